@@ -1,0 +1,64 @@
+"""Statistical learning in which every fit carries a proof of how good it is.
+
+>>> from certifit import PCA
+>>> PCA(n_components=1).fit([[1.0, 2.0], [3.0, 5.0], [5.0, 9.0]]).certificate_.holds
+True
+"""
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+# Public names are flat and lazy: `import certifit` loads nothing, the first use of a name loads its module.
+_HOME = {
+    "PCA": "certifit.models.pca",
+    "KMeans": "certifit.models.kmeans",
+    "LogisticRegression": "certifit.models.logistic",
+    "audit": "certifit.audit",
+    "compare": "certifit.audit",
+    "as_rows": "certifit.core",
+    "set_threads": "certifit.core",
+    "Certificate": "certifit.core",
+    "CertificateWarning": "certifit.core",
+    "DataError": "certifit.core",
+    "NoSolutionError": "certifit.core",
+    "SourceChangedError": "certifit.core",
+    "ProgressBar": "certifit.core.progress",
+    "save": "certifit.store",
+    "load": "certifit.store",
+    "load_penguins": "certifit.data",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+if TYPE_CHECKING:
+    from certifit.audit import audit, compare
+    from certifit.core import (
+        Certificate,
+        CertificateWarning,
+        DataError,
+        NoSolutionError,
+        SourceChangedError,
+        as_rows,
+        set_threads,
+    )
+    from certifit.core.progress import ProgressBar
+    from certifit.data import load_penguins
+    from certifit.models.kmeans import KMeans
+    from certifit.models.logistic import LogisticRegression
+    from certifit.models.pca import PCA
+    from certifit.store import load, save
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version("certifit")
+    if name not in _HOME:
+        raise AttributeError(f"module 'certifit' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

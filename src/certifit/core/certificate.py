@@ -1,0 +1,173 @@
+"""What a fit proves about itself: a claim, the numbers behind it, and whether they hold."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistical", "impossible"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One inequality: residual <= limit."""
+
+    name: str
+    residual: float
+    limit: float
+
+    @property
+    def passed(self) -> bool:
+        return self.residual <= self.limit  # a NaN residual does not pass
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A claim about a fitted model and the checks that prove it.
+
+    `objective - optimum <= gap` follows from `bound`, a proved lower bound on the optimum, where there is one.
+    `tol` is what was asked for, relative to the objective; `limit` is that tolerance in the objective's units plus
+    an allowance for rounding.
+
+    >>> c = Certificate("optimal", "objective within gap of the optimum", objective=10.0, bound=9.999, tol=1e-3)
+    >>> c.holds, round(c.gap, 6)
+    (True, 0.001)
+    >>> print(c)
+    optimal: objective within gap of the optimum
+      objective    10
+      lower bound  9.999
+      gap          0.001 (0.01 %), allowed 0.01
+      holds        yes
+    """
+
+    kind: Kind
+    claim: str
+    objective: float = math.nan
+    bound: float = math.nan
+    tol: float = 0.0
+    limit: float = math.nan
+    checks: tuple[Check, ...] = ()
+    facts: Mapping[str, float | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"Got certificate kind {self.kind!r}; wanted one of {get_args(Kind)}.")
+        if math.isnan(self.limit):
+            object.__setattr__(self, "limit", self.tol * abs(self.objective))
+
+    @property
+    def gap(self) -> float:
+        """Proved distance to the optimum, in the objective's units (never below 0; NaN where there is no bound)."""
+        gap = self.objective - self.bound
+        return gap if math.isnan(gap) else max(0.0, gap)
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / abs(self.objective) if self.objective else self.gap
+
+    @property
+    def ratio(self) -> float:
+        """objective / bound: how many times the optimum the objective can be at most."""
+        return self.objective / self.bound if self.bound > 0 else math.inf
+
+    @property
+    def holds(self) -> bool:
+        """Every check passes and, for `optimal`, the gap is within its limit."""
+        return all(c.passed for c in self.checks) and (self.kind != "optimal" or self.gap <= self.limit)
+
+    def failures(self) -> list[str]:
+        """One phrase for each thing that does not hold, with the number reached and the number asked for."""
+        out = [f"{c.name} is {c.residual:.3g}, allowed {c.limit:.3g}" for c in self.checks if not c.passed]
+        if self.kind == "optimal" and not self.gap <= self.limit:
+            out.insert(
+                0,
+                f"objective within {self.gap:.3g} ({self.relative_gap:.2g} of its value) of the optimum; "
+                f"asked for {self.tol:.2g}",
+            )
+        return out
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The certificate as (label, value) pairs, in reading order."""
+        out: list[tuple[str, str]] = []
+        if not math.isnan(self.objective):
+            out.append(("objective", f"{self.objective:.10g}"))
+        if not math.isnan(self.bound):
+            out.append(("lower bound", f"{self.bound:.10g}"))
+        if self.kind == "optimal":
+            out.append(("gap", f"{self.gap:.3g} ({100 * self.relative_gap:.2g} %), allowed {self.limit:.3g}"))
+        if self.kind == "bounded":
+            out.append(("ratio", f"at most {self.ratio:.4g} times the optimum"))
+        for check in self.checks:
+            verdict = "" if check.passed else "  <- fails"
+            out.append((check.name, f"{check.residual:.3g} <= {check.limit:.3g}{verdict}"))
+        for name, value in self.facts.items():
+            out.append((name, value if isinstance(value, str) else f"{value:.6g}"))
+        out.append(("holds", "yes" if self.holds else "NO"))
+        return out
+
+    def __str__(self) -> str:
+        lines = self.lines()
+        width = max(len(label) for label, _ in lines)
+        return "\n".join([f"{self.kind}: {self.claim}"] + [f"  {a:<{width}}  {b}" for a, b in lines])
+
+    def _repr_html_(self) -> str:
+        colour = "#1a7f37" if self.holds else "#b42318"
+        body = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(a)}</td>"
+            f"<td style='text-align:left'>{html.escape(b)}</td></tr>"
+            for a, b in self.lines()
+        )
+        return (
+            f"<table style='border-left:4px solid {colour}'><caption style='text-align:left'><b>{self.kind}</b>: "
+            f"{html.escape(self.claim)}</caption>{body}</table>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words; numbers that JSON lacks (NaN, infinities) become words."""
+        return {
+            "kind": self.kind,
+            "claim": self.claim,
+            "objective": _plain(self.objective),
+            "bound": _plain(self.bound),
+            "gap": _plain(self.gap),
+            "tol": _plain(self.tol),
+            "limit": _plain(self.limit),
+            "checks": [
+                {"name": c.name, "residual": _plain(c.residual), "limit": _plain(c.limit), "passed": c.passed}
+                for c in self.checks
+            ],
+            "facts": {k: v if isinstance(v, str) else _plain(v) for k, v in self.facts.items()},
+            "holds": self.holds,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
+        number = _number
+        return cls(
+            data["kind"],
+            data["claim"],
+            number(data["objective"]),
+            number(data["bound"]),
+            number(data["tol"]),
+            number(data["limit"]),
+            tuple(Check(c["name"], number(c["residual"]), number(c["limit"])) for c in data["checks"]),
+            {k: v if isinstance(v, str) and v not in _WORDS else number(v) for k, v in data["facts"].items()},
+        )
+
+
+_WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def _plain(x: float) -> float | str:
+    return float(x) if math.isfinite(x) else str(float(x))
+
+
+def _number(x: float | str) -> float:
+    return _WORDS[x] if isinstance(x, str) else float(x)

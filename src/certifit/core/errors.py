@@ -1,0 +1,39 @@
+"""Errors that say what was got, what was wanted and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from certifit.core.certificate import Certificate
+
+
+def _sentence(got: str, wanted: str, fix: str) -> str:
+    return f"Got {got}; wanted {wanted}." + (f" {fix}" if fix else "")
+
+
+class DataError(ValueError):
+    """The input cannot be used as it is."""
+
+    def __init__(self, *, got: str, wanted: str, fix: str = "") -> None:
+        super().__init__(_sentence(got, wanted, fix))
+        self.got, self.wanted, self.fix = got, wanted, fix
+
+    def __reduce__(self) -> tuple[object, tuple[dict[str, str]]]:
+        return _rebuild, ({"got": self.got, "wanted": self.wanted, "fix": self.fix},)
+
+
+def _rebuild(fields: dict[str, str]) -> DataError:
+    return DataError(**fields)
+
+
+class SourceChangedError(RuntimeError):
+    """A file changed between two passes over it; sums over the two versions must not be mixed."""
+
+
+class NoSolutionError(ValueError):
+    """The problem has no solution; `certificate` (kind `impossible`) carries the witness."""
+
+    def __init__(self, message: str, certificate: Certificate) -> None:
+        super().__init__(message)
+        self.certificate = certificate

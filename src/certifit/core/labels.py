@@ -1,0 +1,95 @@
+"""Class labels of any type as whole numbers 0 … k-1, found in one pass over any source of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from certifit.core.errors import DataError
+from certifit.core.rows import Array, Block, Rows
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """The distinct labels seen, and the weight of each."""
+
+    labels: Array
+    weight: Array  # Σ w of each label
+    rows: Array  # number of rows of each label
+
+    def __add__(self, other: _Classes) -> _Classes:
+        labels, code = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
+        total = [
+            np.bincount(code, np.concatenate(pair), len(labels))
+            for pair in ((self.weight, other.weight), (self.rows, other.rows))
+        ]
+        return _Classes(labels, *total)
+
+
+def _classes(block: Block) -> _Classes:
+    labels, code = np.unique(block.y, return_inverse=True)
+    return _Classes(labels, np.bincount(code, block.w, len(labels)), np.bincount(code, minlength=len(labels)))
+
+
+@dataclass(frozen=True)
+class Labels:
+    classes: Array  # (k,) sorted
+    weight: Array  # (k,) Σ w of each class
+    rows: Rows  # the rows, with y replaced by codes 0 … k-1
+
+
+@dataclass(frozen=True)
+class _Encode:
+    classes: Array
+
+    def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
+        return np.searchsorted(self.classes, y).astype(np.int32), w
+
+
+def encode_labels(rows: Rows) -> Labels:
+    """Find the classes; replace labels by their number."""
+    found = rows.sum(_classes)
+    check_classification_targets(found.labels)
+    seen = found.weight > 0
+    if seen.sum() < 2:
+        raise DataError(
+            got=f"a target with one class: {found.labels[seen].tolist()} (classifier can't train on one class)",
+            wanted="at least two classes, each with a row of positive weight",
+            fix="Check that the right column is the target and that no filter removed the others.",
+        )
+    return Labels(found.labels, found.weight, rows.relabel(_Encode(found.labels)))
+
+
+@dataclass(frozen=True)
+class _Reweight:
+    factor: Array  # (k,)
+
+    def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
+        return y, w * self.factor[y]
+
+
+def apply_class_weight(labels: Labels, class_weight: Any) -> Rows:
+    """Multiply each row's weight by its class's: a mapping, 'balanced' (equal total weight), or None."""
+    if class_weight is None:
+        return labels.rows
+    return labels.rows.relabel(_Reweight(class_weight_vector(labels.classes, labels.weight, class_weight)))
+
+
+def class_weight_vector(classes: Array, weight: Array, class_weight: Any) -> Array:
+    """One factor per class, as scikit-learn's `class_weight` means it."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise DataError(got=f"class_weight={class_weight!r}", wanted="'balanced', a mapping or None")
+        return weight.sum() / (len(classes) * np.where(weight > 0, weight, 1.0))
+    unknown = [label for label in class_weight if label not in set(classes.tolist())]
+    if unknown:
+        raise DataError(
+            got=f"class_weight for {unknown}, which the target does not contain",
+            wanted=f"labels among {classes.tolist()}",
+        )
+    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])

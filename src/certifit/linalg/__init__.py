@@ -1,0 +1,1 @@
+"""Products with dense or CSR rows, and factorisations with clear errors."""
