@@ -29,7 +29,7 @@ _HOME = {
     "load_penguins": "certifit.data",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
     from certifit.audit import audit, compare

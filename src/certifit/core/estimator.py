@@ -63,7 +63,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         -------
         self : the fitted estimator; `certificate_` says what is proved about it
         """
-        previous = {name: vars(self).pop(name) for name in [*vars(self)] if name.endswith("_")}
+        previous = {name: self.__dict__.pop(name) for name in [*self.__dict__] if name.endswith("_")}
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         try:
             rows = as_rows(X, y, sample_weight, estimator=self, target=self.target, sparse=self.sparse)
@@ -74,11 +74,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
                 attributes = self._fit(rows, previous)
         except BaseException:
             for name in ("n_features_in_", "feature_names_in_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             raise
         finally:
-            vars(self).pop("_watch", None)
-        vars(self).update(attributes)
+            self.__dict__.pop("_watch", None)
+        self.__dict__.update(attributes)
         context.call_on_fit_task_end(
             estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes=dict(attributes)
         )
@@ -129,7 +129,7 @@ class Watch:
         self._pass = self.context.subcontext(task_name="pass")
         self._pass.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
-    def end(self, params: object, step: Step[object], tol: float) -> bool:
+    def end(self, params: Any, step: Step[Any], tol: float) -> bool:
         self._pass.step, self._pass.tol = step, tol  # what our own progress display reads
         attributes = self.attributes
         return bool(

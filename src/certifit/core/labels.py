@@ -30,6 +30,7 @@ class _Classes:
 
 
 def _classes(block: Block) -> _Classes:
+    assert block.y is not None
     labels, code = np.unique(block.y, return_inverse=True)
     return _Classes(labels, np.bincount(code, block.w, len(labels)), np.bincount(code, minlength=len(labels)))
 
@@ -46,6 +47,7 @@ class _Encode:
     classes: Array
 
     def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
+        assert y is not None
         return np.searchsorted(self.classes, y).astype(np.int32), w
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Watcher(Protocol):
 
     def begin(self) -> None: ...
 
-    def end(self, params: object, step: Step[object], tol: float) -> bool: ...
+    def end(self, params: Any, step: Step[Any], tol: float) -> bool: ...
 
 
 def fixed_point(

@@ -92,9 +92,7 @@ class ArrayRows(Rows):
 
     in_memory = True
 
-    def __init__(
-        self, X: Matrix, y: Array | None = None, w: Array | None = None, names: Array | None = None
-    ) -> None:
+    def __init__(self, X: Matrix, y: Array | None = None, w: Array | None = None, names: Array | None = None) -> None:
         # one conversion, not one per pass; a memory map is left where it is
         self.X = X if sparse.issparse(X) or isinstance(X, np.memmap) else np.ascontiguousarray(X)
         self.n_rows, self.n_features = X.shape

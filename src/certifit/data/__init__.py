@@ -2,6 +2,7 @@
 
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 
 def penguins_path() -> Path:
@@ -9,7 +10,7 @@ def penguins_path() -> Path:
     return Path(str(files(__name__).joinpath("penguins.csv")))
 
 
-def load_penguins():  # type: ignore[no-untyped-def]
+def load_penguins() -> Any:
     """The Palmer penguins as an Arrow table.
 
     >>> load_penguins().num_rows
