@@ -18,26 +18,21 @@ class _Classes:
 
     labels: Array
     weight: Array  # Σ w of each label
-    rows: Array  # number of rows of each label
 
     def __add__(self, other: _Classes) -> _Classes:
         labels, code = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
-        total = [
-            np.bincount(code, np.concatenate(pair), len(labels))
-            for pair in ((self.weight, other.weight), (self.rows, other.rows))
-        ]
-        return _Classes(labels, *total)
+        return _Classes(labels, np.bincount(code, np.concatenate([self.weight, other.weight]), len(labels)))
 
 
 def _classes(block: Block) -> _Classes:
     assert block.y is not None
     labels, code = np.unique(block.y, return_inverse=True)
-    return _Classes(labels, np.bincount(code, block.w, len(labels)), np.bincount(code, minlength=len(labels)))
+    return _Classes(labels, np.bincount(code, block.w, len(labels)))
 
 
 @dataclass(frozen=True)
 class Labels:
-    classes: Array  # (k,) sorted
+    classes: Array  # (k,) sorted; those that have weight
     weight: Array  # (k,) Σ w of each class
     rows: Rows  # the rows, with y replaced by codes 0 … k-1
 
@@ -48,21 +43,32 @@ class _Encode:
 
     def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
         assert y is not None
-        return np.searchsorted(self.classes, y).astype(np.int32), w
+        code = np.searchsorted(self.classes, y)
+        return np.minimum(code, len(self.classes) - 1).astype(np.int32), w  # rows of other classes have weight 0
 
 
-def encode_labels(rows: Rows) -> Labels:
-    """Find the classes; replace labels by their number."""
+def encode_labels(rows: Rows, classes: Array | None = None) -> Labels:
+    """Find the classes that have weight, or expect those given; replace labels by their number."""
     found = rows.sum(_classes)
     check_classification_targets(found.labels)
-    seen = found.weight > 0
-    if seen.sum() < 2:
+    labels, weight = found.labels[found.weight > 0], found.weight[found.weight > 0]
+    if classes is not None:
+        unknown = np.setdiff1d(labels, classes)
+        if len(unknown):
+            raise DataError(
+                got=f"labels that the model was not fitted on: {unknown.tolist()}",
+                wanted=f"labels among {classes.tolist()}",
+            )
+        total = np.zeros(len(classes))
+        total[np.searchsorted(classes, labels)] = weight
+        return Labels(classes, total, rows.relabel(_Encode(classes)))
+    if len(labels) < 2:
         raise DataError(
-            got=f"a target with one class: {found.labels[seen].tolist()} (classifier can't train on one class)",
+            got=f"a target with one class: {labels.tolist()} (a classifier cannot learn from 1 class)",
             wanted="at least two classes, each with a row of positive weight",
             fix="Check that the right column is the target and that no filter removed the others.",
         )
-    return Labels(found.labels, found.weight, rows.relabel(_Encode(found.labels)))
+    return Labels(labels, weight, rows.relabel(_Encode(labels)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,103 @@
+"""From a fitted object to the checker that knows its problem: what it claims to have minimised, and its parameters.
+
+A model is recognised by the name of its class or of a base class, so that look-alikes (another library's
+`LogisticRegression`, a subclass of `KMeans`) work without being imported here, and else by its fitted attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.certificates import kmeans, likelihood, logistic, pca
+from certifit.core import Certificate, DataError, Estimator, apply_class_weight, as_rows, encode_labels
+
+FOREIGN_TOL = 1e-4  # relative gap asked of other libraries' models, whose own `tol` means something else
+
+Auditor = Callable[[Any, Any, Any, Any, float], Certificate]
+
+
+def audit(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float | None = None) -> Certificate:
+    """Recompute a fitted model's certificate from the data, sharing no code with the fit.
+
+    Parameters
+    ----------
+    model : fitted certifit or scikit-learn PCA, KMeans or LogisticRegression, anything with the same fitted
+        attributes, or a Pipeline that ends in one
+    X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
+    tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
+
+    Returns
+    -------
+    Certificate : what is proved; `holds` says whether it is enough
+    """
+    if isinstance(model, Pipeline):
+        check_is_fitted(model)
+        for _, step in model.steps[:-1]:
+            X = X if step in (None, "passthrough") else step.transform(X)
+        return audit(model.steps[-1][1], X, y, sample_weight, tol=tol)
+    auditor = _auditor(model)
+    if tol is None:
+        tol = float(getattr(model, "tol", FOREIGN_TOL)) if isinstance(model, Estimator) else FOREIGN_TOL
+    return auditor(model, X, y, sample_weight, tol)
+
+
+def _auditor(model: Any) -> Auditor:
+    names = {base.__name__ for base in type(model).__mro__}
+    for name, (auditor, attributes) in _AUDITORS.items():
+        has = [a for a in attributes if hasattr(model, a)]
+        if name in names and len(has) < len(attributes):
+            missing = ", ".join(sorted(set(attributes) - set(has)))
+            raise DataError(
+                got=f"a {type(model).__name__} without {missing}", wanted="a fitted model", fix="Call fit first."
+            )
+        if name in names:
+            return auditor
+    for name, (auditor, attributes) in _AUDITORS.items():
+        if name in _BY_ATTRIBUTES and all(hasattr(model, a) for a in attributes):
+            return auditor
+    raise DataError(
+        got=f"a {type(model).__name__}",
+        wanted=f"a fitted {', '.join(_AUDITORS)} or something with the same fitted attributes",
+    )
+
+
+def _rows(model: Any, X: Any, y: Any, sample_weight: Any, target: Any, sparse: bool = True) -> Any:
+    """The rows a model was fitted on, with the columns it knows."""
+    estimator = model if hasattr(model, "n_features_in_") else None
+    return as_rows(X, y, sample_weight, estimator=estimator, target=target, sparse=sparse, reset=estimator is None)
+
+
+def _audit_pca(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    rows = _rows(model, X, None, sample_weight, "none")
+    return pca.certify(model.components_, model.mean_, model.explained_variance_, tol, rows)
+
+
+def _audit_kmeans(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    rows = _rows(model, X, None, sample_weight, "none")
+    return kmeans.certify(model.cluster_centers_, getattr(model, "labels_", None), tol, rows)
+
+
+def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    if getattr(model, "l1_ratio", None) or getattr(model, "penalty", None) in ("l1", "elasticnet"):
+        raise DataError(got="an L1 or elastic-net penalty", wanted="an L2 penalty or none")
+    rows = _rows(model, X, y, sample_weight, "classes")
+    labels = encode_labels(rows, np.asarray(model.classes_))
+    rows = apply_class_weight(labels, model.class_weight)
+    intercept = bool(model.fit_intercept)
+    C = float(np.ravel(model.C_)[0]) if hasattr(model, "C_") else float(model.C)
+    if model.penalty is None or np.isinf(C):
+        return likelihood.certify(model.coef_, model.intercept_, intercept, tol, rows)
+    return logistic.certify(model.coef_, model.intercept_, 1 / C, intercept, tol, rows)
+
+
+_AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
+    "PCA": (_audit_pca, ("components_", "mean_", "explained_variance_")),
+    "KMeans": (_audit_kmeans, ("cluster_centers_",)),
+    "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
+}
+_BY_ATTRIBUTES = ("PCA", "KMeans")  # coef_ alone does not tell which loss was minimised

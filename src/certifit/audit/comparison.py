@@ -1,0 +1,69 @@
+"""Two libraries disagree: which one is right? Audit both on the same data and put the proofs side by side."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from certifit.audit.adapters import audit
+from certifit.core import Certificate
+
+HEADINGS = ("model", "objective", "lower bound", "gap", "relative gap", "holds")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Certificates by name; prints as a table, the smallest objective first."""
+
+    certificates: Mapping[str, Certificate]
+
+    def table(self) -> list[tuple[str, ...]]:
+        ordered = sorted(self.certificates.items(), key=lambda item: item[1].objective)
+        return [
+            (name, f"{c.objective:.10g}", f"{c.bound:.10g}", f"{c.gap:.3g}", f"{c.relative_gap:.2g}",
+             "yes" if c.holds else "NO")
+            for name, c in ordered
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        lines = [HEADINGS, *self.table()]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
+        rows = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([rows[0], "-" * (sum(widths) + 2 * len(widths) - 2), *rows[1:]])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{h}</th>" for h in HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in self.table()
+        )
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: c.to_dict() for name, c in self.certificates.items()}
+
+
+def compare(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    tol: float | None = None,
+    show: bool = True,
+) -> Comparison:
+    """Audit several fitted models on the same data; print the table (unless show=False) and return it.
+
+    >>> from sklearn.datasets import load_iris
+    >>> import certifit, sklearn.decomposition as other
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> models = {"certifit": certifit.PCA(2).fit(X), "scikit-learn": other.PCA(2).fit(X)}
+    >>> table = certifit.compare(models, X, show=False)
+    >>> all(c.holds for c in table.certificates.values())
+    True
+    """
+    comparison = Comparison({name: audit(model, X, y, sample_weight, tol=tol) for name, model in models.items()})
+    if show:
+        print(comparison)
+    return comparison

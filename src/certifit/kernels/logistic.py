@@ -1,0 +1,59 @@
+"""Row-wise mathematics of the logistic and softmax losses: one pass from scores to loss, residual and curvature."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def binary_rows(eta, y, w, r, h):
+    """loss = Σ w [log(1 + exp η) - y η];  r = w (p - y);  h = w p (1 - p);  p = 1 / (1 + exp(-η)).
+
+    Returns the loss and the smallest margin (2y - 1) η over rows with weight. Writes r and h (n,).
+    """
+    loss, margin = 0.0, np.inf
+    for i in range(eta.shape[0]):
+        m = eta[i] if y[i] else -eta[i]  # margin; the loss is log(1 + exp(-m))
+        a = np.exp(-abs(m))
+        q = 1.0 / (1.0 + a)
+        miss = a * q if m >= 0 else q  # probability of the other class
+        loss += w[i] * (np.log1p(a) - min(m, 0.0))
+        r[i] = -w[i] * miss if y[i] else w[i] * miss
+        h[i] = w[i] * a * q * q
+        if m < margin and w[i] > 0:
+            margin = m
+    return loss, margin
+
+
+@njit(cache=True, nogil=True)
+def softmax_rows(eta, y, w, P, R):
+    """loss = Σ w [log Σ_k exp η_k - η_y];  P (n, k) the probabilities;  R = w (P - onehot(y)).
+
+    Returns the loss and the smallest margin η_y - max_{k≠y} η_k over rows with weight. 1 - P_y is summed from the
+    other classes, so that it stays accurate when P_y is nearly 1.
+    """
+    loss, margin = 0.0, np.inf
+    n, k = eta.shape
+    for i in range(n):
+        c = y[i]
+        rival = -np.inf
+        for j in range(k):
+            if j != c and eta[i, j] > rival:
+                rival = eta[i, j]
+        top = max(rival, eta[i, c])
+        others = 0.0
+        for j in range(k):
+            P[i, j] = np.exp(eta[i, j] - top)
+            if j != c:
+                others += P[i, j]
+        total = others + P[i, c]
+        for j in range(k):
+            P[i, j] /= total
+            R[i, j] = w[i] * P[i, j]
+        R[i, c] = -w[i] * others / total
+        if eta[i, c] == top:
+            loss += w[i] * np.log1p(others)
+        else:
+            loss += w[i] * (np.log(total) + top - eta[i, c])
+        if eta[i, c] - rival < margin and w[i] > 0:
+            margin = eta[i, c] - rival
+    return loss, margin

@@ -1,0 +1,148 @@
+"""What one pass over the rows measures for logistic and softmax regression, and the gap that follows from it.
+
+    P(θ) = Σᵢ wᵢ φ(θ z̃ᵢ, yᵢ) + λ/2 |β|²,     θ = (β, b),  z̃ = (x - shift, 1)
+
+φ is the negative log-likelihood: A(η) - η_y with A(η) = log(1 + eᶯ) for two classes (one score) and log Σ eᶯᵏ for
+more (k scores). The intercept b is not penalised, so any shift of the columns is an exact change of coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.special import entr
+
+from certifit.core import Array, Block, Matrix, Sums
+from certifit.kernels.logistic import binary_rows, softmax_rows
+from certifit.linalg.products import adjoint, gram, scale_rows, shifted
+
+
+class Smallest(float):
+    """A float whose `+` is the minimum."""
+
+    def __add__(self, other: float) -> Self:
+        return type(self)(min(self, other))
+
+
+@dataclass(frozen=True)
+class Pass(Sums):
+    """Data-term sums at θ (k, d1); d1 counts the intercept. Fields not asked for are 0."""
+
+    loss: float
+    g: Array  # (k, d1) gradient Σ w (p - y) z̃
+    margin: Smallest  # min over rows of the score's lead over its best rival
+    curvature: Array  # (k, k) Hessian in the intercepts alone
+    H: Array | float  # (k d1, k d1) Hessian
+    expected: Array | float  # (k, d1) Σ w p z̃
+    total: Array | float  # (d1,) Σ w z̃
+
+
+class Want(NamedTuple):
+    hessian: bool
+    totals: bool  # `expected` and `total`
+
+
+def measure(theta: Array, shift: Array | None, intercept: bool, want: Want, block: Block) -> Pass:
+    """One pass over a block."""
+    Z, w, y = shifted(block.X, shift), block.w, block.y
+    k, d = theta.shape[0], Z.shape[1]
+    eta = Z @ theta[:, :d].T
+    if intercept:
+        eta += theta[:, d]
+    P, R = np.empty_like(eta), np.empty_like(eta)
+    if k == 1:
+        h = np.empty(len(w))
+        loss, margin = binary_rows(eta[:, 0], y, w, R[:, 0], h)
+        curvature = np.array([[h.sum()]])
+    else:
+        loss, margin = softmax_rows(eta, y, w, P, R)
+        curvature = np.diag(w @ P) - P.T @ (P * w[:, None])
+    H: Array | float = 0.0
+    if want.hessian:
+        H = _sandwich(Z, h, intercept) if k == 1 else _softmax_hessian(Z, w, P, intercept)
+    expected: Array | float = 0.0
+    total: Array | float = 0.0
+    if want.totals:
+        mean = R + (w * y)[:, None] if k == 1 else w[:, None] * P
+        expected, total = _moment(Z, mean, intercept), _moment(Z, w[:, None], intercept)[0]
+    return Pass(loss, _moment(Z, R, intercept), Smallest(margin), curvature, H, expected, total)
+
+
+def _moment(Z: Matrix, R: Array, intercept: bool) -> Array:
+    """Rᵀ (Z, 1): (k, d1)."""
+    product = adjoint(Z, R).T
+    return np.column_stack([product, R.sum(axis=0)]) if intercept else product
+
+
+def _sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
+    """(Z, 1)ᵀ diag(h) (Z, 1), h >= 0."""
+    root = np.sqrt(h)
+    if isinstance(Z, np.ndarray):  # one buffer, one symmetric product
+        scaled = np.empty((len(h), Z.shape[1] + intercept))
+        np.multiply(Z, root[:, None], out=scaled[:, : Z.shape[1]])
+        if intercept:
+            scaled[:, -1] = root
+        return gram(scaled)
+    inner = gram(scale_rows(Z, root))
+    if not intercept:
+        return inner
+    border = adjoint(Z, h)
+    return np.block([[inner, border[:, None]], [border[None], np.array([[h.sum()]])]])
+
+
+def _softmax_hessian(Z: Matrix, w: Array, P: Array, intercept: bool) -> Array:
+    """Blocks Σ w p_k (δ_kl - p_l) z̃ z̃ᵀ; off the diagonal the sign is carried outside the root."""
+    k, d1 = P.shape[1], Z.shape[1] + intercept
+    H = np.empty((k, d1, k, d1))
+    for a in range(k):
+        H[a, :, a] = _sandwich(Z, w * P[:, a] * (1 - P[:, a]), intercept)
+        for b in range(a):
+            H[a, :, b] = H[b, :, a] = -_sandwich(Z, w * P[:, a] * P[:, b], intercept)
+    return H.reshape(k * d1, k * d1)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over the rows that do not depend on θ."""
+
+    target: Array  # (k, d1) Σ w onehot(y) z̃
+    total: Array  # (d1,) Σ w z̃
+
+
+def duality_gap(theta: Array, lam: float, intercept: bool, s: Pass, totals: Totals) -> float:
+    """P(θ) - D(u) for a feasible dual point u built from this pass's sums alone; never less than P(θ) - min P.
+
+    The dual asks for Σ w p = Σ w y where the intercept is free. The model's p need not satisfy it, but
+    p' = τ p + (1 - τ) q does, with q the same for all rows and τ = min_k (Σ w y)_k / (Σ w p)_k (at most 1).
+    A* is convex, so A*(p') <= τ A*(p) + (1 - τ) A*(q), and everything is known from sums:
+    gap = |λβ + v|²/(2λ) + β·(g - v) + b·g_b + (1 - τ) Σ w (A*(q) - A*(p)),   v = Σ w (p' - y) z.
+    """
+    d = theta.shape[1] - intercept
+    beta, g = theta[:, :d], s.g[:, :d]
+    if not intercept:
+        return float(((lam * beta + g) ** 2).sum() / (2 * lam))
+    rows = totals.total[d]
+    target, imbalance = totals.target[:, d], s.g[:, d]
+    if len(theta) == 1:  # the two classes' totals; the second class has no score of its own
+        target, imbalance = np.array([target[0], rows - target[0]]), np.array([imbalance[0], -imbalance[0]])
+    leave = max(0.0, float((imbalance / (target + imbalance)).max()))  # 1 - τ
+    if leave == 0.0:
+        return float(((lam * beta + g) ** 2).sum() / (2 * lam))
+    q = np.clip(leave * (target + imbalance) - imbalance, 0.0, None)
+    q /= q.sum()
+    expected = totals.target + s.g  # Σ w p z̃
+    change = leave * (q[: len(theta), None] * totals.total[:d] - expected[:, :d])
+    v = g + change
+    score = float((expected * theta).sum())  # Σ w p·η
+    target_score = float((totals.target * theta).sum())  # Σ w η_y
+    entropy_p = s.loss + target_score - score  # -Σ w A*(p)
+    entropy_q = rows * float(entr(q).sum())
+    gap = (
+        ((lam * beta + v) ** 2).sum() / (2 * lam)
+        - (beta * change).sum()
+        + theta[:, d] @ s.g[:, d]
+        + leave * (entropy_p - entropy_q)
+    )
+    return max(0.0, float(gap))

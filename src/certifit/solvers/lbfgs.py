@@ -1,0 +1,49 @@
+"""Limited-memory BFGS whose first guess of the inverse Hessian is a preconditioner.
+
+Reference: Nocedal & Wright, Numerical Optimization (2006), algorithm 7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from certifit.core import Array
+from certifit.solvers.descent import Point
+
+Pair = tuple[Array, Array, float]  # step s, change of gradient y, 1 / s·y
+
+
+@dataclass(frozen=True)
+class LBFGS:
+    """Direction rule: the two-loop recursion around `precondition` (m,) -> (m,), an approximate H⁻¹."""
+
+    precondition: Callable[[Array], Array]
+    memory: int = 20
+    pairs: tuple[Pair, ...] = ()
+    last: tuple[Array, Array] | None = None  # (x, gradient) of the last accepted point
+    wants_hessian: bool = False
+
+    def accept(self, point: Point) -> tuple[LBFGS, Array]:
+        pairs = self.pairs
+        if self.last is not None:
+            s, y = point.x - self.last[0], point.gradient - self.last[1]
+            curvature = float(s @ y)
+            if curvature > 0:  # fails only where the step is rounding
+                pairs = (*pairs[-self.memory + 1 :], (s, y, 1 / curvature))
+        rule = replace(self, pairs=pairs, last=(point.x, point.gradient))
+        return rule, rule._step(point.gradient)
+
+    def _step(self, gradient: Array) -> Array:
+        q = gradient.copy()
+        alphas = []
+        for s, y, rho in reversed(self.pairs):
+            alphas.append(rho * float(s @ q))
+            q -= alphas[-1] * y
+        r = self.precondition(q)
+        if self.pairs:  # match the newest curvature: the preconditioner knows the shape, not the scale
+            s, y, rho = self.pairs[-1]
+            r *= 1 / (rho * float(y @ self.precondition(y)))
+        for (s, y, rho), alpha in zip(self.pairs, reversed(alphas), strict=True):
+            r += s * (alpha - rho * float(y @ r))
+        return -r

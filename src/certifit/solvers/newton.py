@@ -1,0 +1,37 @@
+"""Newton's method that measures the Hessian only while it pays.
+
+Near the solution the last factor serves as it is (the chord method): a gradient pass costs a third of a Hessian
+pass and still divides the gap by a large factor. When it no longer does, the Hessian is measured again.
+Reference: Boyd & Vandenberghe, Convex Optimization (2004), section 9.5; Kelley, Iterative Methods (1995), section 5.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from certifit.core import Array
+from certifit.linalg.factor import Factor, factor
+from certifit.solvers.descent import Point
+
+NEAR = 1e-2  # Newton decrement² relative to the objective below which the chord method starts
+PROGRESS = 0.1  # the gap must fall to this share in a chord step, or the Hessian is measured again
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Direction rule: step = -H⁻¹ g."""
+
+    chord: bool = True  # whether gradient-only passes are allowed
+    inverse: Factor | None = None
+    wants_hessian: bool = True
+    gap: float = np.inf
+
+    def accept(self, point: Point) -> tuple[Newton, Array]:
+        inverse = self.inverse if point.hessian is None else factor(point.hessian)
+        assert inverse is not None
+        step = -inverse.solve(point.gradient)
+        near = -float(point.gradient @ step) <= NEAR * abs(point.value)
+        slow = point.hessian is None and not point.gap <= PROGRESS * self.gap
+        return replace(self, inverse=inverse, wants_hessian=not (self.chord and near) or slow, gap=point.gap), step
