@@ -72,12 +72,12 @@ def _rows(model: Any, X: Any, y: Any, sample_weight: Any, target: Any, sparse: b
     return as_rows(X, y, sample_weight, estimator=estimator, target=target, sparse=sparse, reset=estimator is None)
 
 
-def _audit_pca(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+def _audit_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     rows = _rows(model, X, None, sample_weight, "none")
     return pca.certify(model.components_, model.mean_, model.explained_variance_, tol, rows)
 
 
-def _audit_kmeans(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+def _audit_kmeans(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     rows = _rows(model, X, None, sample_weight, "none")
     return kmeans.certify(model.cluster_centers_, getattr(model, "labels_", None), tol, rows)
 

@@ -140,6 +140,6 @@ def impossible(v: Array) -> Certificate:
     """The certificate that no maximum-likelihood fit exists, with the separating direction (k, d1)."""
     return Certificate(
         "impossible",
-        "the classes are separable: along the separating direction the likelihood rises for ever, so it has no maximum",
+        "the classes are separable: the likelihood rises for ever along the separating direction and has no maximum",
         facts={"separating direction": np.array2string(v, precision=4, threshold=20, max_line_width=10**6)},
     )

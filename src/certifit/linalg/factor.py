@@ -29,7 +29,8 @@ class Factor:
         if self.cholesky is not None:
             x = cho_solve(self.cholesky, scaled)
         else:
-            assert self.vectors is not None and self.values is not None
+            assert self.vectors is not None
+            assert self.values is not None
             inverse = 1 / self.values
             coordinates = self.vectors.T @ scaled
             x = self.vectors @ (inverse * coordinates if b.ndim == 1 else inverse[:, None] * coordinates)

@@ -27,9 +27,9 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
 
 
 def shifted(X: Matrix, shift: Array | None) -> Matrix:
-    """X - shift in float64; X itself where there is nothing to do."""
+    """X - shift in float64 (dense where there is a shift); X itself where there is nothing to do."""
     if shift is not None:
-        return np.subtract(X, shift, dtype=np.float64)
+        return np.subtract(X.toarray() if sparse.issparse(X) else X, shift, dtype=np.float64)
     return X if X.dtype == np.float64 else X.astype(np.float64)
 
 

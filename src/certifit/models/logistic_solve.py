@@ -71,7 +71,8 @@ class Problem:
         """Penalty added; the gap is relative to the objective."""
         theta = x.reshape(self.shape)
         if self.totals is None:
-            assert isinstance(s.expected, np.ndarray) and isinstance(s.total, np.ndarray)
+            assert isinstance(s.expected, np.ndarray)
+            assert isinstance(s.total, np.ndarray)
             self.totals = Totals(s.expected - s.g, s.total)
         if self.lam == 0 and s.margin > 0:
             raise Separated(theta)

@@ -1,0 +1,93 @@
+"""Mean and scatter of weighted rows in one pass, and the triangular factor for directions that squaring would drown.
+
+Both are measured about a shift, so nothing cancels at offset 1e8; both merge over blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import qr
+
+from certifit.core import Array, Block, Rows, Sums
+from certifit.linalg.products import choose_shift, gram, scale_rows
+
+LOST_DIGITS = 1e4  # (mean - shift)² / variance above which a second pass about the mean pays
+
+
+@dataclass(frozen=True)
+class Moments(Sums):
+    count: int  # rows with w > 0
+    weight: float  # Σ w
+    z: Array  # Σ w (x - c)  (d,)
+    zz: Array  # Σ w (x - c)(x - c)ᵀ  (d, d)
+
+
+def _weighted(block: Block, shift: Array | None) -> tuple[Array, Array]:
+    """sqrt(w) (x - c) and Σ w (x - c); no copy where there is neither shift nor weight."""
+    X, w = block.X, block.w
+    if shift is not None:
+        X = (X.toarray() if sparse.issparse(X) else X) - shift.astype(X.dtype)
+    total = (w @ X).astype(np.float64)
+    if (w != 1).any():
+        X = scale_rows(X, np.sqrt(w).astype(X.dtype))
+    return X, total
+
+
+def _moments(shift: Array | None, block: Block) -> Moments:
+    Z, total = _weighted(block, shift)
+    return Moments(int((block.w > 0).sum()), float(block.w.sum()), total, gram(Z).astype(np.float64, copy=False))
+
+
+@dataclass(frozen=True)
+class Scatter:
+    count: int  # rows with w > 0
+    weight: float  # Σ w
+    mean: Array  # (d,)
+    S: Array  # Σ w (x - mean)(x - mean)ᵀ  (d, d)
+
+
+def scatter(rows: Rows) -> Scatter:
+    """Weighted mean and centred scatter; one pass, or two where the first shift was far from the mean."""
+    first = next(iter(rows))
+    shift = choose_shift(first.X, first.w)
+    m = rows.sum(partial(_moments, shift))
+    delta = m.z / m.weight
+    if (delta**2 > LOST_DIGITS * _variances(m)).any():
+        shift = delta if shift is None else shift + delta
+        m = rows.sum(partial(_moments, shift))
+        delta = m.z / m.weight
+    S = m.zz
+    S -= m.weight * delta[:, None] * delta
+    return Scatter(m.count, m.weight, delta if shift is None else shift + delta, S)
+
+
+def _variances(m: Moments) -> Array:
+    return np.maximum(np.diag(m.zz) / m.weight - (m.z / m.weight) ** 2, 0.0)
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """Upper triangular R with RᵀR = Σ w (x - c)(x - c)ᵀ; `+` stacks two and factors again."""
+
+    R: Array  # (<= d, d)
+
+    def __add__(self, other: Triangle) -> Triangle:
+        return Triangle(_triangle(np.concatenate([self.R, other.R])))
+
+
+def _triangle(A: Array) -> Array:
+    return qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: A.shape[1]]
+
+
+def _block_triangle(mean: Array, block: Block) -> Triangle:
+    X = block.X.toarray() if sparse.issparse(block.X) else block.X
+    return Triangle(_triangle(np.sqrt(block.w)[:, None] * (X - mean)))
+
+
+def triangle(rows: Rows, mean: Array) -> Array:
+    """R of the QR factorisation of the centred, weighted rows."""
+    return rows.sum(partial(_block_triangle, mean)).R
