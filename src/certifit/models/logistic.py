@@ -9,6 +9,7 @@ Reference: Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -127,8 +128,9 @@ class LogisticRegression(ClassifierMixin, Estimator):
         try:
             if newton and not theta.any() and rows.n_rows >= LONG:
                 part = Problem(sample, lam * sample.w.sum() / _weight(rows), intercept, shift, shape, 1e-3)
-                start = minimise(part, theta, newton=True, sample=sample, max_iter=self.max_iter)
-                theta = start.params.x.reshape(shape)
+                with suppress(Separated):  # separable in the sample says nothing of the whole
+                    start = minimise(part, theta, newton=True, sample=sample, max_iter=self.max_iter)
+                    theta = start.params.x.reshape(shape)
             with self._watch.loop("passes", self.max_iter, lambda state: attributes(state.x)) as watch:
                 best = minimise(
                     problem,
@@ -140,7 +142,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
                     watcher=watch,
                 )
         except Separated as found:
-            raise _no_solution(_unshift(found.theta, shift, intercept)) from None
+            raise _no_solution(_unshift(found.theta, shift, intercept), intercept, rows) from None
         fitted = attributes(best.params.x)
         objective = best.objective
         if lam > 0:
@@ -152,8 +154,9 @@ class LogisticRegression(ClassifierMixin, Estimator):
             small = rows.n_rows * shape[0] * shape[1] <= SEPARATION_LIMIT
             if not np.isfinite(certificate.gap) and small:
                 direction = likelihood.separation(rows, len(labels.classes), intercept)
-                if direction is not None:
-                    raise _no_solution(direction)
+                error = None if direction is None else _no_solution(direction, intercept, rows)
+                if error is not None and error.certificate.holds:
+                    raise error
         return {**fitted, "n_iter_": np.array([best.n_iter]), "history_": best.history, "certificate_": certificate}
 
     def _lam(self) -> float:
@@ -239,11 +242,12 @@ def _attributes(classes: Array, shape: tuple[int, int], shift: Array | None, int
     return {"classes_": classes, "coef_": theta[:, : shape[1] - intercept].copy(), "intercept_": b}
 
 
-def _no_solution(direction: Array) -> NoSolutionError:
-    certificate = likelihood.impossible(direction)
+def _no_solution(direction: Array, intercept: bool, rows: Rows) -> NoSolutionError:
+    certificate = likelihood.impossible(direction, intercept, rows)
     return NoSolutionError(
         "The classes are separable and there is no penalty: the likelihood has no maximum (coefficients grow without "
-        f"limit). Use penalty='l2' with some C, or drop the columns that separate. {certificate.facts}",
+        "limit). Use penalty='l2' with some C, or drop the columns that separate. Separating direction: "
+        f"{certificate.facts['separating direction']}",
         certificate,
     )
 

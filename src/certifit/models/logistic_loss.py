@@ -23,7 +23,7 @@ class Smallest(float):
     """A float whose `+` is the minimum."""
 
     def __add__(self, other: float) -> Self:
-        return type(self)(min(self, other))
+        return type(self)(min(float(self), other))
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy import sparse
 
 from certifit.core import Array, ArrayRows, Rows, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.linalg.factor import factor
-from certifit.linalg.products import gram, scale_rows, shifted
+from certifit.models.logistic_curvature import WIDE, Curvature
 from certifit.models.logistic_loss import Pass, Totals, Want, duality_gap, measure
 from certifit.solvers.descent import Direction, Point, State, descend
 from certifit.solvers.lbfgs import LBFGS
 from certifit.solvers.newton import Newton
 
 SAMPLE = 2**15  # rows in the subsample that gives shift, preconditioner and, for long tables, the start
-WIDE = 2048  # columns beyond which the preconditioner is a diagonal
+ENTRIES = 2**26  # and at most so many entries
 
 
 class Separated(Exception):
@@ -115,9 +114,14 @@ def minimise(
     watcher: Watcher | None = None,
 ) -> Solution[State[Direction]]:
     """Solve to relative gap `problem.tol` from θ (k, d1)."""
-    rule: Direction = Newton() if newton else LBFGS(preconditioner(problem, sample))
-    if newton and problem.lam == 0:
-        rule = Newton(chord=False)  # the gap is the Newton decrement, so every pass needs the Hessian
+    rule: Direction
+    if newton:  # without a penalty the gap is the Newton decrement, so every pass needs the Hessian
+        rule = Newton(chord=problem.lam > 0)
+    else:
+        curvature = Curvature(
+            sample, problem.rows.n_rows, problem.lam, problem.intercept, problem.shift, problem.shape
+        )
+        rule = LBFGS(curvature.average(), curvature.by_class if problem.shape[1] <= WIDE else None)
     return fixed_point(
         problem.measure,
         problem.update,
@@ -130,40 +134,6 @@ def minimise(
 
 
 def subsample(rows: Rows) -> ArrayRows:
-    """At most 2 SAMPLE rows, evenly spaced, in memory; all of them where that is all there are."""
-    stride = max(1, rows.n_rows // SAMPLE)
+    """Evenly spaced rows in memory, fewer than 2 SAMPLE of them; all rows where that is all there are."""
+    stride = max(1, rows.n_rows // SAMPLE, rows.n_rows * rows.n_features // ENTRIES)
     return rows.load() if stride == 1 else rows.thin(stride)
-
-
-def preconditioner(problem: Problem, sample: ArrayRows):
-    """Approximate inverse Hessian (m,) -> (m,): every class's curvature is taken as c XᵀWX + λ, c its average.
-
-    XᵀWX comes from the subsample, scaled up to the whole; its diagonal only where there are many columns.
-    """
-    k, d1 = problem.shape
-    classes = max(2, k)
-    share = 1 / classes * (1 - 1 / classes)
-    Z = shifted(sample.X, problem.shift)
-    scale = share * problem.rows.n_rows / sample.n_rows
-    w = sample.w
-    d = Z.shape[1]
-    if d > WIDE:
-        square = Z.multiply(Z) if sparse.issparse(Z) else Z**2
-        diagonal = np.full(d1, scale * w.sum())
-        diagonal[:d] = scale * (w @ square) + problem.lam
-        diagonal[diagonal == 0] = 1.0
-        return partial(_divide, diagonal, (k, d1))
-    A = np.zeros((d1, d1))
-    A[:d, :d] = scale * gram(scale_rows(Z, np.sqrt(w))) + problem.lam * np.eye(d)
-    if problem.intercept:
-        A[:d, d] = A[d, :d] = scale * (w @ Z)
-        A[d, d] = scale * w.sum()
-    return partial(_solve, factor(A), (k, d1))
-
-
-def _divide(diagonal: Array, shape: tuple[int, int], q: Array) -> Array:
-    return (q.reshape(shape) / diagonal).ravel()
-
-
-def _solve(inverse, shape: tuple[int, int], q: Array) -> Array:
-    return inverse.solve(q.reshape(shape).T).T.ravel()

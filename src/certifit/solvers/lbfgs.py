@@ -14,24 +14,38 @@ from certifit.solvers.descent import Point
 Pair = tuple[Array, Array, float]  # step s, change of gradient y, 1 / s·y
 
 
+Precondition = Callable[[Array], Array]  # an approximate H⁻¹, (m,) -> (m,)
+RENEW_AT = (8, 24)  # accepted points at which a better preconditioner pays for itself
+
+
 @dataclass(frozen=True)
 class LBFGS:
-    """Direction rule: the two-loop recursion around `precondition` (m,) -> (m,), an approximate H⁻¹."""
+    """Direction rule: the two-loop recursion around a preconditioner."""
 
-    precondition: Callable[[Array], Array]
+    precondition: Precondition
+    renew: Callable[[Array], Precondition] | None = None  # a better one, for the curvature at a point
     memory: int = 20
+    accepted: int = 0
     pairs: tuple[Pair, ...] = ()
     last: tuple[Array, Array] | None = None  # (x, gradient) of the last accepted point
     wants_hessian: bool = False
 
     def accept(self, point: Point) -> tuple[LBFGS, Array]:
-        pairs = self.pairs
+        pairs, precondition = self.pairs, self.precondition
         if self.last is not None:
             s, y = point.x - self.last[0], point.gradient - self.last[1]
             curvature = float(s @ y)
             if curvature > 0:  # fails only where the step is rounding
                 pairs = (*pairs[-self.memory + 1 :], (s, y, 1 / curvature))
-        rule = replace(self, pairs=pairs, last=(point.x, point.gradient))
+        if self.renew is not None and self.accepted in RENEW_AT:
+            precondition = self.renew(point.x)
+        rule = replace(
+            self,
+            precondition=precondition,
+            accepted=self.accepted + 1,
+            pairs=pairs,
+            last=(point.x, point.gradient),
+        )
         return rule, rule._step(point.gradient)
 
     def _step(self, gradient: Array) -> Array:

@@ -2,7 +2,8 @@
 
 Near the solution the last factor serves as it is (the chord method): a gradient pass costs a third of a Hessian
 pass and still divides the gap by a large factor. When it no longer does, the Hessian is measured again.
-Reference: Boyd & Vandenberghe, Convex Optimization (2004), section 9.5; Kelley, Iterative Methods (1995), section 5.4.
+References: Boyd & Vandenberghe, Convex Optimization (2004), section 9.5;
+Kelley, Iterative Methods for Linear and Nonlinear Equations (1995), section 5.4.
 """
 
 from __future__ import annotations
