@@ -1,0 +1,90 @@
+"""`python -m benchmarks NAME ...`: run, print, save, and rewrite the documentation's tables."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.harness import Options, contest
+from benchmarks.import_time import import_time
+from benchmarks.kmeans import kmeans_mnist, kmeans_tall
+from benchmarks.logistic import logistic_tall, softmax_mnist
+from benchmarks.out_of_core import out_of_core
+from benchmarks.pca import pca_mnist, pca_tall
+from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
+
+QUICK = 20  # --quick divides sizes by this
+
+BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
+    "pca_mnist": ("PCA of MNIST", partial(contest, pca_mnist)),
+    "pca_tall": ("PCA of many rows", partial(contest, pca_tall)),
+    "kmeans_mnist": ("k-means on MNIST", partial(contest, kmeans_mnist)),
+    "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
+    "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),
+    "softmax_mnist": ("multinomial logistic regression on MNIST", partial(contest, softmax_mnist)),
+    "import_time": ("what a user waits for first", import_time),
+    "out_of_core": ("larger than memory", out_of_core),
+}
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="+", metavar="NAME", choices=[*BENCHMARKS, "all", "list", "summary"],
+                        help="benchmarks, or all, list, summary (of the results on record)")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help=f"sizes divided by {QUICK}, two rounds: a smoke run")
+    parser.add_argument("--repeat", type=int, metavar="N", help="warm calls of each contestant (5; with --quick 2)")
+    parser.add_argument("--peers", default="", metavar="A,B", help="only peers whose name contains one of these")
+    parser.add_argument(
+        "--memory", action="store_true", help="measure each fit's peak memory too, in child processes"
+    )
+    parser.add_argument("--slow", action="store_true", help="run peers that take minutes a fit too")
+    parser.add_argument("--budget", type=float, default=300.0, metavar="S", help="seconds of calls a contestant gets")
+    parser.add_argument(
+        "--mnist", type=Path, metavar="DIR", help="folder of MNIST's IDX .gz files (or CERTIFIT_MNIST)"
+    )
+    parser.add_argument("--scratch", type=Path, default=Path("/tmp"), metavar="DIR", help="where out_of_core writes")
+    parser.add_argument("--keep", action="store_true", help="keep what out_of_core wrote")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON goes")
+    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FILE", help="page whose tables are rewritten")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    asked = parse(arguments)
+    if "list" in asked.names:
+        print("\n".join(f"{name:<14} {title}" for name, (title, _) in BENCHMARKS.items()))
+        return 0
+    if "summary" in asked.names:
+        print(summary(asked.results).markdown())
+        return 0
+    names = list(BENCHMARKS) if "all" in asked.names else asked.names
+    if len(names) > 1:  # a process for each: one benchmark's memory and threads do not weigh on the next
+        flags = [a for a in arguments if a not in asked.names]
+        runs = [subprocess.run([sys.executable, "-m", "benchmarks", name, *flags], check=False) for name in names]
+        return int(any(run.returncode for run in runs))
+    name = names[0]
+    options = Options(
+        shrink=QUICK if asked.quick else 1,
+        repeat=asked.repeat or (2 if asked.quick else 5),
+        peers=tuple(part for part in asked.peers.split(",") if part),
+        memory=asked.memory,
+        slow=asked.slow,
+        budget=asked.budget,
+        mnist=asked.mnist,
+        scratch=asked.scratch,
+        keep=asked.keep,
+    )
+    title, run = BENCHMARKS[name]
+    report = run(title, options)
+    print(report.markdown(name))
+    path = write(report, name, trial=asked.quick or bool(asked.peers), results=asked.results, docs=asked.docs)
+    say(f"saved {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
