@@ -14,6 +14,7 @@ _HOME = {
     "PCA": "certifit.models.pca",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
+    "TableClassifier": "certifit.models.table",
     "audit": "certifit.audit",
     "compare": "certifit.audit",
     "as_rows": "certifit.core",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from certifit.models.kmeans import KMeans
     from certifit.models.logistic import LogisticRegression
     from certifit.models.pca import PCA
+    from certifit.models.table import TableClassifier
     from certifit.store import load, save
 
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import kmeans, likelihood, logistic, pca
-from certifit.core import Certificate, DataError, Estimator, apply_class_weight, as_rows, encode_labels
+from certifit.core import Array, Certificate, DataError, Estimator, Rows, apply_class_weight, as_rows, encode_labels
 
 FOREIGN_TOL = 1e-4  # relative gap asked of other libraries' models, whose own `tol` means something else
 
@@ -66,33 +66,65 @@ def _auditor(model: Any) -> Auditor:
     )
 
 
-def _rows(model: Any, X: Any, y: Any, sample_weight: Any, target: Any, sparse: bool = True) -> Any:
+def _numbers(model: Any, name: str) -> Array:
+    """A fitted attribute as float64, finite."""
+    values = np.asarray(getattr(model, name), dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise DataError(
+            got=f"{name} with NaN or infinity in a fitted {type(model).__name__}",
+            wanted="finite numbers",
+            fix="The fit failed: nothing can be proved about it.",
+        )
+    return values
+
+
+def _rows(model: Any, width: int, X: Any, y: Any, sample_weight: Any, target: Any) -> Rows:
     """The rows a model was fitted on, with the columns it knows."""
     estimator = model if hasattr(model, "n_features_in_") else None
-    return as_rows(X, y, sample_weight, estimator=estimator, target=target, sparse=sparse, reset=estimator is None)
+    rows = as_rows(X, y, sample_weight, estimator=estimator, target=target, sparse=True, reset=estimator is None)
+    if rows.n_features != width:
+        raise DataError(
+            got=f"rows of {rows.n_features} features",
+            wanted=f"the {width} that the {type(model).__name__} was fitted on",
+        )
+    return rows
 
 
 def _audit_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    rows = _rows(model, X, None, sample_weight, "none")
-    return pca.certify(model.components_, model.mean_, model.explained_variance_, tol, rows)
+    B = _numbers(model, "components_")
+    rows = _rows(model, B.shape[1], X, None, sample_weight, "none")
+    return pca.certify(B, _numbers(model, "mean_"), _numbers(model, "explained_variance_"), tol, rows)
 
 
 def _audit_kmeans(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    rows = _rows(model, X, None, sample_weight, "none")
-    return kmeans.certify(model.cluster_centers_, getattr(model, "labels_", None), tol, rows)
+    centers = _numbers(model, "cluster_centers_")
+    rows = _rows(model, centers.shape[1], X, None, sample_weight, "none")
+    return kmeans.certify(centers, getattr(model, "labels_", None), tol, rows)
 
 
 def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    if getattr(model, "l1_ratio", None) or getattr(model, "penalty", None) in ("l1", "elasticnet"):
+    ratio = np.ravel(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0)))
+    penalty = getattr(model, "penalty", "l2")
+    if penalty in ("l1", "elasticnet") or any(r or 0.0 for r in ratio):
         raise DataError(got="an L1 or elastic-net penalty", wanted="an L2 penalty or none")
-    rows = _rows(model, X, y, sample_weight, "classes")
+    C = np.inf if penalty is None else getattr(model, "C_", getattr(model, "C", None))
+    if C is None:
+        raise DataError(
+            got=f"a {type(model).__name__} that does not say its C", wanted="an attribute C, or penalty=None"
+        )
+    coef, intercept = _numbers(model, "coef_"), _numbers(model, "intercept_")
+    rows = _rows(model, coef.shape[1], X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
-    rows = apply_class_weight(labels, model.class_weight)
-    intercept = bool(model.fit_intercept)
-    C = float(np.ravel(model.C_)[0]) if hasattr(model, "C_") else float(model.C)
-    if model.penalty is None or np.isinf(C):
-        return likelihood.certify(model.coef_, model.intercept_, intercept, tol, rows)
-    return logistic.certify(model.coef_, model.intercept_, 1 / C, intercept, tol, rows)
+    rows = apply_class_weight(labels, getattr(model, "class_weight", None))
+    free = bool(getattr(model, "fit_intercept", True))
+    lam = 1 / float(np.ravel(C)[0])
+    if lam == 0:
+        return likelihood.certify(coef, intercept, free, tol, rows)
+    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows)
+    if by_dual.holds:
+        return by_dual
+    by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)  # tighter where λ is small for the Hessian
+    return by_hessian if by_hessian.gap < by_dual.gap else by_dual
 
 
 _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {

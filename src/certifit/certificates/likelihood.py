@@ -10,16 +10,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from certifit.certificates.logistic import both_scores, centre, dense, log_probabilities, onehot
+from certifit.certificates.logistic import (
+    both_scores,
+    centre,
+    dense,
+    log_probabilities,
+    no_intercept,
+    onehot,
+    residuals,
+)
 from certifit.core import Array, Block, Certificate, Check, Rows, Sums
 
 CLAIM = "negative log-likelihood within gap of its minimum, which exists"
+PENALISED = "penalised negative log-likelihood within gap of its minimum"
 CLAIM_GRADIENT = "the gradient is small; with this many parameters and no penalty no distance is proved"
 HESSIAN_LIMIT = 2000  # parameters beyond which no Hessian is formed
+DEFINITE = 1e-11  # smallest eigenvalue relative to the largest from which the Hessian counts as positive definite
+SAFE = 0.9  # the bound needs νc < 1; the distance to 1 covers rounding
+ROUNDING = 256 * np.finfo(float).eps  # of a row's score, relative to the sizes summed
 
 
 @dataclass(frozen=True)
@@ -31,33 +45,64 @@ class _Quadratic(Sums):
     H: Array  # (k-1, d1, k-1, d1), or 0-d where not formed
 
 
-class _Largest(float):
-    """A float whose `+` is the maximum."""
+@dataclass(frozen=True)
+class _Largest:
+    """Numbers whose `+` is the maximum."""
 
-    def __add__(self, other: float) -> _Largest:
-        return _Largest(max(self, other))
+    value: Any
 
-
-def _rows(m: Array, fit_intercept: bool, block: Block) -> Array:
-    Z = dense(block.X) - m
-    return np.column_stack([Z, np.ones(len(Z))]) if fit_intercept else Z
+    def __add__(self, other: _Largest) -> _Largest:
+        return _Largest(np.maximum(self.value, other.value))
 
 
-def _quadratic(beta: Array, b: Array, m: Array, fit_intercept: bool, hessian: bool, block: Block) -> _Quadratic:
-    Z, w = _rows(m, fit_intercept, block), block.w
-    log_p = log_probabilities(beta, b, dense(block.X) - m)
-    Y, p = onehot(block.y, len(b)), np.exp(log_p)[:, 1:]
+@dataclass(frozen=True)
+class _Triangle:
+    """Triangular factor of some rows; `+` stacks two and factors again."""
+
+    R: Array  # (<= d1, d1)
+
+    def __add__(self, other: _Triangle) -> _Triangle:
+        return _Triangle(qr(np.vstack([self.R, other.R]), mode="r")[0][: self.R.shape[1]])
+
+
+class _Frame(NamedTuple):
+    """Coordinates z = ((x - m) / scale, 1) in which nothing cancels, over- or underflows."""
+
+    m: Array  # (d,)
+    scale: Array  # (d,)
+    intercept: bool
+
+    def rows(self, block: Block) -> Array:
+        Z = (dense(block.X) - self.m) / self.scale
+        return np.column_stack([Z, np.ones(len(Z))]) if self.intercept else Z
+
+
+def _extent(m: Array, block: Block) -> _Largest:
+    return _Largest(np.abs(dense(block.X)[block.w > 0] - m).max(axis=0, initial=0.0))
+
+
+def _quadratic(beta: Array, b: Array, frame: _Frame, hessian: bool, block: Block) -> _Quadratic:
+    Z, w, k = frame.rows(block), block.w, len(b)
+    log_p = log_probabilities(beta, b, dense(block.X) - frame.m)
+    Y, P = onehot(block.y, k), np.exp(log_p)
     H = np.zeros(())
     if hessian:
-        curvature = np.einsum("ia,ab->iab", p, np.eye(p.shape[1])) - p[:, :, None] * p[:, None, :]
+        p, rest = P[:, 1:], P @ (1 - np.eye(k))  # 1 - p, summed from the others
+        curvature = -p[:, :, None] * p[:, None, :]
+        curvature[:, np.arange(k - 1), np.arange(k - 1)] = p * rest[:, 1:]
         H = np.einsum("i,iab,ij,il->ajbl", w, curvature, Z, Z, optimize=True)
     loss = -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1))
-    return _Quadratic(loss, (w[:, None] * (p - Y[:, 1:])).T @ Z, H)
+    return _Quadratic(loss, (w[:, None] * residuals(P, Y)[:, 1:]).T @ Z, H)
 
 
-def _reach(inverse: Array, m: Array, fit_intercept: bool, block: Block) -> _Largest:
+def _block_triangle(frame: _Frame, block: Block) -> _Triangle:
+    Z = frame.rows(block) * np.sqrt(block.w)[:, None]
+    return _Triangle(qr(Z, mode="r")[0][: Z.shape[1]])
+
+
+def _reach(inverse: Array, frame: _Frame, kept: Array, block: Block) -> _Largest:
     """max over rows and pairs of classes of |(e_a - e_c) ⊗ z|² in the norm of H⁻¹ (k-1, d1, k-1, d1)."""
-    Z = _rows(m, fit_intercept, block)[block.w > 0]
+    Z = frame.rows(block)[block.w > 0][:, kept]
     largest = 0.0
     for a in range(len(inverse)):
         for c in range(a + 1):
@@ -82,34 +127,80 @@ def self_concordant_gap(nu: float, c: float) -> float:
     return float((t + (1 - t) * np.log1p(-t)) / c**2)
 
 
-def certify(coef: Array, intercept: Array, fit_intercept: bool, tol: float, rows: Rows) -> Certificate:
-    """Check an unpenalised fit; y are class numbers, w include class weights."""
+def certify(
+    coef: Array, intercept: Array, fit_intercept: bool, tol: float, rows: Rows, lam: float = 0.0
+) -> Certificate:
+    """Check a fit by its Hessian, unpenalised or with λ/2 |β|²; y are class numbers, w include class weights.
+
+    A quadratic penalty has no third derivative, so the bound stands with it. In the coefficients γ of classes
+    1 … k-1 relative to class 0 it is λ/2 (Σ |γ|² - |Σ γ|²/k): the best that a common shift of all classes leaves.
+    """
     beta, b = both_scores(coef, intercept)
     m = centre(rows) if fit_intercept else np.zeros(rows.n_features)
+    own = () if fit_intercept else (no_intercept(b),)
+    extent = rows.sum(partial(_extent, m)).value
+    frame = _Frame(m, np.where(extent > 0, extent, 1.0), fit_intercept)
     k, d1 = len(b), rows.n_features + fit_intercept
     hessian = (k - 1) * d1 <= HESSIAN_LIMIT
-    s = rows.sum(partial(_quadratic, beta, b + beta @ m, m, fit_intercept, hessian))
+    s = rows.sum(partial(_quadratic, beta, b + beta @ m, frame, hessian))
+    objective = s.loss + 0.5 * lam * float((beta**2).sum())
+    excess = 0.0  # penalty that a common shift would save
+    if lam > 0 and hessian:
+        gamma = beta[1:] - beta[0]
+        tie = np.eye(k - 1) - (1 / k if len(coef) > 1 else 0.0)
+        excess = objective - s.loss - 0.5 * lam * float((gamma * (tie @ gamma)).sum())
+        d = rows.n_features
+        s.g[:, :d] += lam * (tie @ gamma) / frame.scale
+        s.H[:, np.arange(d), :, np.arange(d)] += (lam / frame.scale**2)[:, None, None] * tie
     if not hessian:
-        check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g)) / s.loss, tol)
-        return Certificate("stationary", CLAIM_GRADIENT, s.loss, tol=tol, checks=(check,))
-    size = (k - 1) * d1
-    H = s.H.reshape(size, size)
-    scale = 1 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
+        check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g)) / objective, tol)
+        return Certificate("stationary", CLAIM_GRADIENT, objective, tol=tol, checks=(check, *own))
+    kept = np.arange(d1)
+    inverse = _inverse(s.H)
+    if inverse is None:  # no curvature somewhere: collinear columns, or rows that are fitted perfectly
+        kept = _independent(rows.sum(partial(_block_triangle, frame)).R)
+        inverse = _inverse(s.H[:, kept][..., kept])
+    nu = c = np.inf
+    if inverse is not None:
+        g = s.g[:, kept]
+        nu = float(np.sqrt(np.einsum("aj,ajbl,bl", g, inverse, g)))
+        c = float(np.sqrt(rows.sum(partial(_reach, inverse, frame, kept)).value))
+    reach = nu * c
+    gap = max(0.0, excess) + (self_concordant_gap(nu, c) if reach <= SAFE else np.inf)
+    checks = (Check("decrement times reach", reach, SAFE), *own)
+    claim = CLAIM if lam == 0 else PENALISED
+    return Certificate("optimal", claim, objective, objective - gap, tol, (tol + 1e-12) * objective, checks)
+
+
+def _inverse(H: Array) -> Array | None:
+    """H⁻¹ (k-1, d1, k-1, d1), or None where H is not positive definite beyond rounding."""
+    shape, size = H.shape, H.shape[0] * H.shape[1]
+    H = H.reshape(size, size)
+    if not (np.diag(H) > 0).all():
+        return None
+    scale = 1 / np.sqrt(np.diag(H))
     values, vectors = np.linalg.eigh(H * scale * scale[:, None])
-    keep = values > 1e-12 * max(float(values[-1]), 0.0)  # collinear columns: directions no row tells apart
-    root = vectors[:, keep] / np.sqrt(values[keep]) * scale[:, None]
-    nu = float(np.linalg.norm(root.T @ s.g.ravel()))
-    inverse = (root @ root.T).reshape(k - 1, d1, k - 1, d1)
-    c = float(np.sqrt(rows.sum(partial(_reach, inverse, m, fit_intercept))))
-    gap = self_concordant_gap(nu, c)
-    check = Check("decrement times reach, at most 1", nu * c, 1.0)
-    return Certificate("optimal", CLAIM, s.loss, s.loss - gap, tol, (tol + 1e-12) * s.loss, (check,))
+    if size and not values[0] > DEFINITE * values[-1]:
+        return None
+    root = vectors / np.sqrt(values) * scale[:, None]
+    return (root @ root.T).reshape(shape)
+
+
+def _independent(R: Array) -> Array:
+    """Numbers of linearly independent columns that span all; R is the triangular factor of the rows."""
+    size = np.linalg.norm(R, axis=0)
+    scaled = R / np.where(size > 0, size, 1.0)
+    _, triangle, order = qr(scaled, mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(triangle))
+    rank = int((pivots > 16 * R.shape[1] * np.finfo(float).eps * pivots.max(initial=0.0)).sum())
+    return np.sort(order[:rank])
 
 
 def separation(rows: Rows, k: int, fit_intercept: bool) -> Array | None:
     """v (k, d1) with z·(v_y - v_c) >= 0 for every row and every class c, > 0 for some; None if there is none.
 
-    One linear program over all rows: for tables that fit in memory comfortably.
+    Two classes have one score: v is (1, d1). One linear program over all rows, for tables that fit in memory
+    comfortably; `impossible` checks its answer.
     """
     data = rows.load()
     Z, y = dense(data.X)[data.w > 0], np.asarray(data.y)[data.w > 0]
@@ -127,19 +218,51 @@ def separation(rows: Rows, k: int, fit_intercept: bool) -> Array | None:
         leads.append(lead.reshape(len(lead), -1))
     A = np.concatenate(leads)
     found = linprog(-A.sum(axis=0), A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1))
-    if not found.success or (A @ found.x).min() < -1e-9 or (A @ found.x).max() < 1e-6:
+    if not found.success or (A @ found.x).max() < 1e-6:
         return None
     v = found.x.reshape(k, -1)
-    v[:, : len(spread)] /= spread
-    if fit_intercept:
-        v[:, -1] -= v[:, : len(spread)] @ low
-    return v
+    if k == 2:
+        v = v[1:] - v[:1]
+    v[np.abs(v) < 1e-12] = 0.0  # rounding of the program, whose unknowns are of size 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        v[:, : len(spread)] /= spread
+        if fit_intercept:
+            v[:, -1] -= v[:, : len(spread)] @ low
+    return v if np.isfinite(v).all() else None
 
 
-def impossible(v: Array) -> Certificate:
-    """The certificate that no maximum-likelihood fit exists, with the separating direction (k, d1)."""
+@dataclass(frozen=True)
+class _Sides(Sums):
+    """Where the rows stand along a direction."""
+
+    wrong: _Largest  # how far a row is on the wrong side, relative to the sizes summed in its score
+    strict: int  # rows that are strictly on their side
+
+
+def _sides(beta: Array, b: Array, block: Block) -> _Sides:
+    Z, y = dense(block.X)[block.w > 0], np.asarray(block.y)[block.w > 0]
+    scores = Z @ beta.T + b
+    own = np.take_along_axis(scores, y[:, None].astype(int), axis=1)
+    rivals = np.where(onehot(y, len(b)) > 0, -np.inf, scores)
+    size = (np.abs(Z) @ np.abs(beta).T + np.abs(b)).max(axis=1, initial=np.finfo(float).tiny)
+    lead = (own[:, 0] - rivals.max(axis=1)) / size
+    return _Sides(_Largest(max(0.0, float(-lead.min(initial=0.0)))), int((lead > ROUNDING).sum()))
+
+
+def impossible(v: Array, fit_intercept: bool, rows: Rows) -> Certificate:
+    """The certificate that no maximum-likelihood fit exists; the witness v is (k, d1), or (1, d1) for two classes."""
+    d = rows.n_features
+    sides = rows.sum(partial(_sides, *both_scores(v[:, :d], v[:, d] if fit_intercept else np.zeros(len(v)))))
     return Certificate(
         "impossible",
         "the classes are separable: the likelihood rises for ever along the separating direction and has no maximum",
-        facts={"separating direction": np.array2string(v, precision=4, threshold=20, max_line_width=10**6)},
+        checks=(
+            Check("rows on the wrong side by", float(sides.wrong.value), ROUNDING),
+            Check("direction separates no row (1: yes)", float(sides.strict == 0), 0.0),
+        ),
+        facts={
+            "rows that it separates strictly": sides.strict,
+            "separating direction": np.array2string(v, precision=4, threshold=20, max_line_width=10**6),
+        },
+        witness=tuple(map(tuple, v.tolist())),
     )

@@ -17,17 +17,19 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from certifit.core import Array, Block, Certificate, Check, Rows, Sums
 
 CLAIM = "penalised negative log-likelihood within gap of its minimum"
+BALANCED = 1e-12  # imbalance Σ w (p - y) relative to Σ w |p - y| from which it counts as rounding
 
 
 @dataclass(frozen=True)
 class _Mean(Sums):
     weight: float
     x: Array  # Σ w (x - origin)  (d,)
+    xx: Array  # Σ w (x - origin)²  (d,)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Scores(Sums):
     conjugate: float  # Σ w A*(p'),  A*(p) = Σ_k p log p
     g: Array  # Σ w (p' - y) (x - m)  (k, d)
     imbalance: Array  # Σ w (p' - y)  (k,)
+    misfit: float  # Σ w |p' - y|: what the rounding of g and the imbalance is relative to
     expected: Array  # Σ w p'  (k,)
     curvature: Array  # Σ w (diag p - p pᵀ)  (k, k)
 
@@ -51,20 +54,40 @@ def onehot(y: Any, k: int) -> Array:
 
 
 def log_probabilities(beta: Array, b: Array, Z: Array) -> Array:
-    """log p (rows, k)."""
+    """log p (rows, k), accurate also where p is nearly 1."""
     eta = Z @ beta.T + b
-    return eta - logsumexp(eta, axis=1, keepdims=True)
+    below = eta - eta.max(axis=1, keepdims=True)
+    others = np.exp(below)
+    others[np.arange(len(eta)), eta.argmax(axis=1)] = 0.0
+    return below - np.log1p(others.sum(axis=1, keepdims=True))
+
+
+def residuals(p: Array, Y: Array) -> Array:
+    """p - Y; 1 - p of a row's own class is summed from the others, which keeps its digits."""
+    others = np.where(Y > 0, 0.0, p)
+    return np.where(Y > 0, -others.sum(axis=1, keepdims=True), p)
+
+
+def negative_entropy(p: Array) -> Array:
+    """Σ_k p log p of each row (rows,); the largest p enters as 1 - the others."""
+    rows, top = np.arange(len(p)), p.argmax(axis=1)
+    others = p.copy()
+    others[rows, top] = 0.0
+    return xlogy(others, others).sum(axis=1) + p[rows, top] * np.log1p(-others.sum(axis=1))
 
 
 def _mean(origin: Array, block: Block) -> _Mean:
-    return _Mean(block.w.sum(), block.w @ (dense(block.X) - origin))
+    Z = dense(block.X) - origin
+    return _Mean(block.w.sum(), block.w @ Z, block.w @ Z**2)
 
 
 def centre(rows: Rows) -> Array:
-    """Weighted column means (d,), accurate at any offset."""
+    """Weighted means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
     origin = dense(next(iter(rows)).X[:1])[0]
-    mean = rows.sum(partial(_mean, origin))
-    return origin + mean.x / mean.weight
+    s = rows.sum(partial(_mean, origin))
+    delta = s.x / s.weight
+    mean, variance = origin + delta, s.xx / s.weight - delta**2
+    return np.where(mean**2 > 64 * variance, mean, 0.0)
 
 
 def _scores(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block) -> Scores:
@@ -72,11 +95,13 @@ def _scores(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block
     log_p = log_probabilities(beta, b, Z)
     p = np.exp(log_p)
     mixed = stay * p + (1 - stay) * q
+    away = residuals(mixed, Y)
     return Scores(
         -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1)),
-        float(w @ xlogy(mixed, mixed).sum(axis=1)),
-        (w[:, None] * (mixed - Y)).T @ Z,
-        w @ (mixed - Y),
+        float(w @ negative_entropy(mixed)),
+        (w[:, None] * away).T @ Z,
+        w @ away,
+        float(w @ np.abs(away).sum(axis=1)),
         w @ mixed,
         np.diag(w @ p) - (p * w[:, None]).T @ p,
     )
@@ -91,6 +116,10 @@ def both_scores(coef: Array, intercept: Array) -> tuple[Array, Array]:
     return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
 
 
+def no_intercept(b: Array) -> Check:
+    return Check("intercept, which must be 0", float(np.abs(b).max()), 0.0)
+
+
 def certify(coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol: float, rows: Rows) -> Certificate:
     """Check β (k, d), or (1, d) for two classes, with λ > 0; y are class numbers, w include class weights."""
     two = len(coef) == 1
@@ -102,34 +131,38 @@ def certify(coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol:
         return rows.sum(partial(_scores, beta, b, m, stay, np.zeros(len(b)) if q is None else q))
 
     here = at(b)
-    objective = here.loss + 0.5 * lam * float((beta**2).sum())
+    with np.errstate(over="ignore"):
+        objective = here.loss + 0.5 * lam * float((beta**2).sum())
     checks: tuple[Check, ...] = ()
-    if fit_intercept:
-        here = _feasible(at, b, here)
-        worst, allowed = float(np.abs(here.imbalance).max()), 1e-9 * float(here.expected.sum())
-        checks = (Check("classes balance in the dual point", worst, allowed),)
+    slack = 0.0
+    if not fit_intercept:
+        checks = (no_intercept(b),)
+    else:
+        b, here = _feasible(at, b, here)
+        checks = (Check("classes balance to", float(np.abs(here.imbalance).max()), BALANCED * here.misfit),)
+        slack = 2 * float(np.abs(b * here.imbalance).sum())  # what the rest of the imbalance can be worth
     g = here.g[1:] if two else here.g  # a two-class model has one score
-    bound = -here.conjugate - float((g**2).sum()) / (2 * lam)
+    bound = -here.conjugate - float((g**2).sum()) / (2 * lam) - slack
     return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * abs(objective), checks)
 
 
-def _feasible(at: Callable[..., Scores], b: Array, here: Scores) -> Scores:
-    """Sums at a dual point with Σ w (p' - y) = 0: the best intercept by Newton, then a mixture that mends the rest.
+def _feasible(at: Callable[..., Scores], b: Array, here: Scores) -> tuple[Array, Scores]:
+    """Sums at a dual point with Σ w (p' - y) = 0: the best intercept by Newton or, where that fails, a mixture.
 
     p' = τ p + (1 - τ) q with q the same for all rows; τ = min_k (Σ w y)_k / (Σ w p)_k keeps q non-negative.
     """
     for _ in range(50):
-        if np.abs(here.imbalance).max() <= 1e-14 * here.expected.sum():
-            break
+        if np.abs(here.imbalance).max() <= 0.01 * BALANCED * here.misfit:
+            return b, here
         step = np.linalg.lstsq(here.curvature, here.imbalance)[0]
         step *= min(1.0, 2.0 / max(2.0, float(np.abs(step).max())))
         trial = at(b - step)
-        if not trial.loss <= here.loss * (1 + 1e-14):
-            break
+        if not (trial.loss < here.loss or np.abs(trial.imbalance).max() < np.abs(here.imbalance).max()):
+            break  # nothing but rounding is left
         b, here = b - step, trial
-    target = here.expected - here.imbalance
-    stay = min(1.0, float((target / here.expected).min()))
-    if stay == 1.0:
-        return here
-    q = np.clip(target - stay * here.expected, 0.0, None)
-    return at(b, stay, q / q.sum())
+    if np.abs(here.imbalance).max() <= BALANCED * here.misfit:
+        return b, here
+    some = here.expected > 0
+    leave = float((here.imbalance[some] / here.expected[some]).max())  # 1 - τ
+    q = np.clip(leave * here.expected - here.imbalance, 0.0, None)
+    return b, at(b, 1 - leave, q / q.sum())

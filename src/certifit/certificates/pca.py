@@ -64,10 +64,11 @@ def certify(components: Array, mean: Array, explained_variance: Array, tol: floa
 
 @dataclass(frozen=True)
 class Spectrum:
-    """What the bound needs to know of S and B."""
+    """What the bound needs to know of S and B. All but `captured` are of an orthonormal basis of B's span."""
 
     total: float  # tr S
-    captured: Array  # (k,) diag B S Bᵀ
+    captured: Array  # (k,) diag B S Bᵀ of B as it is
+    discarded: float  # tr S - tr BSBᵀ
     smallest: float  # θ_k
     rest: float  # an upper bound on λmax(E)
     leak: float  # |C|_F
@@ -77,28 +78,37 @@ class Spectrum:
 
 def covariance_spectrum(S: Array, B: Array, hint: float | None = None) -> Spectrum:
     """From S (d, d). `hint` is a guess of λmax(E), which a Cholesky factorisation then proves or refutes."""
-    SB = S @ B.T
-    inner = B @ SB
-    C = SB - B.T @ inner
-    E = S - B.T @ SB.T - SB @ B + B.T @ inner @ B
+    Q = _orthonormal(B)
+    SQ = S @ Q.T
+    inner = Q @ SQ
+    C = SQ - Q.T @ inner
+    E = S - Q.T @ SQ.T - SQ @ Q + Q.T @ inner @ Q
     rest = upper_bound((E + E.T) / 2, hint)
-    return _spectrum(float(np.trace(S)), inner, rest, C, np.sqrt(np.maximum(np.diag(S), 0.0)))
+    captured = ((B @ S) * B).sum(axis=1)
+    return _spectrum(float(np.trace(S)), captured, inner, rest, C, np.sqrt(np.maximum(np.diag(S), 0.0)))
 
 
 def gram_spectrum(Z: Array, B: Array) -> Spectrum:
     """From the centred rows Z (n, d) with ZᵀZ = S, where n < d."""
-    ZB = Z @ B.T
-    inner = ZB.T @ ZB
-    rest = Z - ZB @ B
-    C = rest.T @ ZB
-    total = float((Z**2).sum())
-    return _spectrum(total, inner, upper_bound(rest @ rest.T, None), C, np.sqrt((Z**2).sum(axis=0)))
+    Q = _orthonormal(B)
+    ZQ = Z @ Q.T
+    rest = Z - ZQ @ Q
+    largest = upper_bound(rest @ rest.T, None)
+    captured = ((Z @ B.T) ** 2).sum(axis=0)
+    return _spectrum(float((Z**2).sum()), captured, ZQ.T @ ZQ, largest, rest.T @ ZQ, np.sqrt((Z**2).sum(axis=0)))
 
 
-def _spectrum(total: float, inner: Array, rest: float, C: Array, spread: Array) -> Spectrum:
-    smallest = float(np.linalg.eigvalsh(inner)[0])
-    nuclear = float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
-    return Spectrum(total, np.diag(inner), smallest, rest, float(np.linalg.norm(C)), nuclear, spread)
+def _orthonormal(B: Array) -> Array:
+    return np.linalg.qr(B.T)[0].T
+
+
+def _spectrum(total: float, captured: Array, inner: Array, rest: float, C: Array, spread: Array) -> Spectrum:
+    smallest = float(np.linalg.eigvalsh(inner).min(initial=np.inf))
+    size = float(np.abs(C).max(initial=0.0))  # taken out, so that squares neither over- nor underflow
+    C = C / (size or 1.0)
+    nuclear = size * float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
+    discarded = max(0.0, total - float(np.trace(inner)))
+    return Spectrum(total, captured, discarded, smallest, rest, size * float(np.linalg.norm(C)), nuclear, spread)
 
 
 def upper_bound(E: Array, hint: float | None) -> float:
@@ -136,8 +146,7 @@ def assemble(
     k, eps = len(B), float(np.finfo(dtype).eps)
     more = k * max(0.0, s.rest - s.smallest) + s.leak_nuclear
     if s.smallest > s.rest:
-        more = min(more, s.leak**2 / (s.smallest - s.rest))
-    discarded = max(0.0, s.total - float(s.captured.sum()))
+        more = min(more, s.leak * (s.leak / (s.smallest - s.rest)))
     loose = max(tol, 32 * eps)
     unbiased = n / (n - 1)
     off = np.abs(np.asarray(mean, np.float64) - m) / (loose * s.spread + 8 * eps * np.abs(m) + np.finfo(float).tiny)
@@ -150,7 +159,9 @@ def assemble(
         ),
     ]
     if error is not None:
-        checks.append(Check("error minus discarded variance", abs(error - discarded), max(1e-9, 64 * eps) * s.total))
-    objective = discarded if error is None else error
-    bound = max(0.0, objective - min(more, discarded))
+        mismatch = abs(error - (s.total - float(s.captured.sum())))
+        checks.append(Check("error minus discarded variance", mismatch, max(1e-9, 64 * eps) * s.total))
+    objective = s.discarded if error is None else error
+    rounding = len(s.spread) * np.finfo(float).eps * s.total
+    bound = max(0.0, s.discarded - more - rounding)
     return Certificate("optimal", CLAIM, objective, bound, tol, loose * s.total, tuple(checks))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
+from certifit.core.checks import Target, check_finite, check_target, check_weights
 from certifit.core.errors import DataError
-from certifit.core.rows import Array, ArrayRows, Block, Rows
+from certifit.core.frames import choose_columns, is_pandas, note_features, pandas_parts, refuse_names
+from certifit.core.rows import ArrayRows, Rows
 from certifit.core.threads import parallel_map
 
-Target = Literal["none", "classes", "numbers"]
+__all__ = ["Target", "as_rows"]
 
 
 def as_rows(
@@ -31,8 +34,8 @@ def as_rows(
 
     Parameters
     ----------
-    X : NumPy array, SciPy sparse matrix, pandas or polars frame (also lazy), Arrow table or dataset,
-        path to a Parquet file, a directory of them or a CSV file, Dask array or frame
+    X : NumPy array or memory map, SciPy sparse matrix, pandas or polars frame (also lazy), Arrow table, stream or
+        dataset, path to a Parquet file, a directory of them or a CSV file, Dask array or frame
     y, sample_weight : arrays, or names of columns of X
     estimator : whose `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
     target : what y must be
@@ -41,9 +44,30 @@ def as_rows(
     >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
     >>> rows.n_rows, rows.n_features, rows.dtype
     (3, 2, dtype('float64'))
+
+    Columns of a table go by their names:
+
+    >>> import pyarrow as pa
+    >>> rows = as_rows(pa.table({"x": [1, 2], "z": [3, 4], "kind": ["a", "b"]}), y="kind", target="classes")
+    >>> rows.names.tolist(), rows.load().y.tolist()
+    (['x', 'z'], ['a', 'b'])
     """
+    estimator = BaseEstimator() if estimator is None else estimator
     if isinstance(X, Rows):
+        if y is not None or sample_weight is not None:
+            raise DataError(got="y or sample_weight beside rows", wanted="rows that carry their own")
+        note_features(estimator, X.n_features, X.names, reset)
         return X
+    if hasattr(X, "__dask_graph__"):
+        from certifit.core.dask_rows import dask_rows
+
+        return dask_rows(X, y, sample_weight, estimator, target, reset)
+    if not (isinstance(X, (np.ndarray, list, tuple)) or sp.issparse(X) or is_pandas(X)):
+        from certifit.core.files import open_source
+
+        source = open_source(X)
+        if source is not None:
+            return _source_rows(source, y, sample_weight, estimator, target, reset)
     return _array_rows(X, y, sample_weight, estimator, target, sparse, reset)
 
 
@@ -51,75 +75,58 @@ def _array_rows(
     X: Any,
     y: Any,
     sample_weight: Any,
-    estimator: BaseEstimator | None,
+    estimator: BaseEstimator,
     target: Target,
     sparse: bool,
     reset: bool,
 ) -> ArrayRows:
-    estimator = BaseEstimator() if estimator is None else estimator
     options: dict[str, Any] = {
         "accept_sparse": "csr" if sparse else False,
         "dtype": [np.float64, np.float32],
         "ensure_all_finite": False,  # checked below, on all threads
         "reset": reset,
     }
-    if target == "none":
-        X, y = validate_data(estimator, X, **options), None
-    else:
-        X, y = validate_data(estimator, X, y, y_numeric=target == "numbers", **options)
-        if target == "classes":
-            check_classification_targets(y)
-    if sp.issparse(X):
+    if is_pandas(X):
+        X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, reset)
+        options["dtype"] = np.float32 if (X.dtypes == np.float32).all() else np.float64
+    refuse_names(X, y=y, sample_weight=sample_weight)
+    try:
+        if isinstance(X, np.memmap):  # left where it is
+            validate_data(estimator, X[:1], **options)
+            y = check_target(y, len(X), target)
+        elif target == "none":
+            X, y = validate_data(estimator, X, **options), None
+        else:
+            X, y = validate_data(estimator, X, y, y_numeric=target == "numbers", **options)
+            if target == "classes":
+                check_classification_targets(y)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise DataError(
+            got=f"text among the features ({error})",
+            wanted="numbers",
+            fix="Encode text (for instance with sklearn.preprocessing.OneHotEncoder) or leave it out.",
+        ) from error
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the caller's matrix stays as it is
         X.sum_duplicates()
     names = getattr(estimator, "feature_names_in_", None)
     rows = ArrayRows(X, y, check_weights(sample_weight, X.shape[0]), names)
-    parallel_map(check_finite, rows)
+    parallel_map(partial(check_finite, names=names), rows)
     return rows
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
-    """Row weights as float64 (n_rows,): finite, none negative, not all zero. None means 1 for every row."""
-    if sample_weight is None:
-        return None
-    if np.isscalar(sample_weight):
-        sample_weight = np.full(n_rows, sample_weight)
-    w = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
-    )
-    if w.ndim != 1:
-        raise DataError(got=f"sample_weight with {w.ndim} dimensions", wanted="one number per row (1-D)")
-    if len(w) != n_rows:
-        raise DataError(got=f"sample_weight of {len(w)} entries", wanted=f"one for each of the {n_rows} rows")
-    if (w < 0).any():
-        raise DataError(
-            got=f"negative sample_weight ({w.min():g} in row {int(w.argmin())})",
-            wanted="weights of at least 0",
-            fix="A weight says how many times a row counts.",
-        )
-    if not (w > 0).any():
-        raise DataError(got="sample_weight that is zero for every row", wanted="at least one positive weight")
-    return w
+def _source_rows(
+    source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, target: Target, reset: bool
+) -> Rows:
+    """Rows of a table with named columns that is read batch by batch."""
+    from certifit.core.file_rows import FileRows
 
-
-def check_finite(block: Block) -> None:
-    """Refuse NaN and infinities, naming the first one."""
-    values = block.X.data if sp.issparse(block.X) else block.X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return
-    bad = ~np.isfinite(values)
-    if not bad.any():
-        return
-    if sp.issparse(block.X):
-        entry = int(np.flatnonzero(bad)[0])
-        row, column = int(np.searchsorted(block.X.indptr, entry, "right")) - 1, int(block.X.indices[entry])
-        value = values[entry]
-    else:
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        value = values[row, column]
-    raise DataError(
-        got=f"{'NaN' if np.isnan(value) else 'infinity'} in row {block.start + row}, column {column} of X",
-        wanted="finite numbers (no NaN, no inf)",
-        fix="Drop these rows, fill the holes (for instance with sklearn.impute.SimpleImputer), "
-        "or use a model that takes missing values.",
-    )
+    columns = choose_columns(source.schema.names, y, sample_weight, estimator, target, reset)
+    rows = FileRows(source, columns, target)
+    if not isinstance(y, str):
+        rows.y = check_target(y, rows.n_rows, target)
+    if not isinstance(sample_weight, str):
+        rows.w = check_weights(sample_weight, rows.n_rows)
+    return rows.load() if rows.source.in_memory else rows

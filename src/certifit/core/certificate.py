@@ -22,7 +22,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        return self.residual <= self.limit  # a NaN residual does not pass
+        return bool(self.residual <= self.limit)  # a NaN residual does not pass
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Certificate:
 
     `objective - optimum <= gap` follows from `bound`, a proved lower bound on the optimum, where there is one.
     `tol` is what was asked for, relative to the objective; `limit` is that tolerance in the objective's units plus
-    an allowance for rounding.
+    an allowance for rounding. `witness` holds numbers that prove the claim and are not the model's own.
 
     >>> c = Certificate("optimal", "objective within gap of the optimum", objective=10.0, bound=9.999, tol=1e-3)
     >>> c.holds, round(c.gap, 6)
@@ -52,6 +52,7 @@ class Certificate:
     limit: float = math.nan
     checks: tuple[Check, ...] = ()
     facts: Mapping[str, float | str] = field(default_factory=dict)
+    witness: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -77,12 +78,16 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Every check passes and, for `optimal`, the gap is within its limit."""
-        return all(c.passed for c in self.checks) and (self.kind != "optimal" or self.gap <= self.limit)
+        return all(c.passed for c in self.checks) and (self.kind != "optimal" or self._close)
+
+    @property
+    def _close(self) -> bool:
+        return math.isfinite(self.gap) and bool(self.gap <= self.limit)
 
     def failures(self) -> list[str]:
         """One phrase for each thing that does not hold, with the number reached and the number asked for."""
         out = [f"{c.name} is {c.residual:.3g}, allowed {c.limit:.3g}" for c in self.checks if not c.passed]
-        if self.kind == "optimal" and not self.gap <= self.limit:
+        if self.kind == "optimal" and not self._close:
             out.insert(
                 0,
                 f"objective within {self.gap:.3g} ({self.relative_gap:.2g} of its value) of the optimum; "
@@ -141,6 +146,7 @@ class Certificate:
                 for c in self.checks
             ],
             "facts": {k: v if isinstance(v, str) else _plain(v) for k, v in self.facts.items()},
+            "witness": [list(row) for row in self.witness],
             "holds": self.holds,
         }
 
@@ -159,6 +165,7 @@ class Certificate:
             number(data["limit"]),
             tuple(Check(c["name"], number(c["residual"]), number(c["limit"])) for c in data["checks"]),
             {k: v if isinstance(v, str) and v not in _WORDS else number(v) for k, v in data["facts"].items()},
+            tuple(tuple(row) for row in data["witness"]),
         )
 
 

@@ -37,3 +37,6 @@ class NoSolutionError(ValueError):
     def __init__(self, message: str, certificate: Certificate) -> None:
         super().__init__(message)
         self.certificate = certificate
+
+    def __reduce__(self) -> tuple[object, tuple[str, Certificate]]:
+        return NoSolutionError, (str(self), self.certificate)

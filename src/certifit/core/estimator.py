@@ -13,8 +13,9 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.core.as_rows import Target, as_rows
+from certifit.core.as_rows import as_rows
 from certifit.core.certificate import Certificate
+from certifit.core.checks import Target
 from certifit.core.loop import Step
 from certifit.core.rows import Rows
 from certifit.core.threads import single_threaded_blas
@@ -72,6 +73,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             self._watch = Watch(self, context, X, y, metadata)
             with single_threaded_blas():
                 attributes = self._fit(rows, previous)
+            context.call_on_fit_task_end(
+                estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes=dict(attributes)
+            )
+            certificate: Certificate = attributes["certificate_"]
+            if not certificate.holds:
+                message = f"{type(self).__name__}: " + "; ".join(certificate.failures())
+                warnings.warn(message, CertificateWarning, stacklevel=3)
         except BaseException:
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -79,15 +87,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         finally:
             self.__dict__.pop("_watch", None)
         self.__dict__.update(attributes)
-        context.call_on_fit_task_end(
-            estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes=dict(attributes)
-        )
-        if not self.certificate_.holds:
-            warnings.warn(
-                f"{type(self).__name__}: " + "; ".join(self.certificate_.failures()),
-                CertificateWarning,
-                stacklevel=3,
-            )
         return self
 
     def _rows(self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none") -> Rows:
@@ -130,7 +129,8 @@ class Watch:
         self._pass.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
     def end(self, params: Any, step: Step[Any], tol: float) -> bool:
-        self._pass.step, self._pass.tol = step, tol  # what our own progress display reads
+        # what our own progress display reads; contexts live as long as the fit, parameters need not
+        self._pass.step, self._pass.tol = step._replace(params=None), tol
         attributes = self.attributes
         return bool(
             self._pass.call_on_fit_task_end(

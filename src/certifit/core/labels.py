@@ -100,4 +100,11 @@ def class_weight_vector(classes: Array, weight: Array, class_weight: Any) -> Arr
             got=f"class_weight for {unknown}, which the target does not contain",
             wanted=f"labels among {classes.tolist()}",
         )
-    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    factor = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    if not ((factor > 0) & np.isfinite(factor)).all():
+        raise DataError(
+            got=f"class_weight {dict(zip(classes.tolist(), factor.tolist(), strict=True))}",
+            wanted="positive, finite weights",
+            fix="To ignore a class, leave its rows out.",
+        )
+    return factor

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from scipy import sparse
 from certifit.core.sums import S
 from certifit.core.threads import parallel_map, parallel_sum
 
+R = TypeVar("R")
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a dense array (rows, d), C-contiguous, or scipy.sparse CSR
 Relabel: TypeAlias = Callable[[Array | None, Array], tuple[Array | None, Array]]  # (y, w) -> (y, w)
@@ -63,20 +65,20 @@ class Rows(ABC):
         """Add `f(block)` over all blocks; the same bits for any number of threads."""
         return parallel_sum(f, self)
 
+    def each(self, f: Callable[[Block], R]) -> list[R]:
+        """`f(block)` for every block, in their order."""
+        return parallel_map(f, self)
+
     def map(self, f: Callable[[Block], Array]) -> Array:
         """`f(block)` for every block, one output per row, in the order of the rows."""
-        return np.concatenate(parallel_map(f, self))
+        return np.concatenate(self.each(f))
 
     def take(self, index: Array) -> ArrayRows:
         """The rows with these numbers (ascending), in memory."""
-        index = np.asarray(index)
-
-        def pick(block: Block) -> Block:
-            first, last = np.searchsorted(index, [block.start, block.start + len(block.w)])
-            here = index[first:last] - block.start
-            return Block(block.X[here], None if block.y is None else block.y[here], block.w[here], 0)
-
-        return _stack(parallel_map(pick, self), self.names)
+        picked = self.each(partial(_pick, np.asarray(index)))
+        X = np.concatenate([b.X for b in picked])
+        y = None if picked[0].y is None else np.concatenate([b.y for b in picked if b.y is not None])
+        return ArrayRows(X, y, np.concatenate([b.w for b in picked]), self.names)
 
     def thin(self, stride: int) -> ArrayRows:
         """Every `stride`-th row, in memory."""
@@ -84,19 +86,26 @@ class Rows(ABC):
 
     def load(self) -> ArrayRows:
         """All rows, in memory."""
-        return _stack(list(self), self.names)
+        X = np.empty((self.n_rows, self.n_features), self.dtype)
+        y: list[Array] = []
+        w = np.empty(self.n_rows)
+        for block in self:
+            rows = slice(block.start, block.start + len(block.w))
+            X[rows], w[rows] = block.X, block.w
+            if block.y is not None:
+                y.append(block.y)
+        return ArrayRows(X, np.concatenate(y) if y else None, w, self.names)
 
 
 class ArrayRows(Rows):
     """A dense array (also a memory map) or a CSR matrix that is already here. Expects validated input."""
 
-    in_memory = True
-
     def __init__(self, X: Matrix, y: Array | None = None, w: Array | None = None, names: Array | None = None) -> None:
+        self.in_memory = not isinstance(X, np.memmap)
         # one conversion, not one per pass; a memory map is left where it is
-        self.X = X if sparse.issparse(X) or isinstance(X, np.memmap) else np.ascontiguousarray(X)
+        self.X = np.ascontiguousarray(X) if self.in_memory and not sparse.issparse(X) else X
         self.n_rows, self.n_features = X.shape
-        self.dtype = X.dtype
+        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self.y = y
         self.w = np.ones(self.n_rows) if w is None else np.asarray(w, dtype=np.float64)
         self.names = names
@@ -106,7 +115,7 @@ class ArrayRows(Rows):
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
             rows = slice(start, start + self.block_rows)
-            X = self.X[rows] if sparse.issparse(self.X) else np.ascontiguousarray(self.X[rows])
+            X = self.X[rows] if sparse.issparse(self.X) else np.ascontiguousarray(self.X[rows], dtype=self.dtype)
             yield Block(X, None if self.y is None else self.y[rows], self.w[rows], start)
 
     def relabel(self, f: Relabel) -> ArrayRows:
@@ -114,14 +123,22 @@ class ArrayRows(Rows):
         return ArrayRows(self.X, y, w, self.names)
 
     def take(self, index: Array) -> ArrayRows:
-        y = None if self.y is None else self.y[index]
-        return ArrayRows(self.X[index], y, self.w[index], self.names)
+        X = self.X[index] if sparse.issparse(self.X) else np.asarray(self.X[index], dtype=self.dtype)
+        return ArrayRows(X, None if self.y is None else self.y[index], self.w[index], self.names)
 
     def load(self) -> ArrayRows:
-        return self
+        return self if self.in_memory else super().load()
 
 
-def _stack(blocks: list[Block], names: Array | None) -> ArrayRows:
-    stack = sparse.vstack if sparse.issparse(blocks[0].X) else np.concatenate
-    y = None if blocks[0].y is None else np.concatenate([b.y for b in blocks if b.y is not None])
-    return ArrayRows(stack([b.X for b in blocks]), y, np.concatenate([b.w for b in blocks]), names)
+def relabelled(block: Block, relabels: Iterable[Relabel]) -> Block:
+    """A block after each of these in turn."""
+    for f in relabels:
+        y, w = f(block.y, block.w)
+        block = block._replace(y=y, w=w)
+    return block
+
+
+def _pick(index: Array, block: Block) -> Block:
+    first, last = np.searchsorted(index, [block.start, block.start + len(block.w)])
+    here = index[first:last] - block.start
+    return Block(block.X[here], None if block.y is None else block.y[here], block.w[here], 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
@@ -116,9 +116,11 @@ def parallel_map(f: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
 def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
     """Call `work(i, block)` for every block, on `thread_count()` threads of which the caller is one.
 
-    The first error, an interrupt included, stops every thread after the block it is on.
+    The first error, an interrupt included, stops every thread after the block it is on; whatever blocks are
+    read from is closed.
     """
-    source = enumerate(blocks)
+    iterator = iter(blocks)
+    source = enumerate(iterator)
     lock = threading.Lock()
     errors: list[BaseException] = []
 
@@ -145,5 +147,7 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
             errors.append(interrupt)
         for thread in helpers:
             thread.join()
+    if isinstance(iterator, Generator):
+        iterator.close()
     if errors:
         raise errors[0]

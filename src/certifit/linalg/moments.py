@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import qr
 
-from certifit.core import Array, Block, Rows, Sums
+from certifit.core import Array, Block, DataError, Rows, Sums
 from certifit.linalg.products import choose_shift, gram, scale_rows
 
 LOST_DIGITS = 1e4  # (mean - shift)² / variance above which a second pass about the mean pays
@@ -38,8 +38,10 @@ def _weighted(block: Block, shift: Array | None) -> tuple[Array, Array]:
 
 
 def _moments(shift: Array | None, block: Block) -> Moments:
-    Z, total = _weighted(block, shift)
-    return Moments(int((block.w > 0).sum()), float(block.w.sum()), total, gram(Z).astype(np.float64, copy=False))
+    with np.errstate(over="ignore", invalid="ignore"):  # see `check_overflow`
+        Z, total = _weighted(block, shift)
+        zz = gram(Z).astype(np.float64, copy=False)
+    return Moments(int((block.w > 0).sum()), float(block.w.sum()), total, zz)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ def scatter(rows: Rows) -> Scatter:
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
     m = rows.sum(partial(_moments, shift))
+    check_overflow(m.zz)
     delta = m.z / m.weight
     if (delta**2 > LOST_DIGITS * _variances(m)).any():
         shift = delta if shift is None else shift + delta
@@ -63,6 +66,17 @@ def scatter(rows: Rows) -> Scatter:
     S = m.zz
     S -= m.weight * delta[:, None] * delta
     return Scatter(m.count, m.weight, delta if shift is None else shift + delta, S)
+
+
+def check_overflow(squares: Array) -> Array:
+    """Refuse sums of squares that are too large for their type."""
+    if not np.isfinite(squares).all():
+        raise DataError(
+            got="values so large that their squares overflow",
+            wanted="values whose squares, summed over the rows, stay finite",
+            fix="Rescale the columns, for instance to unit variance.",
+        )
+    return squares
 
 
 def _variances(m: Moments) -> Array:

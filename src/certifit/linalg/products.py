@@ -20,7 +20,8 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
     first = X[np.argmax(w > 0)].astype(np.float64)
     Z = X - first
     mean = w @ Z / w.sum()
-    spread = np.sqrt(w @ Z**2 / w.sum() - mean**2, where=(w @ Z**2 / w.sum() > mean**2), out=np.zeros_like(mean))
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow ask for no shift
+        spread = np.sqrt(np.maximum(w @ Z**2 / w.sum() - mean**2, 0.0))
     mean += first
     shift = np.where(np.abs(mean) > 8 * spread, mean, 0.0)
     return shift if shift.any() else None

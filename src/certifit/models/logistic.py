@@ -29,6 +29,7 @@ from certifit.core import (
     Objective,
     Rows,
     apply_class_weight,
+    class_weight_vector,
     encode_labels,
 )
 from certifit.core.estimator import Attributes
@@ -117,6 +118,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
         lam, intercept = self._lam(), bool(self.fit_intercept)
         labels = encode_labels(rows)
         rows = apply_class_weight(labels, self.class_weight)
+        weight = float(labels.weight @ class_weight_vector(labels.classes, labels.weight, self.class_weight))
         k = len(labels.classes) if len(labels.classes) > 2 else 1
         shape = (k, rows.n_features + intercept)
         sample = subsample(rows)
@@ -127,7 +129,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
         attributes = partial(_attributes, labels.classes, shape, shift, intercept)
         try:
             if newton and not theta.any() and rows.n_rows >= LONG:
-                part = Problem(sample, lam * sample.w.sum() / _weight(rows), intercept, shift, shape, 1e-3)
+                part = Problem(sample, lam * sample.w.sum() / weight, intercept, shift, shape, 1e-3)
                 with suppress(Separated):  # separable in the sample says nothing of the whole
                     start = minimise(part, theta, newton=True, sample=sample, max_iter=self.max_iter)
                     theta = start.params.x.reshape(shape)
@@ -219,14 +221,6 @@ def _scores(coef: Array, intercept: Array, block: Block) -> Array:
 
 def _loss(theta: Array, block: Block) -> float:
     return measure(theta, None, True, Want(hessian=False, totals=False), block).loss
-
-
-def _weight(rows: Rows) -> float:
-    return float(rows.sum(_block_weight))
-
-
-def _block_weight(block: Block) -> float:
-    return float(block.w.sum())
 
 
 def _unshift(theta: Array, shift: Array | None, intercept: bool) -> Array:

@@ -11,25 +11,28 @@ Tipping & Bishop, Probabilistic principal component analysis (1999), for the lik
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, svd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import pca as certificates
 from certifit.core import Array, Block, DataError, Estimator, Objective, Rows
 from certifit.core.estimator import Attributes
-from certifit.linalg.moments import scatter, triangle
+from certifit.linalg.moments import check_overflow, scatter, triangle
 from certifit.models.pca_choice import choose_dimension
 
 SOLVERS = ("auto", "full", "covariance_eigh", "arpack", "randomized")
 DROWNED = 1e-10  # variance relative to the largest below which the covariance's rounding shows
 
 
-class Spectrum(NamedTuple):
+@dataclass(frozen=True)
+class Spectrum:
     """The principal axes of weighted, centred rows."""
 
     count: int  # rows with w > 0
@@ -93,7 +96,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if self.svd_solver not in SOLVERS:
             raise DataError(got=f"svd_solver={self.svd_solver!r}", wanted=f"one of {SOLVERS}")
         d, wanted = rows.n_features, self.n_components
-        few = isinstance(wanted, Integral) and 0 <= wanted < d // 3
+        few = isinstance(wanted, Integral) and 0 <= int(wanted) < d // 3
         spectrum = decompose(rows, int(wanted) if few else d, self.svd_solver == "full")
         n = spectrum.weight
         if not n > 1:
@@ -123,10 +126,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         k = self.n_components
         if k is None:
             return most
-        if isinstance(k, Integral) and not isinstance(k, bool) and 0 <= k <= most:
+        if isinstance(k, Integral) and not isinstance(k, bool) and 0 <= int(k) <= most:
             return int(k)
-        if k == "mle" or (isinstance(k, Real) and not isinstance(k, Integral) and 0 < k < 1):
-            return choose_dimension(k, s.values, s.total, s.weight)
+        if k == "mle" or (isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) < 1):
+            return choose_dimension(k, s.values, s.total, s.weight, len(s.mean))
         raise DataError(
             got=f"n_components={k!r}",
             wanted=f"a whole number between 0 and min(n_samples, n_features)={most}, "
@@ -150,6 +153,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def inverse_transform(self, X: Any) -> Array:
         """Rows from codes: x = mean + Bᵀ z."""
+        check_is_fitted(self)
         Z = np.asarray(X)
         scale = np.sqrt(self.explained_variance_) if self.whiten else 1.0
         return (Z * scale) @ self.components_ + self.mean_
@@ -163,6 +167,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def get_covariance(self) -> Array:
         """The model's covariance: the components' variances, and the noise variance in all other directions."""
+        check_is_fitted(self)
         extra = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
         covariance = (self.components_.T * extra) @ self.components_
         covariance.flat[:: len(covariance) + 1] += self.noise_variance_
@@ -170,6 +175,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def get_precision(self) -> Array:
         """Inverse of the model's covariance."""
+        check_is_fitted(self)
         d, variances = len(self.mean_), self.explained_variance_
         smallest = min(variances.min(initial=np.inf), self.noise_variance_ if self.n_components_ < d else np.inf)
         if not smallest > d * np.finfo(float).eps * variances.max(initial=0.0):
@@ -235,7 +241,8 @@ def _from_triangle(count: int, weight: float, mean: Array, R: Array) -> Spectrum
     """From R with RᵀR the scatter: its singular values are accurate relative to the largest, not to its square."""
     _, sigma, vectors = svd(R, full_matrices=False)
     sigma[sigma <= 4 * max(R.shape) * np.finfo(float).eps * sigma[0]] = 0.0
-    values = sigma**2 / weight
+    with np.errstate(over="ignore"):
+        values = check_overflow(sigma**2) / weight
     return Spectrum(count, weight, mean, values, _signed(vectors), float(values.sum()), None)
 
 

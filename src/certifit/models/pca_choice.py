@@ -8,21 +8,25 @@ from scipy.special import gammaln
 from certifit.core import Array, DataError
 
 
-def choose_dimension(rule: float | str, values: Array, total: float, n: float) -> int:
+def choose_dimension(rule: float | str, values: Array, total: float, n: float, d: int) -> int:
     """Number of components for a fraction of the variance in (0, 1), or by 'mle'.
 
-    `values` are all variances, descending; `total` their sum; n the number of rows (total weight).
+    `values` are all variances, descending; `total` their sum; n the number of rows (total weight), d of columns.
 
     >>> import numpy as np
-    >>> choose_dimension(0.9, np.array([8.0, 1.5, 0.5]), 10.0, 100)
+    >>> choose_dimension(0.9, np.array([8.0, 1.5, 0.5]), 10.0, 100, 3)
     2
     """
     if isinstance(rule, str):
-        if n < len(values):
-            raise DataError(got="n_components='mle' with n_samples < n_features", wanted="at least as many rows")
+        if n < d:
+            raise DataError(
+                got=f"n_components='mle' with n_samples={n:g} < n_features={d}",
+                wanted="at least as many rows as columns",
+                fix="Ask for a number of components or a fraction of the variance.",
+            )
         return _minka(values, n)
     share = np.cumsum(values) / (total or 1.0)
-    return int(min(len(values), np.searchsorted(share, rule, side="right") + 1))
+    return min(len(values), int(np.searchsorted(share, rule, side="right")) + 1)
 
 
 def _minka(values: Array, n: float) -> int:

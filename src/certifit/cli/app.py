@@ -1,0 +1,174 @@
+"""The commands. Heavy imports wait until a command runs, so that `certifit --help` is quick.
+
+Exit codes: 0 done; 1 a certificate does not hold; 2 the input cannot be used (got, wanted, what to do: on stderr).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+class Commands(TyperGroup):
+    """Bad input ends in a message on stderr, not in a traceback; a bug of ours still shows its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError, RuntimeError, FloatingPointError) as error:
+            from certifit.cli.errors import words
+
+            message = words(error)
+            if message is None:
+                raise
+            typer.echo(f"certifit: {message}", err=True)
+            raise typer.Exit(BAD_INPUT) from error
+        except KeyboardInterrupt:
+            typer.echo("certifit: interrupted", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+Table = Annotated[Path, typer.Argument(help="CSV (.csv, .csv.gz) or Parquet.", metavar="TABLE", show_default=False)]
+Model = Annotated[
+    Path, typer.Argument(help="A model written by `certifit fit`.", metavar="MODEL", show_default=False)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"certifit {version('certifit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Fit models that carry a proof of how good they are."""
+
+
+@app.command()
+def fit(
+    table: Table,
+    target: Annotated[str, typer.Option(help="Column to predict.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the model goes.  [default: TABLE-model.certifit]")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Where the HTML report goes.  [default: TABLE-report.html]")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 for none.")] = 5,
+    C: Annotated[float, typer.Option("--C", help="Inverse strength of the penalty.")] = 1.0,
+    class_weight: Annotated[
+        str | None, typer.Option(help="`balanced`: every class counts the same.", show_default=False)
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of row weights.", show_default=False)] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column not to use; may be repeated.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Shuffles the rows into folds.")] = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Fit a certified classifier to a table.
+
+    Says what is in the table, fits, proves, cross-validates, saves the model and writes an HTML report.
+    """
+    from certifit.cli.fit import Settings, run_fit
+
+    settings = Settings(target, folds, C, class_weight, weight, tuple(drop or ()), seed)
+    if not run_fit(table, settings, output, report, _screen(quiet, json)):
+        raise typer.Exit(NOT_PROVED)
+
+
+@app.command()
+def audit(model: Model, table: Table, quiet: Quiet = False, json: Json = False) -> None:
+    """Check a saved model's certificate again.
+
+    It is recomputed from the table by an independent implementation.
+    """
+    from certifit.cli.use import run_audit
+
+    if not run_audit(model, table, _screen(quiet, json)):
+        raise typer.Exit(NOT_PROVED)
+
+
+@app.command()
+def predict(
+    model: Model,
+    table: Table,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file to write.  [default: standard output]")
+    ] = None,
+) -> None:
+    """Predict the class of each row, as CSV.
+
+    One line for each row: the prediction and the probability of every class.
+    """
+    from certifit.cli.use import predictions_csv
+    from certifit.store import write_atomically
+
+    content = predictions_csv(model, table, output, _screen(False, False))
+    if output is None:
+        typer.echo(content, nl=False)
+    else:
+        write_atomically(output, content)
+
+
+@app.command()
+def demo() -> None:
+    """Run the whole job on the bundled penguins.
+
+    Fits a model of the Palmer penguins (344 birds, some measurements missing), saves it and its report in the
+    current folder and checks the saved model again.
+    """
+    from certifit.cli.fit import Settings, run_fit
+    from certifit.cli.use import run_audit
+    from certifit.data import penguins_path
+
+    screen = _screen(False, False)
+    model, report, table = Path("penguins-model.certifit"), Path("penguins-report.html"), penguins_path()
+    holds = run_fit(table, Settings("species"), model, report, screen)
+    screen.heading("Checking the saved model again")
+    holds = run_audit(model, table, screen) and holds
+    screen.heading("Try next")
+    screen.say(f"open {report} in a browser")
+    screen.say(f"certifit predict {model} {table}")
+    screen.say("certifit fit YOUR_TABLE.csv --target COLUMN")
+    if not holds:
+        raise typer.Exit(NOT_PROVED)
+
+
+@app.command("warm-up")
+def warm_up() -> None:
+    """Compile every fast loop once.
+
+    Later fits, also in other processes, then start at once.
+    """
+    from certifit.cli.warm_up import run_warm_up
+
+    run_warm_up(_screen(False, False))
+
+
+def _screen(quiet: bool, json: bool) -> Any:
+    from certifit.cli.screen import Screen
+
+    return Screen(quiet=quiet, json=json, file=sys.stdout)

@@ -1,0 +1,81 @@
+"""What the commands print: text and tables for people, one JSON object for programs, or nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from certifit.core import Certificate
+from certifit.core.progress import ProgressBar
+
+
+class Screen:
+    """Prints to `file`; progress and notes go to stderr. Words from data are shown as they are, never as markup."""
+
+    def __init__(self, *, quiet: bool, json: bool, file: IO[str] | None = None) -> None:
+        self.json = json
+        self._silent = quiet or json
+        plain: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+        self._out = Console(file=file, quiet=self._silent, **plain)
+        self._err = Console(stderr=True, quiet=self._silent, **plain)
+        if not self._out.is_terminal:
+            self._out.width = 160  # a file or a pipe has no edge to wrap at
+
+    def say(self, text: str = "") -> None:
+        self._out.print(_visible(text), soft_wrap=True)
+
+    def heading(self, text: str) -> None:
+        self._out.print(f"\n{_visible(text)}", style="bold", soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Something to know that is not a result."""
+        self._err.print(f"note: {_visible(text)}", soft_wrap=True)
+
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]], right: Iterable[int] = ()) -> None:
+        """`right` are the numbers of the right-aligned columns."""
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+        for i, name in enumerate(header):
+            table.add_column(name, justify="right" if i in set(right) else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(_visible(str(cell)) for cell in row))
+        self._out.print(table)
+
+    def certificate(self, certificate: Certificate) -> None:
+        self._out.print(_visible(str(certificate)), style="green" if certificate.holds else "red", soft_wrap=True)
+
+    def document(self, content: dict[str, Any]) -> None:
+        """The JSON object, where that is what was asked for."""
+        if self.json:
+            Console(file=self._out.file, markup=False, emoji=False, highlight=False).out(
+                json.dumps(content, indent=2, allow_nan=False), highlight=False
+            )
+
+    @contextmanager
+    def watch(self, model: Any) -> Iterator[None]:
+        """Show the gap falling while `model` is fitted, on a terminal."""
+        if not self._silent and self._err.is_terminal:
+            model.set_callbacks(ProgressBar(self._err))
+        yield
+        model.set_callbacks()
+
+    @contextmanager
+    def progress(self, words: str, total: int | None = None) -> Iterator[Any]:
+        """A bar on a terminal, nothing elsewhere; yields `advance(done, total)`."""
+        columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn()]
+        columns += [MofNCompleteColumn()] if total else []
+        quiet = self._silent or not self._err.is_terminal
+        with Progress(*columns, TimeElapsedColumn(), console=self._err, transient=True, disable=quiet) as bar:
+            task = bar.add_task(words, total=total)
+            yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _visible(text: str) -> str:
+    """Control characters from data (a terminal would obey them) as their escapes."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

@@ -1,0 +1,51 @@
+"""Compile every kernel once, by small fits of every public estimator; Numba keeps the result on disk."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import certifit
+from certifit.cli.screen import Screen
+from certifit.core import CertificateWarning, Estimator
+
+SHAPES = ((300, 4), (40, 1000))  # rows and columns: tall, and wide enough for the methods that avoid d x d matrices
+
+
+def run_warm_up(screen: Screen) -> None:
+    """Fit each estimator to dense and sparse, tall and wide, float32 and float64 rows of two and three classes."""
+    names = [name for name in certifit.__all__ if _is_estimator(getattr(certifit, name))]
+    for name in names:
+        cases = _cases(getattr(certifit, name))
+        with screen.progress(f"compiling {name}", len(cases)) as progress, warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertificateWarning)
+            for done, (X, y) in enumerate(cases, start=1):
+                _use(getattr(certifit, name)(), X, y)
+                progress(done, len(cases))
+    screen.say(f"ready: {', '.join(names)}")
+
+
+def _is_estimator(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Estimator)
+
+
+def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
+    rng = np.random.default_rng(0)
+    targets = (2, 3) if cls.target == "classes" else (3,)
+    forms = (np.asarray, sparse.csr_array) if cls.sparse else (np.asarray,)
+    cases = []
+    for (n, d), dtype, k, form in product(SHAPES, (np.float32, np.float64), targets, forms):
+        y = np.arange(n) % k
+        cases.append((form((rng.normal(size=(n, d)) + y[:, None]).astype(dtype)), y))
+    return cases
+
+
+def _use(model: Estimator, X: Any, y: Any) -> None:
+    model.fit(X, y)
+    for name in ("predict", "transform"):
+        if hasattr(model, name):
+            getattr(model, name)(X)

@@ -1,0 +1,10 @@
+"""Pictures of models and certificates. Each function draws on given axes, or on a new figure of its own.
+
+Figures are made through matplotlib's object interface: no global state, no window, safe in threads and servers.
+"""
+
+from certifit.plots.classification import plot_coefficients, plot_confusion
+from certifit.plots.convergence import plot_convergence
+from certifit.plots.figures import svg
+
+__all__ = ["plot_coefficients", "plot_confusion", "plot_convergence", "svg"]

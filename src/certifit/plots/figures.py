@@ -1,0 +1,49 @@
+"""New axes without pyplot, and figures as SVG text."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+BLUE, RED, GREY = "#2b6cb0", "#c2410c", "#6b7280"
+
+
+def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """`ax` itself, or axes of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def plain(*texts: Any) -> None:
+    """Show data's own words as they are: a `$` in a column name is not mathematics."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def shorten(text: str, length: int = 32) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def svg(ax: Axes) -> str:
+    """The figure of `ax` as SVG; the same figure always gives the same text."""
+    buffer = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "certifit"}), warnings.catch_warnings():
+        # text stays text: the reader's browser has the glyphs that matplotlib's own font lacks
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
