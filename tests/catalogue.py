@@ -64,13 +64,14 @@ class Entry:
 
 
 SPECTRAL = ("components_", "mean_", "explained_variance_")
+CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1e-10, max_iter=1000)
 
 CATALOGUE = [
     Entry(PCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.PCA, 2)),
     Entry(PCA, {"svd_solver": "full", "whiten": True}, table, SPECTRAL, partial(decomposition.PCA, 4)),
-    Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, ("cluster_centers_", "labels_"), partial(cluster.KMeans, 3, init=CENTRES)),
+    Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(cluster.KMeans, 3, init=CENTRES)),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
     Entry(LogisticRegression, {}, three, LINEAR, logit),
     Entry(LogisticRegression, {"solver": "lbfgs", "C": 0.1}, three, LINEAR, partial(logit, C=0.1)),

@@ -77,7 +77,7 @@ def swap(a):
 
 
 def noise(a):
-    a += 0.02 * np.abs(a).max() * np.random.default_rng(0).choice([-1, 1], size=a.shape)
+    a.flat += 0.02 * np.abs(a).max() * (1 - 2 * (np.arange(a.size) % 2))
 
 
 @every_estimator

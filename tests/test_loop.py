@@ -52,19 +52,19 @@ def test_max_iter_counts_updates(max_iter):
 
 def test_out_of_iterations_returns_the_best_seen():
     objectives = iter([5.0, 2.0, 9.0, 7.0])
-    found = fixed_point(lambda x: None, lambda x, _: Step(x + 1, next(objectives), 1.0), 0, tol=0.0, max_iter=3)
+    found = fixed_point(lambda _: None, lambda x, _: Step(x + 1, next(objectives), 1.0), 0, tol=0.0, max_iter=3)
     assert (found.params, found.objective, found.n_iter) == (1, 2.0, 1)
 
 
 def test_convergence_wins_over_a_smaller_objective_seen_before():
     steps = iter([Step(1, 1.0, 5.0), Step(2, 1.5, 0.0)])  # rounding may raise the objective at the very end
-    found = fixed_point(lambda x: None, lambda x, _: next(steps), 0, tol=0.0, max_iter=9)
+    found = fixed_point(lambda _: None, lambda *_: next(steps), 0, tol=0.0, max_iter=9)
     assert (found.params, found.objective, found.gain, found.status) == (1, 1.5, 0.0, "converged")
 
 
 def test_no_promise_yet_goes_on():
     steps = iter([Step(1, 3.0, math.inf), Step(2, 2.0, math.inf), Step(3, 1.0, 0.0)])
-    assert fixed_point(lambda x: None, lambda x, _: next(steps), 0, tol=1e-3, max_iter=9).params == 2
+    assert fixed_point(lambda _: None, lambda *_: next(steps), 0, tol=1e-3, max_iter=9).params == 2
 
 
 def test_max_time_returns_the_best_so_far(monkeypatch):
@@ -83,8 +83,8 @@ def test_max_time_zero_measures_once():
 
 @pytest.mark.parametrize("bad", [Step(1.0, math.nan, 1.0), Step(1.0, 1.0, math.nan)])
 def test_nan_is_an_error_that_says_what_to_do(bad):
-    with pytest.raises(FloatingPointError, match="not a number after 0 iterations.*rescale the columns"):
-        run(update=lambda x, _: bad)
+    with pytest.raises(FloatingPointError, match=r"not a number after 0 iterations.*rescale the columns"):
+        run(update=lambda *_: bad)
 
 
 class Recorder:

@@ -157,11 +157,11 @@ def certify(
         return Certificate("stationary", CLAIM_GRADIENT, objective, tol=tol, checks=(check, *own))
     kept = np.arange(d1)
     inverse = _inverse(s.H)
-    if inverse is None:  # no curvature somewhere: collinear columns, or rows that are fitted perfectly
+    if inverse is None and lam == 0:  # no curvature somewhere: collinear columns, or rows that are fitted perfectly
         kept = _independent(rows.sum(partial(_block_triangle, frame)).R)
         inverse = _inverse(s.H[:, kept][..., kept])
     nu = c = np.inf
-    if inverse is not None:
+    if inverse is not None and all(check.passed for check in own):
         g = s.g[:, kept]
         nu = float(np.sqrt(np.einsum("aj,ajbl,bl", g, inverse, g)))
         c = float(np.sqrt(rows.sum(partial(_reach, inverse, frame, kept)).value))

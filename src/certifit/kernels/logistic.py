@@ -57,3 +57,15 @@ def softmax_rows(eta, y, w, P, R):
         if eta[i, c] - rival < margin and w[i] > 0:
             margin = eta[i, c] - rival
     return loss, margin
+
+
+@njit(cache=True, nogil=True)
+def root_rows(Z, h, out):
+    """out = diag(√h) (Z, 1), whose product with itself is the weighted Gram matrix; without the 1 if out has no room."""
+    n, d = Z.shape
+    for i in range(n):
+        s = np.sqrt(h[i])
+        for j in range(d):
+            out[i, j] = s * Z[i, j]
+        for j in range(d, out.shape[1]):
+            out[i, j] = s

@@ -23,12 +23,6 @@ class Factor:
     def full_rank(self) -> bool:
         return self.cholesky is not None
 
-    @property
-    def smallest(self) -> float:
-        """A lower bound on the smallest eigenvalue of the scaled matrix: 1 / |A⁻¹|_F. Needs full rank."""
-        assert self.cholesky is not None
-        return 1 / float(np.linalg.norm(cho_solve(self.cholesky, np.eye(len(self.scale)))))
-
     def solve(self, b: Array) -> Array:
         """x with A x = b (the shortest in scaled coordinates, where A is singular)."""
         scaled = b * self.scale if b.ndim == 1 else b * self.scale[:, None]

@@ -13,9 +13,7 @@ from scipy import sparse
 from scipy.linalg import qr
 
 from certifit.core import Array, Block, DataError, Rows, Sums
-from certifit.linalg.products import choose_shift, gram, scale_rows
-
-LOST_DIGITS = 1e4  # (mean - shift)² / variance above which a second pass about the mean pays
+from certifit.linalg.products import choose_shift, far, gram, scale_rows
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def scatter(rows: Rows) -> Scatter:
     m = rows.sum(partial(_moments, shift))
     check_overflow(m.zz)
     delta = m.z / m.weight
-    if (delta**2 > LOST_DIGITS * _variances(m)).any():
+    if (delta**2 > far(rows.dtype) ** 2 * _variances(m)).any():  # the first block was not like the rest
         shift = delta if shift is None else shift + delta
         m = rows.sum(partial(_moments, shift))
         delta = m.z / m.weight

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from certifit.core import Array, Matrix
 
 
+def far(dtype: Any) -> float:
+    """Standard deviations from zero beyond which squares lose too many of a type's digits (four of 16, one of 7)."""
+    return 100.0 if dtype == np.float64 else 3.0
+
+
 def choose_shift(X: Matrix, w: Array) -> Array | None:
     """A centre to subtract before squaring, or None where squares of the raw values lose nothing.
 
-    Σ (x-c)² with a centre c within a few standard deviations of the mean keeps all but a digit or two; at offset
+    Σ (x-c)² with a centre c within `far` standard deviations of the mean keeps nearly all digits; at offset
     1e8 and spread 1 the raw Σ x² keeps none. Columns near zero keep c = 0, so that most tables need no copy.
     CSR rows are never shifted.
     """
@@ -23,7 +30,7 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
     with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow ask for no shift
         spread = np.sqrt(np.maximum(w @ Z**2 / w.sum() - mean**2, 0.0))
     mean += first
-    shift = np.where(np.abs(mean) > 8 * spread, mean, 0.0)
+    shift = np.where(np.abs(mean) > far(X.dtype) * spread, mean, 0.0)
     return shift if shift.any() else None
 
 

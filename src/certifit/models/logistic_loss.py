@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import entr
 
 from certifit.core import Array, Block, Matrix, Sums
-from certifit.kernels.logistic import binary_rows, softmax_rows
+from certifit.kernels.logistic import binary_rows, root_rows, softmax_rows
 from certifit.linalg.products import adjoint, gram, scale_rows, shifted
 
 
@@ -27,16 +27,6 @@ class Smallest(float):
 
 
 @dataclass(frozen=True)
-class Peaks:
-    """Largest entries; `+` keeps the larger."""
-
-    value: Array
-
-    def __add__(self, other: Peaks) -> Peaks:
-        return Peaks(np.maximum(self.value, other.value))
-
-
-@dataclass(frozen=True)
 class Pass(Sums):
     """Data-term sums at θ (k, d1); d1 counts the intercept. Fields not asked for are 0."""
 
@@ -45,7 +35,6 @@ class Pass(Sums):
     margin: Smallest  # min over rows of the score's lead over its best rival
     curvature: Array  # (k, k) Hessian in the intercepts alone
     H: Array | float  # (k d1, k d1) Hessian
-    peaks: Peaks | float  # (d1,) max over rows of |z̃|, with the Hessian
     expected: Array | float  # (k, d1) Σ w p z̃
     total: Array | float  # (d1,) Σ w z̃
 
@@ -71,18 +60,14 @@ def measure(theta: Array, shift: Array | None, intercept: bool, want: Want, bloc
         loss, margin = softmax_rows(eta, y, w, P, R)
         curvature = np.diag(w @ P) - P.T @ (P * w[:, None])
     H: Array | float = 0.0
-    peaks: Peaks | float = 0.0
     if want.hessian:
-        largest = abs(Z).max(axis=0)
-        largest = largest.toarray()[0] if not isinstance(Z, np.ndarray) else largest
-        peaks = Peaks(np.append(largest, 1.0) if intercept else largest)
         H = _sandwich(Z, h, intercept) if k == 1 else _softmax_hessian(Z, w, P, intercept)
     expected: Array | float = 0.0
     total: Array | float = 0.0
     if want.totals:
         mean = R + (w * y)[:, None] if k == 1 else w[:, None] * P
         expected, total = _moment(Z, mean, intercept), _moment(Z, w[:, None], intercept)[0]
-    return Pass(loss, _moment(Z, R, intercept), Smallest(margin), curvature, H, peaks, expected, total)
+    return Pass(loss, _moment(Z, R, intercept), Smallest(margin), curvature, H, expected, total)
 
 
 def _moment(Z: Matrix, R: Array, intercept: bool) -> Array:
@@ -93,14 +78,11 @@ def _moment(Z: Matrix, R: Array, intercept: bool) -> Array:
 
 def _sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
     """(Z, 1)ᵀ diag(h) (Z, 1), h >= 0."""
-    root = np.sqrt(h)
     if isinstance(Z, np.ndarray):  # one buffer, one symmetric product
         scaled = np.empty((len(h), Z.shape[1] + intercept))
-        np.multiply(Z, root[:, None], out=scaled[:, : Z.shape[1]])
-        if intercept:
-            scaled[:, -1] = root
+        root_rows(Z, h, scaled)
         return gram(scaled)
-    inner = gram(scale_rows(Z, root))
+    inner = gram(scale_rows(Z, np.sqrt(h)))
     if not intercept:
         return inner
     border = adjoint(Z, h)

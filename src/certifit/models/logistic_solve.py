@@ -4,16 +4,15 @@ limited-memory BFGS preconditioned by XᵀX beyond. Both run in the one loop and
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
-from certifit.certificates.likelihood import self_concordant_gap
 from certifit.core import Array, ArrayRows, Rows, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
-from certifit.linalg.factor import Factor, factor
+from certifit.linalg.factor import factor
 from certifit.models.logistic_curvature import WIDE, Curvature
-from certifit.models.logistic_loss import Pass, Peaks, Totals, Want, duality_gap, measure
+from certifit.models.logistic_loss import Pass, Totals, Want, duality_gap, measure
 from certifit.solvers.descent import Direction, Point, State, descend
 from certifit.solvers.lbfgs import LBFGS
 from certifit.solvers.newton import Newton
@@ -29,39 +28,6 @@ class Separated(Exception):
         self.theta = theta
 
 
-@dataclass(frozen=True)
-class Local:
-    """The Hessian at a point, and what it proves about points nearby."""
-
-    x: Array  # (m,)
-    H: Array  # (m, m)
-    peaks: Array  # (m,) bounds on the rows' entries
-
-    @cached_property
-    def inverse(self) -> Factor:
-        return factor(self.H)
-
-    @cached_property
-    def reach(self) -> float:
-        """A bound on max_i |zᵢ| in the norm of H⁻¹: Σ z²/H_jj <= Σ peak²/H_jj, divided by λmin of the scaled H."""
-        if not self.inverse.full_rank:
-            return np.inf
-        return float(np.sqrt((self.peaks**2 / np.diag(self.H)).sum() / self.inverse.smallest))
-
-    def gap(self, x: Array, gradient: Array, enough: float) -> float:
-        """Bound on value - minimum at x (see `certificates.likelihood`); inf where none below `enough` is in sight.
-
-        Scores that change by at most δ change the Hessian by at most e^δ either way, so the old one serves nearby.
-        """
-        decrement = float(gradient @ self.inverse.solve(gradient))
-        if not 0 <= 0.5 * decrement <= enough:
-            return np.inf
-        step = x - self.x
-        far = min(self.reach * np.sqrt(step @ self.H @ step), float(self.peaks @ np.abs(step)))
-        grown = np.exp(0.5 * far)
-        return self_concordant_gap(grown * np.sqrt(decrement), grown * self.reach)
-
-
 @dataclass
 class Problem:
     """min over θ (k, d1) of Σ w φ + λ/2 |β|² on these rows, in coordinates shifted by `shift`."""
@@ -73,7 +39,6 @@ class Problem:
     shape: tuple[int, int]  # (k, d1)
     tol: float  # relative gap to prove
     totals: Totals | None = field(default=None, init=False)  # known after the first pass
-    local: Local | None = field(default=None, init=False)  # the last Hessian
 
     def measure(self, state: State[Direction]) -> Pass:
         want = Want(state.rule.wants_hessian, totals=self.totals is None)
@@ -118,12 +83,12 @@ class Problem:
         hessian = None
         if isinstance(s.H, np.ndarray):
             hessian = s.H + np.diag(ridge.ravel()) + self._gauge(s.H)
-            assert isinstance(s.peaks, Peaks)
-            spread = np.sqrt(2.0) if len(theta) > 1 else 1.0  # two classes' scores move against each other
-            self.local = Local(x, hessian, spread * np.tile(s.peaks.value, len(theta)))
-        gap = duality_gap(theta, self.lam, self.intercept, s, self.totals) if self.lam > 0 else np.inf
-        if self.local is not None and gap > self.tol * value:
-            gap = min(gap, self.local.gap(x, gradient, self.tol * value))
+        if self.lam > 0:
+            gap = duality_gap(theta, self.lam, self.intercept, s, self.totals)
+        elif hessian is not None:
+            gap = 0.5 * float(gradient @ factor(hessian).solve(gradient))  # what one Newton step promises
+        else:
+            gap = np.inf
         return Point(x, value, gradient, gap / value if value > 0 else 0.0, hessian)
 
     def _gauge(self, H: Array) -> Array | float:
@@ -152,8 +117,8 @@ def minimise(
 ) -> Solution[State[Direction]]:
     """Solve to relative gap `problem.tol` from θ (k, d1)."""
     rule: Direction
-    if newton:
-        rule = Newton()
+    if newton:  # without a penalty the gap is the Newton decrement, so every pass needs the Hessian
+        rule = Newton(chord=problem.lam > 0)
     else:
         curvature = Curvature(
             sample, problem.rows.n_rows, problem.lam, problem.intercept, problem.shift, problem.shape

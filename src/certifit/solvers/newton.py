@@ -24,6 +24,7 @@ PROGRESS = 0.1  # the gap must fall to this share in a chord step, or the Hessia
 class Newton:
     """Direction rule: step = -H⁻¹ g."""
 
+    chord: bool = True  # whether gradient-only passes are allowed
     inverse: Factor | None = None
     wants_hessian: bool = True
     gap: float = np.inf
@@ -34,4 +35,4 @@ class Newton:
         step = -inverse.solve(point.gradient)
         near = -float(point.gradient @ step) <= NEAR * abs(point.value)
         slow = point.hessian is None and not point.gap <= PROGRESS * self.gap
-        return replace(self, inverse=inverse, wants_hessian=not near or slow, gap=point.gap), step
+        return replace(self, inverse=inverse, wants_hessian=not (self.chord and near) or slow, gap=point.gap), step
