@@ -3,9 +3,11 @@
 import csv
 import errno
 import gzip
+import importlib
 import io
 import json
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
 import certifit
-from certifit import store
+from certifit import kernels, store
 from certifit.cli.app import app
 from certifit.data import load_penguins, penguins_path
 
@@ -302,6 +304,17 @@ def test_a_class_of_one_row_is_not_cross_validated():
     table = small(31).set_column(1, "y", pa.array(["a", "b"] * 15 + ["c"]))
     parquet.write_table(table, "t.parquet")
     assert "class 'c' has a single row" in run("fit", "t.parquet", "--target", "y").output
+
+
+def test_warm_up_leaves_no_kernel_cold():
+    assert "ready: " in run("warm-up").output
+    cold = []
+    for module in pkgutil.iter_modules(kernels.__path__):
+        functions = vars(importlib.import_module(f"certifit.kernels.{module.name}"))
+        compiled = {name: f for name, f in functions.items() if hasattr(f, "signatures") and name[0] != "_"}
+        cold += [name for name, kernel in compiled.items() if not kernel.signatures]
+        assert compiled or os.environ.get("NUMBA_DISABLE_JIT") == "1"
+    assert not cold
 
 
 def test_an_interrupt_ends_with_its_own_code(monkeypatch):

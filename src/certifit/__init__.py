@@ -57,9 +57,10 @@ def __getattr__(name: str) -> Any:
         return _version("certifit")
     if name not in _HOME:
         raise AttributeError(f"module 'certifit' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    module = import_module(_HOME[name])
+    # all its names at once: importing certifit.audit binds `audit` to the module, also when `compare` was asked for
+    globals().update({other: getattr(module, other) for other, home in _HOME.items() if home == _HOME[name]})
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

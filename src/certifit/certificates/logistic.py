@@ -142,7 +142,7 @@ def certify(coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol:
         checks = (Check("classes balance to", float(np.abs(here.imbalance).max()), BALANCED * here.misfit),)
         slack = 2 * float(np.abs(b * here.imbalance).sum())  # what the rest of the imbalance can be worth
     g = here.g[1:] if two else here.g  # a two-class model has one score
-    bound = -here.conjugate - float((g**2).sum()) / (2 * lam) - slack
+    bound = max(0.0, -here.conjugate - float((g**2).sum()) / (2 * lam) - slack)  # no loss is negative
     return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * abs(objective), checks)
 
 

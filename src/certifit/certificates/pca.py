@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from certifit.core import Array, Block, Certificate, Check, Rows, Sums
+from certifit.core import Array, Block, Certificate, Check, DataError, Rows, Sums
 
 CLAIM = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
 
@@ -54,6 +54,8 @@ def certify(components: Array, mean: Array, explained_variance: Array, tol: floa
     origin = _dense(next(iter(rows)).X[:1])[0]
     first = rows.sum(partial(_first, origin))
     m, n = origin + first.x / first.weight, first.weight
+    if not n > 1:
+        raise DataError(got=f"a total weight of {n:g}", wanted="more than 1: a variance needs two rows")
     if rows.n_rows >= rows.n_features:
         spectrum = covariance_spectrum(rows.sum(partial(_second, m)) / n, B)
     else:

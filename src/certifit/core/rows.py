@@ -32,15 +32,15 @@ class Block(NamedTuple):
 def block_rows(row_entries: float) -> int:
     """Rows in a block of rows with this many entries: a power of two, from the data's shape alone.
 
-    About half a million entries, but no fewer than 1024 rows unless rows are very wide (sums of d x d matrices
+    About half a million entries, but no fewer than 2048 rows unless rows are very wide (sums of d x d matrices
     should not cost more than the products they add) and no more than 32768 (so that threads share the work).
     A power of two makes any Dask partition or file of 2^k rows an aligned run of blocks: see `tree_sum`.
 
     >>> block_rows(784), block_rows(50), block_rows(16), block_rows(50_000)
-    (1024, 8192, 32768, 64)
+    (2048, 8192, 32768, 64)
     """
     entries = max(1.0, row_entries)
-    rows = min(max(2**19 / entries, min(1024.0, 2**22 / entries)), 32768.0)
+    rows = min(max(2**19 / entries, min(2048.0, 2**22 / entries)), 32768.0)
     return 1 << max(0, int(np.log2(rows)))
 
 

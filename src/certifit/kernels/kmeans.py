@@ -22,7 +22,7 @@ BIG = np.int32(2**31 - 1)
 SUMS = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, inline="always")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _square_distance(X, i, C, a):
     q = 0.0
     for j in range(X.shape[1]):
@@ -31,7 +31,7 @@ def _square_distance(X, i, C, a):
     return q
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 def square_distances(X, C, out):
     """out (n, k): |x - c|², summed difference by difference."""
     for i in range(X.shape[0]):
@@ -39,7 +39,7 @@ def square_distances(X, C, out):
             out[i, a] = _square_distance(X, i, C, a)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, inline="always")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _undecided(first, last, labels, up, low, drift, fall, near, todo):
     """Move the bounds by how far the centres moved; list the rows for which they leave a doubt. Returns how many."""
     m = 0
@@ -61,7 +61,7 @@ def _undecided(first, last, labels, up, low, drift, fall, near, todo):
     return m
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, inline="always")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last, Z, own, size):
     """Measure these rows' distance to their own centre; shift and scale those still in doubt into Z.
 
@@ -95,7 +95,7 @@ def _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last,
     return m
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, inline="always")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _smallest(P, bits, r, offset, guess):
     """Position of the smallest offset - P[r]. All are positive, so that they compare like their bits, in vectors."""
     k = P.shape[1]
@@ -113,7 +113,7 @@ def _smallest(P, bits, r, offset, guess):
     return a
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, inline="always")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _settle(X, C, half, reach, scale, labels, up, low, todo, first, m, P, bits, own, size, offset, dirty, start, R):
     """Labels and bounds of m rows from their products P (m, k) with the scaled centres."""
     k = P.shape[1]
@@ -174,7 +174,7 @@ def _settle(X, C, half, reach, scale, labels, up, low, todo, first, m, P, bits, 
             dirty[cell, old] = True
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, inline="always")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _add_up(X, w, anchors, labels, first, last, cell, dirty, cells, counts, squares, sums, weight, square):
     """Renew the sums of a cell's clusters that changed; add the cell's sums to the block's."""
     k, d = anchors.shape
@@ -206,7 +206,7 @@ def _add_up(X, w, anchors, labels, first, last, cell, dirty, cells, counts, squa
                 sums[a, j] += cells[cell, a, j]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 def assign(
     X, w, C, anchors, moved, shift, scale, small, half, norms, reach, near, drift, fall,
     labels, up, low, cells, counts, squares, R, sums, weight, square,

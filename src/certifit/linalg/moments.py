@@ -29,7 +29,7 @@ def _weighted(block: Block, shift: Array | None) -> tuple[Array, Array]:
     X, w = block.X, block.w
     if shift is not None:
         X = (X.toarray() if sparse.issparse(X) else X) - shift.astype(X.dtype)
-    total = (w @ X).astype(np.float64)
+    total = (w.astype(X.dtype, copy=False) @ X).astype(np.float64)
     if (w != 1).any():
         X = scale_rows(X, np.sqrt(w).astype(X.dtype))
     return X, total

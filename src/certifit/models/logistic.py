@@ -233,6 +233,8 @@ def _unshift(theta: Array, shift: Array | None, intercept: bool) -> Array:
 def _attributes(classes: Array, shape: tuple[int, int], shift: Array | None, intercept: bool, x: Array) -> Attributes:
     theta = _unshift(x.reshape(shape), shift, intercept)
     b = theta[:, -1].copy() if intercept else np.zeros(shape[0])
+    if len(b) > 1:
+        b -= b.mean()  # a common shift changes nothing: the same answer, whichever way the solver went
     return {"classes_": classes, "coef_": theta[:, : shape[1] - intercept].copy(), "intercept_": b}
 
 

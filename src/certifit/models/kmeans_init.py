@@ -1,0 +1,114 @@
+"""Where k-means starts: k-means++ (greedy), random rows, a callable, or given centres.
+
+Reference: Arthur & Vassilvitskii, k-means++: the advantages of careful seeding (2007); greedy: several candidates for
+each centre, of which the one that lowers the objective most is kept.
+
+Rows are drawn by their weight along an order that depends on their values alone, a random projection: shuffling rows,
+writing a row twice instead of weighting it 2, or dropping a row of weight 0 does not change the centres.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from certifit.core import Array, ArrayRows, Block, DataError, Rows
+from certifit.models.kmeans_pass import is_small, square_distances
+
+SAMPLE = 2**16  # rows to draw from; more are thinned at random first
+
+
+class Starts:
+    """Starting centres (k, d), a new set with each call of `draw`."""
+
+    def __init__(self, init: Any, k: int, rows: Rows, rng: np.random.RandomState) -> None:
+        self.init, self.k, self.rng = init, k, rng
+        known = isinstance(init, str) and init in ("k-means++", "random")
+        self.given = not known and not callable(init)
+        if self.given:
+            self.centres = _check(init, "init", k, rows.n_features)
+        else:
+            self.sample = _sample(rows, k, rng)
+
+    def draw(self) -> Array:
+        if self.given:
+            return self.centres
+        if callable(self.init):
+            made = self.init(self.sample.X, self.k, random_state=self.rng)
+            return _check(made, "centres from init", self.k, self.sample.n_features)
+        greedy = self.init == "k-means++"
+        return _draw(self.sample, self.k, 2 + int(np.log(self.k)) if greedy else 1, greedy, self.rng)
+
+
+def _check(centres: Any, name: str, k: int, d: int) -> Array:
+    if isinstance(centres, str):
+        raise DataError(
+            got=f"init={centres!r}", wanted="'k-means++', 'random', an array of centres or a function that makes one"
+        )
+    C = np.array(centres.toarray() if sparse.issparse(centres) else centres, dtype=np.float64)
+    if C.shape != (k, d):
+        raise DataError(got=f"{name} of shape {C.shape}", wanted=f"(n_clusters, n_features) = ({k}, {d})")
+    if not np.isfinite(C).all():
+        raise DataError(got=f"{name} with NaN or infinity", wanted="finite numbers")
+    return C
+
+
+def _sample(rows: Rows, k: int, rng: np.random.RandomState) -> ArrayRows:
+    """Rows with weight, in memory."""
+    size = max(SAMPLE, 16 * k)
+    if rows.n_rows <= size:
+        sample = rows.load()
+    else:
+        fair = np.random.default_rng(rng.randint(2**31))
+        sample = rows.take(np.sort(fair.choice(rows.n_rows, size, replace=False, shuffle=False)))
+    if (sample.w > 0).all():
+        return sample
+    if not (sample.w > 0).any():
+        raise DataError(
+            got=f"no row with weight among {size} drawn to start from",
+            wanted="rows of positive weight",
+            fix="Drop the rows of weight 0, or give the centres as init.",
+        )
+    return sample.take(np.flatnonzero(sample.w > 0))
+
+
+def _draw(rows: ArrayRows, k: int, trials: int, greedy: bool, rng: np.random.RandomState) -> Array:
+    """k rows, far from each other if greedy; fewer distinct rows than k leave repeated centres."""
+    small = is_small(rows, k)
+    order = np.argsort(rows.map(partial(_key, rng.normal(size=rows.n_features))), kind="stable")
+    C = np.empty((k, rows.n_features))
+    C[:] = _row(rows, _pick(rows.w, order, rng.random_sample(1))[0])
+    closest = rows.map(partial(_distances, C[:1], small))[:, 0]
+    for j in range(1, k):
+        mass = rows.w * (closest if greedy else closest > 0)
+        if not mass.any():
+            break
+        candidates = np.array([_row(rows, i) for i in _pick(mass, order, rng.random_sample(trials))])
+        D = np.minimum(closest[:, None], rows.map(partial(_distances, candidates, small)))
+        left = rows.w @ D
+        best = int(np.argmax(left <= left.min() * (1 + 1e-9)))  # the first of equals, whatever the rounding
+        C[j], closest = candidates[best], D[:, best]
+    return C
+
+
+def _key(direction: Array, block: Block) -> Array:
+    return block.X @ direction
+
+
+def _distances(C: Array, small: bool, block: Block) -> Array:
+    return square_distances(C, small, block.X)
+
+
+def _pick(mass: Array, order: Array, u: Array) -> Array:
+    """Numbers of rows drawn in proportion to their mass, by inverting the distribution function along the order."""
+    total = np.cumsum(mass[order])
+    last = np.searchsorted(total, total[-1])
+    return order[np.minimum(np.searchsorted(total, u * total[-1], side="right"), last)]
+
+
+def _row(rows: ArrayRows, i: int) -> Array:
+    x = rows.X[[i]]
+    return np.asarray(x.toarray() if sparse.issparse(x) else x, dtype=np.float64)[0]
