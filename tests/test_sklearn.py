@@ -7,7 +7,7 @@ from certifit import PCA, KMeans, LogisticRegression
 
 # As few settings as possible: the checks bring data of their own. (Without a penalty several of their data sets are
 # separable and have no maximum-likelihood fit, so that variant cannot be asked to fit them.)
-MODELS = [PCA(), PCA(svd_solver="full"), KMeans(), LogisticRegression(), LogisticRegression(solver="lbfgs")]
+MODELS = [PCA(), PCA(svd_solver="full"), KMeans(2), LogisticRegression(), LogisticRegression(solver="lbfgs")]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)

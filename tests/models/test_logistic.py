@@ -161,7 +161,7 @@ def test_many_parameters_take_the_other_road():
 def test_long_tables():
     """Newton from a subsample's solution, several blocks."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2**18 + 5, 3)) + [0.0, 5.0, 0.0]
+    X = rng.normal(loc=[0.0, 5.0, 0.0], size=(2**18 + 5, 3))
     y = (rng.random(len(X)) < 1 / (1 + np.exp(-X @ [1.0, 0.2, -0.5]))).astype(int)
     theirs = linear_model.LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(X, y)
     model = LogisticRegression(tol=1e-10).fit(X, y)

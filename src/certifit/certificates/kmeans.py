@@ -115,69 +115,59 @@ def _measure(C: Array, labels: Array | None, block: Block) -> Measured:
 
 # ------------------------------------------------------------------------------------------------ the lower bound
 @dataclass(frozen=True)
-class _Scatter(Sums):
+class Scatter(Sums):
+    """Of rows, or of their projections z on p directions."""
+
     first: Array  # (p,) Σ w z
     second: Array  # (p, p) Σ w z zᵀ
-    squares: float  # Σ w |x - mean|²
+    squares: float  # at least Σ w |x|²
 
+    @classmethod
+    def of(cls, Z: Array, w: Array, squares: Array) -> Scatter:
+        r = np.sqrt(w)
+        Z = Z * r[:, None]
+        return cls(r @ Z, Z.T @ Z, float(w @ squares))
 
-def lower_bound(rows: Rows, mean: Array, weight: float, k: int, width: int) -> float:
-    """A number that no k centres get below, from at most `width` directions; 0 says nothing."""
-    d = rows.n_features
-    if k > min(d, width):
-        return 0.0
-    V = None if d <= width else _directions(rows, mean, width)
-    s = rows.sum(partial(_scatter, mean, V))
-    bound = spectral_bound(s.second - np.outer(s.first, s.first) / weight, k, rows.n_rows)
-    # rounding moves the projected rows by at most `moved` (a Frobenius norm); the root of the optimum moves no more
-    eps = EPS if V is None else float(np.finfo(rows.dtype).eps)
-    moved = (d + 8) * eps * np.sqrt(min(d, width) * s.squares)
-    return max(0.0, np.sqrt(bound) - moved) ** 2
+    def bound(self, k: int, weight: float, n: int, error: float) -> float:
+        """A number that no k centres get below; `error` is that of a projection, relative to the row's length."""
+        bound = spectral_bound(self.second - np.outer(self.first, self.first) / weight, k, n)
+        # the root of the smallest sum of squares moves by no more than the rows do, all taken together
+        return max(0.0, float(np.sqrt(bound) - error * np.sqrt(self.squares))) ** 2
 
 
 def spectral_bound(S: Array, k: int, n: int) -> float:
-    """tr S minus the k-1 largest eigenvalues of a scatter matrix S (p, p) of n rows, minus what rounding may have added.
+    """tr S minus the k-1 largest eigenvalues of the scatter S (p, p) of n rows, minus what rounding may have added.
 
     >>> bool(2.9 < spectral_bound(np.diag([5.0, 2.0, 1.0]), 2, 10) <= 3.0)
     True
     """
-    total = float(np.trace(S))
     rest = float(np.linalg.eigvalsh(S)[: len(S) - k + 1].sum())
-    return max(0.0, rest - 16 * (len(S) + np.sqrt(n)) * EPS * total)
+    return max(0.0, rest - 16 * (len(S) + np.sqrt(n)) * EPS * float(np.trace(S)))
 
 
-def _scatter(mean: Array, V: Array | None, block: Block) -> _Scatter:
-    n, d = block.X.shape
-    Z = np.empty((n, d if V is None else V.shape[1]))
-    squares = 0.0
-    step = max(64, 2**17 // d)  # rows that stay in the cache
-    for first in range(0, n, step):
-        part = slice(first, first + step)
-        if V is None:
-            Z[part] = _dense(block.X[part]) - mean
-        else:
-            Z[part], square = _projected(block.X[part], mean, V)
-            squares += float(block.w[part] @ square)
-    if V is None:
-        squares = float(block.w @ (Z**2).sum(axis=1))
-    r = np.sqrt(block.w)
-    Z *= r[:, None]
-    return _Scatter(r @ Z, Z.T @ Z, squares)
+def lower_bound(rows: Rows, mean: Array, weight: float, k: int, width: int) -> float:
+    """A number that no k centres get below, from at most `width` directions; 0 says nothing."""
+    d, n = rows.n_features, rows.n_rows
+    p = min(d, width)
+    if k > p:
+        return 0.0
+    V = None if d == p else directions(rows.thin(max(1, n // (4 * p))).X, mean, p)
+    return rows.sum(partial(_scatter, mean, V)).bound(k, weight, n, np.sqrt(p) * (d + 8) * EPS)
 
 
-def _projected(X: Any, mean: Array, V: Array) -> tuple[Array, Array]:
-    """(x - mean) V (n, p) in the precision of the data, and the squared lengths (n,) that bound its rounding."""
-    if sparse.issparse(X):
-        return X @ V - mean @ V, np.asarray(X.multiply(X).sum(axis=1)).ravel() + mean @ mean
-    Z = X - mean.astype(X.dtype)
-    return Z @ V.astype(X.dtype), np.einsum("ij,ij->i", Z, Z)
-
-
-def _directions(rows: Rows, mean: Array, p: int) -> Array:
-    """Orthonormal columns (d, p) near the principal directions; the bound holds for any."""
-    X = rows.thin(max(1, rows.n_rows // (4 * p))).X
-    V = np.linalg.qr(np.random.default_rng(0).normal(size=(rows.n_features, p)))[0]
+def directions(X: Any, mean: Array, p: int) -> Array:
+    """Orthonormal columns (d, p) near the principal directions of these rows; the bound holds for any."""
+    V = np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[1], p)))[0]
     for _ in range(3):
         Z = X @ V - mean @ V
         V = np.linalg.qr(X.T @ Z - np.outer(mean, Z.sum(axis=0)))[0]
     return V
+
+
+def _scatter(mean: Array, V: Array | None, block: Block) -> Scatter:
+    X = block.X
+    if V is not None and sparse.issparse(X):
+        squares = 2 * (np.asarray(X.multiply(X).sum(axis=1)).ravel() + mean @ mean)
+        return Scatter.of(X @ V - mean @ V, block.w, squares)
+    Z = _dense(X) - mean
+    return Scatter.of(Z if V is None else Z @ V, block.w, (Z**2).sum(axis=1))

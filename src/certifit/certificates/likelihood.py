@@ -32,6 +32,7 @@ PENALISED = "penalised negative log-likelihood within gap of its minimum"
 CLAIM_GRADIENT = "the gradient is small; with this many parameters and no penalty no distance is proved"
 HESSIAN_LIMIT = 2000  # parameters beyond which no Hessian is formed
 DEFINITE = 1e-11  # smallest eigenvalue relative to the largest from which the Hessian counts as positive definite
+UNDERFLOW = 1e-280  # curvature below which the inverse would overflow
 SAFE = 0.9  # the bound needs νc < 1; the distance to 1 covers rounding
 ROUNDING = 256 * np.finfo(float).eps  # of a row's score, relative to the sizes summed
 
@@ -176,7 +177,7 @@ def _inverse(H: Array) -> Array | None:
     """H⁻¹ (k-1, d1, k-1, d1), or None where H is not positive definite beyond rounding."""
     shape, size = H.shape, H.shape[0] * H.shape[1]
     H = H.reshape(size, size)
-    if not (np.diag(H) > 0).all():
+    if not (np.diag(H) > UNDERFLOW).all():
         return None
     scale = 1 / np.sqrt(np.diag(H))
     values, vectors = np.linalg.eigh(H * scale * scale[:, None])

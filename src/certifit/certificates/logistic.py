@@ -162,7 +162,7 @@ def _feasible(at: Callable[..., Scores], b: Array, here: Scores) -> tuple[Array,
         b, here = b - step, trial
     if np.abs(here.imbalance).max() <= BALANCED * here.misfit:
         return b, here
-    some = here.expected > 0
-    leave = float((here.imbalance[some] / here.expected[some]).max())  # 1 - τ
+    over = here.imbalance > 0  # classes expected too often
+    leave = float((here.imbalance[over] / here.expected[over]).max())  # 1 - τ
     q = np.clip(leave * here.expected - here.imbalance, 0.0, None)
     return b, at(b, 1 - leave, q / q.sum())

@@ -164,6 +164,6 @@ def assemble(
         mismatch = abs(error - (s.total - float(s.captured.sum())))
         checks.append(Check("error minus discarded variance", mismatch, max(1e-9, 64 * eps) * s.total))
     objective = s.discarded if error is None else error
-    rounding = len(s.spread) * np.finfo(float).eps * s.total
+    rounding = 4 * (len(s.spread) + 2) * np.finfo(float).eps * s.total
     bound = max(0.0, s.discarded - more - rounding)
     return Certificate("optimal", CLAIM, objective, bound, tol, loose * s.total, tuple(checks))

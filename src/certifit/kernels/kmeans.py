@@ -1,11 +1,12 @@
 """One Lloyd pass over a block of dense rows: the nearest centre of each row, and the sums over each cluster.
 
-Three things make it fast; none of them shows in the result, down to the last bit.
+Four things make it fast; none of them shows in the result, down to the last bit.
 
-- Distance bounds settle most rows unread: one lower bound per row (Hamerly 2010) or, where rows are wide, one per row
-  and centre (Elkan 2003). They are kept on the safe side of rounding.
-- The other rows meet the centres in a float32 product. Where its proved error leaves a doubt, squared differences are
+- Distance bounds (Hamerly, Making k-means even faster, 2010) settle most rows unread.
+- The others meet the centres in a float32 product. Where its proved error leaves a doubt, squared differences are
   summed in float64 and the smallest wins, the lowest number among equals: a label depends on row and centres alone.
+- Wide rows meet the centres in a few leading directions only. Means of many rows have little beyond these, and the
+  Cauchy-Schwarz inequality bounds what that little can do.
 - Rows come in cells. A cell's sum for a cluster is kept until a row enters or leaves the cluster, and is then taken
   afresh in the order of the rows. Sums are about anchors, points near the centres, so that nothing cancels.
 """
@@ -13,6 +14,7 @@ Three things make it fast; none of them shows in the result, down to the last bi
 import numpy as np
 from numba import njit
 
+BATCH = 1024  # rows that are read, compared and added up before the next ones
 TILE = 512  # rows in one product with the centres
 EPS = 2.0**-52
 UNIT = 2.0**-24  # half the spacing of float32 at 1
@@ -45,15 +47,8 @@ def _undecided(first, last, labels, up, low, drift, fall, near, todo):
     m = 0
     for i in range(first, last):
         a = labels[i]
-        if low.shape[1] == 1:
-            bound = low[i, 0] * (1.0 - 4.0 * EPS) - fall[a]
-            low[i, 0] = bound
-        else:
-            bound = np.inf
-            for j in range(low.shape[1]):
-                t = low[i, j] * (1.0 - 4.0 * EPS) - drift[j]
-                low[i, j] = t
-                bound = t if t < bound else bound
+        bound = low[i] * (1.0 - 4.0 * EPS) - fall[a]
+        low[i] = bound
         u = (up[i] + drift[a]) * (1.0 + 4.0 * EPS)
         up[i] = u
         todo[m] = i
@@ -65,7 +60,7 @@ def _undecided(first, last, labels, up, low, drift, fall, near, todo):
 def _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last, Z, own, size):
     """Measure these rows' distance to their own centre; shift and scale those still in doubt into Z.
 
-    Writes |x - c|² to `own` and a bound on the scaled row's length to `size`; compacts `todo[first:]`; returns how many.
+    Writes |x - c|² to `own`, at least the scaled row's length to `size`; compacts `todo[first:]`; returns how many.
     """
     m = 0
     for r in range(first, last):
@@ -78,12 +73,7 @@ def _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last,
             Z[m, j] = (X[i, j] - shift[j]) * scale
         u = np.sqrt(q) * (1.0 + (X.shape[1] + 8) * EPS)
         up[i] = u
-        bound = near[a]
-        least = np.inf
-        for j in range(low.shape[1]):
-            t = low[i, j]
-            least = t if t < least else least
-        if u < max(bound, least):
+        if u < max(near[a], low[i]):
             continue
         length = (u + norms[a]) * scale
         if not length < 2.0**60:  # out of float32's range: told apart in float64
@@ -96,13 +86,10 @@ def _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last,
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _smallest(P, bits, r, offset, guess):
-    """Position of the smallest offset - P[r]. All are positive, so that they compare like their bits, in vectors."""
-    k = P.shape[1]
-    for j in range(k):
-        P[r, j] = offset[j] - P[r, j]
+def _two_smallest(P, bits, r, guess):
+    """Where the smallest of P[r] is, and the value of the next. All are positive and compare like their bits."""
     best = BIG
-    for j in range(k):
+    for j in range(P.shape[1]):
         v = bits[r, j]
         best = v if v < best else best
     a = guess
@@ -110,14 +97,30 @@ def _smallest(P, bits, r, offset, guess):
         a = 0
         while bits[r, a] != best:
             a += 1
-    return a
+    bits[r, a] = BIG
+    second = BIG
+    for j in range(P.shape[1]):
+        v = bits[r, j]
+        second = v if v < second else second
+    bits[r, a] = second
+    value = np.float64(P[r, a])
+    bits[r, a] = best
+    return a, value
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _settle(X, C, half, reach, scale, labels, up, low, todo, first, m, P, bits, own, size, offset, dirty, start, R):
-    """Labels and bounds of m rows from their products P (m, k) with the scaled centres."""
+def _settle(
+    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P, bits, own, size,
+    offset, dirty, start, R,
+):  # fmt: skip
+    """Labels and bounds of m rows from their products P (m, k) with the scaled centres.
+
+    With h = |c|²/2 - z·c, squared distances are |z|² + 2h. The products give h up to `slack` and, if they are over
+    leading directions only, up to |z outside them| |c outside them|. `own` is |x - c|² for the row's old centre or,
+    in that case, |x - shift|².
+    """
     k = P.shape[1]
-    d = X.shape[1]
+    wide = apart.shape[0] > 0
     top = 0.0
     for r in range(m):
         if size[r] < np.inf:
@@ -125,48 +128,42 @@ def _settle(X, C, half, reach, scale, labels, up, low, todo, first, m, P, bits, 
     top = 2.0 * reach * (top + reach)
     for j in range(k):
         offset[j] = half[j] + np.float32(top)
-    back = 2.0 / (scale * scale)  # from these half squares to squared distances
+    back = 2.0 / (scale * scale)  # from h to squared distances
+    small = (X.shape[1] + 8) * EPS
     for r in range(m):
         i = todo[first + r]
-        # |(offset - P) - (top + |c|²/2 - z·c)| <= slack, for any order of summation in the product
-        slack = UNIT * ((d + 8) * reach * size[r] + 5.0 * top)
-        if d >= 2**20:
-            slack = np.inf
         old = labels[i]
-        a = _smallest(P, bits, r, offset, old)
-        best = np.float64(P[r, a])
-        here = np.float64(P[r, old])
-        limit = best + 2.0 * slack
-        base = own[r] * (1.0 - (d + 8) * EPS) - back * (here + 2.0 * slack)
-        bits[r, a] = BIG
-        second = BIG
         for j in range(k):
-            v = bits[r, j]
-            second = v if v < second else second
-        bits[r, a] = second
-        next_best = np.float64(P[r, a]) if k > 1 else np.inf
-        P[r, a] = best
-        rival = next_best
-        if next_best > limit:
-            if a != old:
-                q = own[r] * (1.0 + (d + 8) * EPS) + back * (best - here + 2.0 * slack)
-                up[i] = np.sqrt(q)
+            P[r, j] = offset[j] - P[r, j]  # top + h, positive
+        slack = UNIT * (steps * reach * size[r] + 5.0 * top) + 1e-30
+        a, rival = _two_smallest(P, bits, r, old)
+        best = np.float64(P[r, a])
+        limit = best + 2.0 * slack
+        if wide:
+            here = top
+            error = slack + rest[i] * outside
+            clear = np.inf
+            for j in range(k):
+                v = P[r, j] - rest[i] * apart[a, j]
+                clear = v if j != a and v < clear else clear
+        else:
+            here = np.float64(P[r, old])
+            error = 2.0 * slack
+            clear = rival
+        if clear > limit:
+            up[i] = np.sqrt(max(0.0, own[r] * (1.0 + small) + back * (best - here + error)))
         else:
             rival = best
-            nearest = np.inf
+            nearest, likely = np.inf, a
             for j in range(k):
-                if not P[r, j] > limit:
+                gap = rest[i] * apart[likely, j] if wide else 0.0
+                if not P[r, j] - gap > limit:
                     q = _square_distance(X, i, C, j)
                     if q < nearest:
                         nearest = q
                         a = j
-            up[i] = np.sqrt(nearest) * (1.0 + (d + 8) * EPS)
-        if low.shape[1] == 1:
-            low[i, 0] = np.sqrt(max(0.0, base + back * rival))
-        else:
-            for j in range(k):
-                low[i, j] = np.sqrt(max(0.0, base + back * P[r, j]))
-            low[i, a] = np.inf
+            up[i] = np.sqrt(nearest) * (1.0 + small)
+        low[i] = np.sqrt(max(0.0, own[r] * (1.0 - small) + back * (rival - here - error)))
         if a != old:
             labels[i] = a
             cell = (i - start) // R
@@ -208,30 +205,35 @@ def _add_up(X, w, anchors, labels, first, last, cell, dirty, cells, counts, squa
 
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 def assign(
-    X, w, C, anchors, moved, shift, scale, small, half, norms, reach, near, drift, fall,
-    labels, up, low, cells, counts, squares, R, sums, weight, square,
+    X, w, C, anchors, moved, shift, scale, small, half, norms, reach, steps, near, drift, fall, outside, apart,
+    labels, up, low, sketch, length, rest, cells, counts, squares, R, sums, weight, square,
 ):  # fmt: skip
     """Give each row its nearest centre; add up the clusters.
 
-    Rows X (n, d), w (n,). Centres C (k, d); `small` (k, d) float32 are (C - shift) * scale, `half` (k,) half their
-    squared lengths, `reach` the greatest length, below 1; `norms` (k,) bounds |C - shift|; `near` (k,) is at most half
-    the distance to the closest other centre; `drift` (k,) is how far each centre has moved since the bounds were set
-    and `fall` (k,) the farthest that any other has. Sums are about `anchors` (k, d), of which those marked `moved` (k,)
-    have changed.
-    Kept from pass to pass: `labels`, `up` (n,), `low` (n, 1 or k), and for each cell of R rows `cells` (·, k, d),
-    `counts`, `squares` (·, k).
+    Rows X (n, d), w (n,). Centres C (k, d) and, in the coordinates z = (x - shift) * scale, `half` (k,) half their
+    squared lengths and `reach` at least their greatest length; `norms` (k,) is at least |C - shift|. `small` (k, p)
+    are the scaled centres in float32, p = d, or their coordinates in p leading directions; `steps` is how many
+    roundings a product takes. In the second case `outside` is at least the length of any centre outside these
+    directions, `apart` (k, k) at least that of their differences (else (0, 0)), `sketch` (n, p) are the rows' own
+    coordinates, `length` (n,) their lengths and `rest` (n,) at least their lengths outside.
+    `near` (k,) is at most half the distance to the closest other centre; `drift` (k,) at least how far each centre
+    has moved since the bounds were set, `fall` (k,) the farthest that any other has. Sums are about `anchors` (k, d),
+    of which those marked `moved` (k,) have changed.
+    Kept from pass to pass: `labels`; bounds on the distances to the own centre, `up`, and to any other, `low` (n,);
+    and for each cell of R rows `cells` (·, k, d), `counts`, `squares` (·, k).
     Adds Σ w (x - anchor) to `sums` (k, d), Σ w to `weight` (k,), Σ w |x - anchor|² to `square` (k,).
     """
-    n, d = X.shape
-    k = C.shape[0]
-    batch = max(R, TILE)
-    rows = min(n, TILE)
+    n = X.shape[0]
+    k, p = small.shape
+    wide = apart.shape[0] > 0
+    batch = max(R, BATCH)
+    tile = min(n, TILE)
     todo = np.empty(batch, np.int64)
-    Z = np.empty((rows, d), np.float32)
-    P = np.empty((rows, k), np.float32)
+    Z = np.empty((tile, p), np.float32)
+    P = np.empty((tile, k), np.float32)
     bits = P.view(np.int32)
-    own = np.empty(rows)
-    size = np.empty(rows)
+    own = np.empty(tile)
+    size = np.empty(tile)
     offset = np.empty(k, np.float32)
     dirty = np.empty((batch // R, k), np.bool_)
     for start in range(0, n, batch):
@@ -240,13 +242,23 @@ def assign(
             for a in range(k):
                 dirty[cell, a] = moved[a]
         doubts = _undecided(start, stop, labels, up, low, drift, fall, near, todo)
-        for first in range(0, doubts, TILE):
-            last = min(doubts, first + TILE)
-            m = _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last, Z, own, size)
+        for first in range(0, doubts, tile):
+            last = min(doubts, first + tile)
+            if wide:
+                m = last - first
+                for r in range(m):
+                    i = todo[first + r]
+                    size[r] = length[i]
+                    own[r] = (length[i] / scale) ** 2
+                    for j in range(p):
+                        Z[r, j] = sketch[i, j]
+            else:
+                m = _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last, Z, own, size)
             if m > 0:
                 np.dot(Z[:m], small.T, P[:m])
                 _settle(
-                    X, C, half, reach, scale, labels, up, low, todo, first, m, P, bits, own, size, offset, dirty, start, R
+                    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P, bits,
+                    own, size, offset, dirty, start, R,
                 )  # fmt: skip
         for first in range(start, stop, R):
             cell = first // R

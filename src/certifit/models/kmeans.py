@@ -2,9 +2,9 @@
 
     min over centres c₁ … c_k of  Σ wᵢ min_j |xᵢ - c_j|²
 
-Lloyd's algorithm: rows go to their nearest centre, centres to the mean of their rows. For rows fixed to their centres
-the second step lowers the objective by exactly Σ_j n_j |mean_j - c_j|²: the gain that the loop promises, and stops on.
-Distance bounds (Hamerly, Making k-means even faster, 2010; Elkan 2003) skip work without changing a bit of the result.
+Lloyd's algorithm: rows go to their nearest centre, centres to the mean of their rows. With rows fixed to centres, the
+second step lowers the objective by exactly Σ_j n_j |mean_j - c_j|²: the gain that the loop promises and stops on.
+Bounds on distances skip work without changing a bit of the result (see `kernels.kmeans`).
 References: Lloyd, Least squares quantization in PCM (1982); for the start, see `kmeans_init`.
 """
 
@@ -148,13 +148,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             "inertia_": best.objective,
             "n_iter_": best.n_iter,
             "history_": best.history,
-            "certificate_": self._certificate(rows, best, clusters),
+            "certificate_": self._certificate(lloyd, best, clusters),
         }
 
     def _check(self, rows: Rows) -> tuple[int, int]:
         k, n_init = self.n_clusters, self.n_init
         if n_init == "auto":
-            n_init = 10 if self.init == "random" or callable(self.init) else 1
+            n_init = 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
         for name, value in (("n_clusters", k), ("n_init", n_init), ("max_iter", self.max_iter)):
             if not isinstance(value, Integral) or value < 1:
                 raise DataError(got=f"{name}={value!r}", wanted="a whole number of at least 1")
@@ -169,15 +169,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             )
         return int(k), int(n_init)
 
-    def _certificate(self, rows: Rows, best: Solution[Point], clusters: Clusters) -> Certificate:
+    def _certificate(self, lloyd: Lloyd, best: Solution[Point], clusters: Clusters) -> Certificate:
         C, A = best.params
         weight = clusters.weight
         sums = clusters.sums - weight[:, None] * (C - A)
         found = certificates.Measured(best.objective, weight, sums, 0.0)
         mean = certificates.centre_of_mass(C, weight, sums)
-        # a wide table's scatter matrix would cost more than the fit: a few directions give a looser bound
-        width = min(rows.n_features, max(32, 4 * len(C)))
-        bound = certificates.lower_bound(rows, mean, float(weight.sum()), len(C), width)
+        bound = lloyd.bound(mean, float(weight.sum()))
         trace = np.array([mark.objective for mark in best.history])
         rise = float((np.diff(trace) / np.maximum(trace[:-1], np.finfo(float).tiny)).max(initial=0.0))
         limit = 1e-10 + _rounding(C, weight) / max(best.objective, np.finfo(float).tiny)

@@ -110,5 +110,5 @@ def _pick(mass: Array, order: Array, u: Array) -> Array:
 
 
 def _row(rows: ArrayRows, i: int) -> Array:
-    x = rows.X[[i]]
+    x: Any = rows.X[[i]]
     return np.asarray(x.toarray() if sparse.issparse(x) else x, dtype=np.float64)[0]

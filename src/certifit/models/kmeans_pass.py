@@ -1,40 +1,39 @@
 """One pass of Lloyd's algorithm over any rows: nearest centres, and each cluster's weight, sum and squares.
 
-Large dense tables go through the kernel, which remembers what it can where rows stay in memory and starts afresh where
-they are streamed: the bits are the same. Small tables and sparse ones take a plain way that needs no compiler.
+Large dense tables go through the kernel, which remembers what it can where rows stay in memory and starts afresh
+where they are streamed: the bits are the same. Small tables and sparse ones take a plain way that needs no compiler.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from certifit.core import Array, Block, Matrix, Rows, Sums
+from certifit.certificates.kmeans import Scatter, lower_bound
+from certifit.core import Array, Block, Matrix, Rows
 from certifit.kernels import kmeans as kernel
+from certifit.models.kmeans_frame import (
+    EPS,
+    NO_SKETCH,
+    Clusters,
+    Frame,
+    Lead,
+    Notes,
+    Point,
+    Sketch,
+    few,
+    lead_directions,
+    make_frame,
+    make_sketch,
+    new_notes,
+    run_kernel,
+)
 
-EPS = float(np.finfo(np.float64).eps)
 SMALL = 2**22  # rows x columns x centres below which compiling costs more than it saves
-
-
-class Point(NamedTuple):
-    """Where the loop stands."""
-
-    centres: Array  # (k, d)
-    anchors: Array  # (k, d) points near the centres about which each cluster is summed
-
-
-@dataclass(frozen=True)
-class Clusters(Sums):
-    """What a pass measures."""
-
-    weight: Array  # (k,) Σ w
-    sums: Array  # (k, d) Σ w (x - anchor)
-    squares: Array  # (k,) Σ w |x - anchor|²
 
 
 def is_small(rows: Rows, k: int) -> bool:
@@ -83,93 +82,22 @@ def _plain(C: Array, block: Block) -> tuple[Array, Clusters]:
     return labels, Clusters(weight, sums, squares)
 
 
-# ------------------------------------------------------------------------------------------------ the kernel's way
-class Frame(NamedTuple):
-    """The centres as the kernel wants them: its arguments, in order."""
-
-    centres: Array  # (k, d)
-    anchors: Array  # (k, d)
-    moved: Array  # (k,) anchors that changed since the last pass
-    shift: Array  # (d,) the centres' mean
-    scale: float  # a power of two that brings the centres within 1 of the shift
-    small: Array  # (k, d) float32, (centres - shift) * scale
-    half: Array  # (k,) float32, half the squared lengths of these
-    norms: Array  # (k,) at least |centres - shift|
-    reach: float  # at least the greatest of them, scaled
-    near: Array  # (k,) at most half the distance to the closest other centre
-    drift: Array  # (k,) at least the distance moved since the last pass
-    fall: Array  # (k,) the greatest drift of the others
-
-
-def make_frame(at: Point, previous: Frame | None) -> Frame:
-    C, A = at
-    k, d = C.shape
-    up = 1 + (d + 16) * EPS
-    shift = C.mean(axis=0)
-    Z = C - shift
-    norms = np.sqrt((Z**2).sum(axis=1)) * up
-    longest = float(norms.max())
-    scale = 2.0 ** -int(np.frexp(longest)[1]) if 0 < longest < np.inf else 1.0
-    Z = Z * scale
-    lengths = (Z**2).sum(axis=1)
-    near = np.full(k, np.inf)
-    for first in range(0, k, 1024):
-        part = slice(first, first + 1024)
-        between = lengths[part, None] + lengths - 2 * (Z[part] @ Z.T) - 8 * (d + 16) * EPS
-        between[np.arange(len(between)), np.arange(k)[part]] = np.inf
-        near[part] = np.sqrt(np.maximum(between.min(axis=1), 0.0)) / (2 * scale)
-    if previous is None:
-        moved, drift = np.ones(k, dtype=bool), np.zeros(k)
-    else:
-        moved = (previous.anchors != A).any(axis=1)
-        drift = np.sqrt(((C - previous.centres) ** 2).sum(axis=1)) * up
-    fall = np.full(k, drift.max())
-    first = int(drift.argmax())
-    fall[first] = np.delete(drift, first).max(initial=0.0)
-    half, reach = (0.5 * lengths).astype(np.float32), longest * scale
-    return Frame(C, A, moved, shift, scale, Z.astype(np.float32), half, norms, reach, near, drift, fall)
-
-
-@dataclass
-class Notes:
-    """What the kernel remembers of a block."""
-
-    labels: Array  # (n,)
-    upper: Array  # (n,) at least the distance to the own centre
-    lower: Array  # (n, 1) at most that to any other; where rows are wide (n, k), at most that to each other
-    cells: tuple[Array, Array, Array] | None = None  # sums (·, k, d), weights and squares (·, k) of runs of rows
-
-
-def _kernel(frame: Frame, notes: Notes, block: Block) -> Clusters:
-    n, (k, d) = len(block.w), frame.centres.shape
-    run = 1 << max(5, int(np.ceil(np.log2(8 * k))))  # rows in a cell: at least eight for each of its sums
-    if notes.cells is None:
-        m = -(-n // run)
-        notes.cells = np.empty((m, k, d)), np.empty((m, k)), np.empty((m, k))
-        frame = frame._replace(moved=np.ones(k, dtype=bool))
-    total = Clusters(np.zeros(k), np.zeros((k, d)), np.zeros(k))
-    kernel.assign(
-        block.X, block.w, *frame, notes.labels, notes.upper, notes.lower, *notes.cells, run,
-        total.sums, total.weight, total.squares,
-    )  # fmt: skip
-    if n < 4 * k:
-        notes.cells = None  # not worth their memory
-    return total
-
-
-def _fresh(frame: Frame, n: int) -> Notes:
-    k, d = frame.centres.shape
-    return Notes(np.zeros(n, np.int32), np.full(n, np.inf), np.zeros((n, k if d >= 8 * k else 1)))
-
-
 def _streamed(frame: Frame, block: Block) -> Clusters:
-    return _kernel(frame, _fresh(frame, len(block.w)), block)
+    return run_kernel(frame, new_notes(len(block.w)), block)
 
 
 def _streamed_labels(frame: Frame, block: Block) -> Array:
-    notes = _fresh(frame, len(block.w))
-    _kernel(frame, notes, block)
+    notes = new_notes(len(block.w))
+    run_kernel(frame, notes, block)
     return notes.labels
+
+
+def _scatter(lead: Lead, block: Block) -> Scatter:
+    return _sketched(make_sketch(lead, block.X), block.w)
+
+
+def _sketched(sketch: Sketch, w: Array) -> Scatter:
+    return Scatter.of(sketch.Y.astype(np.float64), w, np.minimum(sketch.length, 1e100) ** 2)
 
 
 def _plain_sums(C: Array, block: Block) -> Clusters:
@@ -232,6 +160,7 @@ class Lloyd:
 
     def __init__(self, rows: Rows, k: int) -> None:
         self.rows, self.plain = rows, _is_plain(rows, k)
+        self.lead = None if self.plain else lead_directions(rows, k)
         self.at: Point | None = None  # where the last pass was
         self.last: Clusters  # what it found
         self._frame: Frame | None = None
@@ -241,16 +170,33 @@ class Lloyd:
         if self.plain:
             self.last = self.rows.sum(partial(_plain_sums, at.centres))
         else:
-            self._frame = make_frame(at, self._frame if self._notes else None)
-            self.last = self.rows.sum(self._remembered if self.rows.in_memory else partial(_streamed, self._frame))
+            if self.rows.in_memory:
+                self._frame = make_frame(at, self._frame, self.lead)
+                self.last = self.rows.sum(self._remembered)
+            else:
+                self.last = self.rows.sum(partial(_streamed, make_frame(at, None)))
         self.at = at
         return self.last
 
     def _remembered(self, block: Block) -> Clusters:
         assert self._frame is not None
-        if block.start not in self._notes:
-            self._notes[block.start] = _fresh(self._frame, len(block.w))
-        return _kernel(self._frame, self._notes[block.start], block)
+        notes = self._notes.setdefault(block.start, new_notes(len(block.w)))
+        if self.lead is not None and notes.sketch is NO_SKETCH:
+            notes.sketch = make_sketch(self.lead, block.X)
+        return run_kernel(self._frame, notes, block)
+
+    def bound(self, mean: Array, weight: float) -> float:
+        """A number below which no other k centres bring the objective."""
+        assert self.at is not None
+        k, (n, d) = len(self.at.centres), (self.rows.n_rows, self.rows.n_features)
+        if self.lead is None:
+            width = d if d < 4 * few(k) or is_small(self.rows, k) else few(k)
+            return lower_bound(self.rows, mean, weight, k, width)
+        scatter = self.rows.sum(self._scatter if self._notes else partial(_scatter, self.lead))
+        return scatter.bound(k, weight, n, self.lead.error) / self.lead.scale**2
+
+    def _scatter(self, block: Block) -> Scatter:
+        return _sketched(self._notes[block.start].sketch, block.w)
 
     def labels(self) -> Array:
         """Nearest centres (n,) at the last pass."""

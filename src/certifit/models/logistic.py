@@ -124,6 +124,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
         sample = subsample(rows)
         shift = choose_shift(sample.X, sample.w) if intercept else None
         theta = self._start(previous, labels.classes, shape, shift)
+        if theta.any() and rows.sum(partial(_loss, theta, shift, intercept)) > weight * np.log(len(labels.classes)):
+            theta = np.zeros(shape)  # an old answer that is worse than none
         newton = self._newton(shape)
         problem = Problem(rows, lam, intercept, shift, shape, max(self.tol, 1e-14))
         attributes = partial(_attributes, labels.classes, shape, shift, intercept)
@@ -210,7 +212,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
         labels = encode_labels(rows, self.classes_)
         rows = apply_class_weight(labels, self.class_weight)
         theta = np.column_stack([self.coef_, self.intercept_])
-        data = float(rows.sum(partial(_loss, theta)))
+        data = float(rows.sum(partial(_loss, theta, None, True)))
         penalty = 0.5 * self._lam() * float((self.coef_**2).sum())
         return Objective(data + penalty, data, penalty)
 
@@ -219,8 +221,8 @@ def _scores(coef: Array, intercept: Array, block: Block) -> Array:
     return block.X @ coef.T + intercept
 
 
-def _loss(theta: Array, block: Block) -> float:
-    return measure(theta, None, True, Want(hessian=False, totals=False), block).loss
+def _loss(theta: Array, shift: Array | None, intercept: bool, block: Block) -> float:
+    return measure(theta, shift, intercept, Want(hessian=False, totals=False), block).loss
 
 
 def _unshift(theta: Array, shift: Array | None, intercept: bool) -> Array:

@@ -124,8 +124,8 @@ def duality_gap(theta: Array, lam: float, intercept: bool, s: Pass, totals: Tota
     target, imbalance = totals.target[:, d], s.g[:, d]
     if len(theta) == 1:  # the two classes' totals; the second class has no score of its own
         target, imbalance = np.array([target[0], rows - target[0]]), np.array([imbalance[0], -imbalance[0]])
-    seen = target + imbalance > 0  # the others' probability underflows: they only gain from q
-    leave = max(0.0, float((imbalance[seen] / (target + imbalance)[seen]).max()))  # 1 - τ
+    over = imbalance > 0  # classes expected too often
+    leave = float((imbalance[over] / (target + imbalance)[over]).max(initial=0.0))  # 1 - τ
     if leave == 0.0:
         return float(((lam * beta + g) ** 2).sum() / (2 * lam))
     q = np.clip(leave * (target + imbalance) - imbalance, 0.0, None)
