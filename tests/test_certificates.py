@@ -10,6 +10,7 @@ import pytest
 from catalogue import every_estimator, every_with
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import log_softmax
 from sklearn import decomposition, linear_model
 from sklearn.base import clone
 
@@ -147,7 +148,9 @@ def solve(X, y, w, **params):
 
 def log_loss(model, X, y, w, C, class_weight=None):
     """The objective in plain NumPy: sum of weighted losses plus |β|²/(2C)."""
-    log_p = model.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    eta = model.decision_function(X)
+    eta = np.column_stack([np.zeros(len(X)), eta]) if eta.ndim == 1 else eta
+    log_p = log_softmax(eta, axis=1)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
     factor = np.ones(len(y)) if class_weight is None else np.array([class_weight[label] for label in y.tolist()])
     return -(w * factor * log_p).sum() + (model.coef_**2).sum() / (2 * C)
 

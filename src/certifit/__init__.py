@@ -15,8 +15,8 @@ _HOME = {
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
     "TableClassifier": "certifit.models.table",
-    "audit": "certifit.audit",
-    "compare": "certifit.audit",
+    "audit": "certifit.auditing",
+    "compare": "certifit.auditing",
     "as_rows": "certifit.core",
     "set_threads": "certifit.core",
     "Certificate": "certifit.core",
@@ -33,7 +33,7 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
-    from certifit.audit import audit, compare
+    from certifit.auditing import audit, compare
     from certifit.core import (
         Certificate,
         CertificateWarning,
@@ -57,10 +57,9 @@ def __getattr__(name: str) -> Any:
         return _version("certifit")
     if name not in _HOME:
         raise AttributeError(f"module 'certifit' has no attribute {name!r}")
-    module = import_module(_HOME[name])
-    # all its names at once: importing certifit.audit binds `audit` to the module, also when `compare` was asked for
-    globals().update({other: getattr(module, other) for other, home in _HOME.items() if home == _HOME[name]})
-    return globals()[name]
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

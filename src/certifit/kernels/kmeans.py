@@ -57,7 +57,7 @@ def _undecided(first, last, labels, up, low, drift, fall, near, todo):
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last, Z, own, size):
+def _gather(X, C, shift, scale, norms, near, trust, labels, up, low, todo, first, last, Z, own, size):
     """Measure these rows' distance to their own centre; shift and scale those still in doubt into Z.
 
     Writes |x - c|² to `own`, at least the scaled row's length to `size`; compacts `todo[first:]`; returns how many.
@@ -73,7 +73,7 @@ def _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last,
             Z[m, j] = (X[i, j] - shift[j]) * scale
         u = np.sqrt(q) * (1.0 + (X.shape[1] + 8) * EPS)
         up[i] = u
-        if u < max(near[a], low[i]):
+        if u < near[a] or (trust and u < low[i]):
             continue
         length = (u + norms[a]) * scale
         if not length < 2.0**60:  # out of float32's range: told apart in float64
@@ -138,32 +138,38 @@ def _settle(
         slack = UNIT * (steps * reach * size[r] + 5.0 * top) + 1e-30
         a, rival = _two_smallest(P, bits, r, old)
         best = np.float64(P[r, a])
-        limit = best + 2.0 * slack
+        limit = best + 2.0 * slack  # a centre above it is not the nearest
+        clear = rival
         if wide:
-            here = top
-            error = slack + rest[i] * outside
             clear = np.inf
             for j in range(k):
                 v = P[r, j] - rest[i] * apart[a, j]
                 clear = v if j != a and v < clear else clear
-        else:
+        if clear > limit and wide:
+            u = own[r] * (1.0 + small) + back * (best - top + slack + rest[i] * outside)
+            up[i] = np.sqrt(max(0.0, u))
+            low[i] = np.sqrt(max(0.0, u) + back * (clear - limit))  # as far above `up` as any other centre is away
+        elif clear > limit:
             here = np.float64(P[r, old])
-            error = 2.0 * slack
-            clear = rival
-        if clear > limit:
-            up[i] = np.sqrt(max(0.0, own[r] * (1.0 + small) + back * (best - here + error)))
+            up[i] = np.sqrt(max(0.0, own[r] * (1.0 + small) + back * (best - here + 2.0 * slack)))
+            low[i] = np.sqrt(max(0.0, own[r] * (1.0 - small) + back * (rival - here - 2.0 * slack)))
         else:
-            rival = best
-            nearest, likely = np.inf, a
+            nearest, second, others, likely, base = np.inf, np.inf, np.inf, a, 0.0
             for j in range(k):
-                gap = rest[i] * apart[likely, j] if wide else 0.0
-                if not P[r, j] - gap > limit:
-                    q = _square_distance(X, i, C, j)
-                    if q < nearest:
-                        nearest = q
-                        a = j
+                v = P[r, j] - (rest[i] * apart[likely, j] if wide else 0.0)
+                if v > limit:
+                    others = v if v < others else others
+                    continue
+                q = _square_distance(X, i, C, j)
+                base = q if j == likely else base
+                if q < nearest:
+                    second = nearest
+                    nearest = q
+                    a = j
+                else:
+                    second = q if q < second else second
             up[i] = np.sqrt(nearest) * (1.0 + small)
-        low[i] = np.sqrt(max(0.0, own[r] * (1.0 - small) + back * (rival - here - error)))
+            low[i] = np.sqrt(max(0.0, min(second, base + back * (others - limit)))) * (1.0 - small)
         if a != old:
             labels[i] = a
             cell = (i - start) // R
@@ -219,8 +225,8 @@ def assign(
     `near` (k,) is at most half the distance to the closest other centre; `drift` (k,) at least how far each centre
     has moved since the bounds were set, `fall` (k,) the farthest that any other has. Sums are about `anchors` (k, d),
     of which those marked `moved` (k,) have changed.
-    Kept from pass to pass: `labels`; bounds on the distances to the own centre, `up`, and to any other, `low` (n,);
-    and for each cell of R rows `cells` (·, k, d), `counts`, `squares` (·, k).
+    Kept from pass to pass: `labels`; bounds on the distances to the own centre, `up`, and to any other, `low` (n,)
+    (with a sketch, `low - up` bounds their difference); and for each cell of R rows `cells` (·, k, d), `counts`, `squares` (·, k).
     Adds Σ w (x - anchor) to `sums` (k, d), Σ w to `weight` (k,), Σ w |x - anchor|² to `square` (k,).
     """
     n = X.shape[0]
@@ -253,7 +259,8 @@ def assign(
                     for j in range(p):
                         Z[r, j] = sketch[i, j]
             else:
-                m = _gather(X, C, shift, scale, norms, near, labels, up, low, todo, first, last, Z, own, size)
+                trust = sketch.shape[0] == 0  # else `low` is known relative to `up` only
+                m = _gather(X, C, shift, scale, norms, near, trust, labels, up, low, todo, first, last, Z, own, size)
             if m > 0:
                 np.dot(Z[:m], small.T, P[:m])
                 _settle(

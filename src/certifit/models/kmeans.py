@@ -155,9 +155,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         k, n_init = self.n_clusters, self.n_init
         if n_init == "auto":
             n_init = 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
-        for name, value in (("n_clusters", k), ("n_init", n_init), ("max_iter", self.max_iter)):
-            if not isinstance(value, Integral) or value < 1:
-                raise DataError(got=f"{name}={value!r}", wanted="a whole number of at least 1")
+        for name, value, least in (("n_clusters", k, 1), ("n_init", n_init, 1), ("max_iter", self.max_iter, 0)):
+            if not isinstance(value, Integral) or value < least:
+                raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {least}")
         for name, number in (("tol", self.tol), ("max_time", 0.0 if self.max_time is None else self.max_time)):
             if not isinstance(number, Real) or not float(number) >= 0:
                 raise DataError(got=f"{name}={number!r}", wanted="a number of at least 0")

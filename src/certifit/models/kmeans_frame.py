@@ -106,7 +106,7 @@ class Lead(NamedTuple):
     """A few directions in which wide rows vary most."""
 
     V: Array  # (d, p) orthonormal columns
-    shift: Array  # (d,)
+    shift: Array  # (d,) exact in float32
     scale: float
 
     @property
@@ -122,9 +122,11 @@ def lead_directions(rows: Rows, k: int) -> Lead | None:
     if rows.n_features < 4 * p:
         return None
     X = rows.thin(max(1, rows.n_rows // (4 * p))).X
-    shift = X.mean(axis=0, dtype=np.float64)
-    longest = float(np.sqrt(((X - shift) ** 2).sum(axis=1).max()))
-    return Lead(directions(X, shift, p), shift, power_of_two(longest))
+    shift = X.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+    scale = power_of_two(float(np.sqrt(((X - shift) ** 2).sum(axis=1).max())))
+    if not 2.0**-40 < scale < 2.0**40:
+        return None  # float32 could not hold the rows
+    return Lead(directions(X, shift, p), shift, scale)
 
 
 def few(k: int) -> int:
@@ -141,19 +143,22 @@ class Sketch(NamedTuple):
 
 
 def make_sketch(lead: Lead, X: Array) -> Sketch:
-    n, (d, p) = len(X), lead.V.shape
-    Y, length = np.empty((n, p), np.float32), np.empty(n)
-    V = lead.V.astype(np.float32)
-    for first in range(0, n, 128):  # rows that stay in the cache
-        part = slice(first, first + 128)
-        Z = (X[part] - lead.shift) * lead.scale
-        length[part] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        Z[~(length[part] < 2.0**60)] = 0.0  # out of float32's range: told apart in float64
-        np.dot(Z.astype(np.float32), V, out=Y[part])
-    length[~(length < 2.0**60)] = np.inf
+    n, p = len(X), lead.V.shape[1]
+    Y, squares = np.empty((n, p), np.float32), np.empty((n, 1))
+    V, shift = (lead.V * lead.scale).astype(np.float32), lead.shift.astype(X.dtype)
+    Z = np.empty((min(n, 256), X.shape[1]), np.float32)  # stays in the cache
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, n, len(Z)):
+            part = X[first : first + len(Z)]
+            np.subtract(part, shift, out=Z[: len(part)], casting="same_kind")
+            np.dot(Z[: len(part)], V, out=Y[first : first + len(part)])
+    kernel.square_distances(X, lead.shift[None], squares)
+    length = np.sqrt(squares[:, 0]) * lead.scale
+    unfit = ~(length < 2.0**60)  # out of float32's range: told apart in float64
+    Y[unfit], length[unfit] = 0.0, np.inf
     inside = np.sqrt(np.einsum("ij,ij->i", Y, Y, dtype=np.float64))
     inside = np.maximum(inside - lead.error * length, 0.0)
-    rest = np.sqrt(np.maximum(length**2 * (1 + (d + 16) * EPS) - inside**2, 0.0))
+    rest = np.sqrt(np.maximum(length**2 * (1 + (X.shape[1] + 16) * EPS) - inside**2, 0.0))
     return Sketch(Y, length, rest)
 
 

@@ -27,7 +27,7 @@ def audit(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: 
     Parameters
     ----------
     model : fitted certifit or scikit-learn PCA, KMeans or LogisticRegression, anything with the same fitted
-        attributes, or a Pipeline that ends in one
+        attributes, a Pipeline that ends in one, or a TableClassifier
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
 
@@ -40,6 +40,9 @@ def audit(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: 
         for _, step in model.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
         return audit(model.steps[-1][1], X, y, sample_weight, tol=tol)
+    if hasattr(model, "encode_labelled"):
+        data = model.encode_labelled(X, y, sample_weight)
+        return audit(model.model_, data.X, data.y, data.w, tol=tol)
     auditor = _auditor(model)
     if tol is None:
         tol = float(getattr(model, "tol", FOREIGN_TOL)) if isinstance(model, Estimator) else FOREIGN_TOL

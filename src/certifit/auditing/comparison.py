@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from certifit.audit.adapters import audit
+from certifit.auditing.adapters import audit
 from certifit.core import Certificate
 
 HEADINGS = ("model", "objective", "lower bound", "gap", "relative gap", "holds")

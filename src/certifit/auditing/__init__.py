@@ -8,7 +8,7 @@
 True
 """
 
-from certifit.audit.adapters import audit
-from certifit.audit.comparison import Comparison, compare
+from certifit.auditing.adapters import audit
+from certifit.auditing.comparison import Comparison, compare
 
 __all__ = ["Comparison", "audit", "compare"]
