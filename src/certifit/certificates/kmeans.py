@@ -151,7 +151,7 @@ def lower_bound(rows: Rows, mean: Array, weight: float, k: int, width: int) -> f
     p = min(d, width)
     if k > p:
         return 0.0
-    V = None if d == p else directions(rows.thin(max(1, n // (4 * p))).X, mean, p)
+    V = None if d == p else directions(rows.thin(max(1, n // (32 * p))).X, mean, p)
     return rows.sum(partial(_scatter, mean, V)).bound(k, weight, n, np.sqrt(p) * (d + 8) * EPS)
 
 

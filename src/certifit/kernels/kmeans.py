@@ -24,7 +24,7 @@ BIG = np.int32(2**31 - 1)
 SUMS = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 def _square_distance(X, i, C, a):
     q = 0.0
     for j in range(X.shape[1]):

@@ -61,7 +61,7 @@ def softmax_rows(eta, y, w, P, R):
 
 @njit(cache=True, nogil=True)
 def root_rows(Z, h, out):
-    """out = diag(√h) (Z, 1), whose product with itself is the weighted Gram matrix; without the 1 if out has no room."""
+    """out = diag(√h) (Z, 1): its product with itself is the weighted Gram matrix. No 1 if out is no wider."""
     n, d = Z.shape
     for i in range(n):
         s = np.sqrt(h[i])

@@ -121,7 +121,7 @@ def lead_directions(rows: Rows, k: int) -> Lead | None:
     p = few(k)
     if rows.n_features < 4 * p:
         return None
-    X = rows.thin(max(1, rows.n_rows // (4 * p))).X
+    X = rows.thin(max(1, rows.n_rows // (32 * p))).X
     shift = X.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
     scale = power_of_two(float(np.sqrt(((X - shift) ** 2).sum(axis=1).max())))
     if not 2.0**-40 < scale < 2.0**40:
