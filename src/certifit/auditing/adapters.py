@@ -106,6 +106,22 @@ def _audit_kmeans(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -
 
 
 def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    lam, free, class_weight = _logistic_settings(model)
+    coef, intercept = _numbers(model, "coef_"), _numbers(model, "intercept_")
+    rows = _rows(model, coef.shape[1], X, y, sample_weight, "classes")
+    labels = encode_labels(rows, np.asarray(model.classes_))
+    rows = apply_class_weight(labels, class_weight)
+    if lam == 0:
+        return likelihood.certify(coef, intercept, free, tol, rows)
+    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows)
+    if by_dual.holds:
+        return by_dual
+    by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)  # tighter where λ is small for the Hessian
+    return by_hessian if by_hessian.gap < by_dual.gap else by_dual
+
+
+def _logistic_settings(model: Any) -> tuple[float, bool, Any]:
+    """λ, whether the intercept is free, and the class weights."""
     ratio = np.ravel(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0)))
     penalty = getattr(model, "penalty", "l2")
     if penalty in ("l1", "elasticnet") or any(r or 0.0 for r in ratio):
@@ -115,19 +131,20 @@ def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) 
         raise DataError(
             got=f"a {type(model).__name__} that does not say its C", wanted="an attribute C, or penalty=None"
         )
-    coef, intercept = _numbers(model, "coef_"), _numbers(model, "intercept_")
-    rows = _rows(model, coef.shape[1], X, y, sample_weight, "classes")
-    labels = encode_labels(rows, np.asarray(model.classes_))
-    rows = apply_class_weight(labels, getattr(model, "class_weight", None))
-    free = bool(getattr(model, "fit_intercept", True))
-    lam = 1 / float(np.ravel(C)[0])
-    if lam == 0:
-        return likelihood.certify(coef, intercept, free, tol, rows)
-    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows)
-    if by_dual.holds:
-        return by_dual
-    by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)  # tighter where λ is small for the Hessian
-    return by_hessian if by_hessian.gap < by_dual.gap else by_dual
+    return (
+        1 / float(np.ravel(C)[0]),
+        bool(getattr(model, "fit_intercept", True)),
+        getattr(model, "class_weight", None),
+    )
+
+
+def problem(model: Any) -> tuple[str, ...]:
+    """What a model minimises: equal for two models if a bound proved for one on the same data holds for the other."""
+    auditor = _auditor(model)
+    if auditor is _audit_logistic:
+        return "logistic", *map(repr, _logistic_settings(model))
+    size = model.components_ if auditor is _audit_pca else model.cluster_centers_
+    return auditor.__name__, str(np.shape(size))
 
 
 _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {

@@ -86,31 +86,21 @@ def _gather(X, C, shift, scale, norms, near, trust, labels, up, low, todo, first
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _two_smallest(P, bits, r, guess):
-    """Where the smallest of P[r] is, and the value of the next. All are positive and compare like their bits."""
+def _rival(P, r, offset, a):
+    """Smallest offset - P[r] away from position a, as bits: positive numbers compare like them, and in vectors."""
+    kept = P[r, a]
+    P[r, a] = -3e38
     best = BIG
     for j in range(P.shape[1]):
-        v = bits[r, j]
+        v = np.float32(offset[j] - P[r, j]).view(np.int32)
         best = v if v < best else best
-    a = guess
-    if bits[r, a] != best:
-        a = 0
-        while bits[r, a] != best:
-            a += 1
-    bits[r, a] = BIG
-    second = BIG
-    for j in range(P.shape[1]):
-        v = bits[r, j]
-        second = v if v < second else second
-    bits[r, a] = second
-    value = np.float64(P[r, a])
-    bits[r, a] = best
-    return a, value
+    P[r, a] = kept
+    return best
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _settle(
-    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P, bits, own, size,
+    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P, own, size,
     offset, dirty, start, R,
 ):  # fmt: skip
     """Labels and bounds of m rows from their products P (m, k) with the scaled centres.
@@ -133,30 +123,36 @@ def _settle(
     for r in range(m):
         i = todo[first + r]
         old = labels[i]
-        for j in range(k):
-            P[r, j] = offset[j] - P[r, j]  # top + h, positive
         slack = UNIT * (steps * reach * size[r] + 5.0 * top) + 1e-30
-        a, rival = _two_smallest(P, bits, r, old)
-        best = np.float64(P[r, a])
+        a = old
+        while True:
+            bits = _rival(P, r, offset, a)
+            if not bits < np.float32(offset[a] - P[r, a]).view(np.int32):
+                break
+            a = 0
+            while np.float32(offset[a] - P[r, a]).view(np.int32) != bits:
+                a += 1
+        best = np.float64(offset[a] - P[r, a])  # top + h, positive
+        rival = np.float64(np.int32(bits).view(np.float32))
         limit = best + 2.0 * slack  # a centre above it is not the nearest
         clear = rival
         if wide:
             clear = np.inf
             for j in range(k):
-                v = P[r, j] - rest[i] * apart[a, j]
+                v = np.float64(offset[j] - P[r, j]) - rest[i] * apart[a, j]
                 clear = v if j != a and v < clear else clear
         if clear > limit and wide:
             u = own[r] * (1.0 + small) + back * (best - top + slack + rest[i] * outside)
             up[i] = np.sqrt(max(0.0, u))
             low[i] = np.sqrt(max(0.0, u) + back * (clear - limit))  # as far above `up` as any other centre is away
         elif clear > limit:
-            here = np.float64(P[r, old])
+            here = np.float64(offset[old] - P[r, old])
             up[i] = np.sqrt(max(0.0, own[r] * (1.0 + small) + back * (best - here + 2.0 * slack)))
             low[i] = np.sqrt(max(0.0, own[r] * (1.0 - small) + back * (rival - here - 2.0 * slack)))
         else:
             nearest, second, others, likely, base = np.inf, np.inf, np.inf, a, 0.0
             for j in range(k):
-                v = P[r, j] - (rest[i] * apart[likely, j] if wide else 0.0)
+                v = np.float64(offset[j] - P[r, j]) - (rest[i] * apart[likely, j] if wide else 0.0)
                 if v > limit:
                     others = v if v < others else others
                     continue
@@ -226,7 +222,8 @@ def assign(
     has moved since the bounds were set, `fall` (k,) the farthest that any other has. Sums are about `anchors` (k, d),
     of which those marked `moved` (k,) have changed.
     Kept from pass to pass: `labels`; bounds on the distances to the own centre, `up`, and to any other, `low` (n,)
-    (with a sketch, `low - up` bounds their difference); and for each cell of R rows `cells` (·, k, d), `counts`, `squares` (·, k).
+    (with a sketch, `low - up` bounds their difference); and for each cell of R rows `cells` (·, k, d), `counts` and
+    `squares` (·, k).
     Adds Σ w (x - anchor) to `sums` (k, d), Σ w to `weight` (k,), Σ w |x - anchor|² to `square` (k,).
     """
     n = X.shape[0]
@@ -237,7 +234,6 @@ def assign(
     todo = np.empty(batch, np.int64)
     Z = np.empty((tile, p), np.float32)
     P = np.empty((tile, k), np.float32)
-    bits = P.view(np.int32)
     own = np.empty(tile)
     size = np.empty(tile)
     offset = np.empty(k, np.float32)
@@ -264,7 +260,7 @@ def assign(
             if m > 0:
                 np.dot(Z[:m], small.T, P[:m])
                 _settle(
-                    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P, bits,
+                    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P,
                     own, size, offset, dirty, start, R,
                 )  # fmt: skip
         for first in range(start, stop, R):
