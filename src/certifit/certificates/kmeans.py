@@ -24,8 +24,8 @@ DIRECTIONS = 256  # beyond that, the number of directions projected on
 
 BOUNDED = "sum of squared distances at most ratio times the smallest that this many centres can reach"
 STATIONARY = (
-    "no row is nearer to another centre, and moving centres to the means of their rows gains at most tol; "
-    "says nothing about other clusterings (with as many centres as columns or more, the lower bound is 0)"
+    "no row is nearer to another centre, and moving centres to the means of their rows gains at most tol (relative); "
+    "no lower bound above 0 is proved, so nothing is said about other clusterings"
 )
 PERFECT = "every row lies on a centre: no sum of squared distances is smaller than 0"
 

@@ -155,6 +155,8 @@ def _feasible(at: Callable[..., Scores], b: Array, here: Scores) -> tuple[Array,
         if np.abs(here.imbalance).max() <= 0.01 * BALANCED * here.misfit:
             return b, here
         step = np.linalg.lstsq(here.curvature, here.imbalance)[0]
+        if not np.isfinite(step).all():
+            break  # every row is classified for certain: no curvature to go by
         step *= min(1.0, 2.0 / max(2.0, float(np.abs(step).max())))
         trial = at(b - step)
         if not (trial.loss < here.loss or np.abs(trial.imbalance).max() < np.abs(here.imbalance).max()):

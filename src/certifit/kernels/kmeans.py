@@ -135,9 +135,8 @@ def _settle(
         best = np.float64(offset[a] - P[r, a])  # top + h, positive
         rival = np.float64(np.int32(bits).view(np.float32))
         limit = best + 2.0 * slack  # a centre above it is not the nearest
-        clear = rival
+        clear = np.inf if wide else rival
         if wide:
-            clear = np.inf
             for j in range(k):
                 v = np.float64(offset[j] - P[r, j]) - rest[i] * apart[a, j]
                 clear = v if j != a and v < clear else clear

@@ -36,18 +36,9 @@ from certifit.core import (
     fixed_point,
 )
 from certifit.core.estimator import Attributes
+from certifit.models.kmeans_frame import EPS, Clusters, Point
 from certifit.models.kmeans_init import Starts
-from certifit.models.kmeans_pass import (
-    EPS,
-    Clusters,
-    Lloyd,
-    Point,
-    farthest,
-    is_small,
-    nearest,
-    square_distances,
-    tally,
-)
+from certifit.models.kmeans_pass import Lloyd, check_range, farthest, is_small, nearest, square_distances, tally
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -57,7 +48,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     ----------
     n_clusters : int, default=8
     init : 'k-means++', 'random', array (n_clusters, d) or callable(X, n_clusters, random_state), default='k-means++'
-        Where to start. Drawn from at most 65536 rows, taken at random from larger tables.
+        Where to start. From a large table (above 65536 rows or 16 million values), rows are drawn from a random part.
     n_init : 'auto' or int, default='auto'
         Number of starts, of which the best result is kept; 'auto' is 1 for 'k-means++' and arrays, 10 otherwise.
     max_iter : int, default=300
@@ -232,6 +223,7 @@ def _update(lloyd: Lloyd, at: Point, clusters: Clusters) -> Step[Point]:
     mean = np.where(some[:, None], clusters.sums / np.where(some, weight, 1.0)[:, None], offset)  # from the anchors
     scatter = clusters.squares - 2 * (offset * clusters.sums).sum(axis=1) + weight * (offset**2).sum(axis=1)
     objective = float(np.maximum(scatter, 0.0).sum())
+    check_range(objective)
     gain = float(weight @ ((mean - offset) ** 2).sum(axis=1))
     relative = gain / objective if gain > _rounding(C, weight) + 1e-24 * objective else 0.0
     centres = A + mean

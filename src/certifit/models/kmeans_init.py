@@ -16,9 +16,9 @@ import numpy as np
 from scipy import sparse
 
 from certifit.core import Array, ArrayRows, Block, DataError, Rows
-from certifit.models.kmeans_pass import is_small, square_distances
+from certifit.models.kmeans_pass import check_range, is_small, square_distances
 
-SAMPLE = 2**16  # rows to draw from; more are thinned at random first
+ROWS, ENTRIES = 2**16, 2**24  # draw from at most so many rows and entries; more are thinned at random first
 
 
 class Starts:
@@ -58,7 +58,7 @@ def _check(centres: Any, name: str, k: int, d: int) -> Array:
 
 def _sample(rows: Rows, k: int, rng: np.random.RandomState) -> ArrayRows:
     """Rows with weight, in memory."""
-    size = max(SAMPLE, 16 * k)
+    size = max(min(ROWS, ENTRIES // rows.n_features), 16 * k)
     if rows.n_rows <= size:
         sample = rows.load()
     else:
@@ -105,6 +105,7 @@ def _distances(C: Array, small: bool, block: Block) -> Array:
 def _pick(mass: Array, order: Array, u: Array) -> Array:
     """Numbers of rows drawn in proportion to their mass, by inverting the distribution function along the order."""
     total = np.cumsum(mass[order])
+    check_range(total[-1])
     last = np.searchsorted(total, total[-1])
     return order[np.minimum(np.searchsorted(total, u * total[-1], side="right"), last)]
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from certifit.certificates.kmeans import Scatter, lower_bound
-from certifit.core import Array, Block, Matrix, Rows
+from certifit.core import Array, Block, DataError, Matrix, Rows
 from certifit.kernels import kmeans as kernel
 from certifit.models.kmeans_frame import (
     EPS,
@@ -36,6 +36,16 @@ from certifit.models.kmeans_frame import (
 SMALL = 2**22  # rows x columns x centres below which compiling costs more than it saves
 
 
+def check_range(square: float) -> None:
+    """Refuse values whose squares overflow."""
+    if not np.isfinite(square):
+        raise DataError(
+            got="values so large that squared distances overflow",
+            wanted="squared distances below 1e308",
+            fix="Rescale the columns, for instance to unit variance.",
+        )
+
+
 def is_small(rows: Rows, k: int) -> bool:
     return rows.n_rows * rows.n_features * k <= SMALL
 
@@ -53,7 +63,8 @@ def square_distances(C: Array, small: bool, X: Matrix) -> Array:
 
 
 def _sparse_distances(C: Array, X: Matrix) -> Array:
-    x2 = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    X = X.astype(np.float64)
+    x2 = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
     c2 = (C**2).sum(axis=1)
     D = np.maximum(x2 + c2 - 2 * (X @ C.T), 0.0)
     scale = x2 + c2.max()
