@@ -7,7 +7,7 @@ and which scikit-learn estimator solves the same problem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -48,6 +48,9 @@ class Entry:
     data: Callable[..., tuple[np.ndarray, np.ndarray | None]]  # n -> X (n, 4), y
     audited: tuple[str, ...]  # the fitted attributes that the certificate speaks of
     peer: Callable[[], Any]  # scikit-learn's estimator of the same problem
+    checked: dict[str, Any] = field(
+        default_factory=dict
+    )  # settings for scikit-learn's checks, which bring their data
 
     def make(self, **params: Any) -> Any:
         return self.cls(**{**self.params, **params})
@@ -66,15 +69,17 @@ class Entry:
 SPECTRAL = ("components_", "mean_", "explained_variance_")
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
+LBFGS = {"solver": "lbfgs"}
+pca, kmeans = decomposition.PCA, cluster.KMeans
 logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1e-10, max_iter=1000)
 
 CATALOGUE = [
-    Entry(PCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.PCA, 2)),
-    Entry(PCA, {"svd_solver": "full", "whiten": True}, table, SPECTRAL, partial(decomposition.PCA, 4)),
-    Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(cluster.KMeans, 3, init=CENTRES)),
+    Entry(PCA, {"n_components": 2}, table, SPECTRAL, partial(pca, 2)),
+    Entry(PCA, {"svd_solver": "full", "whiten": True}, table, SPECTRAL, partial(pca, 4), {"whiten": True}),
+    Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
     Entry(LogisticRegression, {}, three, LINEAR, logit),
-    Entry(LogisticRegression, {"solver": "lbfgs", "C": 0.1}, three, LINEAR, partial(logit, C=0.1)),
+    Entry(LogisticRegression, {**LBFGS, "C": 0.1}, three, LINEAR, partial(logit, C=0.1), LBFGS),
     Entry(LogisticRegression, {"penalty": None}, two, LINEAR, partial(logit, C=np.inf)),
 ]  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logsumexp, softmax, xlogy
@@ -184,6 +184,7 @@ def test_ky_fan(seed, d, decay):
 
 
 @given(SEEDS, st.integers(2, 8), st.floats(0, 2), st.floats(-8, 0))
+@example(29775, 8, 0.0, 0.0)  # all eigenvalues 0 or 1: LAPACK's selective eigensolver gives up on this one
 def test_the_residual_bounds_what_the_best_basis_could_add(seed, d, decay, size):
     """Both forms, k (λmax(E) - θ_k)₊ + |C|_* always and |C|²_F/(θ_k - λmax(E)) where it applies, at any basis."""
     rng, S = covariance(seed, d, decay)

@@ -142,7 +142,7 @@ def problem(model: Any) -> tuple[str, ...]:
     """What a model minimises: equal for two models if a bound proved for one on the same data holds for the other."""
     auditor = _auditor(model)
     if auditor is _audit_logistic:
-        return "logistic", *map(repr, _logistic_settings(model))
+        return "logistic", str(np.shape(model.coef_)), *map(repr, _logistic_settings(model))
     size = model.components_ if auditor is _audit_pca else model.cluster_centers_
     return auditor.__name__, str(np.shape(size))
 

@@ -53,6 +53,6 @@ def factor(A: Array) -> Factor:
             return Factor(scale, lower, None, None)
     except LinAlgError:
         pass
-    values, vectors = eigh(scaled)
+    values, vectors = eigh(scaled, driver="evd")
     keep = values > len(A) * np.finfo(float).eps * max(values[-1], 0.0) * 16
     return Factor(scale, None, vectors[:, keep], values[keep])

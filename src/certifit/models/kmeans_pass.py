@@ -86,7 +86,10 @@ def _plain(C: Array, block: Block) -> tuple[Array, Clusters]:
     members = sparse.csr_array((w, labels, np.arange(len(w) + 1)), shape=(len(w), k)).T.tocsr()
     weight = np.bincount(labels, w, k)
     if sparse.issparse(X):
-        sums = (members @ X).toarray() - weight[:, None] * C
+        centred, there = X.astype(np.float64), X.astype(np.float64)
+        centred.data -= C[np.repeat(labels, np.diff(X.indptr)), X.indices]
+        there.data[:] = 1.0
+        sums = (members @ centred).toarray() - C * (weight[:, None] - (members @ there).toarray())
     else:
         sums = members @ (X - C[labels])
     squares = np.bincount(labels, w * D[np.arange(len(w)), labels], k)

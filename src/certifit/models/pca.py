@@ -11,13 +11,14 @@ Tipping & Bishop, Probabilistic principal component analysis (1999), for the lik
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh, svd
+from scipy.linalg import LinAlgError, eigh, svd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -226,15 +227,22 @@ def decompose(rows: Rows, k: int, accurate: bool = False) -> Spectrum:
         return _from_rows(rows)
     s = scatter(rows)
     S = s.S / s.weight
-    d = len(S)
-    some = {"subset_by_index": [d - k - 1, d - 1], "driver": "evr"} if k < d else {"driver": "evd"}
-    values, vectors = eigh(S, **some)
+    values, vectors = _leading(S, k)
     values, vectors = np.maximum(values[::-1], 0.0), vectors.T[::-1]
     moving = int((np.diag(S) > 0).sum())
     values[moving:] = 0.0  # constant columns
     if accurate or (values[: min(k, moving)] < DROWNED * values[0]).any():
         return _from_triangle(s.count, s.weight, s.mean, triangle(rows, s.mean))
     return Spectrum(s.count, s.weight, s.mean, values, _signed(vectors), float(np.trace(S)), S)
+
+
+def _leading(S: Array, k: int) -> tuple[Array, Array]:
+    """The k + 1 largest eigenvalues, ascending, and their vectors; all of them where that is as well."""
+    d = len(S)
+    if k < d:
+        with suppress(LinAlgError):  # LAPACK's selective driver can fail where eigenvalues coincide
+            return eigh(S, subset_by_index=[d - k - 1, d - 1], driver="evr")
+    return eigh(S, driver="evd")
 
 
 def _from_triangle(count: int, weight: float, mean: Array, R: Array) -> Spectrum:

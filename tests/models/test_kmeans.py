@@ -1,0 +1,479 @@
+"""KMeans: known solutions, shortcuts that change no bit, degenerate data, and a certificate that cannot be fooled."""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn import cluster
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+from certifit.certificates import kmeans as certificates
+from certifit.core import ArrayRows, CertificateWarning, DataError, as_rows
+from certifit.models import kmeans_init, kmeans_pass
+from certifit.models.kmeans import KMeans
+from certifit.models.kmeans_frame import Point, lead_directions, make_frame, make_sketch, new_notes, run_kernel
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Send tables of any size through the kernel."""
+    monkeypatch.setattr(kmeans_pass, "SMALL", 0)
+
+
+class Streamed(ArrayRows):
+    """Rows that may not be remembered from pass to pass, as those of a file."""
+
+    def __init__(self, X, w=None):
+        super().__init__(X, w=w)
+        self.in_memory = False
+
+
+def iris():
+    return load_iris().data
+
+
+def digits():
+    return load_digits().data
+
+
+def blobs(n=2000, d=6, k=8):
+    return make_blobs(n, d, centers=k, random_state=0)[0]
+
+
+def wide(n=1200, d=200, k=3):
+    """Clusters in a few directions, noise in many: the kind of rows that are sketched."""
+    rng = np.random.default_rng(1)
+    return 4.0 * rng.normal(size=(k, d))[rng.integers(k, size=n)] + rng.normal(size=(n, d)) * 0.8 ** np.arange(d)
+
+
+def ties(n=600, d=3):
+    """Whole numbers: many equal rows, many rows halfway between centres."""
+    return np.random.default_rng(2).integers(-2, 3, size=(n, d)).astype(float)
+
+
+# ------------------------------------------------------------------------------------------------ known solutions
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize(("data", "k"), [(iris, 3), (digits, 10), (blobs, 8), (blobs, 20)])
+def test_same_as_scikit_learn_from_the_same_start(data, k, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = data()
+    start = X[np.random.default_rng(0).choice(len(X), k, replace=False)]
+    ours = KMeans(k, init=start, tol=0.0).fit(X)
+    theirs = cluster.KMeans(k, init=start, n_init=1, tol=0.0, algorithm="lloyd").fit(X)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=0, atol=1e-10)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-12)
+
+
+@pytest.mark.parametrize(("k", "optimum"), [(2, 152.348), (3, 78.8514), (5, 46.4462), (6, 39.0400)])
+def test_iris_optima(k, optimum):
+    """Proved by du Merle, Hansen, Jaumard & Mladenovic, An interior point algorithm for minimum sum-of-squares
+    clustering, SIAM J. Sci. Comput. 21 (2000)."""
+    model = KMeans(k, n_init=40, random_state=0).fit(iris())
+    assert model.inertia_ == pytest.approx(optimum, abs=1e-3)
+    assert model.certificate_.holds
+
+
+def test_attributes_and_methods_agree():
+    X = blobs()
+    model = KMeans(8, random_state=0).fit(X)
+    D = np.sqrt(((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2))
+    np.testing.assert_allclose(model.transform(X), D, rtol=1e-12)
+    np.testing.assert_array_equal(model.labels_, D.argmin(axis=1))
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert model.inertia_ == pytest.approx((D.min(axis=1) ** 2).sum(), rel=1e-12)
+    assert model.objective(X) == (model.objective(X).data, model.objective(X).total, 0.0)
+    assert model.score(X) == pytest.approx(-model.inertia_, rel=1e-12)
+    w = np.arange(len(X)) % 3
+    assert model.objective(X, sample_weight=w).total == pytest.approx(w @ D.min(axis=1) ** 2, rel=1e-12)
+    np.testing.assert_array_equal(KMeans(8, random_state=0).fit_predict(X), model.labels_)
+    np.testing.assert_array_equal(KMeans(8, random_state=0).fit_transform(X), model.transform(X))
+    assert list(model.get_feature_names_out()) == [f"kmeans{j}" for j in range(8)]
+    assert model.transform(X.astype(np.float32)).dtype == np.float32
+
+
+def test_history_falls_to_the_inertia():
+    model = KMeans(10, random_state=0).fit(digits())
+    trace = [mark.objective for mark in model.history_]
+    assert trace == sorted(trace, reverse=True)
+    assert trace[-1] == model.inertia_
+    assert model.n_iter_ == len(trace) - 1
+    assert model.history_[-1].gain <= model.tol < model.history_[0].gain
+
+
+@pytest.mark.filterwarnings("ignore:Got . distinct rows:sklearn.exceptions.ConvergenceWarning")  # their data repeat
+def test_scikit_learn_checks():
+    check_estimator(KMeans(), on_skip=None)
+
+
+# ------------------------------------------------------------------------------------------------ exact shortcuts
+def plain_pass(X, w, C, A):
+    """The kernel's twin: squared differences, the lowest number among equals, sums about the anchors."""
+    D = ((X.astype(np.float64)[:, None] - C) ** 2).sum(axis=2)
+    labels = D.argmin(axis=1)
+    member = (labels[:, None] == np.arange(len(C))) * w[:, None]
+    Z = X - A[labels]
+    return labels, member.sum(axis=0), member.T @ Z, member.T @ (Z**2).sum(axis=1)
+
+
+def passes(X, w, k, steps, sketched):
+    """Labels and sums of successive Lloyd passes by the kernel, which remembers, and by its twin."""
+    rows = ArrayRows(X, w=w)
+    block = next(iter(rows))
+    notes, frame, lead = new_notes(len(X)), None, lead_directions(rows, k) if sketched else None
+    if lead is not None:
+        notes.sketch = make_sketch(lead, X)
+    C = X[:k].astype(np.float64)
+    for _ in range(steps):
+        at = Point(C, np.round(C, 1))
+        frame = make_frame(at, frame, lead)
+        found = run_kernel(frame, notes, block)
+        yield (notes.labels, found.weight, found.sums, found.squares), plain_pass(X, w, *at)
+        C = at.anchors + found.sums / np.maximum(found.weight, 1e-300)[:, None]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("X", "k"),
+    [(blobs(150, 2, 3), 4), (ties(100, 2), 5), (blobs(60, 1), 1), (blobs(50, 3) + 1e4, 3), (wide(140, 128), 2)],
+    ids=["blobs", "ties", "one centre", "far away", "wide"],
+)
+def test_kernel_finds_nearest_centres_and_sums(X, k, dtype):
+    X = X.astype(dtype)
+    w = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    for kernel, twin in passes(X, w, k, 4, sketched=True):
+        np.testing.assert_array_equal(kernel[0], twin[0])
+        for ours, theirs in zip(kernel[1:], twin[1:], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(X).max() ** 2)
+
+
+def test_kernel_square_distances():
+    X, C = blobs(20, 5).astype(np.float32), blobs(3, 5)
+    expected = ((X[:, None].astype(float) - C) ** 2).sum(axis=2)
+    np.testing.assert_allclose(kmeans_pass.square_distances(C, False, X), expected, rtol=1e-12)
+    np.testing.assert_allclose(kmeans_pass.square_distances(C, True, X), expected, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_sketch_is_used_and_keeps_its_promises():
+    X = wide()
+    rows = as_rows(X)
+    lead = lead_directions(rows, 3)
+    sketch = make_sketch(lead, X)
+    Z = (X - lead.shift) * lead.scale
+    inside = Z @ lead.V
+    np.testing.assert_allclose(sketch.Y, inside, atol=1e-5)
+    assert (sketch.rest >= np.sqrt(((Z - inside @ lead.V.T) ** 2).sum(axis=1))).all()
+    means = KMeans(3, random_state=0).fit(X).cluster_centers_
+    frame = make_frame(Point(means, means), None, lead)
+    assert frame.apart.shape == (3, 3)
+    over = (means - lead.shift) * lead.scale @ (np.eye(X.shape[1]) - lead.V @ lead.V.T)
+    assert frame.outside >= np.sqrt((over**2).sum(axis=1)).max()
+    assert (frame.apart >= np.sqrt(((over[:, None] - over) ** 2).sum(axis=2))).all()
+
+
+def fits_alike(a, b):
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_array_equal(a.cluster_centers_, b.cluster_centers_)
+    assert a.inertia_ == b.inertia_
+    assert [m.objective for m in a.history_] == [m.objective for m in b.history_]
+    assert str(a.certificate_) == str(b.certificate_)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("X", "k"),
+    [(blobs(), 12), (ties(), 20), (wide(), 3), (wide() * 1e-3 + 1e3, 5), (np.repeat(blobs(300), 4, axis=0), 9)],
+    ids=["blobs", "ties", "wide", "far away", "repeated"],
+)
+def test_remembering_changes_no_bit(X, k, weighted, dtype):
+    """The accelerated algorithm against the same one without memory, which compares every row with every centre."""
+    X = X.astype(dtype)
+    w = np.random.default_rng(0).integers(0, 4, len(X)).astype(float) if weighted else None
+    model = KMeans(k, random_state=3, n_init=2, tol=0.0)
+    fits_alike(model.fit(X, sample_weight=w), KMeans(**model.get_params()).fit(Streamed(X, w)))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_threads_change_no_bit(threads):
+    X = np.concatenate([wide(), wide() + 1.0, wide() - 1.0])
+    fits = []
+    for n in (1, 2, 3):
+        threads(n)
+        fits.append(KMeans(4, random_state=0).fit(X))
+    fits_alike(fits[0], fits[1])
+    fits_alike(fits[0], fits[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("X", [digits(), ties(), blobs() * (blobs() > 0)], ids=["digits", "ties", "zeros"])
+def test_sparse_is_dense(X, dtype):
+    X = X.astype(dtype)
+    dense = KMeans(6, random_state=0).fit(X)
+    csr = KMeans(6, random_state=0).fit(sparse.csr_matrix(X))
+    np.testing.assert_array_equal(csr.labels_, dense.labels_)
+    np.testing.assert_allclose(csr.cluster_centers_, dense.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert csr.inertia_ == pytest.approx(dense.inertia_, rel=1e-12)
+    np.testing.assert_allclose(csr.transform(sparse.csr_array(X)), dense.transform(X), rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(csr.predict(sparse.csr_array(X)), dense.labels_)
+
+
+# ------------------------------------------------------------------------------------------------ numbers of any size
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_far_from_the_origin(form, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    far = 1e8 + 1e-2 * blobs()  # its own rounding is part of the data
+    near = KMeans(8, init=(far - 1e8)[:8], tol=0.0).fit(far - 1e8)
+    model = KMeans(8, init=far[:8], tol=0.0).fit(form(far))
+    np.testing.assert_array_equal(model.labels_, near.labels_)
+    np.testing.assert_allclose(model.cluster_centers_ - 1e8, near.cluster_centers_, atol=3e-8)
+    assert model.inertia_ == pytest.approx(near.inertia_, rel=1e-9)
+    assert model.certificate_.holds
+
+
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e9, 1e30])
+def test_any_scale(scale, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = blobs()
+    model, scaled = KMeans(8, random_state=0).fit(X), KMeans(8, random_state=0).fit(X * scale)
+    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+    assert scaled.inertia_ == pytest.approx(model.inertia_ * scale**2, rel=1e-9)
+    assert scaled.certificate_.ratio == pytest.approx(model.certificate_.ratio, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("small", [0, 2**22])
+def test_one_far_outlier(small, dtype, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = blobs(500, 3, 2).astype(dtype)
+    alone = KMeans(2, random_state=0).fit(X)
+    model = KMeans(3, random_state=0).fit(np.vstack([X, np.full((1, 3), 1e12, dtype)]))
+    assert (model.labels_ == model.labels_[-1]).sum() == 1
+    assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-6)
+
+
+def test_values_that_overflow_are_refused():
+    with pytest.raises(DataError, match="squared distances overflow"):
+        KMeans(2, random_state=0).fit(blobs() * 1e200)
+
+
+# ------------------------------------------------------------------------------------------------ degenerate data
+@pytest.mark.parametrize("small", [0, 2**22])
+def test_fewer_distinct_rows_than_clusters(small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = np.repeat(blobs(3), 10, axis=0) * 0.1
+    with pytest.warns(ConvergenceWarning, match="Got 3 distinct rows for n_clusters=5: 2 centres"):
+        model = KMeans(5, random_state=0).fit(X)
+    assert model.inertia_ == 0.0
+    assert len(np.unique(model.labels_)) == 3
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.certificate_.kind == "optimal"
+    with pytest.warns(ConvergenceWarning, match="Got 1 distinct rows"):
+        assert KMeans(2).fit(np.full((20, 3), 0.1)).inertia_ == 0.0
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_one_cluster_and_one_for_each_row(init):
+    X = blobs(60)
+    one = KMeans(1, init=init).fit(X)
+    np.testing.assert_allclose(one.cluster_centers_[0], X.mean(axis=0), rtol=1e-12)
+    assert one.certificate_.ratio == pytest.approx(1.0, abs=1e-9)
+    every = KMeans(60, init=init, n_init=1, random_state=0).fit(X)
+    assert every.inertia_ == 0.0
+    assert sorted(every.labels_) == list(range(60))
+
+
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_empty_clusters_move_to_the_farthest_rows(form, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    corners = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
+    X, y = make_blobs(400, centers=corners, cluster_std=0.5, random_state=0)
+    start = np.vstack([corners[:3], [[1e3, 1e3]]])  # nobody is near the last
+    model = KMeans(4, init=start).fit(form(X))
+    np.testing.assert_array_equal(model.labels_, y)
+    for start in (np.full((4, 2), 5.0), np.repeat(X[:1], 4, axis=0)):
+        model = KMeans(4, init=start).fit(form(X))
+        assert len(np.unique(model.labels_)) == 4
+        assert model.certificate_.holds
+        trace = [mark.objective for mark in model.history_]
+        assert trace == sorted(trace, reverse=True)
+
+
+# ------------------------------------------------------------------------------------------------ weights and starts
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_a_weight_is_a_number_of_rows(init, form):
+    X = blobs(300)
+    w = np.random.default_rng(0).integers(0, 4, len(X))
+    order = np.random.default_rng(1).permutation(w.sum())
+    weighted = KMeans(5, init=init, n_init=2, random_state=0).fit(form(X), sample_weight=w)
+    repeated = KMeans(5, init=init, n_init=2, random_state=0).fit(form(np.repeat(X, w, axis=0)[order]))
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-9)
+    np.testing.assert_array_equal(np.repeat(weighted.labels_, w)[order], repeated.labels_)
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-12)
+
+
+def test_starts():
+    X = blobs(500, 4, 6)
+    seen = []
+
+    def choose(X, k, random_state):
+        seen.append((len(X), k, random_state))
+        return X[random_state.choice(len(X), k, replace=False)]
+
+    KMeans(6, init=choose, random_state=0).fit(X)
+    assert len(seen) == 10
+    assert seen[0][:2] == (500, 6)
+    assert KMeans(6, init=X[:6], max_iter=1, tol=1e9).fit(X).n_iter_ == 0  # the start itself is good enough
+    well_apart = make_blobs(600, 5, centers=6, cluster_std=0.01, random_state=1)
+    start = KMeans(6, random_state=0, tol=1e9).fit(well_apart[0]).cluster_centers_
+    assert len(np.unique(well_apart[1][((well_apart[0][:, None] - start) ** 2).sum(axis=2).argmin(axis=0)])) == 6
+
+
+def test_large_tables_start_from_a_sample(monkeypatch):
+    X = make_blobs(3000, 3, centers=4, cluster_std=0.1, random_state=0)[0]
+    whole = KMeans(4, random_state=0).fit(X)
+    monkeypatch.setattr(kmeans_init, "ROWS", 200)
+    thinned = KMeans(4, random_state=0).fit(X)
+    assert thinned.inertia_ == pytest.approx(whole.inertia_, rel=1e-9)
+    fits_alike(thinned, KMeans(4, random_state=0).fit(Streamed(X)))
+    with pytest.raises(DataError, match="no row with weight"):
+        KMeans(4, random_state=0).fit(X, sample_weight=(np.arange(3000) == 7).astype(float))
+
+
+def test_time_budget_keeps_the_best_so_far():
+    X = np.random.default_rng(0).normal(size=(3000, 10))
+    model = KMeans(20, n_init=10_000, random_state=0, max_time=0.3).fit(X)
+    assert model.certificate_.objective == model.inertia_
+    with pytest.warns(CertificateWarning, match="gain from moving centres"):
+        cut = KMeans(20, random_state=0, max_time=0.0).fit(X)
+    assert cut.n_iter_ == 0
+
+
+def test_stopping_early_is_said_with_the_number():
+    with pytest.warns(CertificateWarning, match=r"gain .* relative is 0.0\d+, allowed 1e-06"):
+        model = KMeans(8, max_iter=1, random_state=0).fit(digits())
+    assert not model.certificate_.holds
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters=0"),
+        ({"n_clusters": 2.5}, "n_clusters=2.5"),
+        ({"n_init": 0}, "n_init=0"),
+        ({"max_iter": -1}, "max_iter=-1"),
+        ({"tol": -1.0}, "tol=-1.0"),
+        ({"max_time": "soon"}, "max_time='soon'"),
+        ({"init": "kmeans"}, "init='kmeans'"),
+        ({"init": np.zeros((2, 4))}, r"init of shape \(2, 4\); wanted .* = \(8, 4\)"),
+        ({"init": np.full((8, 4), np.nan)}, "init with NaN"),
+        ({"init": lambda X, k, random_state: X[: k - 1]}, r"centres from init of shape \(7, 4\)"),  # noqa: ARG005
+        ({"n_clusters": 151}, "n_samples=150 should be >= n_clusters=151"),
+    ],
+)
+def test_bad_parameters(params, message):
+    with pytest.raises(DataError, match=message):
+        KMeans(**params).fit(iris())
+
+
+# ------------------------------------------------------------------------------------------------ the certificate
+@pytest.mark.parametrize("data", [iris, digits, wide, lambda: blobs(300, 30, 5), lambda: blobs(40, 60, 3)])
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_bound_is_honest(data, k):
+    """No lower bound may exceed what scikit-learn reaches from many starts; the audit's is at least the fit's."""
+    X = data()
+    best = cluster.KMeans(k, n_init=10, random_state=0).fit(X)
+    fitted = KMeans(k, random_state=0).fit(X).certificate_
+    checked = certificates.certify(best.cluster_centers_, best.labels_, 1e-4, as_rows(X))
+    if k - 1 < X.shape[1]:
+        assert 0 < fitted.bound <= checked.bound * (1 + 1e-6)
+    assert not checked.bound > best.inertia_ * (1 + 1e-12)
+    assert checked.objective == pytest.approx(best.inertia_, rel=1e-9)
+
+
+@given(st.integers(0, 2**31), st.integers(2, 12), st.integers(1, 5), st.integers(1, 4), st.integers(-6, 6))
+def test_bound_is_honest_on_any_rows(seed, n, d, k, power):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, size=(n, d)) * 10.0**power + rng.normal(size=(n, d))
+    k, w = min(k, n), rng.integers(1, 4, n).astype(float)
+    best = cluster.KMeans(k, n_init=10, random_state=0).fit(X, sample_weight=w)
+    bound = certificates.certify(best.cluster_centers_, None, 1e-4, as_rows(X, sample_weight=w)).bound
+    assert not bound > best.inertia_ * (1 + 1e-9)
+
+
+def test_bound_from_fewer_directions_is_lower(monkeypatch):
+    X = wide(500, 60, 4)
+    m = X.mean(axis=0)
+    full, some = (certificates.lower_bound(as_rows(X), m, len(X), 4, width) for width in (60, 20))
+    assert 0.5 * full < some < full
+    eigenvalues = np.linalg.svd(X - m, compute_uv=False) ** 2
+    assert full == pytest.approx(eigenvalues[3:].sum(), rel=1e-9)
+    csr = certificates.lower_bound(as_rows(sparse.csr_array(X), sparse=True), m, len(X), 4, 20)
+    assert csr == pytest.approx(some, rel=1e-6)
+    monkeypatch.setattr(certificates, "WIDEST", 20)
+    monkeypatch.setattr(certificates, "DIRECTIONS", 10)
+    assert 0 < certificates.certify(X[:4], None, 1.0, as_rows(X)).bound < some
+
+
+def perturbed(C, labels):
+    yield "centres nudged", C + 0.05 * np.random.default_rng(0).normal(size=C.shape), labels
+    yield "one centre nudged", C + 0.1 * (np.arange(len(C)) == 1)[:, None], labels
+    yield "sign", -C, labels
+    yield "scale", 1.05 * C, labels
+    yield "centres swapped", C[[1, 0, *range(2, len(C))]], labels
+    yield "coordinates swapped", C[:, [1, 0, *range(2, C.shape[1])]], labels
+    yield "centre dropped", C[:-1], labels
+    yield "centre repeated", np.vstack([C[:-1], C[:1]]), labels
+    yield "one label", C, np.where(np.arange(len(labels)) == 5, (labels + 1) % len(C), labels)
+    yield "label out of range", C, np.where(np.arange(len(labels)) == 5, len(C), labels)
+    yield "labels shuffled", C, np.roll(labels, 1)
+
+
+def test_sabotage_is_found():
+    X = digits()
+    model = KMeans(6, random_state=0).fit(X)
+    C, labels = model.cluster_centers_, model.labels_
+    assert certificates.certify(C, labels, 1e-6, as_rows(X)).holds
+    for name, bad, given_labels in perturbed(C, labels):
+        assert not certificates.certify(bad, given_labels, 1e-6, as_rows(X)).holds, name
+    early = cluster.KMeans(6, max_iter=1, n_init=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        early.fit(X)
+    assert not certificates.certify(early.cluster_centers_, early.labels_, 1e-6, as_rows(X)).holds
+
+
+def test_other_peoples_centres():
+    X = digits()
+    theirs = cluster.KMeans(7, n_init=1, tol=0.0, random_state=0).fit(X.astype(np.float32))
+    for rows in (as_rows(X.astype(np.float32)), as_rows(sparse.csr_array(X.astype(np.float32)), sparse=True)):
+        found = certificates.certify(theirs.cluster_centers_, theirs.labels_, 1e-4, rows)
+        assert found.holds
+        assert found.kind == "bounded"
+        assert found.objective == pytest.approx(theirs.inertia_, rel=1e-5)
+    model = SimpleNamespace(cluster_centers_=[[0.0, 0.0], [4.0, 4.0]])  # any object; lists will do
+    rows = as_rows([[-1.0, 0.0], [1.0, 0.0], [4.0, 3.0], [4.0, 5.0]])
+    assert certificates.certify(model.cluster_centers_, None, 1e-6, rows).holds
+    with pytest.raises(DataError, match="labels of 3 rows and a table of 4"):
+        certificates.certify(model.cluster_centers_, np.zeros(3, int), 1e-6, rows)
+
+
+def test_audit_agrees_with_the_fit():
+    for X, w in ((digits(), None), (iris(), np.arange(150) % 3), (wide(), None)):
+        model = KMeans(4, random_state=0).fit(X, sample_weight=w)
+        checked = certificates.certify(model.cluster_centers_, model.labels_, 1e-6, as_rows(X, sample_weight=w))
+        assert checked.holds
+        assert model.certificate_.holds
+        assert checked.objective == pytest.approx(model.inertia_, rel=1e-10)
