@@ -20,9 +20,9 @@ INTEL = "sklearnex.linear_model:LogisticRegression"
 WORDS = f"C = {C:g}, free intercept, objective: log-loss + |coef|² / 2C"
 
 
-def grid(loosest: int, tightest: int) -> tuple[float, ...]:
-    """Four values a decade from 10^-loosest to 10^-tightest: nobody has to overshoot the quality by much."""
-    return tuple(10.0 ** (-e / 4) for e in range(4 * loosest, 4 * tightest + 1))
+def grid(loosest: int, tightest: int, a_decade: int = 4) -> tuple[float, ...]:
+    """So many values a decade from 10^-loosest to 10^-tightest: nobody has to overshoot the quality by much."""
+    return tuple(10.0 ** (-e / a_decade) for e in range(a_decade * loosest, a_decade * tightest + 1))
 
 
 def logistic_tall(options: Options) -> Iterator[Case]:
@@ -118,12 +118,14 @@ def softmax_contestants(X: Array, y: Array) -> list[Contestant]:
     return [
         estimator("certifit", OURS, X, y, **params, tols=grid(-2, 8)),
         estimator("certifit, default tol", OURS, X, y, **params),
-        estimator("scikit-learn lbfgs", STOCK, X, y, **params, tols=grid(2, 7)),
-        estimator("scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(2, 7)),
+        estimator("scikit-learn lbfgs", STOCK, X, y, **params, tols=grid(2, 6, 2)),
+        estimator(
+            "scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(2, 6, 2), slow=True
+        ),
         estimator(
             "scikit-learn newton-cholesky", STOCK, X, y, **params, solver="newton-cholesky", tols=(1e-4,), slow=True
         ),
-        estimator("scikit-learn-intelex lbfgs", INTEL, X, y, **params, tols=grid(-3, 7)),
+        estimator("scikit-learn-intelex lbfgs", INTEL, X, y, **params, tols=grid(-1, 6, 2)),
         cannot("glum", "glum", "two classes only"),
         cannot("skglm", "skglm", "two classes only"),
         cannot("statsmodels", "statsmodels", "its MNLogit has no penalty: no solution with constant pixels"),

@@ -1,6 +1,7 @@
 """KMeans: known solutions, shortcuts that change no bit, degenerate data, and a certificate that cannot be fooled."""
 
 import warnings
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from certifit.certificates import kmeans as certificates
+from certifit.certificates import kmeans_bound
 from certifit.core import ArrayRows, CertificateWarning, DataError, as_rows
 from certifit.models import kmeans_init, kmeans_pass
 from certifit.models.kmeans import KMeans
@@ -390,37 +392,75 @@ def test_bad_parameters(params, message):
 
 # ------------------------------------------------------------------------------------------------ the certificate
 @pytest.mark.parametrize("data", [iris, digits, wide, lambda: blobs(300, 30, 5), lambda: blobs(40, 60, 3)])
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
 def test_bound_is_honest(data, k):
-    """No lower bound may exceed what scikit-learn reaches from many starts; the audit's is at least the fit's."""
+    """No lower bound may exceed what scikit-learn reaches from many starts."""
     X = data()
     best = cluster.KMeans(k, n_init=10, random_state=0).fit(X)
     fitted = KMeans(k, random_state=0).fit(X).certificate_
     checked = certificates.certify(best.cluster_centers_, best.labels_, 1e-4, as_rows(X))
-    if k - 1 < X.shape[1]:
-        assert 0 < fitted.bound <= checked.bound * (1 + 1e-6)
-    assert not checked.bound > best.inertia_ * (1 + 1e-12)
+    assert 0 < fitted.bound <= best.inertia_ * (1 + 1e-12)
+    assert 0 < checked.bound <= best.inertia_ * (1 + 1e-12)
     assert checked.objective == pytest.approx(best.inertia_, rel=1e-9)
 
 
-@given(st.integers(0, 2**31), st.integers(2, 12), st.integers(1, 5), st.integers(1, 4), st.integers(-6, 6))
-def test_bound_is_honest_on_any_rows(seed, n, d, k, power):
+def optimum(X, w, k):
+    """The smallest objective of all clusterings, one by one."""
+    least = np.inf
+    for labels in product(range(k), repeat=len(X)):
+        cost = 0.0
+        for a in set(labels):
+            here = np.array(labels) == a
+            cost += w[here] @ ((X[here] - w[here] @ X[here] / w[here].sum()) ** 2).sum(axis=1)
+        least = min(least, cost)
+    return least
+
+
+@given(st.integers(0, 2**31), st.integers(2, 6), st.integers(1, 4), st.integers(1, 3), st.integers(-6, 6))
+def test_bounds_never_exceed_the_optimum(seed, n, d, k, power):
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, size=(n, d)) * 10.0**power + rng.normal(size=(n, d))
     k, w = min(k, n), rng.integers(1, 4, n).astype(float)
-    best = cluster.KMeans(k, n_init=10, random_state=0).fit(X, sample_weight=w)
-    bound = certificates.certify(best.cluster_centers_, None, 1e-4, as_rows(X, sample_weight=w)).bound
-    assert not bound > best.inertia_ * (1 + 1e-9)
+    rows, best = as_rows(X, sample_weight=w), optimum(X, w, k) * (1 + 1e-9) + 1e-9
+    assert kmeans_bound.scatter_bound(rows, w @ X / w.sum(), w.sum(), k, d) <= best
+    for centres in (X[:k], rng.normal(size=(k, d))):  # any centres may guide the search for a bound
+        assert kmeans_bound.gram_bound(rows, centres, 100, 30) <= best
+
+
+def test_small_tables_get_a_close_bound():
+    apart = make_blobs(200, 2, centers=5, cluster_std=0.1, random_state=0)[0]
+    model = KMeans(5, n_init=5, random_state=0).fit(apart)
+    assert model.certificate_.ratio < 1.01
+    assert certificates.certify(model.cluster_centers_, None, 1e-3, as_rows(apart)).kind == "optimal"
+    model = KMeans(6, n_init=20, random_state=0).fit(iris())  # more centres than columns: Ding & He's bound is 0
+    assert model.certificate_.kind == "bounded"
+    assert model.certificate_.ratio < 1.2
+    w = np.arange(150) % 3
+    weighted, repeated = (
+        kmeans_bound.gram_bound(rows, model.cluster_centers_, 300, 20)
+        for rows in (as_rows(iris(), sample_weight=w), as_rows(np.repeat(iris(), w, axis=0)))
+    )
+    assert weighted == pytest.approx(repeated, rel=0.05)  # the same problem, by different steps
+
+
+def test_groups_of_rows_bound_the_whole(monkeypatch):
+    X = blobs(400, 2, 4)
+    model = KMeans(4, n_init=5, random_state=0).fit(X)
+    whole = kmeans_bound.gram_bound(as_rows(X), model.cluster_centers_, 400, 20)
+    monkeypatch.setattr(kmeans_bound, "GROUP", 100)
+    groups = kmeans_bound.gram_bound(as_rows(X), model.cluster_centers_, 400, 20)
+    assert 0.8 * whole < groups <= model.inertia_
+    assert kmeans_bound.gram_bound(as_rows(X), model.cluster_centers_, 399, 20) == 0.0
 
 
 def test_bound_from_fewer_directions_is_lower(monkeypatch):
     X = wide(500, 60, 4)
     m = X.mean(axis=0)
-    full, some = (certificates.lower_bound(as_rows(X), m, len(X), 4, width) for width in (60, 20))
+    full, some = (kmeans_bound.scatter_bound(as_rows(X), m, len(X), 4, width) for width in (60, 20))
     assert 0.5 * full < some < full
     eigenvalues = np.linalg.svd(X - m, compute_uv=False) ** 2
     assert full == pytest.approx(eigenvalues[3:].sum(), rel=1e-9)
-    csr = certificates.lower_bound(as_rows(sparse.csr_array(X), sparse=True), m, len(X), 4, 20)
+    csr = kmeans_bound.scatter_bound(as_rows(sparse.csr_array(X), sparse=True), m, len(X), 4, 20)
     assert csr == pytest.approx(some, rel=1e-6)
     monkeypatch.setattr(certificates, "WIDEST", 20)
     monkeypatch.setattr(certificates, "DIRECTIONS", 10)
@@ -461,7 +501,7 @@ def test_other_peoples_centres():
     for rows in (as_rows(X.astype(np.float32)), as_rows(sparse.csr_array(X.astype(np.float32)), sparse=True)):
         found = certificates.certify(theirs.cluster_centers_, theirs.labels_, 1e-4, rows)
         assert found.holds
-        assert found.kind == "bounded"
+        assert 0 < found.bound < found.objective
         assert found.objective == pytest.approx(theirs.inertia_, rel=1e-5)
     model = SimpleNamespace(cluster_centers_=[[0.0, 0.0], [4.0, 4.0]])  # any object; lists will do
     rows = as_rows([[-1.0, 0.0], [1.0, 0.0], [4.0, 3.0], [4.0, 5.0]])

@@ -8,7 +8,7 @@ from scipy.cluster.vq import kmeans2
 from sklearn.datasets import load_digits, load_iris
 
 from certifit import KMeans
-from certifit.certificates.kmeans import lower_bound
+from certifit.certificates.kmeans_bound import scatter_bound
 from certifit.core import as_rows
 from certifit.models.kmeans_init import Starts
 
@@ -41,7 +41,7 @@ def test_the_promised_gain_is_the_gain_for_fixed_labels_and_a_lower_bound_on_the
 def test_spectral_bound_is_attained_where_clusters_lie_along_the_first_axis():
     """Corners of a rectangle 6 x 2: two clusters of two, each 2 · 1², are the best, and the bound says so."""
     X = np.array([[-3.0, -1.0], [-3.0, 1.0], [3.0, -1.0], [3.0, 1.0]])
-    assert lower_bound(as_rows(X), np.zeros(2), 4.0, 2, 2) == pytest.approx(4.0, rel=1e-12)
+    assert scatter_bound(as_rows(X), np.zeros(2), 4.0, 2, 2) == pytest.approx(4.0, rel=1e-12)
     assert KMeans(2, random_state=0).fit(X).certificate_.ratio == pytest.approx(1.0, abs=1e-12)
 
 
@@ -49,7 +49,7 @@ def test_spectral_bound_is_attained_where_clusters_lie_along_the_first_axis():
 def test_no_partition_is_below_the_spectral_bound(k):
     """Ding & He 2004, against partitions by another implementation and at random."""
     X = load_iris().data
-    bound = lower_bound(as_rows(X), X.mean(axis=0), len(X), k, 4)
+    bound = scatter_bound(as_rows(X), X.mean(axis=0), len(X), k, 4)
     rng = np.random.default_rng(0)
     for seed in range(20):
         assert within(X, kmeans2(X, k, minit="points", rng=seed)[1]) >= bound

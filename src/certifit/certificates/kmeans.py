@@ -1,10 +1,5 @@
 """k-means re-checked from the data: every row at its nearest centre, every centre the mean of its rows, and how much
-smaller the sum of squared distances could be at all.
-
-No k centres do better than  Σ w |x - m|² - (sum of the k-1 largest eigenvalues of Σ w (x - m)(x - m)ᵀ)  (Ding & He,
-K-means clustering via principal component analysis, 2004). Projecting the rows only shortens distances, so the same
-bound on any orthonormal projection of them holds too; that is how very wide tables are served.
-"""
+smaller the sum of squared distances could be at all (see `kmeans_bound`)."""
 
 from __future__ import annotations
 
@@ -13,15 +8,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from certifit.certificates.kmeans_bound import EPS, gram_bound, scatter_bound, to_dense
 from certifit.core import Array, Block, Certificate, Check, DataError, Rows, Sums
 
-EPS = float(np.finfo(np.float64).eps)
 WIDEST = 1024  # columns up to which the whole scatter matrix is formed
 DIRECTIONS = 256  # beyond that, the number of directions projected on
+SMALL, STEPS = 2048, 20  # rows up to which the Gram matrix is used too; steps to improve that bound
 
+OPTIMAL = "sum of squared distances within gap of the smallest that this many centres can reach"
 BOUNDED = "sum of squared distances at most ratio times the smallest that this many centres can reach"
 STATIONARY = (
     "no row is nearer to another centre, and moving centres to the means of their rows gains at most tol (relative); "
@@ -51,7 +47,8 @@ def certify(centres: Array, labels: Array | None, tol: float, rows: Rows) -> Cer
     found = rows.sum(partial(_measure, C, None if labels is None else np.asarray(labels)))
     mean = centre_of_mass(C, found.weight, found.sums)
     width = rows.n_features if rows.n_features <= WIDEST else DIRECTIONS
-    bound = lower_bound(rows, mean, float(found.weight.sum()), len(C), width)
+    bound = scatter_bound(rows, mean, float(found.weight.sum()), len(C), width)
+    bound = max(bound, gram_bound(rows, C, SMALL, STEPS))
     return assemble(found, C, bound, tol, np.asarray(centres).dtype)
 
 
@@ -80,11 +77,10 @@ def assemble(
         return Certificate("optimal", PERFECT, 0.0, 0.0, tol, checks=checks)
     if bound <= 0:
         return Certificate("stationary", STATIONARY, found.objective, tol=tol, checks=checks)
-    return Certificate("bounded", BOUNDED, found.objective, min(bound, found.objective), tol, checks=checks)
-
-
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    bound = min(bound, found.objective)
+    if found.objective - bound <= tol * found.objective:
+        return Certificate("optimal", OPTIMAL, found.objective, bound, tol, checks=checks)
+    return Certificate("bounded", BOUNDED, found.objective, bound, tol, checks=checks)
 
 
 def _measure(C: Array, labels: Array | None, block: Block) -> Measured:
@@ -95,7 +91,7 @@ def _measure(C: Array, labels: Array | None, block: Block) -> Measured:
     total = Measured(0.0, np.zeros(k), np.zeros((k, d)), 0.0)
     step = max(1, 2**21 // (d + k))
     for first in range(0, len(block.w), step):
-        X, w = _dense(block.X[first : first + step]), block.w[first : first + step]
+        X, w = to_dense(block.X[first : first + step]), block.w[first : first + step]
         D = cdist(X, C, "sqeuclidean")
         near = D.argmin(axis=1)
         every = np.arange(len(w))
@@ -111,63 +107,3 @@ def _measure(C: Array, labels: Array | None, block: Block) -> Measured:
             wrong = float(w @ (~known | (excess > 4 * (d + 8) * eps * size**2)))
         total = total + Measured(float(w @ D[every, near]), member.sum(axis=0), member.T @ Z, wrong)
     return total
-
-
-# ------------------------------------------------------------------------------------------------ the lower bound
-@dataclass(frozen=True)
-class Scatter(Sums):
-    """Of rows, or of their projections z on p directions."""
-
-    first: Array  # (p,) Σ w z
-    second: Array  # (p, p) Σ w z zᵀ
-    squares: float  # at least Σ w |x|²
-
-    @classmethod
-    def of(cls, Z: Array, w: Array, squares: Array) -> Scatter:
-        r = np.sqrt(w)
-        Z = Z * r[:, None]
-        return cls(r @ Z, Z.T @ Z, float(w @ squares))
-
-    def bound(self, k: int, weight: float, n: int, error: float) -> float:
-        """A number that no k centres get below; `error` is that of a projection, relative to the row's length."""
-        bound = spectral_bound(self.second - np.outer(self.first, self.first) / weight, k, n)
-        # the root of the smallest sum of squares moves by no more than the rows do, all taken together
-        return max(0.0, float(np.sqrt(bound) - error * np.sqrt(self.squares))) ** 2
-
-
-def spectral_bound(S: Array, k: int, n: int) -> float:
-    """tr S minus the k-1 largest eigenvalues of the scatter S (p, p) of n rows, minus what rounding may have added.
-
-    >>> bool(2.9 < spectral_bound(np.diag([5.0, 2.0, 1.0]), 2, 10) <= 3.0)
-    True
-    """
-    rest = float(np.linalg.eigvalsh(S)[: len(S) - k + 1].sum())
-    return max(0.0, rest - 16 * (len(S) + np.sqrt(n)) * EPS * float(np.trace(S)))
-
-
-def lower_bound(rows: Rows, mean: Array, weight: float, k: int, width: int) -> float:
-    """A number that no k centres get below, from at most `width` directions; 0 says nothing."""
-    d, n = rows.n_features, rows.n_rows
-    p = min(d, width)
-    if k > p:
-        return 0.0
-    V = None if d == p else directions(rows.thin(max(1, n // (32 * p))).X, mean, p)
-    return rows.sum(partial(_scatter, mean, V)).bound(k, weight, n, np.sqrt(p) * (d + 8) * EPS)
-
-
-def directions(X: Any, mean: Array, p: int) -> Array:
-    """Orthonormal columns (d, p) near the principal directions of these rows; the bound holds for any."""
-    V = np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[1], p)))[0]
-    for _ in range(3):
-        Z = X @ V - mean @ V
-        V = np.linalg.qr(X.T @ Z - np.outer(mean, Z.sum(axis=0)))[0]
-    return V
-
-
-def _scatter(mean: Array, V: Array | None, block: Block) -> Scatter:
-    X = block.X
-    if V is not None and sparse.issparse(X):
-        squares = 2 * (np.asarray(X.multiply(X).sum(axis=1)).ravel() + mean @ mean)
-        return Scatter.of(X @ V - mean @ V, block.w, squares)
-    Z = _dense(X) - mean
-    return Scatter.of(Z if V is None else Z @ V, block.w, (Z**2).sum(axis=1))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.certificates.kmeans import directions
+from certifit.certificates.kmeans_bound import directions
 from certifit.core import Array, Block, Rows, Sums
 from certifit.kernels import kmeans as kernel
 

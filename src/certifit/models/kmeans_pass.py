@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from certifit.certificates.kmeans import Scatter, lower_bound
+from certifit.certificates.kmeans_bound import Scatter, gram_bound, scatter_bound
 from certifit.core import Array, Block, DataError, Matrix, Rows
 from certifit.kernels import kmeans as kernel
 from certifit.models.kmeans_frame import (
@@ -33,6 +33,7 @@ from certifit.models.kmeans_frame import (
     run_kernel,
 )
 
+TINY = 256  # rows up to which the costlier and better lower bound is worth its time in a fit
 SMALL = 2**22  # rows x columns x centres below which compiling costs more than it saves
 
 
@@ -205,7 +206,8 @@ class Lloyd:
         k, (n, d) = len(self.at.centres), (self.rows.n_rows, self.rows.n_features)
         if self.lead is None:
             width = d if d < 4 * few(k) or is_small(self.rows, k) else few(k)
-            return lower_bound(self.rows, mean, weight, k, width)
+            bound = scatter_bound(self.rows, mean, weight, k, width)
+            return max(bound, gram_bound(self.rows, self.at.centres, TINY, 10))
         scatter = self.rows.sum(self._scatter if self._notes else partial(_scatter, self.lead))
         return scatter.bound(k, weight, n, self.lead.error) / self.lead.scale**2
 
