@@ -6,7 +6,6 @@ True
 """
 
 from importlib import import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 # Public names are flat and lazy: `import certifit` loads nothing, the first use of a name loads its module.
@@ -54,7 +53,9 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _version("certifit")
+        from importlib.metadata import version  # a tenth of a second, so only when asked
+
+        return version("certifit")
     if name not in _HOME:
         raise AttributeError(f"module 'certifit' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

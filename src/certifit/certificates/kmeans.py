@@ -15,7 +15,7 @@ from certifit.core import Array, Block, Certificate, Check, DataError, Rows, Sum
 
 WIDEST = 1024  # columns up to which the whole scatter matrix is formed
 DIRECTIONS = 256  # beyond that, the number of directions projected on
-SMALL, STEPS = 2048, 20  # rows up to which the Gram matrix is used too; steps to improve that bound
+SMALL, STEPS = 1024, 20  # rows up to which the Gram matrix is used too; steps to improve that bound
 
 OPTIMAL = "sum of squared distances within gap of the smallest that this many centres can reach"
 BOUNDED = "sum of squared distances at most ratio times the smallest that this many centres can reach"

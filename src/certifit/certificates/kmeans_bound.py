@@ -28,7 +28,7 @@ from certifit.core import Array, Block, Rows, Sums
 from certifit.core.threads import single_threaded_blas
 
 EPS = float(np.finfo(np.float64).eps)
-GROUP = 512  # rows whose Gram matrix is decomposed at once
+GROUP = 256  # rows whose Gram matrix is decomposed at once
 
 
 def to_dense(X: Any) -> Array:
