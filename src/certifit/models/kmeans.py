@@ -231,7 +231,7 @@ def _update(lloyd: Lloyd, at: Point, clusters: Clusters) -> Step[Point]:
     if len(empty) and objective > 0:
         rows = farthest(lloyd.rows, C, len(empty))
         centres[empty[: len(rows)]] = rows
-        relative = np.inf
+        relative = np.inf if len(rows) else relative
     # sums stay about an anchor until the mean is so far from it that digits would be lost
     away = weight * (mean**2).sum(axis=1)
     far = ~some | (away > 64 * (clusters.squares - away)) | lloyd.plain

@@ -72,7 +72,7 @@ def _sparse_distances(C: Array, X: Matrix) -> Array:
     best = D.min(axis=1, keepdims=True)
     ties = (best + 8 * (X.shape[1] + 8) * EPS * scale >= D).sum(axis=1) > 1
     doubtful = np.flatnonzero(ties | (best < 1e-4 * scale).ravel())  # a tie, or digits lost to cancellation
-    step = max(1, SMALL // X.shape[1])
+    step = max(1, 2**20 // X.shape[1])
     for first in range(0, len(doubtful), step):
         rows = doubtful[first : first + step]
         D[rows] = cdist(X[rows].toarray(), C, "sqeuclidean")
@@ -139,7 +139,7 @@ def tally(rows: Rows, C: Array) -> Clusters:
 
 
 def farthest(rows: Rows, C: Array, most: int) -> Array:
-    """At least one and at most `most` distinct rows (·, d): those farthest from their nearest centre."""
+    """At most `most` distinct rows (·, d), those farthest from their nearest centre; none if all rows lie on one."""
     return rows.sum(partial(_far, C, is_small(rows, len(C)), most)).X
 
 
@@ -184,18 +184,19 @@ class Lloyd:
     def measure(self, at: Point) -> Clusters:
         if self.plain:
             self.last = self.rows.sum(partial(_plain_sums, at.centres))
+        elif self.rows.in_memory:
+            self._frame = make_frame(at, self._frame, self.lead)
+            self.last = self.rows.sum(self._remembered)
         else:
-            if self.rows.in_memory:
-                self._frame = make_frame(at, self._frame, self.lead)
-                self.last = self.rows.sum(self._remembered)
-            else:
-                self.last = self.rows.sum(partial(_streamed, make_frame(at, None)))
+            self.last = self.rows.sum(partial(_streamed, make_frame(at, None)))
         self.at = at
         return self.last
 
     def _remembered(self, block: Block) -> Clusters:
         assert self._frame is not None
-        notes = self._notes.setdefault(block.start, new_notes(len(block.w)))
+        if block.start not in self._notes:
+            self._notes[block.start] = new_notes(len(block.w))
+        notes = self._notes[block.start]
         if self.lead is not None and notes.sketch is NO_SKETCH:
             notes.sketch = make_sketch(self.lead, block.X)
         return run_kernel(self._frame, notes, block)
