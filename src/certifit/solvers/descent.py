@@ -55,7 +55,10 @@ def descend(state: State[R], point: Point) -> Step[State[R]]:
             t = state.t * _shrink(base.value, slope * state.t, point.value)
             return Step(state._replace(x=base.x + t * step, t=t), point.value, np.inf)
     rule, step = state.rule.accept(point)
-    return Step(State(point.x + step, rule, point, step), point.value, point.gap)
+    gain = point.gap
+    if np.isinf(gain) and point.value > 0:  # nothing is proved: what the step promises has to do
+        gain = -0.5 * float(point.gradient @ step) / point.value
+    return Step(State(point.x + step, rule, point, step), point.value, gain)
 
 
 def _shrink(value: float, slope: float, trial: float) -> float:
