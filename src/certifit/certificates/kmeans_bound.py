@@ -79,11 +79,11 @@ def scatter_bound(rows: Rows, mean: Array, weight: float, k: int, width: int) ->
 
 def directions(X: Any, mean: Array, p: int) -> Array:
     """Orthonormal columns (d, p) near the principal directions of these rows; the bound holds for any."""
-    V = np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[1], p)))[0]
-    for _ in range(3):
+    V = np.random.default_rng(0).normal(size=(X.shape[1], p)).astype(X.dtype)
+    for _ in range(2):
         Z = X @ V - mean @ V
-        V = np.linalg.qr(X.T @ Z - np.outer(mean, Z.sum(axis=0)))[0]
-    return V
+        V = np.linalg.qr(X.T @ Z - np.outer(mean, Z.sum(axis=0)))[0].astype(X.dtype)
+    return np.linalg.qr(V.astype(np.float64))[0]
 
 
 def _scatter(mean: Array, V: Array | None, block: Block) -> Scatter:
