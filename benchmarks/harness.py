@@ -141,7 +141,7 @@ def _enter(case: Case, options: Options) -> list[Entry]:
         if c.cannot:
             entry.problem = c.cannot
         elif c.slow and not options.slow:
-            entry.problem = "takes minutes a fit: run with --slow"
+            entry.problem = "takes minutes, the search for its tolerance included: run with --slow"
         else:
             _attempt(entry, partial(import_module, c.module))
     return entries

@@ -65,10 +65,12 @@ def binary_contestants(X: Array, y: Array) -> list[Contestant]:
     return [
         estimator("certifit", OURS, X, y, C=C, tols=grid(-2, 8)),
         estimator("certifit, default tol", OURS, X, y, C=C),
-        estimator("scikit-learn lbfgs", STOCK, X, y, **params, tols=grid(1, 8)),
+        estimator("scikit-learn lbfgs", STOCK, X, y, **params, tols=grid(1, 8), slow=True),
         estimator("scikit-learn newton-cholesky", STOCK, X, y, **params, solver="newton-cholesky", tols=grid(1, 8)),
-        estimator("scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(1, 8)),
-        estimator("scikit-learn-intelex lbfgs", INTEL, X, y, **params, tols=grid(-3, 7)),
+        estimator(
+            "scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(1, 8), slow=True
+        ),
+        estimator("scikit-learn-intelex lbfgs", INTEL, X, y, **params, tols=grid(-3, 7), slow=True),
         *(
             estimator(
                 f"glum {solver}",
@@ -79,6 +81,7 @@ def binary_contestants(X: Array, y: Array) -> list[Contestant]:
                 solver=solver,
                 tol_name="gradient_tol",
                 tols=grid(1, 8),
+                slow=solver == "lbfgs",
             )
             for solver in ("irls-ls", "lbfgs")
         ),
@@ -110,7 +113,7 @@ def statsmodels_logit(X: Array, y: Array) -> Contestant:
         beta = Logit(y, with_ones).fit(method="newton", tol=tol, disp=0).params
         return SimpleNamespace(coef_=beta[1:], intercept_=beta[0])
 
-    return Contestant("statsmodels newton (no penalty)", "statsmodels", fit, grid(1, 8))
+    return Contestant("statsmodels newton (no penalty)", "statsmodels", fit, grid(1, 8), slow=True)
 
 
 def softmax_contestants(X: Array, y: Array) -> list[Contestant]:
