@@ -146,7 +146,8 @@ def _settle(
             low[i] = np.sqrt(max(0.0, u) + back * (clear - limit))  # as far above `up` as any other centre is away
         elif clear > limit:
             here = np.float64(offset[old] - P[r, old])
-            up[i] = np.sqrt(max(0.0, own[r] * (1.0 + small) + back * (best - here + 2.0 * slack)))
+            if a != old:
+                up[i] = np.sqrt(max(0.0, own[r] * (1.0 + small) + back * (best - here + 2.0 * slack)))
             low[i] = np.sqrt(max(0.0, own[r] * (1.0 - small) + back * (rival - here - 2.0 * slack)))
         else:
             nearest, second, others, likely, base = np.inf, np.inf, np.inf, a, 0.0
