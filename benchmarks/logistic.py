@@ -67,9 +67,7 @@ def binary_contestants(X: Array, y: Array) -> list[Contestant]:
         estimator("certifit, default tol", OURS, X, y, C=C),
         estimator("scikit-learn lbfgs", STOCK, X, y, **params, tols=grid(1, 8), slow=True),
         estimator("scikit-learn newton-cholesky", STOCK, X, y, **params, solver="newton-cholesky", tols=grid(1, 8)),
-        estimator(
-            "scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(1, 8), slow=True
-        ),
+        estimator("scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(1, 8), slow=True),
         estimator("scikit-learn-intelex lbfgs", INTEL, X, y, **params, tols=grid(-3, 7), slow=True),
         *(
             estimator(
@@ -122,9 +120,7 @@ def softmax_contestants(X: Array, y: Array) -> list[Contestant]:
         estimator("certifit", OURS, X, y, **params, tols=grid(-2, 8)),
         estimator("certifit, default tol", OURS, X, y, **params),
         estimator("scikit-learn lbfgs", STOCK, X, y, **params, tols=grid(2, 6, 2)),
-        estimator(
-            "scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(2, 6, 2), slow=True
-        ),
+        estimator("scikit-learn newton-cg", STOCK, X, y, **params, solver="newton-cg", tols=grid(2, 6, 2), slow=True),
         estimator(
             "scikit-learn newton-cholesky", STOCK, X, y, **params, solver="newton-cholesky", tols=(1e-4,), slow=True
         ),
