@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from certifit.certificates.kmeans_bound import EPS, gram_bound, scatter_bound, to_dense
+from certifit.certificates.kmeans_bound import EPS, gram_bound, scatter_bound
+from certifit.certificates.plain import dense
 from certifit.core import Array, Block, Certificate, Check, DataError, Rows, Sums
 
 WIDEST = 1024  # columns up to which the whole scatter matrix is formed
@@ -91,7 +92,7 @@ def _measure(C: Array, labels: Array | None, block: Block) -> Measured:
     total = Measured(0.0, np.zeros(k), np.zeros((k, d)), 0.0)
     step = max(1, 2**21 // (d + k))
     for first in range(0, len(block.w), step):
-        X, w = to_dense(block.X[first : first + step]), block.w[first : first + step]
+        X, w = dense(block.X[first : first + step]), block.w[first : first + step]
         D = cdist(X, C, "sqeuclidean")
         near = D.argmin(axis=1)
         every = np.arange(len(w))

@@ -24,15 +24,12 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
+from certifit.certificates.plain import dense
 from certifit.core import Array, Block, Rows, Sums
 from certifit.core.threads import single_threaded_blas
 
 EPS = float(np.finfo(np.float64).eps)
 GROUP = 256  # rows whose Gram matrix is decomposed at once
-
-
-def to_dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
 
 # ------------------------------------------------------------------------------------------------ large tables: B = 0
@@ -91,7 +88,7 @@ def _scatter(mean: Array, V: Array | None, block: Block) -> Scatter:
     if V is not None and sparse.issparse(X):
         squares = 2 * (np.asarray(X.multiply(X).sum(axis=1)).ravel() + mean @ mean)
         return Scatter.of(X @ V - mean @ V, block.w, squares)
-    Z = to_dense(X) - mean
+    Z = dense(X) - mean
     return Scatter.of(Z if V is None else Z @ V, block.w, (Z**2).sum(axis=1))
 
 
@@ -101,7 +98,7 @@ def gram_bound(rows: Rows, C: Array, most: int, steps: int) -> float:
     if rows.n_rows > most or rows.n_rows * rows.n_features > 2**22:
         return 0.0
     data = rows.load()
-    X, w = to_dense(data.X)[data.w > 0], data.w[data.w > 0]
+    X, w = dense(data.X)[data.w > 0], data.w[data.w > 0]
     groups = -(-len(w) // GROUP)
     with single_threaded_blas():  # more threads only get in each other's way here
         return sum(_group_bound(X[g::groups], w[g::groups], C, steps) for g in range(groups))

@@ -19,12 +19,12 @@ from scipy.optimize import linprog
 from certifit.certificates.logistic import (
     both_scores,
     centre,
-    dense,
     log_probabilities,
     no_intercept,
     onehot,
     residuals,
 )
+from certifit.certificates.plain import dense
 from certifit.core import Array, Block, Certificate, Check, Rows, Sums
 
 CLAIM = "negative log-likelihood within gap of its minimum, which exists"

@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import xlogy
 
+from certifit.certificates.plain import dense
 from certifit.core import Array, Block, Certificate, Check, Rows, Sums
 
 CLAIM = "penalised negative log-likelihood within gap of its minimum"
@@ -43,10 +43,6 @@ class Scores(Sums):
     misfit: float  # Σ w |p' - y|: what the rounding of g and the imbalance is relative to
     expected: Array  # Σ w p'  (k,)
     curvature: Array  # Σ w (diag p - p pᵀ)  (k, k)
-
-
-def dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
 
 def onehot(y: Any, k: int) -> Array:

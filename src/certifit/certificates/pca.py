@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, eigh
 
+from certifit.certificates.plain import dense
 from certifit.core import Array, Block, Certificate, Check, DataError, Rows, Sums
 
 CLAIM = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
@@ -26,32 +26,28 @@ class _First(Sums):
     x: Array  # Σ w (x - origin)
 
 
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
 def _first(origin: Array, block: Block) -> _First:
-    return _First(float(block.w.sum()), block.w @ (_dense(block.X) - origin))
+    return _First(float(block.w.sum()), block.w @ (dense(block.X) - origin))
 
 
 def _second(m: Array, block: Block) -> Array:
-    Z = _dense(block.X) - m
+    Z = dense(block.X) - m
     return (Z * block.w[:, None]).T @ Z
 
 
 def _centred(m: Array, block: Block) -> Array:
-    return (_dense(block.X) - m) * np.sqrt(block.w)[:, None]
+    return (dense(block.X) - m) * np.sqrt(block.w)[:, None]
 
 
 def _error(B: Array, m: Array, block: Block) -> float:
-    Z = _dense(block.X) - m
+    Z = dense(block.X) - m
     return float(block.w @ ((Z - Z @ B.T @ B) ** 2).sum(axis=1))
 
 
 def certify(components: Array, mean: Array, explained_variance: Array, tol: float, rows: Rows) -> Certificate:
     """Check B (k, d), the mean and the variances on these rows."""
     B = np.asarray(components, dtype=np.float64)
-    origin = _dense(next(iter(rows)).X[:1])[0]
+    origin = dense(next(iter(rows)).X[:1])[0]
     first = rows.sum(partial(_first, origin))
     m, n = origin + first.x / first.weight, first.weight
     if not n > 1:

@@ -19,10 +19,6 @@ class Factor:
     vectors: Array | None  # (d, rank), used where the Cholesky factorisation fails
     values: Array | None  # (rank,)
 
-    @property
-    def full_rank(self) -> bool:
-        return self.cholesky is not None
-
     def solve(self, b: Array) -> Array:
         """x with A x = b (the shortest in scaled coordinates, where A is singular)."""
         scaled = b * self.scale if b.ndim == 1 else b * self.scale[:, None]
