@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from benchmarks.elastic_path import elastic_path
+from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
 from benchmarks.harness import Options, contest
 from benchmarks.import_time import import_time
 from benchmarks.kmeans import kmeans_mnist, kmeans_tall
 from benchmarks.logistic import logistic_tall, softmax_mnist
+from benchmarks.naive_bayes import naive_bayes_mnist
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_tall
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
@@ -26,6 +29,12 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),
     "softmax_mnist": ("multinomial logistic regression on MNIST", partial(contest, softmax_mnist)),
+    "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),
+    "poisson_tall": ("Poisson regression on many rows", partial(contest, poisson_tall)),
+    "gamma_tall": ("gamma regression on many rows", partial(contest, gamma_tall)),
+    "poisson_errors": ("Poisson regression with standard errors", partial(contest, poisson_errors)),
+    "logistic_errors": ("logistic regression with standard errors", partial(contest, logistic_errors)),
+    "elastic_path": ("logistic regression along a path of penalties", partial(contest, elastic_path)),
     "import_time": ("what a user waits for first", import_time),
     "out_of_core": ("larger than memory", out_of_core),
 }

@@ -13,9 +13,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, linear_model
+from sklearn import cluster, decomposition, linear_model, naive_bayes
 
-from certifit import PCA, KMeans, LogisticRegression
+from certifit import (
+    PCA,
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ElasticNet,
+    GammaRegressor,
+    GaussianNB,
+    GeneralizedLinearRegressor,
+    KMeans,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    MultinomialNB,
+    NaiveBayes,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+)
 from certifit.core import Estimator
 
 CENTRES = np.array([[0.0, 5.0, -1.0, 2.0], [3.0, 5.0, -1.0, 2.0], [0.0, 8.0, 1.0, 2.0]])
@@ -39,6 +57,25 @@ def two(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 def three(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return groups(n, 3)
+
+
+def counts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping groups with a count for each row, its mean log-linear in the columns."""
+    X = groups(n, 3)[0]
+    return X, np.random.default_rng(1).poisson(np.exp(0.2 * X[:, 0] - 0.1 * X[:, 1] + 1.5)).astype(float)
+
+
+def amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """The same with positive amounts."""
+    X = groups(n, 3)[0]
+    return X, np.random.default_rng(1).gamma(3.0, np.exp(0.2 * X[:, 0] - 0.1 * X[:, 1] + 0.5))
+
+
+def tallies(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers 0, 1, 2, … in three classes of unequal size."""
+    X, _ = groups(n, 3)
+    y = np.array([0, 0, 1, 2])[np.arange(n) % 4]
+    return np.abs(np.round(X + y[:, None] * [1.0, 0.0, -2.0, 0.5])), y
 
 
 @dataclass(frozen=True)
@@ -69,8 +106,10 @@ class Entry:
 SPECTRAL = ("components_", "mean_", "explained_variance_")
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
+COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 LBFGS = {"solver": "lbfgs"}
 pca, kmeans = decomposition.PCA, cluster.KMeans
+close = {"tol": 1e-10, "max_iter": 10_000}
 logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1e-10, max_iter=1000)
 
 CATALOGUE = [
@@ -81,6 +120,23 @@ CATALOGUE = [
     Entry(LogisticRegression, {}, three, LINEAR, logit),
     Entry(LogisticRegression, {**LBFGS, "C": 0.1}, three, LINEAR, partial(logit, C=0.1), LBFGS),
     Entry(LogisticRegression, {"penalty": None}, two, LINEAR, partial(logit, C=np.inf)),
+    Entry(LinearRegression, {}, amounts, LINEAR, linear_model.LinearRegression),
+    Entry(Ridge, {"alpha": 2.0}, amounts, LINEAR, partial(linear_model.Ridge, 2.0)),
+    Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
+    Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
+    Entry(PoissonRegressor, {"alpha": 0.1}, counts, LINEAR,
+          partial(linear_model.PoissonRegressor, alpha=0.1, **close)),
+    Entry(GammaRegressor, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.GammaRegressor, alpha=0.1, **close)),
+    Entry(TweedieRegressor, {"power": 1.5}, amounts, LINEAR,
+          partial(linear_model.TweedieRegressor, power=1.5, **close)),
+    Entry(GeneralizedLinearRegressor, {"family": "poisson"}, counts, LINEAR,
+          partial(linear_model.PoissonRegressor, alpha=0.0, **close), {"family": "gaussian"}),
+    Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
+    Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
+    Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),
+    Entry(ComplementNB, {}, tallies, COUNTED, naive_bayes.ComplementNB),
+    Entry(CategoricalNB, {}, tallies, ("class_log_prior_", "class_count_"), naive_bayes.CategoricalNB),
+    Entry(NaiveBayes, {}, tallies, ("class_prior_", "class_count_"), naive_bayes.GaussianNB),
 ]  # fmt: skip
 
 every_estimator = pytest.mark.parametrize("entry", CATALOGUE, ids=str)

@@ -242,13 +242,6 @@ def test_unfitted(model):
         audit(model, X3, Y3)
 
 
-def test_l1_penalties_are_refused():
-    with pytest.raises(DataError, match="L1 or elastic-net"):
-        audit(logit(l1_ratio=1.0, solver="saga", tol=1e-3).fit(X3, Y3), X3, Y3)
-    with pytest.raises(DataError, match="L1 or elastic-net"):
-        audit(logit(l1_ratio=0.5, solver="saga", tol=1e-3).fit(X3, Y3), X3, Y3)
-
-
 def test_models_of_another_kind_are_refused():
     with pytest.raises(DataError, match="Got a LinearSVC"):
         audit(svm.LinearSVC().fit(X3, Y3), X3, Y3)

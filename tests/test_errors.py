@@ -273,6 +273,17 @@ def test_infinity_is_named(form, tmp_path):
     refused(X, got="infinity in row 1, column 'length' of X", wanted="finite numbers (no NaN, no inf)")
 
 
+@each_form
+def test_infinity_is_named_among_holes(form, tmp_path):
+    X = FORMS[form](pd.DataFrame({"width": [np.nan, 2.0, 3.0], "length": [1.0, np.nan, np.inf]}), tmp_path)
+    refused(X, holes=True, got="infinity in row 2, column 'length' of X", wanted="finite numbers (no NaN, no inf)")
+
+
+def test_infinity_is_named_among_stored_holes():
+    X = sparse.csr_array([[0.0, np.nan, 1.0], [0.0, -np.inf, 0.0]])
+    refused(X, holes=True, sparse=True, got="infinity in row 1, column 1 of X", wanted="finite numbers")
+
+
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "pandas"])
 def test_holes_in_the_target(form, tmp_path):
     X = FORMS[form](pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": ["a", "b", None]}), tmp_path)
@@ -290,7 +301,7 @@ def test_a_measurement_is_not_a_class(form, tmp_path):
         as_rows(X, "y", target="classes").load()
 
 
-@pytest.mark.parametrize("form", ["arrow", "parquet", "csv", "lazy", "dask"])
+@each_form
 def test_text_is_not_a_number_to_predict(form, tmp_path):
     X = FORMS[form](pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path)
     refused(X, "y", target="numbers", got="a target of type", wanted="numbers", fix="classifier")
@@ -310,6 +321,7 @@ def test_names_where_there_are_none():
     for X in (np.eye(3), sparse.eye_array(3).tocsr(), da.from_array(np.eye(3))):
         refused(X, "kind", got="y='kind' with ", wanted="y as an array", fix="named columns", sparse=True)
         refused(X, None, "w", got="sample_weight='w' with", wanted="sample_weight as an array", sparse=True)
+        refused(X, ["a", "b"], targets=2, got="y=['a', 'b'] with ", wanted="y as an array", sparse=True)
 
 
 def test_names_that_are_not_text():
@@ -343,13 +355,70 @@ def test_weights(source, weight, got, wanted, tmp_path):
     refused(SOURCES[source](tmp_path), None, weight, got=got, wanted=wanted)
 
 
-@pytest.mark.parametrize("source", ["memory map", "parquet", "dask"])
+@pytest.mark.parametrize("source", SOURCES)
 def test_targets_beside_a_source(source, tmp_path):
     X = SOURCES[source](tmp_path)
     refused(X, [0, 1], target="classes", got="y of 2 entries", wanted="one for each of the 3 rows")
     refused(X, target="classes", got="no target", wanted="requires y to be passed", fix="name of the target column")
     with pytest.raises(ValueError, match="y contains NaN"):
         as_rows(X, [0, np.nan, 1], target="numbers")
+    refused(X, [0, None, 1], target="numbers", got="no value in row 1 of the target", wanted="a finite number")
+    refused(X, ["a", "b", "c"], target="numbers", got="a target of type <U1", wanted="numbers", fix="classifier")
+
+
+# ------------------------------------------------------------------------------------------------ several targets
+PAIR = {"target": "numbers", "targets": 2}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    ("y", "got"),
+    [
+        ([1.0, 2.0, 3.0], "y with 1 dimensions"),
+        (np.ones((3, 1)), "y with 1 columns"),
+        (np.ones((3, 3)), "y with 3 columns"),
+        (da.ones(3), "y with 1 dimensions"),
+        (da.ones((3, 3)), "y with 3 columns"),
+        ([["a", 1.0]] * 3, "could not convert string to float"),
+        ([[1.0, 2.0], [1.0], [1.0, 2.0]], "y that is not a table of numbers"),
+    ],
+)
+def test_targets_of_another_width(source, y, got, tmp_path):
+    refused(SOURCES[source](tmp_path), y, **PAIR, got=got, wanted="2 columns of numbers: an array (n, 2)")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_values_of_several_targets_beside_a_source(source, tmp_path):
+    X = SOURCES[source](tmp_path)
+    refused(X, np.ones((2, 2)), **PAIR, got="y of 2 entries", wanted="one for each of the 3 rows")
+    refused(X, **PAIR, got="no target", wanted="requires y to be passed")
+    bad = np.ones((3, 2))
+    bad[1, 1] = np.nan
+    refused(X, bad, **PAIR, got="no value in row 1, column 1 of the target", wanted="a finite number", fix="Drop")
+    frame = pd.DataFrame(bad, columns=["claims", "exposure"])
+    refused(X, frame, **PAIR, got="no value in row 1, column 'exposure' of the target", wanted="a finite number")
+
+
+@each_form
+def test_values_of_several_targets_in_columns(form, tmp_path):
+    def table(*exposure):
+        return FORMS[form](pd.DataFrame({"x": [1.0, 2.0], "claims": [0, 1], "exposure": exposure}), tmp_path)
+
+    y = ["claims", "exposure"]
+    place = "in row 1, column 'exposure' of the target"
+    refused(table(1.0, None), y, **PAIR, got=f"no value {place}", wanted="a finite number", fix="Drop")
+    refused(table(1.0, -np.inf), y, **PAIR, got=f"infinity {place}", wanted="a finite number", fix="Drop")
+    refused(table("a", "b"), y, **PAIR, got="", wanted="numbers")
+
+
+@each_form
+def test_names_of_several_targets(form, tmp_path):
+    def table():
+        return FORMS[form](pd.DataFrame({"x": [1.0, 2.0], "claims": [0, 1], "exposure": [1.0, 2.0]}), tmp_path)
+
+    refused(table(), "claims", **PAIR, got="1 target column(s): 'claims'", wanted="2", fix="in a list")
+    refused(table(), ["x", "claims", "exposure"], **PAIR, got="3 target column(s): 'x', ", wanted="2")
+    refused(table(), ["claims", "exposur"], **PAIR, got="y='exposur'", wanted="'x', 'claims'", fix="mean 'exposure'?")
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet", "csv", "lazy", "dask"])

@@ -128,7 +128,7 @@ def test_a_refused_table_leaves_nothing_of_an_earlier_fit(entry):
     X, y = entry.data()
     model = entry.fit()
     with pytest.raises(DataError):
-        model.fit(np.where(X[3, 1] == X, np.nan, X), y)
+        model.fit(np.where(X[3, 1] == X, np.inf, X), y)
     assert unfitted(model)
     for method in outputs(entry.fit(), X):
         with pytest.raises(NotFittedError):
@@ -141,7 +141,8 @@ def test_a_refused_table_leaves_nothing_of_an_earlier_fit(entry):
 def test_a_warning_made_an_error_leaves_the_estimator_unfitted(entry):
     """Whoever asks for errors gets no half-proved model."""
     X, y = entry.data()
-    model = entry.make(tol=0.0, **({"max_iter": 0} if entry.has("max_iter") else {}))
+    hopeless = {"tol": 0.0, "max_iter": 0}
+    model = entry.make(**{name: value for name, value in hopeless.items() if entry.has(name)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

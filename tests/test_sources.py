@@ -7,6 +7,7 @@ import tempfile
 import threading
 import weakref
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -26,8 +27,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 
-from certifit.core import ArrayRows, Sums, as_rows, encode_labels, set_threads
+from certifit.core import (
+    ArrayRows,
+    Certificate,
+    DataError,
+    Estimator,
+    Objective,
+    Sums,
+    as_rows,
+    encode_labels,
+    set_threads,
+)
+from certifit.core.checks import Terms
 from certifit.core.file_rows import FileRows
 from certifit.core.files import ArrowTable
 from certifit.core.frames import Columns
@@ -126,9 +139,31 @@ class Exporter:
         return TABLE.__arrow_c_stream__(requested_schema)
 
 
-def dask_frame(rows):
-    cuts = range(0, N, rows)
-    return dd.from_map(lambda a: FRAME.iloc[a : a + rows], list(cuts), meta=FRAME.iloc[:0])
+def dask_frame(rows, table=FRAME):
+    cuts = range(0, len(table), rows)
+    return dd.from_map(lambda a: table.iloc[a : a + rows], list(cuts), meta=table.iloc[:0])
+
+
+def arrow(table):
+    return pa.Table.from_pandas(table, preserve_index=False)
+
+
+def csv_of(table, path):
+    table.to_csv(path, index=False)
+    return path
+
+
+FORMS = {  # a pandas frame in every form that has named columns
+    "pandas": lambda table, _: table,
+    "polars": lambda table, _: pl.from_pandas(table),
+    "polars lazy": lambda table, _: pl.from_pandas(table).lazy(),
+    "arrow": lambda table, _: arrow(table),
+    "arrow reader": lambda table, _: arrow(table).to_reader(max_chunksize=100),
+    "parquet": lambda table, folder: parquet_file(folder / "t.parquet", arrow(table), row_group_size=100),
+    "csv": lambda table, folder: csv_of(table, folder / "t.csv"),
+    "dask frame": lambda table, _: dask_frame(2 * BLOCK, table),
+}
+each_form = pytest.mark.parametrize("form", FORMS)
 
 
 NAMED = {
@@ -330,19 +365,11 @@ MIXED = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("name", ["pandas", "polars", "lazy", "parquet", "csv", "dask"])
+@each_form
 @pytest.mark.parametrize("columns", [["single", "byte"], ["whole"], ["byte"], ["yes"], list(MIXED)])
-def test_numbers_of_other_types_become_double_precision(name, columns, tmp_path):
+def test_numbers_of_other_types_become_double_precision(form, columns, tmp_path):
     table = MIXED[columns]
-    source = {
-        "pandas": lambda: table,
-        "polars": lambda: pl.from_pandas(table),
-        "lazy": lambda: pl.from_pandas(table).lazy(),
-        "parquet": lambda: parquet_file(tmp_path / "t.parquet", pa.Table.from_pandas(table)),
-        "csv": lambda: table.to_csv(tmp_path / "t.csv", index=False) or tmp_path / "t.csv",
-        "dask": lambda: dd.from_pandas(table, npartitions=2),
-    }[name]()
-    loaded = as_rows(source).load()
+    loaded = as_rows(FORMS[form](table, tmp_path)).load()
     assert loaded.X.dtype == np.float64
     np.testing.assert_array_equal(loaded.X, table.to_numpy(np.float64))
 
@@ -374,10 +401,10 @@ def test_targets_of_any_type(labels, tmp_path):
         assert encode_labels(as_rows(source, "y", target="classes")).classes.tolist() == expected
 
 
-def test_integers_with_holes_as_a_target_are_read_as_integers_where_there_is_none(tmp_path):
+def test_integers_that_could_be_missing_are_labels_like_others_where_none_is(tmp_path):
     table = pd.DataFrame({"x": [1.0, 2.0], "y": pd.array([3, 4], "Int64")})
     for source in (dd.from_pandas(table, npartitions=1), parquet_file(tmp_path / "t.parquet", pa.table(table))):
-        assert as_rows(source, "y", target="numbers").load().y.dtype == np.int64
+        assert as_rows(source, "y", target="classes").load().y.dtype == np.int64
 
 
 def test_csv_takes_whole_numbers_first_and_fractions_later(tmp_path):
@@ -392,6 +419,208 @@ def test_csv_text_may_contain_commas_and_line_ends(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('a,y\n1,"p, q"\n2,"line\nline"\n')
     assert as_rows(path, "y", target="classes").load().y.tolist() == ["p, q", "line\nline"]
+
+
+# ------------------------------------------------------------------------------------------------ holes
+def holed(dtype=np.float64):
+    """The table with holes, and the numbers it stands for. One column of whole numbers, one without any value."""
+    rng = np.random.default_rng(5)
+    values = np.column_stack([X[:, :2], rng.integers(0, 9, N), np.full(N, np.nan)]).astype(dtype)
+    values[rng.random((N, 4)) < 0.1] = np.nan
+    table = pd.DataFrame(values, columns=["a", "b", "whole", "empty"]).astype({"whole": "Int64"})
+    table["empty"] = pd.array([None] * N, pd.ArrowDtype(pa.null()))
+    return table, values
+
+
+HOLED, HOLES = holed()
+HOLED_FORMS = {
+    **{form: partial(make, HOLED) for form, make in FORMS.items()},
+    "pandas of objects": lambda _: HOLED.astype(object),
+    "pandas on arrow": lambda _: arrow(HOLED).to_pandas(types_mapper=pd.ArrowDtype),
+    "array": lambda _: HOLES,
+    "list": lambda _: HOLES.tolist(),
+    "memory map": lambda folder: memory_map(folder, HOLES),
+    "dask array": lambda _: da.from_array(HOLES, chunks=(2 * BLOCK, 3)),
+}
+
+
+def mean_of_present(block):
+    """What a model that takes holes does: leave them out of its sums."""
+    here = ~np.isnan(block.X)
+    X = np.where(here, block.X, 0.0)
+    return Scatter(float(here.sum()), block.w @ X, X.T @ X)
+
+
+@pytest.mark.parametrize("form", HOLED_FORMS)
+def test_holes_come_as_nan_from_every_source_where_they_are_taken(form, tmp_path):
+    rows = as_rows(HOLED_FORMS[form](tmp_path), holes=True)
+    assert rows.dtype == np.float64
+    assert all(b.X.flags.c_contiguous and b.X.dtype == np.float64 for b in rows)
+    np.testing.assert_array_equal(np.concatenate([b.X for b in rows]), HOLES)
+    assert bits(rows.sum(mean_of_present)) == bits(ArrayRows(HOLES).sum(mean_of_present))
+    with pytest.raises(DataError, match=r"NaN in|columns without any value"):
+        as_rows(HOLED_FORMS[form](Path(tempfile.mkdtemp(dir=tmp_path)))).load()
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "csv"])
+def test_single_precision_with_holes_stays(form, tmp_path):
+    values = HOLES[:, :2].astype(np.float32)
+    rows = as_rows(FORMS[form](pd.DataFrame(values, columns=["a", "b"]), tmp_path), holes=True)
+    assert all(b.X.dtype == np.float32 for b in rows)
+    np.testing.assert_array_equal(rows.load().X, values)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.bool_(), pa.decimal128(5, 2)])
+def test_numbers_of_any_type_with_holes(kind, tmp_path):
+    table = pa.table(
+        {"a": pa.array([1, None, 0], pa.int8()).cast(kind), "b": pa.array([None, 0, 1], pa.int8()).cast(kind)}
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (table, pl.from_arrow(table), table.to_pandas(types_mapper=pd.ArrowDtype), tmp_path / "t.parquet"):
+        np.testing.assert_array_equal(as_rows(source, holes=True).load().X, [[1, np.nan], [np.nan, 0], [0, 1]])
+
+
+def test_stored_holes_of_a_sparse_matrix():
+    dense = np.where(HOLES[:, :3] < 1e4, 0.0, HOLES[:, :3])
+    rows = as_rows(sparse.csr_array(dense), sparse=True, holes=True)
+    np.testing.assert_array_equal(np.concatenate([b.X.toarray() for b in rows]), dense)
+
+
+class Mean(Estimator):
+    """The mean of what is there."""
+
+    holes = True
+
+    def _fit(self, rows, previous):  # noqa: ARG002
+        parts = rows.sum(lambda b: np.array([np.nansum(b.X, axis=0), (~np.isnan(b.X)).sum(axis=0)]))
+        return {"mean_": parts[0] / parts[1], "certificate_": Certificate("exact", "mean")}
+
+    def objective(self, X, y=None, sample_weight=None):
+        total = self._rows(X, y, sample_weight).sum(lambda b: np.nansum((b.X - self.mean_) ** 2))
+        return Objective(total, total, 0.0)
+
+
+def test_an_estimator_says_whether_it_takes_holes():
+    class Strict(Mean):
+        holes = False
+
+    X = HOLES[:, :3]
+    model = Mean().fit(X)
+    np.testing.assert_allclose(model.mean_, np.nanmean(X, axis=0), rtol=1e-14)
+    np.testing.assert_allclose(model.objective(X).total, np.nansum((X - model.mean_) ** 2), rtol=1e-12)
+    assert model.__sklearn_tags__().input_tags.allow_nan
+    assert not Strict().__sklearn_tags__().input_tags.allow_nan
+    for call in (Strict().fit, Strict().fit(X[~np.isnan(X).any(axis=1)]).objective):
+        with pytest.raises(DataError, match="NaN in row"):
+            call(X)
+
+
+# ------------------------------------------------------------------------------------------------ targets as numbers
+def policies():
+    """A column of whole numbers and one of single precision among the features, as a pair of targets."""
+    rng = np.random.default_rng(6)
+    table = FRAME[FEATURES].copy()
+    table.insert(1, "claims", rng.integers(0, 5, N))
+    table.insert(4, "exposure", rng.integers(1, 64, N).astype(np.float32) / 64)
+    return table
+
+
+POLICIES = policies()
+PAIR = POLICIES[["claims", "exposure"]].to_numpy(np.float64)
+BESIDE = {
+    "array": PAIR,
+    "Fortran order": np.asfortranarray(PAIR),
+    "list": PAIR.tolist(),
+    "pandas": POLICIES[["claims", "exposure"]],
+    "polars": pl.from_pandas(POLICIES[["claims", "exposure"]]),
+}
+
+
+def same_pairs(rows):
+    assert rows.names is None or rows.names.tolist() == FEATURES
+    assert all(b.y.dtype == np.float64 and b.y.flags.c_contiguous and b.X.flags.c_contiguous for b in rows)
+    assert [b.y.shape for b in rows] == [(len(b.w), 2) for b in rows]
+    np.testing.assert_array_equal(np.concatenate([b.X for b in rows]), X)
+    np.testing.assert_array_equal(rows.load().y, PAIR)
+    np.testing.assert_array_equal(rows.thin(100).y, PAIR[::100])
+    np.testing.assert_array_equal(rows.take(np.array([1, 700])).y, PAIR[[1, 700]])
+    np.testing.assert_array_equal(rows.relabel(halves).load().y, PAIR / 2)
+    assert rows.sum(product).tobytes() == ArrayRows(X, PAIR).sum(product).tobytes()
+
+
+def halves(y, w):
+    return y / 2, w
+
+
+def product(block):
+    return block.X.T @ block.y
+
+
+@each_form
+def test_several_targets_by_name(form, tmp_path):
+    model = BaseEstimator()
+    y = ["claims", "exposure"]
+    rows = as_rows(FORMS[form](POLICIES, tmp_path), y, estimator=model, target="numbers", targets=2)
+    same_pairs(rows)
+    # a fitted model takes the features it knows; where no target is asked for, those named are still no features
+    for options in ({"estimator": model, "reset": False}, {"y": tuple(y), "targets": 2}):
+        other = as_rows(FORMS[form](POLICIES, Path(tempfile.mkdtemp(dir=tmp_path))), **options)
+        assert other.names.tolist() == FEATURES
+        assert next(iter(other)).y is None
+
+
+@each_form
+@pytest.mark.parametrize("beside", BESIDE)
+def test_several_targets_beside_a_table(form, beside, tmp_path):
+    source = FORMS[form](POLICIES[FEATURES], tmp_path)
+    same_pairs(as_rows(source, BESIDE[beside], target="numbers", targets=2))
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_several_targets_beside_an_array(beside, tmp_path):
+    for source in (X, X.tolist(), memory_map(tmp_path, X), da.from_array(X, chunks=(BLOCK, 2))):
+        same_pairs(as_rows(source, BESIDE[beside], target="numbers", targets=2))
+    rows = as_rows(sparse.csr_array(X), BESIDE[beside], target="numbers", targets=2, sparse=True)
+    np.testing.assert_array_equal(np.concatenate([b.y for b in rows]), PAIR)
+
+
+def test_several_targets_in_dask():
+    source, frame = da.from_array(X, chunks=(2 * BLOCK, D)), dask_frame(2 * BLOCK, POLICIES)
+    pair = frame[["claims", "exposure"]]
+    for y in (da.from_array(PAIR, chunks=(100, 1)), da.from_array(PAIR, chunks=(2 * BLOCK, 2)), pair):
+        same_pairs(as_rows(source, y, target="numbers", targets=2))
+    same_pairs(as_rows(frame[FEATURES], pair, target="numbers", targets=2))
+    same_pairs(as_rows(frame[FEATURES].to_dask_array(), pair.to_dask_array(), target="numbers", targets=2))
+
+
+@each_form
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([3, 0, 2]),
+        np.array([True, False, True]),
+        np.array([0.5, 1.25, -3.0], np.float32),
+        pd.array([3, 0, 2], "Int64"),
+        pd.array([Decimal("0.5"), Decimal("1.25"), Decimal(-3)], pd.ArrowDtype(pa.decimal128(5, 2))),
+    ],
+    ids=["int", "bool", "single", "Int64", "decimal"],
+)
+def test_a_target_of_any_kind_of_number_is_read_in_double_precision(form, values, tmp_path):
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": values})
+    expected = np.array(values, dtype=np.float64)
+    named = as_rows(FORMS[form](table, tmp_path), "y", target="numbers")
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    for rows in (named, as_rows(FORMS[form](table[["x"]], folder), table["y"], target="numbers")):
+        (block,) = rows
+        assert block.y.dtype == np.float64
+        np.testing.assert_array_equal(block.y, expected)
+
+
+@pytest.mark.parametrize("source", [X, da.from_array(X, chunks=(2 * BLOCK, D)), arrow(FRAME[FEATURES])], ids=type)
+def test_a_target_that_is_a_column_vector_is_flattened_with_scikit_learns_warning(source):
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        rows = as_rows(source, COUNT[:, None], target="numbers")
+    np.testing.assert_array_equal(rows.load().y, COUNT)
 
 
 # ------------------------------------------------------------------------------------------------ memory
@@ -431,7 +660,7 @@ class Counted(ArrowTable):
 
 
 def counted():
-    return FileRows(Counted(), Columns(tuple(FEATURES), "kind", "count"), "classes")
+    return FileRows(Counted(), Columns(tuple(FEATURES), ("kind",), "count"), Terms("classes"))
 
 
 @pytest.mark.parametrize("threads", [1, 3])

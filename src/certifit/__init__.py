@@ -13,6 +13,20 @@ _HOME = {
     "PCA": "certifit.models.pca",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
+    "GeneralizedLinearRegressor": "certifit.models.glm",
+    "LinearRegression": "certifit.models.linear",
+    "Ridge": "certifit.models.linear",
+    "Lasso": "certifit.models.linear",
+    "ElasticNet": "certifit.models.linear",
+    "PoissonRegressor": "certifit.models.linear",
+    "GammaRegressor": "certifit.models.linear",
+    "TweedieRegressor": "certifit.models.linear",
+    "GaussianNB": "certifit.models.naive_bayes",
+    "BernoulliNB": "certifit.models.naive_bayes_discrete",
+    "MultinomialNB": "certifit.models.naive_bayes_discrete",
+    "ComplementNB": "certifit.models.naive_bayes_discrete",
+    "CategoricalNB": "certifit.models.naive_bayes_discrete",
+    "NaiveBayes": "certifit.models.naive_bayes_mixed",
     "TableClassifier": "certifit.models.table",
     "audit": "certifit.auditing",
     "compare": "certifit.auditing",
@@ -44,8 +58,21 @@ if TYPE_CHECKING:
     )
     from certifit.core.progress import ProgressBar
     from certifit.data import load_penguins
+    from certifit.models.glm import GeneralizedLinearRegressor
     from certifit.models.kmeans import KMeans
+    from certifit.models.linear import (
+        ElasticNet,
+        GammaRegressor,
+        Lasso,
+        LinearRegression,
+        PoissonRegressor,
+        Ridge,
+        TweedieRegressor,
+    )
     from certifit.models.logistic import LogisticRegression
+    from certifit.models.naive_bayes import GaussianNB
+    from certifit.models.naive_bayes_discrete import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
+    from certifit.models.naive_bayes_mixed import NaiveBayes
     from certifit.models.pca import PCA
     from certifit.models.table import TableClassifier
     from certifit.store import load, save

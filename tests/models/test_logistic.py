@@ -1,9 +1,10 @@
-"""Logistic and softmax regression: closed forms, independent optimisers, and the corners."""
+"""Logistic and softmax regression: closed forms, independent optimisers, and the corners. Firth's: test_firth.py."""
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from catalogue import three, two
-from scipy import sparse
+from scipy import sparse, stats
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn import linear_model
@@ -303,6 +304,228 @@ def test_classes_of_very_unequal_weight(weight):
     assert certified(model, X, y)
 
 
+# -------------------------------------------------------------------------------------- L1 and elastic net
+def saga(**params):
+    return linear_model.LogisticRegression(solver="saga", tol=1e-9, max_iter=20000, **params)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5, 0.01])
+@pytest.mark.parametrize("C", [0.05, 1.0])
+@pytest.mark.parametrize("name", TABLES)
+def test_elastic_nets_agree_with_scikit_learn(name, C, ratio):
+    X, y = TABLES[name]
+    X = X[:, :6]
+    theirs = saga(C=C, l1_ratio=ratio).fit(X, y)
+    model = LogisticRegression(C=C, l1_ratio=ratio, tol=1e-10).fit(X, y)
+    assert certified(model, X, y)
+    total = model.certificate_.objective
+    np.testing.assert_allclose(model.objective(X, y).total, total, rtol=1e-10)
+    model.coef_, model.intercept_ = theirs.coef_, theirs.intercept_
+    np.testing.assert_allclose(model.objective(X, y).total, total, rtol=1e-6)
+    assert model.objective(X, y).total >= total * (1 - 1e-10)
+    assert audit(theirs, X, y).holds
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("data", [two, three])
+def test_the_lasso_solves_the_subgradient_equations(data, intercept):
+    """Σ w (p - y) x = -sign(β)/C where β is not 0, at most 1/C in size where it is; zeros are exact."""
+    X, y = data()
+    w = np.random.default_rng(2).exponential(size=len(X))
+    model = LogisticRegression("l1", C=0.05, tol=1e-12, fit_intercept=intercept).fit(X, y, w)
+    proba = model.predict_proba(X)[:, 1:] if data is two else model.predict_proba(X)
+    Y = np.eye(len(model.classes_))[y][:, -proba.shape[1] :]
+    g = (w[:, None] * (proba - Y)).T @ X
+    zero = model.coef_ == 0
+    assert 0 < zero.sum() < zero.size
+    np.testing.assert_allclose(g[~zero], -20 * np.sign(model.coef_[~zero]), rtol=1e-3)
+    assert np.abs(g[zero]).max() <= 20 * (1 + 1e-6)
+    assert certified(model, X, y, w)
+
+
+def test_the_smallest_penalty_that_leaves_nothing():
+    """All coefficients are 0 exactly where 1/C >= max |Σ w (ȳ - y) x|."""
+    X, y = two()
+    largest = np.abs((y - y.mean()) @ X).max()
+    none = LogisticRegression("l1", C=1 / (1.001 * largest)).fit(X, y)
+    np.testing.assert_array_equal(none.coef_, 0)
+    np.testing.assert_allclose(none.intercept_, np.log(y.mean() / (1 - y.mean())), atol=1e-6)
+    some = LogisticRegression("l1", C=1 / (0.9 * largest), tol=1e-9).fit(X, y)
+    assert (some.coef_ != 0).sum() == 1
+    assert certified(none, X, y)
+    assert certified(some, X, y)
+
+
+def test_penalties_by_other_names():
+    X, y = three()
+    for a, b in (
+        ({"penalty": "l1"}, {"l1_ratio": 1.0}),
+        ({"penalty": "elasticnet", "l1_ratio": 0.3}, {"l1_ratio": 0.3}),
+        ({"penalty": "elasticnet"}, {}),
+        ({"penalty": "l1", "C": np.inf}, {"penalty": None}),
+    ):
+        np.testing.assert_array_equal(
+            LogisticRegression(**a).fit(X, y).coef_, LogisticRegression(**b).fit(X, y).coef_
+        )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_lasso_with_more_columns_than_rows(classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 120))
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [0.0, 0.8][: classes - 1])
+    model = LogisticRegression("l1", C=0.3).fit(X, y)
+    assert 0 < (model.coef_ != 0).any(axis=0).sum() < 30
+    assert certified(model, X, y)
+    assert certified(model.set_params(l1_ratio=0.5, penalty="l2").fit(sparse.csr_array(X), y), sparse.csr_array(X), y)
+
+
+def test_the_lasso_forms_the_hessian():
+    with pytest.raises(DataError, match=r"4002 parameters with an L1 penalty; wanted at most 4000.*penalty='l2'"):
+        LogisticRegression("l1").fit(np.zeros((4, 4001)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("params", [{"l1_ratio": 1.0}, {"l1_ratio": 0.4}], ids=str)
+@pytest.mark.parametrize("data", [two, three])
+def test_an_elastic_net_that_is_not_optimal_is_found_out(data, params):
+    X, y = data()
+    model = LogisticRegression(**params).fit(X, y)
+    assert audit(model, X, y).holds
+    for change in (lambda b: 1.01 * b, lambda b: -b, lambda b: b + 1e-2, np.zeros_like):
+        other = LogisticRegression(**params).fit(X, y)
+        other.coef_ = change(model.coef_)
+        found = audit(other, X, y)
+        assert not found.holds
+        assert found.bound <= model.certificate_.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_another_librarys_lasso_is_audited(classes):
+    X, y = two() if classes == 2 else three()
+    rough = linear_model.LogisticRegression(solver="saga", l1_ratio=1.0, max_iter=2, tol=1e-9)
+    with pytest.warns(UserWarning, match="max_iter"):
+        rough.fit(X, y)
+    assert not audit(rough, X, y).holds
+    assert audit(saga(l1_ratio=1.0).fit(X, y), X, y).holds
+    if classes == 2:
+        liblinear = linear_model.LogisticRegression(solver="liblinear", l1_ratio=1.0, fit_intercept=False, tol=1e-8)
+        assert audit(liblinear.fit(X, y), X, y).holds
+
+
+# --------------------------------------------------------------------------------------------- inference
+def contrasts(model):
+    """Standard errors of each class's (intercept, coefficients) minus those of class 0, (k - 1, d1)."""
+    k = len(model.classes_)
+    C = model.covariance_.reshape(k, -1, k, len(model.covariance_) // k)
+    return np.sqrt([np.diag(C[c, :, c] + C[0, :, 0] - C[c, :, 0] - C[0, :, c]) for c in range(1, k)])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize(("kind", "theirs"), [("classical", "nonrobust"), ("sandwich", "HC0")])
+def test_standard_errors_agree_with_statsmodels(kind, theirs, offset):
+    X, y = two()
+    other = sm.Logit(y, sm.add_constant(X)).fit(disp=0, tol=1e-14, cov_type=theirs)
+    model = LogisticRegression(None, covariance=kind).fit(X + offset, y)
+    rest = slice(1 if offset else 0, None)  # the intercept is another one at an offset
+    np.testing.assert_allclose(model.standard_errors_[rest], other.bse[rest], rtol=1e-6)
+    np.testing.assert_allclose(model.p_values_[rest], other.pvalues[rest], rtol=1e-4)
+    np.testing.assert_allclose(model.confidence_intervals(0.9)[rest], other.conf_int(0.1)[rest], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(model.loglikelihood_, other.llf, rtol=1e-10)
+    np.testing.assert_allclose([model.aic_, model.bic_], [other.aic, other.bic], rtol=1e-10)
+    assert model.deviance_ == -2 * model.loglikelihood_
+
+
+@pytest.mark.parametrize(("kind", "theirs"), [("classical", "nonrobust"), ("sandwich", "HC0")])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_softmax_standard_errors_agree_with_statsmodels(solver, kind, theirs):
+    X, y = three()
+    other = sm.MNLogit(y, sm.add_constant(X)).fit(disp=0, tol=1e-14, cov_type=theirs)
+    model = LogisticRegression(None, covariance=kind, solver=solver, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(contrasts(model), np.asarray(other.bse).reshape(5, 2).T, rtol=1e-4)
+    np.testing.assert_allclose([model.aic_, model.bic_], [other.aic, other.bic], rtol=1e-9)
+    table = model.coefficient_table()
+    assert table.names[0] == "0: intercept"
+    assert len(table.names) == 15
+    np.testing.assert_allclose(table.estimate[1:5], model.coef_[0])
+    np.testing.assert_allclose(model.covariance_.reshape(3, 5, 3, 5).sum(axis=0), 0, atol=1e-10)  # they sum to 0
+
+
+def test_standard_errors_of_a_two_by_two_table():
+    """Of the log odds ratio: the root of the sum of the reciprocal counts (Woolf 1955); rows may come as weights."""
+    counts = np.array([30, 10, 5, 25])
+    model = exact(penalty=None).fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1], counts)
+    expected = np.sqrt([1 / 30 + 1 / 10, (1 / counts).sum()])
+    np.testing.assert_allclose(model.standard_errors_, expected, rtol=2e-6)
+    z = np.append(model.intercept_, model.coef_) / expected
+    np.testing.assert_allclose(model.p_values_, 2 * stats.norm.sf(np.abs(z)), rtol=1e-5)
+    free = exact(penalty=None, fit_intercept=False).fit([[1.0], [1.0]], [0, 1], [5, 25])
+    np.testing.assert_allclose(free.standard_errors_, [np.sqrt(1 / 5 + 1 / 25)], rtol=2e-6)
+    for word in ("intercept", "x0", "std err", "log-likelihood", "AIC", "optimal", "classical"):
+        assert word in model.summary()
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({}, "penalised"),
+        ({"penalty": "l1"}, "penalised"),
+        ({"penalty": None, "covariance": None}, "none were asked for"),
+        ({"penalty": None, "class_weight": "balanced"}, "class weights"),
+    ],
+    ids=str,
+)
+def test_standard_errors_are_refused_with_the_reason(params, reason):
+    model = LogisticRegression(**params).fit(*two())
+    with pytest.raises(DataError, match=reason):
+        _ = model.standard_errors_
+    assert reason in model.summary()
+    assert hasattr(model, "aic_") == (params.get("penalty", "l2") is None)
+
+
+def test_no_standard_errors_for_collinear_columns_or_unproved_fits():
+    X, y = two()
+    model = LogisticRegression(None).fit(np.column_stack([X, X[:, 0]]), y)
+    with pytest.raises(DataError, match="combinations of others"):
+        _ = model.standard_errors_
+    np.testing.assert_allclose(model.aic_, LogisticRegression(None).fit(X, y).aic_, rtol=1e-8)
+    with pytest.warns(CertificateWarning):
+        short = LogisticRegression(None, max_iter=1).fit(X, y)
+    with pytest.raises(DataError, match="certificate does not hold"):
+        short.coefficient_table()
+
+
+# -------------------------------------------------------------------------------------------- separation
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("complete", [True, False])
+def test_another_librarys_fit_to_separable_classes_is_impossible(classes, complete):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.digitize(X[:, 0], [0.0, 0.7][: classes - 1])
+    if not complete:  # rows on the border, of either class
+        X, y = np.vstack([X, [[0.0, 1.0], [0.0, 1.0]]]), np.append(y, [0, 1])
+    theirs = linear_model.LogisticRegression(C=np.inf, max_iter=200, tol=1e-6).fit(X, y)
+    found = audit(theirs, X, y)
+    assert found.kind == "impossible"
+    assert found.holds
+    v = np.array(found.witness)
+    scores = X @ v[:, :2].T + v[:, 2]
+    scores = np.column_stack([np.zeros(len(y)), scores]) if classes == 2 else scores
+    lead = scores[np.arange(len(y)), y][:, None] - scores
+    assert lead.min() >= -1e-9
+    assert lead.max() > 0
+
+
+def test_overlapping_classes_are_not_impossible():
+    X, y = two()
+    theirs = linear_model.LogisticRegression(C=np.inf, max_iter=2, tol=0.1)
+    with pytest.warns(UserWarning, match="converge"):
+        theirs.fit(X, y)
+    found = audit(theirs, X, y)
+    assert found.kind == "optimal"
+    assert not found.holds
+
+
 # ------------------------------------------------------------------------------------- labels and classes
 @pytest.mark.parametrize(
     "names",
@@ -357,7 +580,11 @@ def test_class_weights_of_unknown_classes_are_refused():
         ({"C": 0.0}, r"C=0\.0; wanted a positive number"),
         ({"C": -1.0}, r"C=-1\.0"),
         ({"C": np.nan}, "C=nan"),
-        ({"penalty": "l1"}, "penalty='l1'; wanted 'l2' or None"),
+        ({"penalty": "l0"}, "penalty='l0'; wanted one of"),
+        ({"l1_ratio": 1.5}, r"l1_ratio=1\.5; wanted a number between 0 and 1"),
+        ({"l1_ratio": np.nan}, "l1_ratio=nan"),
+        ({"penalty": "l1", "solver": "lbfgs"}, "solver='lbfgs' with an L1 penalty; wanted 'auto'"),
+        ({"covariance": "clustered"}, "covariance='clustered'; wanted one of"),
         ({"solver": "sgd"}, "solver='sgd'; wanted one of"),
     ],
 )

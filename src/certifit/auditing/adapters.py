@@ -7,29 +7,45 @@ A model is recognised by the name of its class or of a base class, so that look-
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.certificates import kmeans, likelihood, logistic, pca
-from certifit.core import Array, Certificate, DataError, Estimator, Rows, apply_class_weight, as_rows, encode_labels
+from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.auditing.linear import SPECS, audit_linear, audit_statsmodels, linear_spec
+from certifit.auditing.naive_bayes import (
+    audit_bernoulli_nb,
+    audit_categorical_nb,
+    audit_complement_nb,
+    audit_gaussian_nb,
+    audit_multinomial_nb,
+)
+from certifit.auditing.naive_bayes_mixed import audit_naive_bayes
+from certifit.certificates import firth, glm, kmeans, likelihood, logistic, pca
+from certifit.certificates.glm_losses import Spec
+from certifit.core import Certificate, DataError, Estimator, apply_class_weight, encode_labels
+from certifit.models.logistic import LogisticRegression
 
 FOREIGN_TOL = 1e-4  # relative gap asked of other libraries' models, whose own `tol` means something else
 
-Auditor = Callable[[Any, Any, Any, Any, float], Certificate]
+Auditor = Callable[..., Certificate]  # (model, X, y, sample_weight, tol, **beside)
 
 
-def audit(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float | None = None) -> Certificate:
+def audit(
+    model: Any, X: Any = None, y: Any = None, sample_weight: Any = None, *, tol: float | None = None, **beside: Any
+) -> Certificate:
     """Recompute a fitted model's certificate from the data, sharing no code with the fit.
 
     Parameters
     ----------
-    model : fitted certifit or scikit-learn PCA, KMeans or LogisticRegression, anything with the same fitted
-        attributes, a Pipeline that ends in one, or a TableClassifier
+    model : fitted certifit or scikit-learn PCA, KMeans, LogisticRegression, naive Bayes, linear or generalised linear
+        model, anything with the same fitted attributes, a Pipeline that ends in one, a TableClassifier, or results of
+        a statsmodels GLM, OLS, Logit, Probit or Poisson fit (these carry their data: X and y may be left out)
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
+    **beside : offset, exposure or trials of a generalised linear model that was fitted with them
 
     Returns
     -------
@@ -39,14 +55,14 @@ def audit(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: 
         check_is_fitted(model)
         for _, step in model.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
-        return audit(model.steps[-1][1], X, y, sample_weight, tol=tol)
+        return audit(model.steps[-1][1], X, y, sample_weight, tol=tol, **beside)
     if hasattr(model, "encode_labelled"):
         data = model.encode_labelled(X, y, sample_weight)
         return audit(model.model_, data.X, data.y, data.w, tol=tol)
     auditor = _auditor(model)
     if tol is None:
         tol = float(getattr(model, "tol", FOREIGN_TOL)) if isinstance(model, Estimator) else FOREIGN_TOL
-    return auditor(model, X, y, sample_weight, tol)
+    return auditor(model, X, y, sample_weight, tol, **beside)
 
 
 def _auditor(model: Any) -> Auditor:
@@ -69,73 +85,63 @@ def _auditor(model: Any) -> Auditor:
     )
 
 
-def _numbers(model: Any, name: str) -> Array:
-    """A fitted attribute as float64, finite."""
-    values = np.asarray(getattr(model, name), dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise DataError(
-            got=f"{name} with NaN or infinity in a fitted {type(model).__name__}",
-            wanted="finite numbers",
-            fix="The fit failed: nothing can be proved about it.",
-        )
-    return values
-
-
-def _rows(model: Any, width: int, X: Any, y: Any, sample_weight: Any, target: Any) -> Rows:
-    """The rows a model was fitted on, with the columns it knows."""
-    estimator = model if hasattr(model, "n_features_in_") else None
-    rows = as_rows(X, y, sample_weight, estimator=estimator, target=target, sparse=True, reset=estimator is None)
-    if rows.n_features != width:
-        raise DataError(
-            got=f"rows of {rows.n_features} features",
-            wanted=f"the {width} that the {type(model).__name__} was fitted on",
-        )
-    return rows
-
-
 def _audit_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    B = _numbers(model, "components_")
-    rows = _rows(model, B.shape[1], X, None, sample_weight, "none")
-    return pca.certify(B, _numbers(model, "mean_"), _numbers(model, "explained_variance_"), tol, rows)
+    B = numbers(model, "components_")
+    rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
+    return pca.certify(B, numbers(model, "mean_"), numbers(model, "explained_variance_"), tol, rows)
 
 
 def _audit_kmeans(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    centers = _numbers(model, "cluster_centers_")
-    rows = _rows(model, centers.shape[1], X, None, sample_weight, "none")
+    centers = numbers(model, "cluster_centers_")
+    rows = fitted_rows(model, centers.shape[1], X, None, sample_weight, "none")
     return kmeans.certify(centers, getattr(model, "labels_", None), tol, rows)
 
 
 def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    lam, free, class_weight = _logistic_settings(model)
-    coef, intercept = _numbers(model, "coef_"), _numbers(model, "intercept_")
-    rows = _rows(model, coef.shape[1], X, y, sample_weight, "classes")
+    firths, lam1, lam, free, class_weight = _logistic_settings(model)
+    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
     rows = apply_class_weight(labels, class_weight)
-    if lam == 0:
-        return likelihood.certify(coef, intercept, free, tol, rows)
-    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows)
-    if by_dual.holds:
+    if firths:
+        return firth.certify(coef, intercept, free, tol, rows)
+    if lam + lam1 == 0:
+        found = likelihood.certify(coef, intercept, free, tol, rows)
+        separable = None if np.isfinite(found.gap) else likelihood.separable(rows, len(labels.classes), free)
+        return found if separable is None else separable
+    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows, lam1)
+    if by_dual.holds or (lam1 > 0 and len(coef) > 1):
         return by_dual
-    by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)  # tighter where λ is small for the Hessian
+    if lam1 > 0:  # the Hessian proves more where the penalty is weak
+        spec = Spec("binomial", "logit", lam + lam1, lam1 / (lam + lam1), per_row=False, intercept=free)
+        by_hessian = glm.certify(coef, float(intercept.ravel()[0]), spec, tol, rows)
+    else:
+        by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)
     return by_hessian if by_hessian.gap < by_dual.gap else by_dual
 
 
-def _logistic_settings(model: Any) -> tuple[float, bool, Any]:
-    """λ, whether the intercept is free, and the class weights."""
-    ratio = np.ravel(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0)))
-    penalty = getattr(model, "penalty", "l2")
-    if penalty in ("l1", "elasticnet") or any(r or 0.0 for r in ratio):
-        raise DataError(got="an L1 or elastic-net penalty", wanted="an L2 penalty or none")
+class _Settings(NamedTuple):
+    firth: bool
+    lam1: float  # of |β|₁
+    lam: float  # of |β|²/2
+    intercept: bool  # free
+    class_weight: Any
+
+
+def _logistic_settings(model: Any) -> _Settings:
+    intercept, class_weight = bool(getattr(model, "fit_intercept", True)), getattr(model, "class_weight", None)
+    if isinstance(model, LogisticRegression):
+        return _Settings(model.penalty == "firth", *model.strengths(), intercept, class_weight)
+    penalty = getattr(model, "penalty", "deprecated")  # scikit-learn's word for: see C and l1_ratio
     C = np.inf if penalty is None else getattr(model, "C_", getattr(model, "C", None))
     if C is None:
         raise DataError(
             got=f"a {type(model).__name__} that does not say its C", wanted="an attribute C, or penalty=None"
         )
-    return (
-        1 / float(np.ravel(C)[0]),
-        bool(getattr(model, "fit_intercept", True)),
-        getattr(model, "class_weight", None),
-    )
+    ratio = {"l1": 1.0, "l2": 0.0}.get(penalty, getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0)))
+    ratio = float(np.ravel(ratio)[0] or 0.0)
+    alpha = 1 / float(np.ravel(C)[0])
+    return _Settings(False, ratio * alpha, (1 - ratio) * alpha, intercept, class_weight)
 
 
 def problem(model: Any) -> tuple[str, ...]:
@@ -143,13 +149,28 @@ def problem(model: Any) -> tuple[str, ...]:
     auditor = _auditor(model)
     if auditor is _audit_logistic:
         return "logistic", str(np.shape(model.coef_)), *map(repr, _logistic_settings(model))
+    if auditor is audit_linear:
+        return "linear", *map(repr, linear_spec(model))
+    if auditor not in (_audit_pca, _audit_kmeans):
+        return (str(id(model)),)
     size = model.components_ if auditor is _audit_pca else model.cluster_centers_
     return auditor.__name__, str(np.shape(size))
 
 
+STATSMODELS = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")
+_COUNTS = ("feature_log_prob_", "class_log_prior_")
 _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "PCA": (_audit_pca, ("components_", "mean_", "explained_variance_")),
     "KMeans": (_audit_kmeans, ("cluster_centers_",)),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
+    "GaussianNB": (audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
+    "BernoulliNB": (audit_bernoulli_nb, _COUNTS),
+    "MultinomialNB": (audit_multinomial_nb, _COUNTS),
+    "ComplementNB": (audit_complement_nb, _COUNTS),
+    "CategoricalNB": (audit_categorical_nb, _COUNTS),
+    "NaiveBayes": (audit_naive_bayes, ("parameters_", "class_prior_")),
+    **dict.fromkeys(("GeneralizedLinearRegressor", *SPECS), (audit_linear, ("coef_", "intercept_"))),
+    **{f"{name}Results": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
+    **{f"{name}ResultsWrapper": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
 }
 _BY_ATTRIBUTES = ("PCA", "KMeans")  # coef_ alone does not tell which loss was minimised

@@ -33,6 +33,7 @@ CLAIM_GRADIENT = "the gradient is small; with this many parameters and no penalt
 HESSIAN_LIMIT = 2000  # parameters beyond which no Hessian is formed
 DEFINITE = 1e-11  # smallest eigenvalue relative to the largest from which the Hessian counts as positive definite
 UNDERFLOW = 1e-280  # curvature below which the inverse would overflow
+SEPARATION_LIMIT = 2**22  # entries (rows x parameters) up to which a linear program looks for a separating direction
 SAFE = 0.9  # the bound needs νc < 1; the distance to 1 covers rounding
 ROUNDING = 256 * np.finfo(float).eps  # of a row's score, relative to the sizes summed
 
@@ -47,26 +48,26 @@ class _Quadratic(Sums):
 
 
 @dataclass(frozen=True)
-class _Largest:
+class Largest:
     """Numbers whose `+` is the maximum."""
 
     value: Any
 
-    def __add__(self, other: _Largest) -> _Largest:
-        return _Largest(np.maximum(self.value, other.value))
+    def __add__(self, other: Largest) -> Largest:
+        return Largest(np.maximum(self.value, other.value))
 
 
 @dataclass(frozen=True)
-class _Triangle:
+class Triangle:
     """Triangular factor of some rows; `+` stacks two and factors again."""
 
     R: Array  # (<= d1, d1)
 
-    def __add__(self, other: _Triangle) -> _Triangle:
-        return _Triangle(qr(np.vstack([self.R, other.R]), mode="r")[0][: self.R.shape[1]])
+    def __add__(self, other: Triangle) -> Triangle:
+        return Triangle(qr(np.vstack([self.R, other.R]), mode="r")[0][: self.R.shape[1]])
 
 
-class _Frame(NamedTuple):
+class Coordinates(NamedTuple):
     """Coordinates z = ((x - m) / scale, 1) in which nothing cancels, over- or underflows."""
 
     m: Array  # (d,)
@@ -74,15 +75,19 @@ class _Frame(NamedTuple):
     intercept: bool
 
     def rows(self, block: Block) -> Array:
-        Z = (dense(block.X) - self.m) / self.scale
+        return self.scaled(dense(block.X) - self.m)
+
+    def scaled(self, Z: Array) -> Array:
+        """Centred rows in these coordinates."""
+        Z = Z / self.scale
         return np.column_stack([Z, np.ones(len(Z))]) if self.intercept else Z
 
 
-def _extent(m: Array, block: Block) -> _Largest:
-    return _Largest(np.abs(dense(block.X)[block.w > 0] - m).max(axis=0, initial=0.0))
+def largest_extent(m: Array, block: Block) -> Largest:
+    return Largest(np.abs(dense(block.X)[block.w > 0] - m).max(axis=0, initial=0.0))
 
 
-def _quadratic(beta: Array, b: Array, frame: _Frame, hessian: bool, block: Block) -> _Quadratic:
+def _quadratic(beta: Array, b: Array, frame: Coordinates, hessian: bool, block: Block) -> _Quadratic:
     Z, w, k = frame.rows(block), block.w, len(b)
     log_p = log_probabilities(beta, b, dense(block.X) - frame.m)
     Y, P = onehot(block.y, k), np.exp(log_p)
@@ -96,12 +101,12 @@ def _quadratic(beta: Array, b: Array, frame: _Frame, hessian: bool, block: Block
     return _Quadratic(loss, (w[:, None] * residuals(P, Y)[:, 1:]).T @ Z, H)
 
 
-def _block_triangle(frame: _Frame, block: Block) -> _Triangle:
+def triangle_of(frame: Coordinates, block: Block) -> Triangle:
     Z = frame.rows(block) * np.sqrt(block.w)[:, None]
-    return _Triangle(qr(Z, mode="r")[0][: Z.shape[1]])
+    return Triangle(qr(Z, mode="r")[0][: Z.shape[1]])
 
 
-def _reach(inverse: Array, frame: _Frame, kept: Array, block: Block) -> _Largest:
+def _reach(inverse: Array, frame: Coordinates, kept: Array, block: Block) -> Largest:
     """max over rows and pairs of classes of |(e_a - e_c) ⊗ z|² in the norm of H⁻¹ (k-1, d1, k-1, d1)."""
     Z = frame.rows(block)[block.w > 0][:, kept]
     largest = 0.0
@@ -111,7 +116,7 @@ def _reach(inverse: Array, frame: _Frame, kept: Array, block: Block) -> _Largest
             if a != c:
                 M = M + inverse[c, :, c] - inverse[a, :, c] - inverse[c, :, a]
             largest = max(largest, float((Z @ M * Z).sum(axis=1).max(initial=0.0)))
-    return _Largest(largest)
+    return Largest(largest)
 
 
 def self_concordant_gap(nu: float, c: float) -> float:
@@ -139,8 +144,8 @@ def certify(
     beta, b = both_scores(coef, intercept)
     m = centre(rows) if fit_intercept else np.zeros(rows.n_features)
     own = () if fit_intercept else (no_intercept(b),)
-    extent = rows.sum(partial(_extent, m)).value
-    frame = _Frame(m, np.where(extent > 0, extent, 1.0), fit_intercept)
+    extent = rows.sum(partial(largest_extent, m)).value
+    frame = Coordinates(m, np.where(extent > 0, extent, 1.0), fit_intercept)
     k, d1 = len(b), rows.n_features + fit_intercept
     hessian = (k - 1) * d1 <= HESSIAN_LIMIT
     s = rows.sum(partial(_quadratic, beta, b + beta @ m, frame, hessian))
@@ -157,10 +162,10 @@ def certify(
         check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g)) / objective, tol)
         return Certificate("stationary", CLAIM_GRADIENT, objective, tol=tol, checks=(check, *own))
     kept = np.arange(d1)
-    inverse = _inverse(s.H)
+    inverse = inverse_of(s.H)
     if inverse is None and lam == 0:  # no curvature somewhere: collinear columns, or rows that are fitted perfectly
-        kept = _independent(rows.sum(partial(_block_triangle, frame)).R)
-        inverse = _inverse(s.H[:, kept][..., kept])
+        kept = independent(rows.sum(partial(triangle_of, frame)).R)
+        inverse = inverse_of(s.H[:, kept][..., kept])
     nu = c = np.inf
     if inverse is not None and all(check.passed for check in own):
         g = s.g[:, kept]
@@ -173,7 +178,7 @@ def certify(
     return Certificate("optimal", claim, objective, objective - gap, tol, (tol + 1e-12) * objective, checks)
 
 
-def _inverse(H: Array) -> Array | None:
+def inverse_of(H: Array) -> Array | None:
     """H⁻¹ (k-1, d1, k-1, d1), or None where H is not positive definite beyond rounding."""
     shape, size = H.shape, H.shape[0] * H.shape[1]
     H = H.reshape(size, size)
@@ -187,7 +192,7 @@ def _inverse(H: Array) -> Array | None:
     return (root @ root.T).reshape(shape)
 
 
-def _independent(R: Array) -> Array:
+def independent(R: Array) -> Array:
     """Numbers of linearly independent columns that span all; R is the triangular factor of the rows."""
     size = np.linalg.norm(R, axis=0)
     scaled = R / np.where(size > 0, size, 1.0)
@@ -232,11 +237,20 @@ def separation(rows: Rows, k: int, fit_intercept: bool) -> Array | None:
     return v if np.isfinite(v).all() else None
 
 
+def separable(rows: Rows, k: int, fit_intercept: bool) -> Certificate | None:
+    """`impossible`, if a linear program finds the classes separable; None if not, or if the table is too large."""
+    if rows.n_rows * (rows.n_features + fit_intercept) * (k if k > 2 else 1) > SEPARATION_LIMIT:
+        return None
+    direction = separation(rows, k, fit_intercept)
+    certificate = None if direction is None else impossible(direction, fit_intercept, rows)
+    return certificate if certificate is not None and certificate.holds else None
+
+
 @dataclass(frozen=True)
 class _Sides(Sums):
     """Where the rows stand along a direction."""
 
-    wrong: _Largest  # how far a row is on the wrong side, relative to the sizes summed in its score
+    wrong: Largest  # how far a row is on the wrong side, relative to the sizes summed in its score
     strict: int  # rows that are strictly on their side
 
 
@@ -247,7 +261,7 @@ def _sides(beta: Array, b: Array, block: Block) -> _Sides:
     rivals = np.where(onehot(y, len(b)) > 0, -np.inf, scores)
     size = (np.abs(Z) @ np.abs(beta).T + np.abs(b)).max(axis=1, initial=np.finfo(float).tiny)
     lead = (own[:, 0] - rivals.max(axis=1)) / size
-    return _Sides(_Largest(max(0.0, float(-lead.min(initial=0.0)))), int((lead > ROUNDING).sum()))
+    return _Sides(Largest(max(0.0, float(-lead.min(initial=0.0)))), int((lead > ROUNDING).sum()))
 
 
 def impossible(v: Array, fit_intercept: bool, rows: Rows) -> Certificate:

@@ -1,7 +1,10 @@
 """Logistic and softmax regression re-checked from the data: a feasible dual point and the gap it proves.
 
-    P(β, b) = Σ wᵢ [A(ηᵢ) - η_{i,yᵢ}] + λ/2 |β|²,    η = β x + b,    A = log Σ exp
-    P >= D(p) = - Σ wᵢ A*(pᵢ) - |Σ wᵢ (pᵢ - yᵢ) xᵢ|² / (2λ)   for all distributions pᵢ with Σ wᵢ (pᵢ - yᵢ) = 0
+    P(β, b) = Σ wᵢ [A(ηᵢ) - η_{i,yᵢ}] + λ/2 |β|² + λ₁ |β|₁,    η = β x + b,    A = log Σ exp
+    P >= D(p) = - Σ wᵢ A*(pᵢ) - Σⱼ (|vⱼ| - λ₁)₊² / (2λ),   v = Σ wᵢ (pᵢ - yᵢ) xᵢ
+
+for all distributions pᵢ with Σ wᵢ (pᵢ - yᵢ) = 0. Moving p towards y until |v| <= λ₁ leaves a share τ of v and, since
+A* is convex and A*(y) = 0, at least that of the entropies: P >= - τ Σ wᵢ A*(pᵢ) with τ = min(1, λ₁ / max |vⱼ|).
 
 Plain float64 NumPy. Two classes are handled as softmax with the scores (0, η). Rows are centred before products are
 formed, which a free intercept absorbs exactly; the intercept is re-optimised, so that the dual point is feasible.
@@ -116,8 +119,10 @@ def no_intercept(b: Array) -> Check:
     return Check("intercept, which must be 0", float(np.abs(b).max()), 0.0)
 
 
-def certify(coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol: float, rows: Rows) -> Certificate:
-    """Check β (k, d), or (1, d) for two classes, with λ > 0; y are class numbers, w include class weights."""
+def certify(
+    coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol: float, rows: Rows, lam1: float = 0.0
+) -> Certificate:
+    """Check β (k, d), or (1, d) for two classes, with λ + λ₁ > 0; y are class numbers, w include class weights."""
     two = len(coef) == 1
     beta, b = both_scores(coef, intercept)
     m = centre(rows) if fit_intercept else np.zeros(rows.n_features)
@@ -128,7 +133,7 @@ def certify(coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol:
 
     here = at(b)
     with np.errstate(over="ignore"):
-        objective = here.loss + 0.5 * lam * float((beta**2).sum())
+        objective = here.loss + 0.5 * lam * float((beta**2).sum()) + lam1 * float(np.abs(beta).sum())
     checks: tuple[Check, ...] = ()
     slack = 0.0
     if not fit_intercept:
@@ -138,8 +143,16 @@ def certify(coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol:
         checks = (Check("classes balance to", float(np.abs(here.imbalance).max()), BALANCED * here.misfit),)
         slack = 2 * float(np.abs(b * here.imbalance).sum())  # what the rest of the imbalance can be worth
     g = here.g[1:] if two else here.g  # a two-class model has one score
-    bound = max(0.0, -here.conjugate - float((g**2).sum()) / (2 * lam) - slack)  # no loss is negative
+    bound = max(0.0, _dual(g, -here.conjugate, lam, lam1) - slack)  # no loss is negative
     return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * abs(objective), checks)
+
+
+def _dual(v: Array, entropy: float, lam: float, lam1: float) -> float:
+    """The better of the two bounds above, at v (k, d)."""
+    worst = float(np.abs(v).max(initial=0.0))
+    share = lam1 / worst if worst > lam1 else 1.0
+    above = float((np.maximum(np.abs(v) - lam1, 0.0) ** 2).sum())
+    return max(share * entropy, entropy - above / (2 * lam) if lam > 0 else -np.inf)
 
 
 def _feasible(at: Callable[..., Scores], b: Array, here: Scores) -> tuple[Array, Scores]:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from certifit.core.checks import Target, check_finite, check_target, check_weights
+from certifit.core.checks import Target, Terms, as_numbers, check_finite, check_target, check_weights
 from certifit.core.errors import DataError
-from certifit.core.frames import choose_columns, is_pandas, note_features, pandas_parts, refuse_names
+from certifit.core.frames import choose_columns, is_pandas, named, note_features, pandas_parts, refuse_names
 from certifit.core.rows import ArrayRows, Rows
 from certifit.core.threads import parallel_map
 
@@ -27,7 +26,10 @@ def as_rows(
     *,
     estimator: BaseEstimator | None = None,
     target: Target = "none",
+    targets: int = 1,
     sparse: bool = False,
+    holes: bool = False,
+    finite: bool = True,
     reset: bool = True,
 ) -> Rows:
     """Turn a table into rows.
@@ -38,8 +40,11 @@ def as_rows(
         dataset, path to a Parquet file, a directory of them or a CSV file, Dask array or frame
     y, sample_weight : arrays, or names of columns of X
     estimator : whose `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
-    target : what y must be
+    target : what y must be; numbers come as float64
+    targets : columns of y; where there are several, y is an array (n, targets) of numbers or a list of names
     sparse : whether sparse X is accepted
+    holes : whether X may have NaN or null entries, which come as NaN
+    finite : whether to look for other values that are not finite in arrays in memory (a pass over them)
 
     >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
     >>> rows.n_rows, rows.n_features, rows.dtype
@@ -58,48 +63,40 @@ def as_rows(
             raise DataError(got="y or sample_weight beside rows", wanted="rows that carry their own")
         note_features(estimator, X.n_features, X.names, reset)
         return X
+    rows = _rows(X, y, sample_weight, estimator, Terms(target, targets, sparse, holes, finite), reset)
+    return rows.relabel(as_numbers) if target == "numbers" else rows
+
+
+def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> Rows:
     if hasattr(X, "__dask_graph__"):
         from certifit.core.dask_rows import dask_rows
 
-        return dask_rows(X, y, sample_weight, estimator, target, reset)
+        return dask_rows(X, y, sample_weight, estimator, terms, reset)
     if not (isinstance(X, (np.ndarray, list, tuple)) or sp.issparse(X) or is_pandas(X)):
         from certifit.core.files import open_source
 
         source = open_source(X)
         if source is not None:
-            return _source_rows(source, y, sample_weight, estimator, target, reset)
-    return _array_rows(X, y, sample_weight, estimator, target, sparse, reset)
+            return _source_rows(source, y, sample_weight, estimator, terms, reset)
+    return _array_rows(X, y, sample_weight, estimator, terms, reset)
 
 
-def _array_rows(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    estimator: BaseEstimator,
-    target: Target,
-    sparse: bool,
-    reset: bool,
-) -> ArrayRows:
+def _array_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> ArrayRows:
     options: dict[str, Any] = {
-        "accept_sparse": "csr" if sparse else False,
+        "accept_sparse": "csr" if terms.sparse else False,
         "dtype": [np.float64, np.float32],
         "ensure_all_finite": False,  # checked below, on all threads
         "reset": reset,
     }
-    if is_pandas(X):
-        X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, reset)
-        options["dtype"] = np.float32 if (X.dtypes == np.float32).all() else np.float64
-    refuse_names(X, y=y, sample_weight=sample_weight)
     try:
+        if is_pandas(X):
+            X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, terms, reset)
+            options["dtype"] = np.float32 if (X.dtypes == np.float32).all() else np.float64
+        refuse_names(X, y, sample_weight, terms)
         if isinstance(X, np.memmap):  # left where it is
             validate_data(estimator, X[:1], **options)
-            y = check_target(y, len(X), target)
-        elif target == "none":
-            X, y = validate_data(estimator, X, **options), None
         else:
-            X, y = validate_data(estimator, X, y, y_numeric=target == "numbers", **options)
-            if target == "classes":
-                check_classification_targets(y)
+            X = validate_data(estimator, X, **options)
     except ValueError as error:
         if "could not convert string" not in str(error):
             raise
@@ -112,21 +109,22 @@ def _array_rows(
         X = X.copy()  # the caller's matrix stays as it is
         X.sum_duplicates()
     names = getattr(estimator, "feature_names_in_", None)
-    rows = ArrayRows(X, y, check_weights(sample_weight, X.shape[0]), names)
-    parallel_map(partial(check_finite, names=names), rows)
+    n_rows = X.shape[0]
+    rows = ArrayRows(X, check_target(y, n_rows, terms), check_weights(sample_weight, n_rows), names)
+    if terms.finite:
+        parallel_map(partial(check_finite, names=names, holes=terms.holes), rows)
     return rows
 
 
 def _source_rows(
-    source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, target: Target, reset: bool
+    source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
 ) -> Rows:
     """Rows of a table with named columns that is read batch by batch."""
     from certifit.core.file_rows import FileRows
 
-    columns = choose_columns(source.schema.names, y, sample_weight, estimator, target, reset)
-    rows = FileRows(source, columns, target)
-    if not isinstance(y, str):
-        rows.y = check_target(y, rows.n_rows, target)
+    rows = FileRows(source, choose_columns(source.schema.names, y, sample_weight, estimator, terms, reset), terms)
+    if not named(y, terms.targets):
+        rows.y = check_target(y, rows.n_rows, terms)
     if not isinstance(sample_weight, str):
         rows.w = check_weights(sample_weight, rows.n_rows)
     return rows.load() if rows.source.in_memory else rows

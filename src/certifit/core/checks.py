@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
@@ -16,9 +19,23 @@ from certifit.core.rows import Array, Block
 Target = Literal["none", "classes", "numbers"]
 
 
-def check_block(block: Block, names: Array | None, target: Target) -> None:
-    """Check a block that was just read; sources that stay outside memory do this on every pass."""
-    check_finite(block, names)
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a table is taken."""
+
+    target: Target = "none"
+    targets: int = 1  # columns of y
+    sparse: bool = False  # X may be sparse
+    holes: bool = False  # X may have NaN
+    finite: bool = True  # arrays in memory are checked at once; else by whoever reads every entry anyway
+
+
+def check_block(block: Block, terms: Terms, names: Array | None, targets: Sequence[str] = ()) -> None:
+    """Check a block that was just read; sources that stay outside memory do this on every pass.
+
+    `names` and `targets` are the columns of X and of y, for messages.
+    """
+    check_finite(block, names, terms.holes)
     if not (block.w >= 0).all() or np.isinf(block.w).any():
         row = int(np.argmin((block.w >= 0) & np.isfinite(block.w)))
         raise DataError(
@@ -27,50 +44,81 @@ def check_block(block: Block, names: Array | None, target: Target) -> None:
             fix="A weight says how many times a row counts.",
         )
     if block.y is not None:
-        _check_labels(block.y, block.start, target)
+        _check_labels(block.y, targets, block.start)
+        if terms.target == "classes" and block.y.dtype.kind == "f":
+            check_classification_targets(block.y)
 
 
-def _check_labels(y: Array, start: int, target: Target) -> None:
-    if target == "numbers" and y.dtype.kind not in "biuf":
-        refuse_targets(y.dtype)
+def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
+    """Refuse targets without a value and infinite ones, naming the first."""
     if y.dtype.kind == "f":
         bad = ~np.isfinite(y)
-    elif y.dtype.kind == "O" and any(_is_hole(label) for label in set(y)):
-        bad = np.array([_is_hole(label) for label in y])
+    elif y.dtype.kind == "O" and any(_is_hole(label) for label in set(y.flat)):
+        bad = np.array([_is_hole(label) for label in y.flat]).reshape(y.shape)
     else:
         return
     if bad.any():
-        row = int(bad.argmax())
-        word = "infinity" if y.dtype.kind == "f" and np.isinf(y[row]) else "no value"
+        row, *column = (int(i) for i in np.argwhere(bad)[0])
+        word = "infinity" if y.dtype.kind == "f" and np.isinf(y[row, *column]) else "no value"
+        place = "".join(f", column {names[j] if names else j!r}" for j in column)
         raise DataError(
-            got=f"{word} in row {start + row} of the target",
+            got=f"{word} in row {start + row}{place} of the target",
             wanted="a finite number or a label in every row of y",
             fix="Drop the rows without a target.",
         )
-    if target == "classes":
-        check_classification_targets(y)
 
 
 def _is_hole(label: Any) -> bool:
     return label is None or bool(label != label)
 
 
-def check_target(y: Any, n_rows: int, target: Target) -> Array | None:
-    """A target that came apart from X, as an array (n_rows,)."""
-    if target == "none":
+def check_target(y: Any, n_rows: int, terms: Terms) -> Array | None:
+    """A target that came apart from X, as an array (n_rows,), or (n_rows, targets) where there are several."""
+    if terms.target == "none":
         return None
     if y is None:
         raise DataError(
-            got="no target (y is None)",
-            wanted="a target: this estimator requires y to be passed",
+            got="no target",
+            wanted="a target: this estimator requires y to be passed, but the target y is None",
             fix="Pass an array, or the name of the target column of X.",
         )
-    y = validate_data(BaseEstimator(), y=y, y_numeric=target == "numbers")
+    names = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
+    y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _several_columns(y, terms.targets)
     if len(y) != n_rows:
         raise DataError(got=f"y of {len(y)} entries", wanted=f"one for each of the {n_rows} rows")
-    if target == "classes":
+    _check_labels(y, names)
+    if terms.target == "classes":
         check_classification_targets(y)
     return y
+
+
+def _several_columns(y: Any, targets: int) -> Array:
+    try:
+        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
+    except (TypeError, ValueError) as error:
+        raise DataError(got=f"y that is not a table of numbers ({error})", wanted=_wanted(targets)) from error
+    check_width(y.shape, targets)
+    return y
+
+
+def check_width(shape: Sequence[int], targets: int) -> None:
+    """Refuse a y that has not the columns asked for."""
+    if len(shape) != 2 or shape[1] != targets:
+        got = f"y with {shape[1]} columns" if len(shape) == 2 else f"y with {len(shape)} dimensions"
+        raise DataError(got=got, wanted=_wanted(targets), fix="Join columns with numpy.column_stack.")
+
+
+def _wanted(targets: int) -> str:
+    return f"{targets} columns of numbers: an array (n, {targets}), or the names of {targets} columns of X"
+
+
+def as_numbers(y: Array | None, w: Array) -> tuple[Array | None, Array]:
+    """Targets to predict as numbers, whatever type they were read in: float64."""
+    if y is not None and y.dtype.kind == "O" and all(isinstance(value, Number) for value in y.flat):
+        y = y.astype(np.float64)  # decimals, or numbers of several types
+    if y is not None and y.dtype.kind not in "biuf":
+        refuse_targets(y.dtype)
+    return None if y is None else np.ascontiguousarray(y, dtype=np.float64), w
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
@@ -111,13 +159,13 @@ def refuse_targets(kind: Any) -> None:
     )
 
 
-def check_finite(block: Block, names: Array | None = None) -> None:
-    """Refuse NaN and infinities, naming the first one."""
+def check_finite(block: Block, names: Array | None = None, holes: bool = False) -> None:
+    """Refuse infinities and, unless `holes`, NaN, naming the first one."""
     values = block.X.data if sparse.issparse(block.X) else block.X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if holes else ~np.isfinite(values)
     if not bad.any():
         return
     if sparse.issparse(block.X):

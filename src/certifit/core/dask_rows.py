@@ -20,15 +20,26 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from certifit.core.checks import (
-    Target,
+    Terms,
     check_block,
     check_target,
     check_weights,
+    check_width,
     refuse_weights,
     refuse_zero_weights,
 )
 from certifit.core.errors import DataError, SourceChangedError
-from certifit.core.frames import Columns, choose_columns, note_features, refuse_columns, refuse_names, shown
+from certifit.core.frames import (
+    Columns,
+    choose_columns,
+    is_number,
+    named,
+    note_features,
+    refuse_columns,
+    refuse_names,
+    shown,
+    stack,
+)
 from certifit.core.rows import Array, Block, R, Relabel, Rows, block_rows, relabelled
 from certifit.core.sums import S, tree_sum
 from certifit.core.threads import single_threaded_blas
@@ -51,7 +62,7 @@ class Layout:
     columns: Columns | None  # None: X is an array
     names: Array | None
     dtype: np.dtype[Any]
-    target: Target
+    terms: Terms
     block_rows: int
     relabels: tuple[Relabel, ...] = ()
 
@@ -131,8 +142,10 @@ def _blocks(layout: Layout, X: Any, y: Any, w: Any, start: int, rows: int) -> It
             f"Got a Dask partition of {len(X)} rows; wanted the {rows} of the first pass: the data changed in "
             "between. Persist the collection, or write it to Parquet."
         )
+    targets: tuple[str, ...] = ()
     if layout.columns is not None:
-        y = y if layout.columns.y is None else X[layout.columns.y]
+        targets = layout.columns.y
+        y = X[list(targets)] if targets else y
         w = w if layout.columns.w is None else X[layout.columns.w]
         X = X[list(layout.columns.features)]
     y, w = _vector(y, rows, "y"), _vector(w, rows, "sample_weight")
@@ -143,12 +156,12 @@ def _blocks(layout: Layout, X: Any, y: Any, w: Any, start: int, rows: int) -> It
         block = Block(
             np.ascontiguousarray(values, dtype=layout.dtype), None if y is None else y[here], w[here], start + first
         )
-        check_block(block, layout.names, layout.target)
+        check_block(block, layout.terms, layout.names, targets)
         yield relabelled(block, layout.relabels)
 
 
 def _vector(values: Any, rows: int, role: str) -> Array | None:
-    """A partition's target or weights as an array (rows,)."""
+    """A partition's target or weights as an array (rows,), or (rows, m) of several columns."""
     if values is None:
         return None
     if len(values) != rows:
@@ -159,27 +172,31 @@ def _vector(values: Any, rows: int, role: str) -> Array | None:
         )
     if isinstance(values, np.ndarray):
         return values
-    return values.to_numpy() if is_numeric_dtype(values.dtype) else values.to_numpy(dtype=object, na_value=None)
+    if values.ndim == 2:
+        return stack([np.asarray(_vector(column, rows, role)) for _, column in values.items()])
+    plain = is_numeric_dtype(values.dtype) and not values.hasnans
+    return values.to_numpy() if plain else values.to_numpy(dtype=object, na_value=None)
 
 
 # ------------------------------------------------------------------------------------------------ on the client
-def dask_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, target: Target, reset: bool) -> DaskRows:
+def dask_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> DaskRows:
     """Rows of a Dask array or frame; the lengths of partitions are counted where Dask does not know them."""
-    y = None if target == "none" and not isinstance(y, str) else y
     if hasattr(X, "columns"):
-        columns, pieces, lengths, dtype = _frame(X, y, sample_weight, estimator, target, reset)
+        columns, pieces, lengths, dtype = _frame(X, y, sample_weight, estimator, terms, reset)
         names = np.array(columns.features, dtype=object)
         n_features = len(names)
     else:
-        refuse_names(X, y=y, sample_weight=sample_weight)
+        refuse_names(X, y, sample_weight, terms)
         columns, names = None, None
         pieces, lengths, dtype, n_features = _array(X)
         note_features(estimator, n_features, None, reset)
     n_rows = sum(lengths)
     if n_rows == 0:
         raise DataError(got="a Dask collection without rows", wanted="at least one row")
-    if not isinstance(y, str) and not _is_lazy(y):
-        y = check_target(y, n_rows, target)
+    if terms.target == "none" or named(y, terms.targets):
+        y = None  # or a column of X
+    elif not _is_lazy(y):
+        y = check_target(y, n_rows, terms)
     if isinstance(sample_weight, str) or _is_lazy(sample_weight):
         w = X[sample_weight] if isinstance(sample_weight, str) else sample_weight
         if not is_numeric_dtype(w.dtype):
@@ -189,22 +206,22 @@ def dask_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, targ
             refuse_zero_weights()
     else:
         sample_weight = check_weights(sample_weight, n_rows)
-    ys, ws = _split(y, lengths, "y"), _split(sample_weight, lengths, "sample_weight")
+    ys, ws = _split(y, lengths, "y", terms.targets), _split(sample_weight, lengths, "sample_weight")
     starts = np.cumsum([0, *lengths])[:-1].tolist()
     parts = [Part(*part) for part in zip(pieces, ys, ws, starts, lengths, strict=True) if part[-1] > 0]
-    return DaskRows(parts, Layout(columns, names, dtype, target, block_rows(n_features)), n_features)
+    return DaskRows(parts, Layout(columns, names, dtype, terms, block_rows(n_features)), n_features)
 
 
 def _frame(
-    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, target: Target, reset: bool
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
 ) -> tuple[Columns, list[Any], list[int], np.dtype[Any]]:
     odd = [name for name in X.columns if not isinstance(name, str)]
     if odd:
         raise DataError(
             got=f"column names that are not text: {shown(odd)}", wanted="text", fix="Use X.rename(columns=str)."
         )
-    columns = choose_columns(list(X.columns), y, sample_weight, estimator, target, reset)
-    dtype = _number_type(dict(X[list(columns.features)].dtypes))
+    columns = choose_columns(list(X.columns), y, sample_weight, estimator, terms, reset)
+    dtype = _number_type(dict(X[list(columns.features)].dtypes), terms.holes)
     lengths = _lengths(X[[columns.features[0]]].to_delayed())
     return columns, X[columns.all].to_delayed(), lengths, dtype
 
@@ -212,14 +229,14 @@ def _frame(
 def _array(X: Any) -> tuple[list[Any], list[int], np.dtype[Any], int]:
     if X.ndim != 2 or np.isnan(X.shape[1]):
         raise DataError(got=f"a Dask array of shape {X.shape}", wanted="rows and a known number of columns (2-D)")
-    dtype = _number_type({"X": X.dtype})
+    dtype = _number_type({"X": X.dtype}, holes=False)
     pieces = X.rechunk({1: -1}).to_delayed().ravel().tolist()
     lengths = _lengths(pieces) if np.isnan(X.shape[0]) else [int(rows) for rows in X.chunks[0]]
     return pieces, lengths, dtype, X.shape[1]
 
 
-def _number_type(dtypes: Mapping[str, Any]) -> np.dtype[Any]:
-    refuse_columns({name: kind for name, kind in dtypes.items() if not is_numeric_dtype(kind)})
+def _number_type(dtypes: Mapping[str, Any], holes: bool) -> np.dtype[Any]:
+    refuse_columns({name: kind for name, kind in dtypes.items() if not is_number(kind)}, holes)
     return np.dtype(np.float32 if all(kind == np.float32 for kind in dtypes.values()) else np.float64)
 
 
@@ -235,16 +252,21 @@ def _is_lazy(values: Any) -> bool:
     return hasattr(values, "__dask_graph__")
 
 
-def _split(values: Any, lengths: list[int], role: str) -> list[Any]:
+def _split(values: Any, lengths: list[int], role: str, columns: int = 1) -> list[Any]:
     """Targets or weights partition by partition; None where they are a column of X or absent."""
     if values is None or isinstance(values, str):
         return [None] * len(lengths)
     if not _is_lazy(values):
         return np.split(values, np.cumsum(lengths)[:-1])
-    if values.ndim != 1:
+    if columns > 1:
+        check_width(values.shape, columns)
+    elif values.ndim != 1:
         raise DataError(got=f"{role} with {values.ndim} dimensions", wanted="one value per row (1-D)")
-    if hasattr(values, "chunks") and not np.isnan(values.shape[0]) and values.shape[0] == sum(lengths):
-        values = values.rechunk((tuple(lengths),))
+    if hasattr(values, "chunks"):
+        chunks: dict[int, Any] = dict.fromkeys(range(1, values.ndim), -1)
+        if values.shape[0] == sum(lengths):  # NaN where Dask does not know
+            chunks[0] = tuple(lengths)
+        values = values.rechunk(chunks)
     pieces = list(np.ravel(values.to_delayed()))
     if len(pieces) != len(lengths):
         raise DataError(

@@ -43,8 +43,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     target: ClassVar[Target] = "none"  # what `fit` needs as y
     sparse: ClassVar[bool] = False  # takes CSR
+    holes: ClassVar[bool] = False  # takes NaN in X as missing
+    finite: ClassVar[bool] = True  # has arrays searched for infinities first; else it refuses them itself, as it goes
 
     certificate_: Certificate
+    _depth: ClassVar[int] = 3  # stack frames from a warning in `fit` up to whoever called it
+
+    @property
+    def _targets(self) -> int:
+        """How many columns of y this fit needs."""
+        return 1
 
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
@@ -67,7 +75,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         previous = {name: self.__dict__.pop(name) for name in [*self.__dict__] if name.endswith("_")}
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         try:
-            rows = as_rows(X, y, sample_weight, estimator=self, target=self.target, sparse=self.sparse)
+            rows = as_rows(
+                X,
+                y,
+                sample_weight,
+                estimator=self,
+                target=self.target,
+                targets=self._targets,
+                sparse=self.sparse,
+                holes=self.holes,
+                finite=self.finite,
+            )
             context = self._init_callback_context(max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
             self._watch = Watch(self, context, X, y, metadata)
@@ -79,7 +97,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             certificate: Certificate = attributes["certificate_"]
             if not certificate.holds:
                 message = f"{type(self).__name__}: " + "; ".join(certificate.failures())
-                warnings.warn(message, CertificateWarning, stacklevel=3)
+                warnings.warn(message, CertificateWarning, stacklevel=self._depth)
         except BaseException:
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -89,10 +107,23 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         self.__dict__.update(attributes)
         return self
 
-    def _rows(self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none") -> Rows:
+    def _rows(
+        self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1
+    ) -> Rows:
         """Rows for a fitted model's use: same columns as in `fit`."""
         check_is_fitted(self)
-        return as_rows(X, y, sample_weight, estimator=self, target=target, sparse=self.sparse, reset=False)
+        return as_rows(
+            X,
+            y,
+            sample_weight,
+            estimator=self,
+            target=target,
+            targets=targets,
+            sparse=self.sparse,
+            holes=self.holes,
+            finite=self.finite,
+            reset=False,
+        )
 
     @abstractmethod
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
@@ -101,6 +132,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.sparse
+        tags.input_tags.allow_nan = self.holes
         tags.target_tags.required = self.target != "none"
         return tags
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from certifit.core.checks import Target, check_block, refuse_targets, refuse_weights, refuse_zero_weights
+from certifit.core.checks import Target, Terms, check_block, refuse_targets, refuse_weights, refuse_zero_weights
 from certifit.core.errors import DataError, SourceChangedError
 from certifit.core.files import Source, Table
-from certifit.core.frames import Columns, refuse_columns
+from certifit.core.frames import Columns, refuse_columns, stack
 from certifit.core.rows import Array, Block, R, Relabel, Rows, block_rows, relabelled
 from certifit.core.sums import S
 from certifit.core.threads import parallel_map, parallel_sum
@@ -34,23 +34,23 @@ class FileRows(Rows):
     One thread reads a block ahead; the threads that sum turn columns into rows, so that both go on at once.
     """
 
-    def __init__(self, source: Source, columns: Columns, target: Target) -> None:
+    def __init__(self, source: Source, columns: Columns, terms: Terms) -> None:
         kinds = {name: source.schema.field(name).type for name in columns.features}
-        refuse_columns({name: kind for name, kind in kinds.items() if not _is_number(kind)})
+        refuse_columns({name: kind for name, kind in kinds.items() if not _is_number(kind)}, terms.holes)
         small = all(pa.types.is_float32(kind) for kind in kinds.values())
         number = pa.float32() if small else pa.float64()
         self.dtype = np.dtype(np.float32 if small else np.float64)
         self.wanted = pa.schema([(name, number) for name in columns.features])
         self.types = {name: kind if pa.types.is_boolean(kind) else number for name, kind in kinds.items()}
-        if columns.y is not None:
-            self.types[columns.y] = _label_type(source.schema.field(columns.y), target)
+        for name in columns.y:
+            self.types[name] = _label_type(source.schema.field(name), terms.target)
         if columns.w is not None:
             self.types[columns.w] = _weight_type(source.schema.field(columns.w))
         self.source: Table = source.select(self.types)
         self.n_rows, self.n_features = self.source.n_rows, len(kinds)
         if self.n_rows == 0:
             raise DataError(got="a table without rows", wanted="at least one row")
-        self.columns, self.target = columns, target
+        self.columns, self.terms = columns, terms
         self.names = np.array(columns.features, dtype=object)
         self.block_rows = block_rows(self.n_features)
         self.y: Array | None = None  # target and weights that come apart from the source
@@ -115,12 +115,12 @@ class FileRows(Rows):
         rows = slice(piece.start, piece.start + len(X))
         y = None if self.y is None else self.y[rows]
         w = np.ones(len(X)) if self.w is None else self.w[rows]
-        if self.columns.y is not None:
-            y = _vector(piece.batches, self.columns.y, self.types[self.columns.y])
+        if self.columns.y:
+            y = stack([_vector(piece.batches, name, self.types[name]) for name in self.columns.y])
         if self.columns.w is not None:
             w = _vector(piece.batches, self.columns.w, pa.float64())
         block = Block(X, y, w, piece.start)
-        check_block(block, self.names, self.target)
+        check_block(block, self.terms, self.names, self.columns.y)
         return relabelled(block, self.relabels)
 
 

@@ -11,8 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from certifit.core.checks import Target
+from certifit.core.checks import Terms
 from certifit.core.errors import DataError
+from certifit.core.rows import Array
+
+EMPTY = ("null", "null[pyarrow]")  # types of a column without any value, in Arrow and in pandas
 
 
 @dataclass(frozen=True)
@@ -20,16 +23,16 @@ class Columns:
     """The part each column plays."""
 
     features: tuple[str, ...]
-    y: str | None = None
+    y: tuple[str, ...] = ()
     w: str | None = None
 
     @property
     def all(self) -> list[str]:
-        return [*self.features, *(name for name in (self.y, self.w) if name is not None)]
+        return list(dict.fromkeys(name for name in (*self.features, *self.y, self.w) if name is not None))
 
 
 def choose_columns(
-    names: Sequence[str], y: Any, sample_weight: Any, estimator: BaseEstimator, target: Target, reset: bool
+    names: Sequence[str], y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
 ) -> Columns:
     """Split named columns into features, target and weights; tell the estimator its features, or compare them.
 
@@ -39,15 +42,37 @@ def choose_columns(
     twice = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise DataError(got=f"several columns of the same name: {shown(twice)}", wanted="a name for each column")
-    y = find_column(y, names, "y") if isinstance(y, str) else None
+    targets = tuple(find_column(name, names, "y") for name in named(y, terms.targets))
     w = find_column(sample_weight, names, "sample_weight") if isinstance(sample_weight, str) else None
-    features = [name for name in names if name not in (y, w)]
+    features = [name for name in names if name not in (*targets, w)]
     if not reset:
         features = known_columns(estimator, names) or features
     if not features:
         raise DataError(got="a table without feature columns", wanted="at least one column besides y and weights")
     note_features(estimator, len(features), features, reset)
-    return Columns(tuple(features), None if target == "none" else y, w)
+    return Columns(tuple(features), () if terms.target == "none" else targets, w)
+
+
+def named(y: Any, targets: int) -> tuple[str, ...]:
+    """The columns of X that y names: one by its name, several by a list of names; none where y is data."""
+    if isinstance(y, str):
+        names: tuple[str, ...] = (y,)
+    elif targets > 1 and isinstance(y, (list, tuple)) and all(isinstance(name, str) for name in y):
+        names = tuple(y)
+    else:
+        return ()
+    if len(names) != targets:
+        raise DataError(
+            got=f"{len(names)} target column(s): {shown(names)}",
+            wanted=f"{targets}",
+            fix="Name them all in a list.",
+        )
+    return names
+
+
+def stack(columns: Sequence[Array]) -> Array:
+    """Target columns as one array: (rows,) of one, (rows, m) of several."""
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 def find_column(name: str, names: Sequence[Any], role: str) -> str:
@@ -78,28 +103,29 @@ def note_features(estimator: BaseEstimator, n_features: int, names: Iterable[str
     validate_data(estimator, header, reset=reset, skip_check_array=True)
 
 
-def refuse_columns(types: Mapping[str, Any]) -> None:
-    """Refuse feature columns that are not numbers, naming them and their types."""
-    empty = [name for name, kind in types.items() if str(kind) == "null"]
-    if empty:
+def refuse_columns(types: Mapping[str, Any], holes: bool) -> None:
+    """Refuse feature columns that are not numbers, naming them and their types; empty ones may stay as `holes`."""
+    empty = [name for name, kind in types.items() if str(kind) in EMPTY]
+    if empty and not holes:
         raise DataError(
             got=f"columns without any value: {shown(empty)}",
             wanted="numbers or booleans in every feature column",
             fix="Leave these columns out.",
         )
-    if types:
+    odd = [f"{name!r} ({kind})" for name, kind in types.items() if name not in empty]
+    if odd:
         raise DataError(
-            got="feature columns that are not numbers: " + ", ".join(f"{n!r} ({t})" for n, t in types.items()),
+            got="feature columns that are not numbers: " + ", ".join(odd),
             wanted="numbers or booleans in every feature column",
             fix="Encode them (for instance with sklearn.preprocessing.OneHotEncoder), leave them out, "
             "or name the target column with y=.",
         )
 
 
-def refuse_names(X: Any, **roles: Any) -> None:
+def refuse_names(X: Any, y: Any, sample_weight: Any, terms: Terms) -> None:
     """Refuse names of columns where X has none."""
-    for role, value in roles.items():
-        if isinstance(value, str):
+    for role, value, targets in (("y", y, terms.targets), ("sample_weight", sample_weight, 1)):
+        if named(value, targets):
             raise DataError(
                 got=f"{role}={value!r} with {type(X).__name__} as X, which has no column names",
                 wanted=f"{role} as an array",
@@ -111,31 +137,36 @@ def is_pandas(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")
 
 
-def pandas_parts(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, reset: bool) -> tuple[Any, Any, Any]:
+def pandas_parts(
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
+) -> tuple[Any, Any, Any]:
     """X, y and sample_weight of a pandas frame, the named ones taken out of it; features checked to be numbers.
 
     scikit-learn compares the names and their order afterwards.
     """
     names = list(X.columns)
-    features = names
-    if isinstance(y, str):
-        y = X[find_column(y, names, "y")]
-        features = [name for name in features if name != y.name]
+    taken = [find_column(name, names, "y") for name in named(y, terms.targets)]
+    if taken:
+        y = X[taken] if terms.targets > 1 else X[y]
     if isinstance(sample_weight, str):
-        sample_weight = X[find_column(sample_weight, names, "sample_weight")]
-        features = [name for name in features if name != sample_weight.name]
+        taken.append(find_column(sample_weight, names, "sample_weight"))
+        sample_weight = X[sample_weight]
+    features = [name for name in names if name not in taken]
     known = None if reset else known_columns(estimator, names)
     if known is not None:
         features = [name for name in names if name in set(known)]
     if len(features) < len(names):
         X = X[features]
-    refuse_columns(dict(not_numbers(X)))
+    refuse_columns(dict(not_numbers(X)), terms.holes)
+    if any(str(kind).endswith(("object", "[pyarrow]")) for kind in X.dtypes):  # NumPy does not know pandas.NA
+        values = X.where(X.notna(), np.nan).to_numpy(dtype=np.float64, na_value=np.nan)
+        X = type(X)(values, columns=X.columns, copy=False)
     return X, y, sample_weight
 
 
 def not_numbers(X: Any) -> list[tuple[str, Any]]:
     """Columns of a pandas frame that hold something else than numbers, with their types."""
-    from pandas.api.types import infer_dtype, is_numeric_dtype
+    from pandas.api.types import infer_dtype
 
     numbers = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
 
@@ -143,9 +174,16 @@ def not_numbers(X: Any) -> list[tuple[str, Any]]:
         if kind == np.dtype(object):
             values = X[name]  # a frame where the name stands twice: scikit-learn's matter
             return values.ndim > 1 or infer_dtype(values, skipna=True) in numbers
-        return bool(is_numeric_dtype(kind))
+        return is_number(kind)
 
     return [(name, kind) for name, kind in X.dtypes.items() if not fine(name, kind)]
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a column of this pandas type holds numbers or booleans."""
+    from pandas.api.types import is_numeric_dtype
+
+    return bool(is_numeric_dtype(kind)) or str(kind) == "bool[pyarrow]"
 
 
 def shown(names: Sequence[Any], most: int = 20) -> str:

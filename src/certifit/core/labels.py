@@ -47,8 +47,8 @@ class _Encode:
         return np.minimum(code, len(self.classes) - 1).astype(np.int32), w  # rows of other classes have weight 0
 
 
-def encode_labels(rows: Rows, classes: Array | None = None) -> Labels:
-    """Find the classes that have weight, or expect those given; replace labels by their number."""
+def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> Labels:
+    """Find the classes that have weight (`fewest` at least), or expect those given; replace labels by numbers."""
     found = rows.sum(_classes)
     check_classification_targets(found.labels)
     labels, weight = found.labels[found.weight > 0], found.weight[found.weight > 0]
@@ -62,7 +62,7 @@ def encode_labels(rows: Rows, classes: Array | None = None) -> Labels:
         total = np.zeros(len(classes))
         total[np.searchsorted(classes, labels)] = weight
         return Labels(classes, total, rows.relabel(_Encode(classes)))
-    if len(labels) < 2:
+    if len(labels) < fewest:
         raise DataError(
             got=f"a target with one class: {labels.tolist()} (a classifier cannot learn from 1 class)",
             wanted="at least two classes, each with a row of positive weight",

@@ -24,7 +24,7 @@ class Block(NamedTuple):
     """A run of consecutive rows."""
 
     X: Matrix  # (rows, d) float32 or float64, C-contiguous or CSR
-    y: Array | None  # (rows,)
+    y: Array | None  # (rows,); (rows, m) where m > 1 targets are asked for
     w: Array  # (rows,) row weights, float64, always there
     start: int  # index of the first row in the whole table
 

@@ -95,11 +95,16 @@ def _triangle(A: Array) -> Array:
     return qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: A.shape[1]]
 
 
-def _block_triangle(mean: Array, block: Block) -> Triangle:
+def block_triangle(Z: Array, w: Array) -> Triangle:
+    """Of the rows Z with weights w."""
+    return Triangle(_triangle(np.sqrt(w)[:, None] * Z))
+
+
+def _centred_triangle(mean: Array, block: Block) -> Triangle:
     X = block.X.toarray() if sparse.issparse(block.X) else block.X
-    return Triangle(_triangle(np.sqrt(block.w)[:, None] * (X - mean)))
+    return block_triangle(X - mean, block.w)
 
 
 def triangle(rows: Rows, mean: Array) -> Array:
     """R of the QR factorisation of the centred, weighted rows."""
-    return rows.sum(partial(_block_triangle, mean)).R
+    return rows.sum(partial(_centred_triangle, mean)).R

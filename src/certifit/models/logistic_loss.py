@@ -15,8 +15,10 @@ import numpy as np
 from scipy.special import entr
 
 from certifit.core import Array, Block, Matrix, Sums
-from certifit.kernels.logistic import binary_rows, root_rows, softmax_rows
-from certifit.linalg.products import adjoint, gram, scale_rows, shifted
+from certifit.kernels.logistic import binary_rows, softmax_rows
+from certifit.linalg.products import shifted
+from certifit.models.linear_rows import moment, reached, sandwich
+from certifit.solvers.concordance import Reach, Reached
 
 
 class Smallest(float):
@@ -34,14 +36,17 @@ class Pass(Sums):
     g: Array  # (k, d1) gradient Σ w (p - y) z̃
     margin: Smallest  # min over rows of the score's lead over its best rival
     curvature: Array  # (k, k) Hessian in the intercepts alone
-    H: Array | float  # (k d1, k d1) Hessian
+    H: Array | float  # (k d1, k d1) Hessian, or its part in the wanted columns
     expected: Array | float  # (k, d1) Σ w p z̃
     total: Array | float  # (d1,) Σ w z̃
+    reached: Reached | float
 
 
 class Want(NamedTuple):
     hessian: bool
-    totals: bool  # `expected` and `total`
+    totals: bool = False  # `expected` and `total`
+    reach: Reach | None = None
+    columns: Array | None = None  # entries of θ in which the Hessian is wanted; one score only
 
 
 def measure(theta: Array, shift: Array | None, intercept: bool, want: Want, block: Block) -> Pass:
@@ -61,32 +66,24 @@ def measure(theta: Array, shift: Array | None, intercept: bool, want: Want, bloc
         curvature = np.diag(w @ P) - P.T @ (P * w[:, None])
     H: Array | float = 0.0
     if want.hessian:
-        H = _sandwich(Z, h, intercept) if k == 1 else _softmax_hessian(Z, w, P, intercept)
+        H = _part(Z, h, intercept, want.columns) if k == 1 else _softmax_hessian(Z, w, P, intercept)
     expected: Array | float = 0.0
     total: Array | float = 0.0
     if want.totals:
         mean = R + (w * y)[:, None] if k == 1 else w[:, None] * P
-        expected, total = _moment(Z, mean, intercept), _moment(Z, w[:, None], intercept)[0]
-    return Pass(loss, _moment(Z, R, intercept), Smallest(margin), curvature, H, expected, total)
+        expected, total = moment(Z, mean, intercept), moment(Z, w[:, None], intercept)[0]
+    far: Reached | float = 0.0
+    if want.reach is not None:
+        far = reached(Z if w.all() else Z[w > 0], theta.ravel(), want.reach, intercept)
+    return Pass(loss, moment(Z, R, intercept), Smallest(margin), curvature, H, expected, total, far)
 
 
-def _moment(Z: Matrix, R: Array, intercept: bool) -> Array:
-    """Rᵀ (Z, 1): (k, d1)."""
-    product = adjoint(Z, R).T
-    return np.column_stack([product, R.sum(axis=0)]) if intercept else product
-
-
-def _sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
-    """(Z, 1)ᵀ diag(h) (Z, 1), h >= 0."""
-    if isinstance(Z, np.ndarray):  # one buffer, one symmetric product
-        scaled = np.empty((len(h), Z.shape[1] + intercept))
-        root_rows(Z, h, scaled)
-        return gram(scaled)
-    inner = gram(scale_rows(Z, np.sqrt(h)))
-    if not intercept:
-        return inner
-    border = adjoint(Z, h)
-    return np.block([[inner, border[:, None]], [border[None], np.array([[h.sum()]])]])
+def _part(Z: Matrix, h: Array, intercept: bool, columns: Array | None) -> Array:
+    """The Hessian in these entries of θ."""
+    if columns is None:
+        return sandwich(Z, h, intercept)
+    d = Z.shape[1]
+    return sandwich(Z[:, columns[columns < d]], h, bool((columns == d).any()))
 
 
 def _softmax_hessian(Z: Matrix, w: Array, P: Array, intercept: bool) -> Array:
@@ -94,9 +91,9 @@ def _softmax_hessian(Z: Matrix, w: Array, P: Array, intercept: bool) -> Array:
     k, d1 = P.shape[1], Z.shape[1] + intercept
     H = np.empty((k, d1, k, d1))
     for a in range(k):
-        H[a, :, a] = _sandwich(Z, w * P[:, a] * (1 - P[:, a]), intercept)
+        H[a, :, a] = sandwich(Z, w * P[:, a] * (1 - P[:, a]), intercept)
         for b in range(a):
-            H[a, :, b] = H[b, :, a] = -_sandwich(Z, w * P[:, a] * P[:, b], intercept)
+            H[a, :, b] = H[b, :, a] = -sandwich(Z, w * P[:, a] * P[:, b], intercept)
     return H.reshape(k * d1, k * d1)
 
 
@@ -108,18 +105,18 @@ class Totals:
     total: Array  # (d1,) Σ w z̃
 
 
-def duality_gap(theta: Array, lam: float, intercept: bool, s: Pass, totals: Totals) -> float:
+def duality_gap(theta: Array, lam: float, intercept: bool, s: Pass, totals: Totals, lam1: float = 0.0) -> float:
     """P(θ) - D(u) for a feasible dual point u built from this pass's sums alone; never less than P(θ) - min P.
 
     The dual asks for Σ w p = Σ w y where the intercept is free. The model's p need not satisfy it, but
     p' = τ p + (1 - τ) q does, with q the same for all rows and τ = min_k (Σ w y)_k / (Σ w p)_k (at most 1).
-    A* is convex, so A*(p') <= τ A*(p) + (1 - τ) A*(q), and everything is known from sums:
-    gap = |λβ + v|²/(2λ) + β·(g - v) + b·g_b + (1 - τ) Σ w (A*(q) - A*(p)),   v = Σ w (p' - y) z.
+    A* is convex, so A*(p') <= τ A*(p) + (1 - τ) A*(q), and everything is known from sums: with v = Σ w (p' - y) z,
+    loss + Σ w φ*(p' - y) <= β·g + b·g_b + (1 - τ) Σ w (A*(q) - A*(p)).
     """
     d = theta.shape[1] - intercept
     beta, g = theta[:, :d], s.g[:, :d]
     if not intercept:
-        return float(((lam * beta + g) ** 2).sum() / (2 * lam))
+        return _with_penalty(beta, g, lam, lam1, s.loss, float((beta * g).sum()))
     rows = totals.total[d]
     target, imbalance = totals.target[:, d], s.g[:, d]
     if len(theta) == 1:  # the two classes' totals; the second class has no score of its own
@@ -127,20 +124,30 @@ def duality_gap(theta: Array, lam: float, intercept: bool, s: Pass, totals: Tota
     over = imbalance > 0  # classes expected too often
     leave = float((imbalance[over] / (target + imbalance)[over]).max(initial=0.0))  # 1 - τ
     if leave == 0.0:
-        return float(((lam * beta + g) ** 2).sum() / (2 * lam))
+        return _with_penalty(beta, g, lam, lam1, s.loss, float((beta * g).sum()))
     q = np.clip(leave * (target + imbalance) - imbalance, 0.0, None)
     q /= q.sum()
     expected = totals.target + s.g  # Σ w p z̃
-    change = leave * (q[: len(theta), None] * totals.total[:d] - expected[:, :d])
-    v = g + change
+    v = g + leave * (q[: len(theta), None] * totals.total[:d] - expected[:, :d])
     score = float((expected * theta).sum())  # Σ w p·η
     target_score = float((totals.target * theta).sum())  # Σ w η_y
     entropy_p = s.loss + target_score - score  # -Σ w A*(p)
     entropy_q = rows * float(entr(q).sum())
-    gap = (
-        ((lam * beta + v) ** 2).sum() / (2 * lam)
-        - (beta * change).sum()
-        + theta[:, d] @ s.g[:, d]
-        + leave * (entropy_p - entropy_q)
-    )
-    return max(0.0, float(gap))
+    both = float((beta * g).sum() + theta[:, d] @ s.g[:, d]) + leave * (entropy_p - entropy_q)
+    return _with_penalty(beta, v, lam, lam1, s.loss, both)
+
+
+def _with_penalty(beta: Array, v: Array, lam: float, lam1: float, loss: float, both: float) -> float:
+    """The gap with λ₁ |β|₁ + λ/2 |β|²; `both` is the loss plus its conjugate at the dual point, whose Σ w u z is v.
+
+    Without a ridge the dual point must have |v| <= λ₁: it is scaled down, and the conjugate is convex and 0 at 0.
+    """
+    if lam1 == 0:
+        return max(0.0, float(((lam * beta + v) ** 2).sum()) / (2 * lam) - float((beta * v).sum()) + both)
+    size = lam1 * float(np.abs(beta).sum())
+    if lam > 0:
+        above = float((np.maximum(np.abs(v) - lam1, 0.0) ** 2).sum())
+        return max(0.0, size + 0.5 * lam * float((beta**2).sum()) + above / (2 * lam) + both)
+    worst = float(np.abs(v).max(initial=0.0))
+    stay = min(1.0, lam1 / worst) if worst > 0 else 1.0
+    return max(0.0, (1 - stay) * loss + stay * both + size)

@@ -13,9 +13,11 @@ from certifit.core.loop import Watcher
 from certifit.linalg.factor import factor
 from certifit.models.logistic_curvature import WIDE, Curvature
 from certifit.models.logistic_loss import Pass, Totals, Want, duality_gap, measure
-from certifit.solvers.descent import Direction, Point, State, descend
+from certifit.solvers.concordance import Anchor, Proof, Reached
+from certifit.solvers.descent import Direction, Move, Point, State, descend
 from certifit.solvers.lbfgs import LBFGS
 from certifit.solvers.newton import Newton
+from certifit.solvers.proximal import Proximal
 
 SAMPLE = 2**15  # rows in the subsample that gives shift, preconditioner and, for long tables, the start
 ENTRIES = 2**26  # and at most so many entries
@@ -30,7 +32,7 @@ class Separated(Exception):
 
 @dataclass
 class Problem:
-    """min over θ (k, d1) of Σ w φ + λ/2 |β|² on these rows, in coordinates shifted by `shift`."""
+    """min over θ (k, d1) of Σ w φ + λ/2 |β|² + λ₁ |β|₁ on these rows, in coordinates shifted by `shift`."""
 
     rows: Rows
     lam: float
@@ -38,19 +40,31 @@ class Problem:
     shift: Array | None
     shape: tuple[int, int]  # (k, d1)
     tol: float  # relative gap to prove
-    totals: Totals | None = field(default=None, init=False)  # known after the first pass
+    lam1: float = 0.0
+    proof: Proof = field(default_factory=partial(Proof, 1.0), init=False)  # by concordance
+    totals: Totals | None = field(default=None, init=False)  # for the proof by duality; known after one pass
+    singular: bool = field(default=False, init=False)  # whether the Hessian proved nothing
+
+    @property
+    def concordant(self) -> bool:
+        """Two classes without an L1 penalty are proved by gradient and Hessian, the others by duality."""
+        return self.shape[0] == 1 and self.lam1 == 0 and not (self.singular and self.lam > 0)
 
     def measure(self, state: State[Direction]) -> Pass:
-        want = Want(state.rule.wants_hessian, totals=self.totals is None)
+        totals = not self.concordant and self.totals is None
+        reach = self.proof.asks if self.concordant else None
+        want = Want(state.rule.wants_hessian, totals, reach, state.rule.columns)
         return self.rows.sum(partial(measure, state.x.reshape(self.shape), self.shift, self.intercept, want))
 
     def update(self, state: State[Direction], s: Pass) -> Step[State[Direction]]:
-        point = self.point(state.x, s)
+        point = self.point(state.x, s, state.rule.columns)
         step = descend(state, point)
-        if step.gain > self.tol and self.intercept and self.lam > 0 and step.params.base is point:
+        by_duality = self.lam > 0 and not self.concordant and self.lam1 == 0
+        if step.gain > self.tol and self.intercept and by_duality and step.params.base is point:
             nearly = self._balance(point, s)
             if nearly is not None:
-                return step._replace(params=step.params._replace(x=point.x + nearly, step=nearly))
+                move = Move(nearly, float(point.gradient @ nearly))
+                return step._replace(params=step.params._replace(x=point.x + nearly, move=move))
         return step
 
     def _balance(self, point: Point, s: Pass) -> Array | None:
@@ -66,30 +80,52 @@ class Problem:
             return None
         return np.column_stack([np.zeros((k, d)), delta]).ravel()
 
-    def point(self, x: Array, s: Pass) -> Point:
-        """Penalty added; the gap is relative to the objective."""
+    def point(self, x: Array, s: Pass, columns: Array | None = None) -> Point:
+        """Penalty added; the gap is relative to the objective. The Hessian, if there is one, is in these columns."""
         theta = x.reshape(self.shape)
-        if self.totals is None:
-            assert isinstance(s.expected, np.ndarray)
+        if isinstance(s.expected, np.ndarray):
             assert isinstance(s.total, np.ndarray)
             self.totals = Totals(s.expected - s.g, s.total)
-        if self.lam == 0 and s.margin > 0:
+        if self.lam == 0 == self.lam1 and s.margin > 0:
             raise Separated(theta)
-        ridge = np.full(self.shape, self.lam)
-        if self.intercept:
-            ridge[:, -1] = 0
-        value = s.loss + 0.5 * float((ridge * theta**2).sum())
+        ridge, lasso = self._counted(self.lam), self._counted(self.lam1)
+        value = s.loss + 0.5 * float((ridge * theta**2).sum()) + float((lasso * np.abs(theta)).sum())
         gradient = (s.g + ridge * theta).ravel()
         hessian = None
         if isinstance(s.H, np.ndarray):
-            hessian = s.H + np.diag(ridge.ravel()) + self._gauge(s.H)
-        if self.lam > 0:
-            gap = duality_gap(theta, self.lam, self.intercept, s, self.totals)
-        elif hessian is not None:
-            gap = 0.5 * float(gradient @ factor(hessian).solve(gradient))  # what one Newton step promises
-        else:
-            gap = np.inf
-        return Point(x, value, gradient, gap / value if value > 0 else 0.0, hessian)
+            hessian = self.hessian(s.H, columns)
+        gap = self._gap(theta, s, gradient, hessian, value)
+        return Point(x, value, gradient, gap / value if value > 0 else 0.0, hessian, lasso.ravel())
+
+    def _gap(self, theta: Array, s: Pass, gradient: Array, hessian: Array | None, value: float) -> float:
+        """Proved, or more than `tol`; without a penalty also what one Newton step promises."""
+        x = theta.ravel()
+        if not self.concordant:
+            if self.lam + self.lam1 > 0:
+                assert self.totals is not None
+                return duality_gap(theta, self.lam, self.intercept, s, self.totals, self.lam1)
+            return np.inf if hessian is None else 0.5 * Anchor.at(x, hessian).decrement(gradient)
+        assert isinstance(s.reached, Reached)
+        away = self.proof.learn(x, s.reached, hessian)
+        if self.proof.anchor is None:
+            return np.inf
+        gap, promise = self.proof.gap(gradient, away), 0.5 * self.proof.anchor.decrement(gradient)
+        self.singular = self.proof.anchor.inverse is None
+        if np.isfinite(gap):
+            return gap
+        return promise if self.lam == 0 else max(promise, 2 * self.tol * value)
+
+    def hessian(self, H: Array, columns: Array | None = None) -> Array:
+        """The objective's, from the data term's, in these entries of θ."""
+        ridge = self._counted(self.lam).ravel()
+        return H + np.diag(ridge if columns is None else ridge[columns]) + self._gauge(H)
+
+    def _counted(self, lam: float) -> Array:
+        """λ for every entry of θ that the penalty counts, 0 for the intercepts."""
+        out = np.full(self.shape, lam)
+        if self.intercept:
+            out[:, -1] = 0.0
+        return out
 
     def _gauge(self, H: Array) -> Array | float:
         """Adding one vector to every class's θ changes nothing but the penalty: make that direction stiff.
@@ -97,7 +133,7 @@ class Problem:
         The gradient has no component along it, so H becomes regular and neither steps nor gaps change.
         """
         k, d1 = self.shape
-        if k == 1:
+        if k == 1 or self.lam1 > 0:
             return 0.0
         stiff = np.diag(H).reshape(k, d1).mean(axis=0)
         if self.lam > 0:
@@ -117,9 +153,19 @@ def minimise(
 ) -> Solution[State[Direction]]:
     """Solve to relative gap `problem.tol` from θ (k, d1)."""
     rule: Direction
-    if newton:  # without a penalty the gap is the Newton decrement, so every pass needs the Hessian
-        rule = Newton(chord=problem.lam > 0)
+    if problem.lam1 > 0:
+        working = problem.shape[0] == 1
+        rule = Proximal(working, wants_hessian=not working)
+    elif newton:
+        rule = Newton(chord=problem.lam > 0 or problem.concordant)
+        times = problem.rows.n_rows / sample.n_rows
+        if problem.concordant and times > 2 and theta.any():  # near the subsample's solution, whose Hessian then does
+            s = sample.sum(partial(measure, theta, problem.shift, problem.intercept, Want(hessian=True)))
+            assert isinstance(s.H, np.ndarray)
+            rule = Newton(inverse=factor(problem.hessian(times * s.H)), wants_hessian=False)
+            problem.proof.anchor = Anchor.at(theta.ravel(), problem.hessian(s.H))  # some rows' Hessian <= all rows'
     else:
+        problem.singular = True  # no Hessian is measured: a penalised fit is proved by duality
         curvature = Curvature(
             sample, problem.rows.n_rows, problem.lam, problem.intercept, problem.shift, problem.shape
         )
@@ -135,7 +181,7 @@ def minimise(
     )
 
 
-def subsample(rows: Rows) -> ArrayRows:
-    """Evenly spaced rows in memory, fewer than 2 SAMPLE of them; all rows where that is all there are."""
-    stride = max(1, rows.n_rows // SAMPLE, rows.n_rows * rows.n_features // ENTRIES)
+def subsample(rows: Rows, size: int = SAMPLE) -> ArrayRows:
+    """Evenly spaced rows in memory, fewer than twice `size` of them; all rows where that is all there are."""
+    stride = max(1, rows.n_rows // size, rows.n_rows * rows.n_features // ENTRIES)
     return rows.load() if stride == 1 else rows.thin(stride)

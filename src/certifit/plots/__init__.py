@@ -5,6 +5,14 @@ Figures are made through matplotlib's object interface: no global state, no wind
 
 from certifit.plots.classification import plot_coefficients, plot_confusion
 from certifit.plots.convergence import plot_convergence
+from certifit.plots.divergence import plot_directions, plot_projection_path
 from certifit.plots.figures import svg
 
-__all__ = ["plot_coefficients", "plot_confusion", "plot_convergence", "svg"]
+__all__ = [
+    "plot_coefficients",
+    "plot_confusion",
+    "plot_convergence",
+    "plot_directions",
+    "plot_projection_path",
+    "svg",
+]

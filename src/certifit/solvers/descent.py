@@ -24,7 +24,8 @@ class Point(NamedTuple):
     value: float
     gradient: Array  # (m,)
     gap: float  # proved bound on value - minimum; inf where there is none
-    hessian: Array | None  # (m, m) where it was measured
+    hessian: Array | None  # (m, m) where it was measured, in the rule's `columns`
+    lam: Array | float = 0.0  # (m,) weights of an L1 penalty, which `value` counts and `gradient` does not
 
 
 class Direction(Protocol):
@@ -33,32 +34,40 @@ class Direction(Protocol):
     @property
     def wants_hessian(self) -> bool: ...
 
-    def accept(self: R, point: Point) -> tuple[R, Array]:
-        """Learn from a new point; the rule to go on with, and the step from here."""
+    @property
+    def columns(self) -> Array | None:
+        """Coordinates in which the Hessian is wanted; None: all."""
+
+    def accept(self: R, point: Point) -> tuple[R, Move]:
+        """Learn from a new point; the rule to go on with, and the move from here."""
+
+
+class Move(NamedTuple):
+    step: Array  # (m,)
+    slope: float  # change of the objective that the full step promises, to first order
 
 
 class State(NamedTuple, Generic[R]):
     x: Array  # where to measure next
     rule: R
     base: Point | None = None  # last accepted point
-    step: Array | None = None  # (m,) full step from it
+    move: Move | None = None  # full step from it
     t: float = 1.0  # share of the step being tried
 
 
 def descend(state: State[R], point: Point) -> Step[State[R]]:
     """Accept the trial and take the next step, or halve the step from the last accepted point."""
-    base, step = state.base, state.step
-    if base is not None and step is not None:
-        slope = float(base.gradient @ step)
-        allowed = base.value + SUFFICIENT * state.t * slope + ROUNDING * abs(base.value)
+    base, move = state.base, state.move
+    if base is not None and move is not None:
+        allowed = base.value + SUFFICIENT * state.t * move.slope + ROUNDING * abs(base.value)
         if not point.value <= allowed and state.t > 1e-12:
-            t = state.t * _shrink(base.value, slope * state.t, point.value)
-            return Step(state._replace(x=base.x + t * step, t=t), point.value, np.inf)
-    rule, step = state.rule.accept(point)
+            t = state.t * _shrink(base.value, move.slope * state.t, point.value)
+            return Step(state._replace(x=base.x + t * move.step, t=t), point.value, np.inf)
+    rule, move = state.rule.accept(point)
     gain = point.gap
     if np.isinf(gain) and point.value > 0:  # nothing is proved: what the step promises has to do
-        gain = -0.5 * float(point.gradient @ step) / point.value
-    return Step(State(point.x + step, rule, point, step), point.value, gain)
+        gain = -0.5 * move.slope / point.value
+    return Step(State(point.x + move.step, rule, point, move), point.value, gain)
 
 
 def _shrink(value: float, slope: float, trial: float) -> float:

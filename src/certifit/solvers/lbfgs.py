@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from certifit.core import Array
-from certifit.solvers.descent import Point
+from certifit.solvers.descent import Move, Point
 
 Pair = tuple[Array, Array, float]  # step s, change of gradient y, 1 / s·y
 
@@ -29,8 +29,9 @@ class LBFGS:
     pairs: tuple[Pair, ...] = ()
     last: tuple[Array, Array] | None = None  # (x, gradient) of the last accepted point
     wants_hessian: bool = False
+    columns: None = None
 
-    def accept(self, point: Point) -> tuple[LBFGS, Array]:
+    def accept(self, point: Point) -> tuple[LBFGS, Move]:
         pairs, precondition = self.pairs, self.precondition
         if self.last is not None:
             s, y = point.x - self.last[0], point.gradient - self.last[1]
@@ -46,7 +47,8 @@ class LBFGS:
             pairs=pairs,
             last=(point.x, point.gradient),
         )
-        return rule, rule._step(point.gradient)
+        step = rule._step(point.gradient)
+        return rule, Move(step, float(point.gradient @ step))
 
     def _step(self, gradient: Array) -> Array:
         q = gradient.copy()

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from certifit.core import Array
 from certifit.linalg.factor import Factor, factor
-from certifit.solvers.descent import Point
+from certifit.solvers.descent import Move, Point
 
 NEAR = 1e-2  # Newton decrement² relative to the objective below which the chord method starts
 PROGRESS = 0.1  # the gap must fall to this share in a chord step, or the Hessian is measured again
@@ -27,12 +26,15 @@ class Newton:
     chord: bool = True  # whether gradient-only passes are allowed
     inverse: Factor | None = None
     wants_hessian: bool = True
+    columns: None = None
     gap: float = np.inf
 
-    def accept(self, point: Point) -> tuple[Newton, Array]:
+    def accept(self, point: Point) -> tuple[Newton, Move]:
         inverse = self.inverse if point.hessian is None else factor(point.hessian)
         assert inverse is not None
         step = -inverse.solve(point.gradient)
-        near = -float(point.gradient @ step) <= NEAR * abs(point.value)
+        slope = float(point.gradient @ step)
+        near = -slope <= NEAR * abs(point.value)
         slow = point.hessian is None and not point.gap <= PROGRESS * self.gap
-        return replace(self, inverse=inverse, wants_hessian=not (self.chord and near) or slow, gap=point.gap), step
+        rule = replace(self, inverse=inverse, wants_hessian=not (self.chord and near) or slow, gap=point.gap)
+        return rule, Move(step, slope)

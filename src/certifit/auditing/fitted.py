@@ -1,0 +1,42 @@
+"""What every auditor reads of a fitted object: its numbers, and the rows it was fitted on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from certifit.core import Array, DataError, Rows, as_rows
+
+
+def numbers(model: Any, name: str) -> Array:
+    """A fitted attribute as float64, finite."""
+    values = np.asarray(getattr(model, name), dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise DataError(
+            got=f"{name} with NaN or infinity in a fitted {type(model).__name__}",
+            wanted="finite numbers",
+            fix="The fit failed: nothing can be proved about it.",
+        )
+    return values
+
+
+def fitted_rows(model: Any, width: int, X: Any, y: Any, sample_weight: Any, target: Any, targets: int = 1) -> Rows:
+    """The rows a model was fitted on, with the columns it knows."""
+    estimator = model if hasattr(model, "n_features_in_") else None
+    rows = as_rows(
+        X,
+        y,
+        sample_weight,
+        estimator=estimator,
+        target=target,
+        targets=targets,
+        sparse=True,
+        reset=estimator is None,
+    )
+    if rows.n_features != width:
+        raise DataError(
+            got=f"rows of {rows.n_features} features",
+            wanted=f"the {width} that the {type(model).__name__} was fitted on",
+        )
+    return rows

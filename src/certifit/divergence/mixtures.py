@@ -1,0 +1,83 @@
+"""Mixtures of family members: p(x) = Σ w_a p_a(x)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import logsumexp
+
+from certifit.core import Array, DataError
+from certifit.divergence.vectors import probability_vector
+from certifit.families import Family
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """`weights[a]` of the mass comes from `members[a]`.
+
+    >>> from certifit.families import Gaussian
+    >>> p = Mixture([0.25, 0.75], [Gaussian(-2.0, 1.0), Gaussian(2.0, 1.0)])
+    >>> p.mean, p.variance
+    (1.0, 4.0)
+    """
+
+    weights: Array  # (k,)
+    members: tuple[Family, ...]
+
+    def __init__(self, weights: Any, members: Sequence[Family]) -> None:
+        w = probability_vector(weights, "weights")
+        if len(w) != len(members):
+            raise DataError(got=f"{len(w)} weights and {len(members)} members", wanted="one weight for each member")
+        if len({(m.support.discrete, np.shape(m.mean)) for m in members}) > 1:
+            raise DataError(
+                got=f"members {', '.join(type(m).__name__ for m in members)}",
+                wanted="members over the same kind of x: all discrete or all continuous, of one dimension",
+            )
+        w.flags.writeable = False
+        object.__setattr__(self, "weights", w)
+        object.__setattr__(self, "members", tuple(members))
+
+    def log_density(self, x: Any) -> Array:
+        """log p(x) (n,); no underflow however far x lies from every member."""
+        with np.errstate(divide="ignore"):
+            each = np.stack([m.log_density(x) for m in self.members]) + np.log(self.weights)[:, None]  # (k, n)
+            return logsumexp(each, axis=0)
+
+    def sample(self, size: int, random_state: Any = None) -> Array:
+        """Draws (size,) or (size, d), in random order."""
+        rng = np.random.default_rng(random_state)
+        counts = rng.multinomial(size, self.weights / self.weights.sum())
+        drawn = [m.sample(int(n), rng) for m, n in zip(self.members, counts, strict=True) if n > 0]
+        return np.concatenate(drawn)[rng.permutation(size)]
+
+    @property
+    def mean(self) -> Any:
+        """E x: a number, or (d,)."""
+        mean = np.tensordot(self.weights, np.stack([m.mean for m in self.members]), axes=1)
+        return mean if mean.ndim else float(mean)
+
+    @property
+    def variance(self) -> float:
+        """Of a number x: within the members plus between them."""
+        within = self.weights @ np.array([m.variance for m in self.members])
+        return float(within + self.weights @ (np.array([m.mean for m in self.members]) - self.mean) ** 2)
+
+    @property
+    def covariance(self) -> Array:
+        """Of vectors x (d, d): within the members plus between them."""
+        between = np.stack([m.mean for m in self.members]) - self.mean  # (k, d)
+        within = np.tensordot(self.weights, np.stack([m.covariance for m in self.members]), axes=1)
+        return within + (between.T * self.weights) @ between
+
+
+Distribution: TypeAlias = Family | Mixture
+
+
+def components(p: Distribution) -> tuple[Family, ...]:
+    """The members that p mixes with positive weight: itself if it is no mixture."""
+    if isinstance(p, Mixture):
+        return tuple(m for m, w in zip(p.members, p.weights, strict=True) if w > 0)
+    return (p,)

@@ -1,0 +1,127 @@
+"""A distribution or a sample as points with probabilities, fit for matching the moments of a family."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from certifit.core import Array, DataError, as_rows
+from certifit.divergence.integrals import QUADRATURE, SUM, grid, is_discrete, is_scalar, weighted
+from certifit.divergence.mixtures import Distribution
+from certifit.divergence.quadrature import Nodes
+from certifit.divergence.vectors import probability_vector
+from certifit.families import (
+    DiagonalGaussian,
+    Family,
+    Gaussian,
+    GaussianFixedVariance,
+    MultivariateGaussian,
+    SphericalGaussian,
+)
+from certifit.families.fitting import one_column
+
+GAUSSIANS = (Gaussian, GaussianFixedVariance, MultivariateGaussian, DiagonalGaussian, SphericalGaussian)
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """A sample: its rows as they came, and its distinct values."""
+
+    rows: Array  # (n,) or (n, d)
+    w: Array  # (n,) sums to one
+    x: Array  # (k,) or (k, d) distinct
+    share: Array  # (k,) probabilities
+
+    def mean(self, values: Array) -> float:
+        """Of one value per row."""
+        return math.fsum(self.w * values)
+
+
+def empirical(p: Any) -> Empirical:
+    """From (values, probabilities) or from a table of rows."""
+    if isinstance(p, tuple):
+        if len(p) != 2:
+            raise DataError(got=f"a tuple of {len(p)}", wanted="(values, probabilities), or a sample as an array")
+        rows, w = np.asarray(p[0], dtype=np.float64), probability_vector(p[1], "probabilities")
+        if len(rows) != len(w):
+            raise DataError(got=f"{len(rows)} values and {len(w)} probabilities", wanted="one for each value")
+    else:
+        table = as_rows(one_column(p)).load()
+        rows, w = np.asarray(table.X, dtype=np.float64), table.w / table.w.sum()
+        rows = rows[:, 0] if rows.shape[1] == 1 else rows
+    rows, w = rows[w > 0], w[w > 0]
+    x, where = np.unique(rows, axis=0, return_inverse=True)
+    return Empirical(rows, w, x, np.bincount(where.ravel(), weights=w))
+
+
+class Points(NamedTuple):
+    x: Array  # (n,) or (n, d)
+    w: Array  # (n,) probabilities
+    how: str  # where they come from
+
+
+def points_of(p: Distribution, family: type[Family], known: dict[str, Any], draws: int, random_state: Any) -> Points:
+    """Points over which T has the mean that it has under p; an error where it has none."""
+    if issubclass(family, GAUSSIANS):
+        return _sigma_points(p)
+    points = _sum_points(p, draws, random_state)
+    support = family.support_of(**known)
+    if not support.contains(points.x).all():
+        raise DataError(
+            got=f"p with mass outside the support of {family.__name__}",
+            wanted=support.words,
+            fix="Elsewhere KL(p, q) is infinite for every member q.",
+        )
+    q = family.fit(points.x, points.w, **known).member  # knows T, whatever its parameters
+    nodes = grid(partial(weighted, partial(_one_and_T, q), p), p) if is_scalar(p) else None
+    if nodes is None:
+        return points
+    if np.isinf(nodes.error).any():
+        raise DataError(
+            got=f"p under which a statistic of {family.__name__} has no finite mean",
+            wanted="finite E T",
+            fix="KL(p, q) is infinite for every member q.",
+        )
+    return _with_mass(nodes, points.how)
+
+
+def points_within(p: Distribution, family: type[Family], known: dict[str, Any]) -> Points:
+    """Points of the part of p that the family can describe, roughly: somewhere to begin."""
+    if issubclass(family, GAUSSIANS):
+        return _sigma_points(p)
+    points = _sum_points(p, 1000, 0)
+    inside = family.support_of(**known).contains(points.x)
+    return Points(points.x[inside], points.w[inside], points.how)
+
+
+def _sum_points(p: Distribution, draws: int, random_state: Any) -> Points:
+    nodes = grid(partial(weighted, np.ones_like, p), p) if is_scalar(p) else None
+    if nodes is not None:
+        return _with_mass(nodes, SUM if is_discrete(p) else QUADRATURE)
+    x = p.sample(draws, random_state)
+    return Points(x, np.full(len(x), 1 / len(x)), f"{draws:,} draws")
+
+
+def _one_and_T(q: Family, x: Array) -> Array:
+    return np.column_stack([np.ones(len(x)), q.T(x)])
+
+
+def _with_mass(nodes: Nodes, how: str) -> Points:
+    w = nodes.dx * nodes.f[:, 0]
+    return Points(nodes.x[w > 0], w[w > 0], how)
+
+
+def _sigma_points(p: Distribution) -> Points:
+    """2d points with exactly the mean and covariance of p, which is all that a Gaussian asks for."""
+    how = "its mean and variance"
+    if is_scalar(p):
+        sd = np.sqrt(p.variance)
+        return Points(p.mean + np.array([-sd, sd]), np.full(2, 0.5), how)
+    values, vectors = np.linalg.eigh(p.covariance)
+    d = len(values)
+    away = (vectors * np.sqrt(d * np.maximum(values, 0.0))).T  # (d, d) one direction a row
+    return Points(np.concatenate([p.mean + away, p.mean - away]), np.full(2 * d, 0.5 / d), how)

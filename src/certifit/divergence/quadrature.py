@@ -1,0 +1,161 @@
+"""Integrals over a line by adaptive Gauss-Legendre quadrature, many pieces at a time.
+
+A piece is compared with its two halves; halves that do not agree are halved again. Next to the finite end of a
+support pieces run in log-distance from it, so that a density like x^(-0.9) is smooth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import roots_legendre
+
+from certifit.core import Array
+
+TOL = 1e-13  # of the integral of |f|, for each piece
+LEVELS = 45  # of halving
+MOST = 2_000  # pieces at once: more means that rounding, not the shape of f, keeps halves apart
+SLOPE = 8.0  # log-distance over which the power of a density at the end of its support is measured
+MULTIPLES = 2.0 ** np.arange(-1, 11)  # standard deviations from the mean at which pieces are cut
+NODES, WEIGHTS = roots_legendre(16)
+
+
+class Nodes(NamedTuple):
+    """Where a function was evaluated, and what it adds up to."""
+
+    x: Array  # (n,)
+    dx: Array  # (n,) weights: ∫ f is about Σ dx f(x)
+    f: Array  # (n, m)
+    error: Array  # (m,) estimate of the error of Σ dx f(x)
+
+
+class Piece(NamedTuple):
+    """Intervals in t; x = t (side 0), end + exp t (side 1) or end - exp t (side -1)."""
+
+    a: Array  # (k,)
+    b: Array  # (k,)
+    side: Array  # (k,)
+    end: Array  # (k,)
+
+    def at(self, chosen: Array) -> Piece:
+        return Piece(*(field[chosen] for field in self))
+
+    def nodes(self) -> tuple[Array, Array]:
+        """x (k, 16) and dx (k, 16)."""
+        half = 0.5 * (self.b - self.a)[:, None]
+        t = 0.5 * (self.a + self.b)[:, None] + half * NODES
+        side, end = self.side[:, None], self.end[:, None]
+        away = np.exp(np.where(side == 0, 0.0, t))
+        x = np.where(side == 0, t, end + side * away)
+        return x, half * WEIGHTS * away
+
+    def blur(self) -> Array:
+        """Relative error (k,) of the distance to the end of a support, where x = end ± exp t is rounded."""
+        return np.where(
+            self.side == 0, 0.0, np.spacing(np.abs(self.end)) * np.exp(-np.where(self.side == 0, 0.0, self.a))
+        )
+
+    def halves(self) -> Piece:
+        middle = 0.5 * (self.a + self.b)
+        twice = np.concatenate
+        return Piece(twice([self.a, middle]), twice([middle, self.b]), np.tile(self.side, 2), np.tile(self.end, 2))
+
+
+class Measured(NamedTuple):
+    """A function on the nodes of pieces."""
+
+    x: Array  # (k, 16)
+    dx: Array  # (k, 16)
+    f: Array  # (k, 16, m)
+    total: Array  # (k, m)
+
+
+def _measure(f: Callable[[Array], Array], pieces: Piece) -> Measured:
+    x, dx = pieces.nodes()
+    values = f(x.ravel()).reshape(*x.shape, -1)
+    return Measured(x, dx, values, np.einsum("kn,knm->km", dx, values))
+
+
+def adaptive(f: Callable[[Array], Array], pieces: Piece) -> Nodes:
+    """Nodes on which every column of f (n,) -> (n,) or (n, m) is integrated to `TOL`."""
+    first, whole = pieces, _measure(f, pieces).total
+    scale = np.abs(whole).sum(axis=0)  # (m,)
+    error = np.zeros_like(scale)
+    done: list[Measured] = []
+    for level in range(LEVELS):
+        halves = pieces.halves()
+        found = _measure(f, halves)
+        left, right = np.split(found.total, 2)
+        scale = np.maximum(scale, np.abs(found.total).sum(axis=0))
+        parts = left + right  # (k, m)
+        finite = np.isfinite(parts)  # infinity agrees with itself
+        with np.errstate(invalid="ignore"):
+            apart = np.where(finite, np.abs(parts - whole), 0.0)
+            rounding = np.where(finite, pieces.blur()[:, None] * np.abs(parts), 0.0)
+        enough = level == LEVELS - 1 or len(whole) > max(MOST, 4 * len(first.a))
+        settled = (apart <= TOL * scale + rounding).all(axis=1) | enough
+        error += apart[settled].sum(axis=0)
+        keep = np.tile(settled, 2)
+        done.append(Measured(*(field[keep] for field in found)))
+        if settled.all():
+            break
+        pieces, whole = halves.at(~keep), found.total[~keep]
+    error += _beyond(f, first, scale)
+    x, dx, values, _ = (np.concatenate(column) for column in zip(*done, strict=True))
+    return Nodes(x.ravel(), dx.ravel(), values.reshape(x.size, -1), error)
+
+
+def _beyond(f: Callable[[Array], Array], pieces: Piece, scale: Array) -> Array:
+    """What (m,) lies nearer to the ends of supports than pieces go, carried on as a power (and twice that, because
+    logarithms may grow on top of it); inf where it diverges.
+    """
+    ends = sorted({(side, end) for side, end in zip(pieces.side.tolist(), pieces.end.tolist(), strict=True) if side})
+    rest = np.zeros_like(scale)
+    for side, end in ends:
+        t = nearest(end) + np.array([0.0, SLOPE])
+        here, further = np.abs(f(end + side * np.exp(t)).reshape(2, -1)) * np.exp(t)[:, None]  # (m,) each
+        matters = (here > TOL * scale) | np.isinf(here)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            power = np.log(further / here) / SLOPE
+            rest += np.where(matters, np.where(power > 0, 2 * here / power, np.inf), 0.0)
+    return rest
+
+
+def cut(lower: float, upper: float, ends: Iterable[float], places: Iterable[tuple[float, float]]) -> Piece:
+    """Pieces of (lower, upper) around `places` (mean, standard deviation), apart at the `ends` of supports.
+
+    >>> cut(0.0, np.inf, [], [(1.0, 1.0)]).a.min()
+    np.float64(-700.0)
+    """
+    steps = np.concatenate([-MULTIPLES, [0.0], MULTIPLES])
+    marks = np.unique(np.concatenate([mean + sd * steps for mean, sd in places]))
+    finite = sorted({e for e in (lower, upper, *ends) if np.isfinite(e) and lower <= e <= upper})
+    borders = [*([] if np.isfinite(lower) else [-np.inf]), *finite, *([] if np.isfinite(upper) else [np.inf])]
+    out: list[tuple[float, float, int, float]] = []
+    for left, right in pairwise(borders):
+        inside = marks[(marks > left) & (marks < right)]
+        if len(inside) == 0:
+            if not (np.isfinite(left) and np.isfinite(right)):
+                continue  # a tail beyond a thousand standard deviations
+            inside = np.array([0.5 * (left + right)])
+        out += [(a, b, 0, 0.0) for a, b in pairwise(inside)]
+        if np.isfinite(left):
+            out += [(a, b, 1, left) for a, b in _logarithmic(inside[0] - left, nearest(left))]
+        if np.isfinite(right):
+            out += [(a, b, -1, right) for a, b in _logarithmic(right - inside[-1], nearest(right))]
+    return Piece(*(np.array(column) for column in zip(*out, strict=True)))
+
+
+def nearest(end: float) -> float:
+    """Log-distance from the end of a support down to which floats tell values from it."""
+    return -700.0 if end == 0 else float(np.log(4 * np.spacing(abs(end))))
+
+
+def _logarithmic(distance: float, bottom: float) -> list[tuple[float, float]]:
+    """From exp(bottom) to distance in t = log x, cut at lengths that double."""
+    top = float(np.log(distance))
+    t = np.unique(np.append(np.maximum(top - (2.0 ** np.arange(11) - 1), bottom), bottom))
+    return list(pairwise(t.tolist()))

@@ -1,0 +1,216 @@
+"""Fitting a family to rows: weighted means, measured about the sample's own centre so that nothing cancels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from certifit.certificates.families import certify
+from certifit.core import Array, Block, Certificate, DataError, Rows, Sums, as_rows
+from certifit.families.support import Support
+
+if TYPE_CHECKING:
+    from certifit.families.family import Family
+
+Method = Literal["ml", "moments"]
+BIASED = "variance divided by the number of rows n: on average (n - 1)/n of the true one; unbiased=True corrects it"
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A conjugate prior as imagined rows: `strength` of them, whose mean of T is `mean`.
+
+    >>> from certifit.families import Bernoulli
+    >>> Bernoulli.fit([1, 1, 1], prior=Prior(strength=2, mean=0.5)).member.p  # Laplace's rule: (3 + 1) / (3 + 2)
+    0.8
+    """
+
+    strength: float
+    mean: Any  # (m,) mean parameters; a number where m = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", np.atleast_1d(np.asarray(self.mean, dtype=np.float64)))
+        if not (np.isfinite(self.strength) and self.strength > 0 and np.isfinite(self.mean).all()):
+            raise DataError(
+                got=f"a prior of strength {self.strength:g} and mean {self.mean.tolist()}",
+                wanted="a positive strength and finite mean parameters",
+                fix="For no prior, leave it out.",
+            )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted member, what is proved about it, and how well it explains the rows."""
+
+    member: Any
+    certificate: Certificate
+    n: float  # Σ w
+    log_likelihood: float  # Σ w log p(x)
+    note: str = ""  # what to know about the estimate, its bias for instance
+
+    def __str__(self) -> str:
+        text = f"{self.member}\n  rows (sum of weights)  {self.n:g}\n  log-likelihood  {self.log_likelihood:.10g}\n"
+        return text + (f"  {self.note}\n" if self.note else "") + str(self.certificate)
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a family is asked to be fitted."""
+
+    method: Method
+    unbiased: bool
+    prior: Prior | None
+    known: dict[str, Any]
+
+    def blend(self, n: float, mean: Array, imagined: Array | None = None) -> Array:
+        """The mean over the rows and the prior's imagined rows, whose mean is its τ unless told."""
+        if self.prior is None:
+            return mean
+        imagined = self.prior.mean if imagined is None else imagined
+        if imagined.shape != mean.shape:
+            raise DataError(got=f"a prior mean of shape {imagined.shape}", wanted=f"{mean.shape}")
+        share = n / (n + self.prior.strength)
+        return share * mean + (1 - share) * imagined
+
+
+def fit(family: type[Family], X: Any, sample_weight: Any, request: Request) -> Fit:
+    """See `Family.fit`."""
+    _check(family, request)
+    support = family.support_of(**request.known)
+    rows = as_rows(X if support.vector else one_column(X), sample_weight=sample_weight)
+    if not support.vector and rows.n_features != 1:
+        raise DataError(
+            got=f"{rows.n_features} columns",
+            wanted=f"one column: {family.__name__} is a distribution of numbers",
+            fix="Fit each column on its own.",
+        )
+    member = family._estimate(rows, request)
+    total = rows.sum(partial(_likelihood, member))
+    prior = None if request.prior is None else (request.prior.strength, request.prior.mean)
+    certificate = certify(
+        family.__name__, member.parameters, rows, total.x, request.method, unbiased=request.unbiased, prior=prior
+    )
+    note = BIASED if request.method in family.unbiased_methods and not (request.unbiased or prior) else ""
+    return Fit(member, certificate, total.n, total.x, note)
+
+
+def _check(family: type[Family], request: Request) -> None:
+    name = family.__name__
+    check_known(family, request.known)
+    if request.method not in ("ml", "moments"):
+        raise DataError(got=f"method={request.method!r}", wanted="'ml' or 'moments'")
+    if request.unbiased and request.method not in family.unbiased_methods:
+        raise DataError(
+            got=f"unbiased=True for {name} by method={request.method!r}",
+            wanted="an estimate that is a variance",
+            fix="Leave unbiased out" + (", or use method='moments'." if family.unbiased_methods else "."),
+        )
+    if request.prior is not None and (request.unbiased or request.method == "moments"):
+        raise DataError(got="a prior with method='moments' or unbiased=True", wanted="a prior with method='ml'")
+
+
+def check_known(family: type[Family], known: dict[str, Any]) -> None:
+    """Refuse what the family does not know, and ask for what it must."""
+    if set(family.known) - set(known) or set(known) - {*family.known, *family.optional}:
+        raise DataError(
+            got=f"{family.__name__} with {', '.join(known) or 'no known parameters'}",
+            wanted=f"exactly: {', '.join(family.known) or 'none'}",
+        )
+
+
+def one_column(X: Any) -> Any:
+    """Numbers as a table of one column; tables as they are."""
+    if hasattr(X, "to_frame"):  # a pandas, polars or Dask series
+        return X.to_frame()
+    if isinstance(X, (list, tuple)):
+        X = np.asarray(X)
+    return X.reshape(-1, 1) if getattr(X, "ndim", 2) == 1 else X
+
+
+# --------------------------------------------------------------------------------------------------- weighted means
+@dataclass(frozen=True)
+class Total(Sums):
+    n: float  # Σ w
+    x: Any  # Σ w f(x)
+
+
+def _counted(block: Block) -> tuple[Array, Array]:
+    """Rows (float64) and weights of those that count: a row of weight 0 is not there, whatever it holds."""
+    there = block.w > 0
+    X = np.asarray(block.X, dtype=np.float64)
+    return (X, block.w) if there.all() else (X[there], block.w[there])
+
+
+def _total(f: Callable[[Array], Array], block: Block) -> Total:
+    X, w = _counted(block)
+    return Total(float(w.sum()), w @ f(X))
+
+
+def weighted_mean(rows: Rows, f: Callable[[Array], Array]) -> tuple[float, Array]:
+    """Σ w, and the weighted mean of f(X) (rows, m); f must be picklable."""
+    total = rows.sum(partial(_total, f))
+    return total.n, total.x / total.n
+
+
+def _away(origin: Array, support: Support, block: Block) -> Total:
+    X, w = _counted(block)
+    inside = support.contains(X if support.vector else X[:, 0])
+    if not inside.all():
+        bad = int(np.argmin(inside))
+        value = X[bad].tolist() if support.vector else f"{X[bad, 0]:g}"
+        row = block.start + int(np.flatnonzero(block.w > 0)[bad])
+        raise DataError(got=f"{value} in row {row}", wanted=support.words)
+    return Total(float(w.sum()), w @ (X - origin))
+
+
+def mean(rows: Rows, support: Support, origin: Any = 0.0) -> tuple[float, Array]:
+    """Σ w and the mean of x (d,); every row is checked to lie in the support."""
+    total = rows.sum(partial(_away, origin, support))
+    return total.n, origin + total.x / total.n
+
+
+def centre(rows: Rows, support: Support) -> tuple[float, Array]:
+    """The mean to measure spread about, summed from the first row: rows that are all equal give exactly that row."""
+    first = next(iter(rows))
+    return mean(rows, support, np.asarray(first.X[int(np.argmax(first.w > 0))], dtype=np.float64))
+
+
+def _likelihood(member: Family, block: Block) -> Total:
+    X, w = _counted(block)
+    log_p = member.log_density(X if member.support.vector else X[:, 0])
+    return Total(float(w.sum()), float(w @ log_p))
+
+
+def _squares(m: Array, X: Array) -> Array:
+    Z = X - m
+    return np.concatenate([Z, Z * Z], axis=1)
+
+
+def mean_and_variance(rows: Rows, support: Support, unbiased: bool = False) -> tuple[float, Array, Array]:
+    """Σ w, mean (d,) and variances (d,), the latter about the mean in a second pass."""
+    n, m = centre(rows, support)
+    both = weighted_mean(rows, partial(_squares, m))[1]
+    off, square = np.split(both, 2)
+    return n, m + off, (square - off * off) * bias_factor(n, unbiased)
+
+
+def bias_factor(n: float, unbiased: bool) -> float:
+    """What a variance is multiplied with: n/(n - 1) or 1."""
+    if not unbiased:
+        return 1.0
+    if not n > 1:
+        raise DataError(got=f"a total weight of {n:g}", wanted="more than 1: an unbiased variance needs two rows")
+    return n / (n - 1)
+
+
+def refuse_constant(what: str, fix: str) -> None:
+    """A sample without spread: the likelihood grows without bound as the density closes in on it."""
+    raise DataError(
+        got=f"{what} that are all equal (variance 0)",
+        wanted="values that vary: the likelihood of equal values has no maximum",
+        fix=fix,
+    )
