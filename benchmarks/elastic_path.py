@@ -14,7 +14,7 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.logistic import grid
 from benchmarks.peers import cannot
 
-GLM = "certifit.models.glm"
+OURS = "certifit.models.logistic"
 PENALTIES = 50
 
 
@@ -40,7 +40,7 @@ def sparse_truth(n: int, d: int, seed: int = 7) -> tuple[Array, Array]:
 
 
 def ours(judge: WorstOfPath) -> Contestant:
-    return Contestant("certifit", GLM, judge.certifit, grid(-2, 10))
+    return Contestant("certifit", OURS, judge.certifit, grid(-2, 10))
 
 
 def skglm_path(judge: WorstOfPath) -> Contestant:
@@ -86,12 +86,13 @@ class WorstOfPath:
 
     def certifit(self, tol: float) -> Array:
         """Our path (50, d), each fit started at the one before."""
-        from certifit.models.glm import GeneralizedLinearRegressor
+        from certifit import LogisticRegression
 
-        model = GeneralizedLinearRegressor(
-            "binomial", l1_ratio=self.l1_ratio, fit_intercept=False, tol=tol, covariance=None, warm_start=True
+        model = LogisticRegression(
+            "elasticnet", l1_ratio=self.l1_ratio, fit_intercept=False, tol=tol, warm_start=True
         )
-        return np.array([model.set_params(alpha=alpha).fit(self.X, self.y).coef_ for alpha in self.alphas])
+        strengths = 1.0 / (len(self.y) * self.alphas)
+        return np.array([model.set_params(C=C).fit(self.X, self.y).coef_[0] for C in strengths])
 
     def objectives(self, path: Array) -> Array:
         """Mean log-loss + penalty of each row of coefficients (50,)."""

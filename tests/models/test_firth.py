@@ -1,8 +1,10 @@
 """Firth's logistic regression: closed forms, published numbers, an independent optimiser, and the corners."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from catalogue import three, two
+from pyarrow import parquet
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -162,6 +164,16 @@ def test_sparse_rows_and_single_precision():
     dense = firth(tol=1e-8).fit(X.astype(np.float32).astype(float), y)
     for other in (sparse.csr_array(X.astype(np.float32)), X.astype(np.float32)):
         np.testing.assert_allclose(firth(tol=1e-8).fit(other, y).coef_, dense.coef_, rtol=1e-6)
+
+
+def test_the_same_from_a_file(tmp_path):
+    X, y = endometrial()
+    table = pa.table({"NV": X[:, 0], "PI": X[:, 1], "EH": X[:, 2], "HG": y})
+    parquet.write_table(table, tmp_path / "table.parquet", row_group_size=20)
+    here, there = firth().fit(X, y), firth().fit(tmp_path / "table.parquet", "HG")
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    np.testing.assert_array_equal(there.covariance_, here.covariance_)
+    assert there.coefficient_table().names == ("intercept", "NV", "PI", "EH")
 
 
 def test_warm_start():

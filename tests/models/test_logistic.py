@@ -1,6 +1,8 @@
 """Logistic and softmax regression: closed forms, independent optimisers, and the corners. Firth's: test_firth.py."""
 
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from catalogue import three, two
@@ -463,6 +465,19 @@ def test_standard_errors_of_a_two_by_two_table():
     np.testing.assert_allclose(free.standard_errors_, [np.sqrt(1 / 5 + 1 / 25)], rtol=2e-6)
     for word in ("intercept", "x0", "std err", "log-likelihood", "AIC", "optimal", "classical"):
         assert word in model.summary()
+
+
+@pytest.mark.parametrize("kind", ["classical", "sandwich"])
+@pytest.mark.parametrize("data", [two, three])
+def test_standard_errors_from_a_file_and_from_dask(data, kind, tmp_path):
+    X, y = data()
+    table = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+    table.to_parquet(tmp_path / "table.parquet", row_group_size=40)
+    here = LogisticRegression(None, covariance=kind).fit(X, y)
+    frame = dd.from_pandas(table, npartitions=3)
+    for there in (tmp_path / "table.parquet", frame):
+        model = LogisticRegression(None, covariance=kind).fit(there, "y")
+        np.testing.assert_allclose(model.covariance_, here.covariance_, rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.parametrize(

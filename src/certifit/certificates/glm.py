@@ -166,7 +166,7 @@ def _decrement(
     if inverse is None:
         return np.inf, np.inf
     inverse = inverse[0, :, 0]
-    nu = float(np.sqrt(max(0.0, g[kept] @ inverse @ g[kept])))
+    nu = float(np.sqrt(max(0.0, float(g[kept] @ inverse @ g[kept]))))
     R = concordance(spec)
     if not R:
         return nu, 0.0 if R == 0.0 else np.inf

@@ -9,7 +9,6 @@ orthogonal first. Reference: McCullagh & Nelder, Generalized Linear Models (1989
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -17,35 +16,21 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from certifit.certificates import glm as checker
-from certifit.certificates import recession
-from certifit.core import (
-    Array,
-    ArrayRows,
-    Block,
-    Certificate,
-    DataError,
-    Estimator,
-    NoSolutionError,
-    Objective,
-    Rows,
-)
+from certifit.core import Array, DataError, Estimator, Objective, Rows
 from certifit.core.estimator import Attributes
 from certifit.models.glm_family import response_family
+from certifit.models.glm_fit import coefficients, finish, prove, scores_of, start_from
 from certifit.models.glm_frame import Frame, choose_frame
-from certifit.models.glm_link import LINKS, link_function
+from certifit.models.glm_link import link_function
 from certifit.models.glm_loss import Loss, glm_loss
 from certifit.models.glm_pass import Totals, Want, measure
-from certifit.models.glm_refine import refine
-from certifit.models.glm_solve import Penalty, Problem, Seed, minimise
-from certifit.models.glm_start import constant_score, least_squares_start, null_score, targets_total
+from certifit.models.glm_solve import Penalty, Problem, minimise
+from certifit.models.glm_start import constant_score, null_score, targets_total
 from certifit.models.glm_target import Layout, lay_out
-from certifit.models.inference import KINDS, Evidence, Inference, covariance, last_pass, why_no_errors
+from certifit.models.inference import KINDS, Inference, last_pass, likelihood_attributes, why_no_errors
 from certifit.models.logistic_solve import subsample
 
 SAMPLE = 2**16  # rows in the subsample that gives the shift and, for long tables, the start
-SMALL = 2**18  # entries up to which least squares ends with a refined step, needed or not
-LONG = 2**18  # rows from which the start is the subsample's solution
-EXTREME = dict.fromkeys(LINKS, np.inf) | {"logit": 12.0, "log": 12.0, "probit": 4.0, "cloglog": 2.5}  # see below
 
 
 class CollinearWarning(UserWarning):
@@ -220,43 +205,29 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         loss, penalty, layout = self._loss(), self._penalty(), self._layout
         self._check_settings()
-        intercept, d = bool(self.fit_intercept), rows.n_features
+        d = rows.n_features
         sample = subsample(rows, SAMPLE)
-        frame = choose_frame(rows, sample, intercept, penalised=penalty.alpha > 0)
+        frame = choose_frame(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
         lost = self._collinear(frame, rows)
-        null = null_score(sample, loss, layout)
-        theta = self._start(previous, frame, sample, loss, layout, null)
         problem = Problem(rows, loss, frame, layout, penalty, max(self.tol, 1e-14))
-        if rows.n_rows >= LONG and not previous:
-            theta, seed = _from_sample(problem, sample, theta)
-            problem = replace(problem, seed=seed)
-        with self._watch.loop("passes", self.max_iter, lambda state: _named(frame, state.x, d)) as watch:
+        null = null_score(sample, loss, layout)
+        if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
+            theta = frame.theta(previous["coef_"], float(previous["intercept_"]))
+        else:
+            problem, theta = start_from(problem, sample, null)
+        with self._watch.loop("passes", self.max_iter, lambda state: coefficients(frame, state.x, d)) as watch:
             best = minimise(problem, theta, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
-        if not np.isfinite(best.objective):
-            raise DataError(
-                got=f"no coefficients for which every mean is in the range of the {loss.family.name} family",
-                wanted=f"a start for the {loss.link.name} link",
-                fix="Use link='log', or fit an intercept.",
-            )
-        theta = best.params.x
-        fitted = _named(frame, theta, d)
-        if loss.concordance == 0 == penalty.alpha and (frame.R is not None or rows.n_rows * d <= SMALL):
-            assert problem.proof.anchor is not None
-            inverse = problem.proof.anchor.factor.solve
-            coef, b = refine(rows, frame, layout, fitted["coef_"], float(fitted["intercept_"]), inverse)
-            fitted = {"coef_": coef, "intercept_": np.float64(b)}
-        proved = problem.proved and best.status == "converged"
-        assert problem.totals is not None
-        certificate = self._certificate(best, problem.totals.floor if proved else None, fitted, rows, layout)
-        if penalty.alpha == 0 and not (certificate.holds and certificate.kind == "optimal"):
-            self._refuse_unbounded(rows, layout, fitted)
+        fitted = finish(problem, best)
+        certificate = prove(problem, best, fitted, self.problem_spec(layout), self.tol)
         why = why_no_errors(penalty.alpha > 0, certificate, self.covariance)
-        evidence = self._penalised_evidence(best.objective, problem, theta, why)
-        if penalty.alpha == 0:
+        if penalty.alpha > 0:  # likelihoods and standard errors of penalised fits do not mean what they say
+            deviance = 2 * max(0.0, best.objective - problem.penalty_at(best.params.x))
+            evidence = {"deviance_": deviance, "covariance_": None, "no_errors_because_": why}
+        else:
             assert problem.totals is not None
             null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
-            e = last_pass(rows, theta, null, frame, loss, layout, None if why else self.covariance)
-            evidence = self._evidence(e, loss, frame, d, why)
+            e = last_pass(rows, best.params.x, null, frame, loss, layout, None if why else self.covariance)
+            evidence = likelihood_attributes(e, loss.family, frame, d, self.covariance, why)
         return {
             **fitted,
             **evidence,
@@ -265,11 +236,6 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
             "history_": best.history,
             "certificate_": certificate,
         }
-
-    def _penalised_evidence(self, objective: float, problem: Problem, theta: Array, why: str) -> Attributes:
-        """The deviance alone: likelihoods and standard errors of penalised fits do not mean what they say."""
-        deviance = 2 * max(0.0, objective - problem.penalty_at(theta))
-        return {"deviance_": deviance, "covariance_": None, "no_errors_because_": why}
 
     def _check_settings(self) -> None:
         if self.covariance not in (*KINDS, None):
@@ -296,73 +262,6 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
                 stacklevel=self._depth + 2,
             )
         return lost
-
-    def _start(
-        self, previous: Attributes, frame: Frame, sample: ArrayRows, loss: Loss, layout: Layout, null: float
-    ) -> Array:
-        d = sample.n_features
-        coef = previous.get("coef_")
-        if self.warm_start and coef is not None and coef.shape == (d,):
-            return frame.theta(coef, float(previous["intercept_"]))
-        if frame.intercept:
-            return frame.theta(np.zeros(d), null)
-        if not loss.positive:
-            return np.zeros(frame.size(d))
-        return least_squares_start(frame, sample, loss, layout)
-
-    def _certificate(
-        self, best: Any, floor: float | None, fitted: Attributes, rows: Rows, layout: Layout
-    ) -> Certificate:
-        """From the last pass where that proves it (`floor` is what rounding leaves there), else from the checker."""
-        objective = best.objective
-        if floor is not None:
-            unit = max(objective, floor)  # what gaps are relative to
-            limit = (self.tol + 1e-12) * unit
-            claim = checker.PENALISED if self._penalty().alpha > 0 else checker.LIKELIHOOD
-            return Certificate("optimal", claim, objective, objective - best.gain * unit, self.tol, limit)
-        return checker.certify(fitted["coef_"], fitted["intercept_"], self.problem_spec(layout), self.tol, rows)
-
-    def _refuse_unbounded(self, rows: Rows, layout: Layout, fitted: Attributes) -> None:
-        """An error with its proof, if the likelihood has no maximum; some score is extreme then."""
-        spec = self.problem_spec(layout)
-        largest = np.abs(rows.map(partial(_scores, fitted["coef_"], fitted["intercept_"], layout))).max()
-        direction = recession.find(rows, spec) if largest > EXTREME[spec.link] else None
-        certificate = None if direction is None else recession.impossible(direction, spec, rows)
-        if certificate is not None and certificate.holds:
-            raise NoSolutionError(
-                "The likelihood has no maximum: it rises for ever along a direction (separable classes, or a group "
-                "without a single event). Use a penalty (alpha > 0), or leave out the columns with non-zero entries "
-                f"in the direction (intercept last): {certificate.facts['direction']}",
-                certificate,
-            )
-
-    def _evidence(self, e: Evidence, loss: Loss, frame: Frame, d: int, why: str) -> Attributes:
-        m = frame.size(d)
-        df = e.rows - m
-        free = loss.family.free_dispersion
-        dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
-        if not why and free and not df > 0:
-            why = f"there are {e.rows:g} rows for {m} coefficients: nothing is left to estimate the dispersion from"
-        deviance = 2 * max(0.0, e.half_deviance)
-        perfect = free and deviance == 0  # a density without spread is infinite where the points are
-        loglik = np.inf if perfect else loss.family.log_likelihood(e.base, deviance, e.rows)
-        parameters = m + free
-        cov = None
-        if not why:
-            C = frame.covariance(covariance(self.covariance, e, dispersion), d)
-            order = np.roll(np.arange(d + 1), 1) if frame.intercept else np.arange(d)
-            cov = C[np.ix_(order, order)]
-        return {
-            "deviance_": deviance,
-            "null_deviance_": 2 * max(0.0, e.null),
-            "dispersion_": float(dispersion),
-            "df_resid_": df,
-            "loglikelihood_": float(loglik),
-            "aic_": float(2 * parameters - 2 * loglik),
-            "bic_": float(np.log(e.rows) * parameters - 2 * loglik),
-            "covariance_": cov,
-            "no_errors_because_": why,
-        }
 
     def _estimates(self) -> tuple[list[str], Array]:
         names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self.coef_))]))]
@@ -395,7 +294,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         layout, beside = lay_out(None, {"offset": offset, "exposure": exposure})
         rows = self._rows(X, beside, target="numbers" if layout.columns > 1 else "none", targets=layout.columns - 1)
         layout = Layout(*(None if place is None else place - 1 for place in layout))
-        return rows.map(partial(_scores, self.coef_, self.intercept_, layout))
+        return rows.map(partial(scores_of, self.coef_, self.intercept_, layout))
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
         """The mean μ of each row."""
@@ -428,42 +327,6 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         lam1, lam2 = self._penalty().strengths(s.totals.weight)
         penalty = lam1 * float(np.abs(self.coef_).sum()) + 0.5 * lam2 * float((self.coef_**2).sum())
         return Objective(data + penalty, data, penalty)
-
-
-def _from_sample(whole: Problem, sample: ArrayRows, theta: Array) -> tuple[Array, Seed | None]:
-    """The subsample's solution as a start; with a ridge its Hessian also replaces the whole's, see `Seed`."""
-    times = whole.rows.n_rows / sample.n_rows
-    penalty = whole.penalty
-    if not penalty.per_row:
-        penalty = penalty._replace(alpha=penalty.alpha / times)
-    part = Problem(sample, whole.loss, whole.frame, whole.layout, penalty, 1e-3)
-    theta = minimise(part, theta, max_iter=20).params.x
-    if penalty.alpha == 0 or penalty.l1_ratio > 0:  # closer than the subsample's Hessian leads in a few passes
-        return theta, None
-    want = Want(hessian=True, totals=False)
-    s = sample.sum(partial(measure, theta, whole.frame, whole.loss, whole.layout, want))
-    assert part.totals is not None
-    assert isinstance(s.H, np.ndarray)
-    return theta, Seed(theta, s.H, part.totals.weight, times)
-
-
-def _named(frame: Frame, theta: Array, d: int) -> Attributes:
-    coef, intercept = frame.coefficients(theta, d)
-    return {"coef_": coef.copy(), "intercept_": np.float64(intercept)}
-
-
-def _scores(coef: Array, intercept: float, layout: Layout, block: Block) -> Array:
-    eta = block.X @ coef + intercept
-    if layout.offset is not None:
-        eta = eta + _beside(block, layout.offset)
-    if layout.exposure is not None:
-        eta = eta + np.log(_beside(block, layout.exposure))
-    return eta
-
-
-def _beside(block: Block, place: int) -> Array:
-    assert block.y is not None
-    return block.y if block.y.ndim == 1 else block.y[:, place]
 
 
 __all__ = ["CollinearWarning", "GeneralizedLinearRegressor"]

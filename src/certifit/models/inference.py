@@ -17,6 +17,7 @@ from scipy import stats
 
 from certifit.core import Array, Block, Certificate, DataError, Rows, Sums
 from certifit.linalg.factor import factor
+from certifit.models.glm_family import ResponseFamily
 from certifit.models.glm_frame import Frame
 from certifit.models.glm_loss import Loss
 from certifit.models.glm_pass import scores
@@ -120,6 +121,36 @@ def last_pass(
     rows: Rows, theta: Array, null: float, frame: Frame, loss: Loss, layout: Layout, kind: str | None
 ) -> Evidence:
     return rows.sum(partial(evidence, theta, null, frame, loss, layout, kind))
+
+
+def likelihood_attributes(
+    e: Evidence, family: ResponseFamily, frame: Frame, d: int, kind: str | None, why: str
+) -> dict[str, Any]:
+    """Fitted attributes of a maximum-likelihood fit; `why` says why it has no standard errors, if so."""
+    m, free = frame.size(d), family.free_dispersion
+    df = e.rows - m
+    dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
+    if not why and free and not df > 0:
+        why = f"there are {e.rows:g} rows for {m} coefficients: nothing is left to estimate the dispersion from"
+    deviance = 2 * max(0.0, e.half_deviance)
+    perfect = free and deviance == 0  # a density without spread is infinite where the points are
+    loglik = np.inf if perfect else family.log_likelihood(e.base, deviance, e.rows)
+    cov = None
+    if not why and kind is not None:
+        C = frame.covariance(covariance(kind, e, dispersion), d)
+        order = np.roll(np.arange(d + 1), 1) if frame.intercept else np.arange(d)
+        cov = C[np.ix_(order, order)]
+    return {
+        "deviance_": deviance,
+        "null_deviance_": 2 * max(0.0, e.null),
+        "dispersion_": float(dispersion),
+        "df_resid_": df,
+        "loglikelihood_": float(loglik),
+        "aic_": float(2 * (m + free) - 2 * loglik),
+        "bic_": float(np.log(e.rows) * (m + free) - 2 * loglik),
+        "covariance_": cov,
+        "no_errors_because_": why,
+    }
 
 
 def why_no_errors(penalised: bool, certificate: Certificate, kind: str | None) -> str:
