@@ -10,6 +10,9 @@ from scipy import sparse
 from certifit.core import Array, Matrix
 
 
+ENOUGH = 512  # rows that tell where a column lies
+
+
 def far(dtype: Any) -> float:
     """Standard deviations from zero beyond which squares lose too many of a type's digits (four of 16, one of 7)."""
     return 100.0 if dtype == np.float64 else 3.0
@@ -24,7 +27,10 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
     """
     if sparse.issparse(X) or not w.any():
         return None
-    first = X[np.argmax(w > 0)].astype(np.float64)
+    used = np.flatnonzero(w)
+    used = used[:: -(-len(used) // ENOUGH)]
+    X, w = X[used], w[used]
+    first = X[0].astype(np.float64)
     Z = X - first
     mean = w @ Z / w.sum()
     with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow ask for no shift

@@ -42,7 +42,9 @@ def reached(Z: Matrix, theta: Array, asks: Reach, intercept: bool) -> Reached:
             moved = Z @ step[:d] + (step[d] if intercept else 0.0)
             away = Largest(float(np.abs(moved).max(initial=0.0)))
     if asks.root is not None:
-        whitened = Z @ asks.root[:d] + (asks.root[d] if intercept else 0.0)
+        whitened = Z @ asks.root[:d]
+        if intercept:
+            whitened += asks.root[d]
         reach = Largest(float(np.einsum("ij,ij->i", whitened, whitened).max(initial=0.0)))
     if asks.extent:
         most = np.zeros(d)

@@ -109,18 +109,18 @@ class Proof:
 
     @property
     def asks(self) -> Reach:
+        """Before there is a Hessian, the extent of the rows, which bounds their reach in its norm; then the reach."""
         if self.anchor is None:
-            return Reach(extent=self.most is None)
-        return Reach(self.anchor.theta, self.anchor.root if np.isinf(self.reach) else None, extent=self.most is None)
+            return Reach(extent=True)
+        return Reach(self.anchor.theta, self.anchor.root if np.isinf(self.reach) else None)
 
     def learn(self, theta: Array, found: Reached, hessian: Array | None) -> float:
         """Take a pass's answers and its Hessian, if it has one; max |z·(θ - θ₀)| for the anchor that then holds."""
         if np.ndim(found.extent.value):
             self.most = found.extent.value
-        assert self.most is not None
         if hessian is not None:
             self.anchor = Anchor.at(theta, hessian)
-            self.reach = self.anchor.box(self.most)
+            self.reach = np.inf if self.most is None else self.anchor.box(self.most)
             return 0.0
         if found.reach.value > 0:
             self.reach = float(found.reach.value)
