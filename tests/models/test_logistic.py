@@ -454,7 +454,7 @@ def test_softmax_standard_errors_agree_with_statsmodels(solver, kind, theirs):
 
 
 def test_standard_errors_of_a_two_by_two_table():
-    """Of the log odds ratio: the root of the sum of the reciprocal counts (Woolf 1955); rows may come as weights."""
+    """Of the log odds ratio: the root of the sum of the reciprocal counts (delta method); rows may be weights."""
     counts = np.array([30, 10, 5, 25])
     model = exact(penalty=None).fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1], counts)
     expected = np.sqrt([1 / 30 + 1 / 10, (1 / counts).sum()])

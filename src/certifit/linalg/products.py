@@ -9,7 +9,6 @@ from scipy import sparse
 
 from certifit.core import Array, Matrix
 
-
 ENOUGH = 512  # rows that tell where a column lies
 
 

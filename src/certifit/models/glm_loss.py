@@ -54,9 +54,9 @@ class Loss:
         """What `phi` leaves out of the half deviance."""
         return 0.0
 
-    def floor(self, y: Array) -> Array:
+    def floor(self, y: Array, constant: Array) -> Array:
         """Half deviance below which there is nothing but rounding."""
-        return 16 * np.finfo(float).eps * (np.abs(self.constant(y)) + np.abs(y))
+        return 16 * np.finfo(float).eps * (np.abs(constant) + np.abs(y))
 
     def expected(self, eta: Array) -> Array:
         """E φ": the curvature that Fisher information is made of."""
@@ -73,7 +73,7 @@ class LeastSquares(Loss):
         u = eta - y
         return Derivatives(0.5 * u**2, u, np.ones_like(u))
 
-    def floor(self, y: Array) -> Array:
+    def floor(self, y: Array, constant: Array) -> Array:  # noqa: ARG002
         return (1000 * np.finfo(float).eps * y) ** 2  # scores of nearly collinear columns round more than y
 
 

@@ -12,7 +12,7 @@ from certifit.models.glm_frame import Frame
 from certifit.models.glm_loss import Loss
 from certifit.models.glm_target import Layout, Response, take_apart
 from certifit.models.linear_rows import moment, reached, sandwich
-from certifit.solvers.concordance import Reach, Reached
+from certifit.solvers.concordance import Ask, Reached
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Pass(Sums):
 class Want(NamedTuple):
     hessian: bool
     totals: bool
-    reach: Reach | None = None
+    reach: Ask | None = None
 
 
 def measure(theta: Array, frame: Frame, loss: Loss, layout: Layout, want: Want, block: Block) -> Pass:
@@ -49,7 +49,7 @@ def measure(theta: Array, frame: Frame, loss: Loss, layout: Layout, want: Want, 
     Z = frame.rows(response.X)
     far: Reached | float = 0.0
     if want.reach is not None:
-        far = reached(Z, theta, want.reach, frame.appends_one)
+        far = reached(Z, want.reach, frame.appends_one)
     once = _totals(loss, response) if want.totals else 0.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         phi, u, h = loss.rows(scores(Z, theta, frame, response), response.y)
@@ -72,9 +72,10 @@ def _totals(loss: Loss, response: Response) -> Totals:
     """Also checks that every target is one the family can produce."""
     y, w = response.y, response.w
     loss.family.check(y, response.number)
+    constant = np.broadcast_to(loss.constant(y), y.shape)
     return Totals(
-        float(w @ np.broadcast_to(loss.constant(y), y.shape)),
-        float(w @ loss.floor(y)),
+        float(w @ constant),
+        float(w @ loss.floor(y, constant)),
         float(response.times.sum()),
         float(w.sum()),
         float(w @ y),

@@ -107,16 +107,16 @@ class Problem:
         gradient = s.g + lam2 * theta
         hessian = s.H + np.diag(lam2) if isinstance(s.H, np.ndarray) else None
         assert isinstance(s.reached, Reached)
-        away = self.proof.learn(theta, s.reached, hessian)
-        gap = self._gap(subgradient(gradient, lam1, theta), away)
+        self.proof.learn(theta, s.reached, hessian)
+        gap = self._gap(theta, subgradient(gradient, lam1, theta))
         return Point(theta, value, gradient, self._relative(gap, value, hessian is not None), hessian, lam1)
 
-    def _gap(self, g: Array, away: float) -> float:
+    def _gap(self, theta: Array, g: Array) -> float:
         """Proved bound on P(θ) - min P where there is one, else what a Newton step promises (inf: ask the rule)."""
         assert self.proof.anchor is not None
         decrement = self.proof.anchor.decrement(g)
         self.distance = np.sqrt(decrement)
-        gap = np.inf if self.loss.concordance is None else self.proof.gap(g, away)
+        gap = np.inf if self.loss.concordance is None else self.proof.gap(theta, g)
         self.proved = bool(np.isfinite(gap))
         if self.proved or self.penalty.alpha * self.penalty.l1_ratio > 0:
             return gap

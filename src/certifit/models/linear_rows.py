@@ -9,7 +9,9 @@ import numpy as np
 from certifit.core import Array, Matrix
 from certifit.kernels.logistic import root_rows
 from certifit.linalg.products import adjoint, gram, scale_rows
-from certifit.solvers.concordance import Largest, Reach, Reached
+from certifit.solvers.concordance import Ask, Largest, Reached
+
+SLACK = 1e-3  # what rounding in single precision can take from a sum of squares
 
 
 def moment(Z: Matrix, R: Array, intercept: bool) -> Array:
@@ -31,27 +33,28 @@ def sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
     return np.block([[inner, border[:, None]], [border[None], np.array([[h.sum()]])]])
 
 
-def reached(Z: Matrix, theta: Array, asks: Reach, intercept: bool) -> Reached:
-    """What a proof asks of these rows (with weight), at θ (m,)."""
-    nothing = Largest(0.0)
-    away = reach = extent = nothing
-    d = Z.shape[1]
-    if asks.theta is not None:
-        step = theta - asks.theta
-        if step.any():
-            moved = Z @ step[:d] + (step[d] if intercept else 0.0)
-            away = Largest(float(np.abs(moved).max(initial=0.0)))
-    if asks.root is not None:
-        whitened = Z @ asks.root[:d]
-        if intercept:
-            whitened += asks.root[d]
-        reach = Largest(float(np.einsum("ij,ij->i", whitened, whitened).max(initial=0.0)))
-    if asks.extent:
-        most = np.zeros(d)
+def reached(Z: Matrix, ask: Ask, intercept: bool) -> Reached:
+    """What a proof asks of these rows (with weight)."""
+    reach = extent = Largest(0.0)
+    if ask.root is not None:
+        reach = Largest(_reach(Z, ask.root, intercept))
+    if ask.extent:
+        most = np.zeros(Z.shape[1])
         if Z.shape[0]:
             most = np.maximum(_dense(Z.max(axis=0)), -_dense(Z.min(axis=0)))
         extent = Largest(np.append(most, 1.0) if intercept else most)
-    return Reached(away, reach, extent)
+    return Reached(reach, extent)
+
+
+def _reach(Z: Matrix, root: Array, intercept: bool) -> float:
+    """max |(z, 1) W|², rounded up: single precision is enough for a bound."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        root = root.astype(np.float32)
+        whitened = Z.astype(np.float32) @ root[: Z.shape[1]]
+        if intercept:
+            whitened += root[-1]
+        largest = float(np.einsum("ij,ij->i", whitened, whitened).max(initial=0.0))
+    return largest * (1 + SLACK) if np.isfinite(largest) else np.inf
 
 
 def _dense(row: Any) -> Array:

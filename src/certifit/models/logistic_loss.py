@@ -18,7 +18,7 @@ from certifit.core import Array, Block, Matrix, Sums
 from certifit.kernels.logistic import binary_rows, softmax_rows
 from certifit.linalg.products import shifted
 from certifit.models.linear_rows import moment, reached, sandwich
-from certifit.solvers.concordance import Reach, Reached
+from certifit.solvers.concordance import Ask, Reached
 
 
 class Smallest(float):
@@ -45,7 +45,7 @@ class Pass(Sums):
 class Want(NamedTuple):
     hessian: bool
     totals: bool = False  # `expected` and `total`
-    reach: Reach | None = None
+    reach: Ask | None = None
     columns: Array | None = None  # entries of θ in which the Hessian is wanted; one score only
 
 
@@ -74,7 +74,7 @@ def measure(theta: Array, shift: Array | None, intercept: bool, want: Want, bloc
         expected, total = moment(Z, mean, intercept), moment(Z, w[:, None], intercept)[0]
     far: Reached | float = 0.0
     if want.reach is not None:
-        far = reached(Z if w.all() else Z[w > 0], theta.ravel(), want.reach, intercept)
+        far = reached(Z if w.all() else Z[w > 0], want.reach, intercept)
     return Pass(loss, moment(Z, R, intercept), Smallest(margin), curvature, H, expected, total, far)
 
 

@@ -106,10 +106,10 @@ class Problem:
                 return duality_gap(theta, self.lam, self.intercept, s, self.totals, self.lam1)
             return np.inf if hessian is None else 0.5 * Anchor.at(x, hessian).decrement(gradient)
         assert isinstance(s.reached, Reached)
-        away = self.proof.learn(x, s.reached, hessian)
+        self.proof.learn(x, s.reached, hessian)
         if self.proof.anchor is None:
             return np.inf
-        gap, promise = self.proof.gap(gradient, away), 0.5 * self.proof.anchor.decrement(gradient)
+        gap, promise = self.proof.gap(x, gradient), 0.5 * self.proof.anchor.decrement(gradient)
         self.singular = self.proof.anchor.inverse is None
         if np.isfinite(gap):
             return gap

@@ -1,9 +1,10 @@
 """How far a point is from the minimum, proved from its gradient and an earlier Hessian.
 
 Let P be a sum of losses φ(θ·z) with |φ"'| <= R φ" plus a convex quadratic or L1 penalty, H₀ its Hessian at θ₀ (or a
-smaller one), and r = R max |z·(θ - θ₀)| over the rows. Then H(θ) >= e⁻ʳ H₀, and with g the smallest subgradient at θ,
+smaller one), r >= R max |z·(θ - θ₀)| over the rows. Then H(θ) >= e⁻ʳ H₀, and with g the smallest subgradient at θ,
 ν² = eʳ g·H₀⁻¹g and c² = eʳ R² max z·H₀⁻¹z: if νc < 1 the minimum exists and
 P(θ) - min P <= (νc + (1 - νc) log(1 - νc)) / c², about ν²/2. One Hessian therefore proves many gradient-only passes.
+The rows enter by one number, their reach max z·H₀⁻¹z: by Cauchy and Schwarz r² = R² reach |θ - θ₀|²_H₀ will do.
 Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
 """
 
@@ -25,6 +26,7 @@ class Anchor:
     """Where the Hessian was measured."""
 
     theta: Array  # (m,)
+    H: Array  # (m, m) H₀
     factor: Factor
     inverse: Array | None  # (m, m) H₀⁻¹; None where H₀ is singular
 
@@ -35,7 +37,7 @@ class Anchor:
         if found.cholesky is not None:
             with np.errstate(over="ignore", invalid="ignore"):  # no curvature left: nothing is proved
                 inverse = found.solve(np.eye(len(H)))
-        return cls(theta, found, inverse if inverse is not None and np.isfinite(inverse).all() else None)
+        return cls(theta, H, found, inverse if inverse is not None and np.isfinite(inverse).all() else None)
 
     def decrement(self, g: Array) -> float:
         """g·H₀⁻¹g, twice what a Newton step from here promises."""
@@ -53,11 +55,16 @@ class Anchor:
         """W (m, m) with |Wᵀz|² = z·H₀⁻¹z."""
         return None if self.inverse is None else np.linalg.cholesky(self.inverse)
 
-    def gap(self, g: Array, R: float, away: float, reach: float) -> float:
-        """The bound above, infinity where it does not apply; `away` is max |z·(θ - θ₀)|, `reach` max z·H₀⁻¹z."""
-        grown = np.exp(min(R * away, 50.0))
-        c = R * np.sqrt(grown * reach) if R > 0 else 0.0  # a quadratic has no third derivative
-        return concordant_gap(np.sqrt(grown * self.decrement(g)), c) if self.inverse is not None else np.inf
+    def gap(self, theta: Array, g: Array, R: float, reach: float) -> float:
+        """The bound above, infinity where it does not apply; `reach` is max z·H₀⁻¹z."""
+        if self.inverse is None:
+            return np.inf
+        if R == 0:  # a quadratic has no third derivative
+            return concordant_gap(np.sqrt(self.decrement(g)), 0.0)
+        step = theta - self.theta
+        r = R * np.sqrt(reach * max(0.0, float(step @ self.H @ step))) if step.any() else 0.0
+        grown = np.exp(min(r, 50.0))
+        return concordant_gap(np.sqrt(grown * self.decrement(g)), R * np.sqrt(grown * reach))
 
 
 def concordant_gap(nu: float, c: float) -> float:
@@ -82,11 +89,10 @@ class Largest:
         return Largest(np.maximum(self.value, other.value))
 
 
-class Reach(NamedTuple):
+class Ask(NamedTuple):
     """What a pass is asked to measure of the rows, for the proof."""
 
-    theta: Array | None = None  # θ₀
-    root: Array | None = None  # see Anchor.root
+    root: Array | None = None  # see Anchor.root: the reach
     extent: bool = False  # the largest |z| of each column
 
 
@@ -94,7 +100,6 @@ class Reach(NamedTuple):
 class Reached(Sums):
     """The answers, 0 where not asked for."""
 
-    away: Largest  # max |z·(θ - θ₀)|
     reach: Largest  # max z·H₀⁻¹z
     extent: Largest  # (m,)
 
@@ -108,24 +113,22 @@ class Proof:
         self.reach = np.inf  # for the anchor
 
     @property
-    def asks(self) -> Reach:
+    def asks(self) -> Ask:
         """Before there is a Hessian, the extent of the rows, which bounds their reach in its norm; then the reach."""
         if self.anchor is None:
-            return Reach(extent=True)
-        return Reach(self.anchor.theta, self.anchor.root if np.isinf(self.reach) else None)
+            return Ask(extent=True)
+        return Ask(self.anchor.root if np.isinf(self.reach) and self.R > 0 else None)
 
-    def learn(self, theta: Array, found: Reached, hessian: Array | None) -> float:
-        """Take a pass's answers and its Hessian, if it has one; max |z·(θ - θ₀)| for the anchor that then holds."""
+    def learn(self, theta: Array, found: Reached, hessian: Array | None) -> None:
+        """Take a pass's answers and its Hessian, if it has one."""
         if np.ndim(found.extent.value):
             self.most = found.extent.value
         if hessian is not None:
             self.anchor = Anchor.at(theta, hessian)
             self.reach = np.inf if self.most is None else self.anchor.box(self.most)
-            return 0.0
-        if found.reach.value > 0:
+        elif found.reach.value > 0:
             self.reach = float(found.reach.value)
-        return float(found.away.value)
 
-    def gap(self, g: Array, away: float) -> float:
+    def gap(self, theta: Array, g: Array) -> float:
         assert self.anchor is not None
-        return self.anchor.gap(g, self.R, away, self.reach)
+        return self.anchor.gap(theta, g, self.R, self.reach)
