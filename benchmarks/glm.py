@@ -13,7 +13,7 @@ from scipy.special import expit, xlogy
 
 from benchmarks.datasets import Array, binary_labels, shape, tall_factors
 from benchmarks.harness import Case, Contestant, Options
-from benchmarks.logistic import grid
+from benchmarks.logistic import OURS, grid
 from benchmarks.peers import estimator
 
 GLM = "certifit.models.glm:GeneralizedLinearRegressor"
@@ -101,7 +101,7 @@ def ridge_case(columns: str, X: Array, y: Array, family: str, loss: Loss) -> Cas
         return judge.proved(model.fit(X, y))
 
     contestants = [
-        estimator("certifit", ours, X, y, alpha=alpha, tols=grid(-2, 8)),
+        estimator("certifit", ours, X, y, alpha=alpha, tols=grid(3, 8)),
         estimator("certifit, default tol", ours, X, y, alpha=alpha),
         *(
             estimator(
@@ -128,7 +128,7 @@ def errors_case(
 ) -> Case:
     judge = WithErrors(X, y, loss)
     contestants = [
-        with_errors("certifit", X, y, family, grid(-2, 8)),
+        with_errors("certifit", X, y, family, grid(3, 8)),
         with_errors("certifit, default tol", X, y, family),
         peer(judge.ones_and_X, y),
     ]
@@ -138,6 +138,8 @@ def errors_case(
 
 def with_errors(name: str, X: Array, y: Array, family: str, tols: tuple[float, ...] = (math.nan,)) -> Contestant:
     inner = estimator(name, GLM, X, y, family=family, tols=tols)
+    if family == "binomial":
+        inner = estimator(name, OURS, X, y, penalty=None, tols=tols)
 
     def fit(tol: float) -> Any:
         model = inner.fit(tol)

@@ -63,7 +63,7 @@ def binary_contestants(X: Array, y: Array) -> list[Contestant]:
     params: dict[str, Any] = {"C": C, "max_iter": 10_000}
     glum: dict[str, Any] = {"family": "binomial", "alpha": 1.0 / (C * len(X)), "l1_ratio": 0.0, "max_iter": 10_000}
     return [
-        estimator("certifit", OURS, X, y, C=C, tols=grid(-2, 8)),
+        estimator("certifit", OURS, X, y, C=C, tols=grid(3, 8)),
         estimator("certifit, default tol", OURS, X, y, C=C),
         estimator("scikit-learn lbfgs", STOCK, X, y, **params, tols=grid(1, 8), slow=True),
         estimator("scikit-learn newton-cholesky", STOCK, X, y, **params, solver="newton-cholesky", tols=grid(1, 8)),

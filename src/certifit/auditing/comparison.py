@@ -27,7 +27,7 @@ class Comparison:
         ordered = sorted(self.certificates.items(), key=lambda item: item[1].objective)
         return [
             (name, f"{c.objective:.10g}", f"{c.bound:.10g}", f"{c.gap:.3g}", f"{c.relative_gap:.2g}",
-             "yes" if c.holds else "NO")
+             _verdict(c))
             for name, c in ordered
         ]  # fmt: skip
 
@@ -73,6 +73,12 @@ def compare(
     if show:
         print(comparison)
     return comparison
+
+
+def _verdict(c: Certificate) -> str:
+    if c.kind == "impossible" and c.holds:
+        return "no solution exists"
+    return "yes" if c.holds else "NO"
 
 
 def _problem(model: Any) -> tuple[str, ...]:

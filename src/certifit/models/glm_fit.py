@@ -27,7 +27,7 @@ EXTREME = {"logit": 12.0, "log": 12.0, "probit": 4.0, "cloglog": 2.5}  # scores 
 def start_from(problem: Problem, sample: ArrayRows, null: float) -> tuple[Problem, Array]:
     """Where to start without an earlier fit; for long tables at the subsample's solution.
 
-    With a ridge the subsample's Hessian also replaces the whole's, see `Seed`. `null` is about a constant's score.
+    The subsample's Hessian also replaces the whole's there, see `Seed`. `null` is about a constant's score.
     """
     frame, loss, d = problem.frame, problem.loss, sample.n_features
     if frame.intercept:
@@ -44,7 +44,7 @@ def start_from(problem: Problem, sample: ArrayRows, null: float) -> tuple[Proble
         penalty = penalty._replace(alpha=penalty.alpha / times)
     part = Problem(sample, loss, frame, problem.layout, penalty, 1e-3)
     theta = minimise(part, theta, max_iter=20).params.x
-    if penalty.alpha == 0 or penalty.l1_ratio > 0:  # these go further than an approximate Hessian leads in few passes
+    if penalty.alpha * penalty.l1_ratio > 0 or not loss.concordance:  # squares need their own Hessian, and it alone
         return problem, theta
     s = sample.sum(partial(measure, theta, frame, loss, problem.layout, Want(hessian=True, totals=False)))
     assert part.totals is not None

@@ -25,7 +25,8 @@ from certifit.solvers.descent import Direction, Point, State, descend
 from certifit.solvers.newton import Newton
 from certifit.solvers.proximal import Proximal, subgradient
 
-CLOSEST = 1e-12  # the same for least squares, where it costs nothing
+CLOSE_ENOUGH = 1e-5  # the same for long tables, where a pass takes time
+CLOSEST = 1e-12  # and for least squares, where it costs nothing
 CLOSE = 1e-7  # maximum likelihood is solved until each coefficient is this share of its standard error from it
 CAUTION = 1e4  # where nothing is proved, the step must promise this much less than what a proof must show
 
@@ -75,7 +76,7 @@ class Problem:
             _, lam2 = self.penalty.strengths(self.seed.weight)
             H = self.seed.H + lam2 * np.diag(self.penalised(len(self.seed.theta)))
             anchor = Anchor.at(self.seed.theta, H)
-        self.proof = Proof(self.loss.concordance or 0.0, anchor)
+        self.proof = Proof(self.loss.concordance or 0.0, anchor, passing=self.penalty.alpha == 0)
 
     def measure(self, state: State[Direction]) -> Pass:
         want = Want(state.rule.wants_hessian, self.totals is None, self.proof.asks)
@@ -133,7 +134,7 @@ class Problem:
             return relative
         free = 2 * value / max(1.0, self.totals.rows - self.frame.size(self.rows.n_features))
         unit = np.sqrt(free) if self.loss.family.free_dispersion else 1.0
-        close = CLOSEST if self.loss.concordance == 0 else CLOSE
+        close = CLOSEST if self.loss.concordance == 0 else CLOSE if self.seed is None else CLOSE_ENOUGH
         asked = max(relative, self.tol * self.distance / max(close * unit, np.finfo(float).tiny))
         stuck = fresh and relative <= self.tol and self.distance > 0.5 * self.before
         self.before = self.distance
@@ -148,7 +149,7 @@ def minimise(
     if problem.seed is not None:
         _, lam2 = problem.penalty.strengths(problem.seed.times * problem.seed.weight)
         H = problem.seed.times * problem.seed.H + lam2 * np.diag(problem.penalised(len(theta)))
-        rule = Newton(inverse=factor(H), wants_hessian=False)
+        rule = Newton(inverse=factor(H), wants_hessian=False, trial=problem.penalty.alpha == 0)
     if problem.penalty.alpha * problem.penalty.l1_ratio > 0:
         rule = Proximal()
     return fixed_point(

@@ -6,7 +6,7 @@ Each *task* knows how to minimise its objective over labelled rows and what is t
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -121,13 +121,14 @@ class Task(Protocol):
         """At θ (k, d1) in the columns' own coordinates."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Penalised:
     """Σ w φ + λ₁ |β|₁ + λ₂/2 |β|²."""
 
     lam1: float
     lam2: float
     newton: bool
+    proved: bool = field(default=False, init=False)  # whether the last gain is a bound, penalty or not
     symmetric = False
     errors = False
     likelihood = False
@@ -142,8 +143,9 @@ class Penalised:
             with suppress(Separated):  # separable in the sample says nothing of the whole
                 start = minimise(part, theta, newton=True, sample=data.sample, max_iter=limits.max_iter)
                 theta = start.params.x.reshape(theta.shape)
-        return minimise(
-            self._problem(data, data.rows, 1.0, limits.tol),
+        problem = self._problem(data, data.rows, 1.0, limits.tol)
+        best = minimise(
+            problem,
             theta,
             newton=self.newton,
             sample=data.sample,
@@ -151,6 +153,8 @@ class Penalised:
             max_time=limits.max_time,
             watcher=limits.watcher,
         )
+        self.proved = problem.proved and best.status == "converged"
+        return best
 
     def _problem(self, data: Labelled, rows: Rows, share: float, tol: float) -> Problem:
         lam1, lam2 = share * self.lam1, share * self.lam2
@@ -176,12 +180,13 @@ class Penalised:
         return self.lam1 * float(np.abs(beta).sum()) + 0.5 * self.lam2 * float((beta**2).sum())
 
 
-@dataclass(frozen=True)
+@dataclass
 class Likelihood:
     """Σ w φ alone. It has no minimum where the classes are separable: an error that carries the proof."""
 
     newton: bool
     close: bool  # go on until the coefficients are close in standard errors
+    proved: bool = field(default=False, init=False)
     symmetric = True
     errors = True
     likelihood = True
@@ -190,13 +195,22 @@ class Likelihood:
         tol = 0.5 * limits.tol  # a Newton step promises half of what is provable
         if self.newton and self.close:
             tol = min(tol, 0.5 * CLOSE**2 / data.chance)
+        free = Penalised(0.0, 0.0, self.newton)
         try:
-            return Penalised(0.0, 0.0, self.newton).minimise(data, theta, limits._replace(tol=tol))
+            best = free.minimise(data, theta, limits._replace(tol=tol))
         except Separated as found:
             v = data.own(found.theta)
             raise _no_solution(likelihood.impossible(v, data.intercept, data.rows)) from None
+        self.proved = free.proved
+        return best
 
     def certificate(self, data: Labelled, best: Solution[Any], tol: float) -> Certificate:
+        """From the last pass where that proves it, else from the checker."""
+        if self.proved:
+            value = best.objective
+            return Certificate(
+                "optimal", likelihood.CLAIM, value, value * (1 - best.gain), tol, (tol + 1e-12) * value
+            )
         fitted = data.attributes(self.symmetric, best.params.x)
         found = likelihood.certify(fitted["coef_"], fitted["intercept_"], data.intercept, tol, data.rows)
         if not np.isfinite(found.gap):

@@ -44,6 +44,7 @@ class Problem:
     proof: Proof = field(default_factory=partial(Proof, 1.0), init=False)  # by concordance
     totals: Totals | None = field(default=None, init=False)  # for the proof by duality; known after one pass
     singular: bool = field(default=False, init=False)  # whether the Hessian proved nothing
+    proved: bool = field(default=False, init=False)  # whether the last gap is a bound
 
     @property
     def concordant(self) -> bool:
@@ -110,8 +111,8 @@ class Problem:
         if self.proof.anchor is None:
             return np.inf
         gap, promise = self.proof.gap(x, gradient), 0.5 * self.proof.anchor.decrement(gradient)
-        self.singular = self.proof.anchor.inverse is None
-        if np.isfinite(gap):
+        self.singular, self.proved = self.proof.anchor.inverse is None, bool(np.isfinite(gap))
+        if self.proved:
             return gap
         return promise if self.lam == 0 else max(promise, 2 * self.tol * value)
 
@@ -162,8 +163,10 @@ def minimise(
         if problem.concordant and times > 2 and theta.any():  # near the subsample's solution, whose Hessian then does
             s = sample.sum(partial(measure, theta, problem.shift, problem.intercept, Want(hessian=True)))
             assert isinstance(s.H, np.ndarray)
-            rule = Newton(inverse=factor(problem.hessian(times * s.H)), wants_hessian=False)
-            problem.proof.anchor = Anchor.at(theta.ravel(), problem.hessian(s.H))  # some rows' Hessian <= all rows'
+            trial = problem.lam == 0
+            rule = Newton(inverse=factor(problem.hessian(times * s.H)), wants_hessian=False, trial=trial)
+            anchor = Anchor.at(theta.ravel(), problem.hessian(s.H))  # some rows' Hessian <= all rows'
+            problem.proof = Proof(1.0, anchor, passing=trial)
     else:
         problem.singular = True  # no Hessian is measured: a penalised fit is proved by duality
         curvature = Curvature(

@@ -107,8 +107,9 @@ class Reached(Sums):
 class Proof:
     """The state of a proof along a loop: what to ask of the next pass, and what follows from its answers."""
 
-    def __init__(self, R: float, anchor: Anchor | None = None) -> None:
+    def __init__(self, R: float, anchor: Anchor | None = None, *, passing: bool = False) -> None:
         self.R, self.anchor = R, anchor
+        self.passing = passing  # the anchor will soon be replaced: not worth measuring the reach for
         self.most: Array | None = None
         self.reach = np.inf  # for the anchor
 
@@ -117,14 +118,14 @@ class Proof:
         """Before there is a Hessian, the extent of the rows, which bounds their reach in its norm; then the reach."""
         if self.anchor is None:
             return Ask(extent=True)
-        return Ask(self.anchor.root if np.isinf(self.reach) and self.R > 0 else None)
+        return Ask(self.anchor.root if np.isinf(self.reach) and self.R > 0 and not self.passing else None)
 
     def learn(self, theta: Array, found: Reached, hessian: Array | None) -> None:
         """Take a pass's answers and its Hessian, if it has one."""
         if np.ndim(found.extent.value):
             self.most = found.extent.value
         if hessian is not None:
-            self.anchor = Anchor.at(theta, hessian)
+            self.anchor, self.passing = Anchor.at(theta, hessian), False
             self.reach = np.inf if self.most is None else self.anchor.box(self.most)
         elif found.reach.value > 0:
             self.reach = float(found.reach.value)

@@ -28,6 +28,7 @@ class Newton:
     wants_hessian: bool = True
     columns: None = None
     gap: float = np.inf
+    trial: bool = False  # the inverse is a guess that is good for one step
 
     def accept(self, point: Point) -> tuple[Newton, Move]:
         inverse = self.inverse if point.hessian is None else factor(point.hessian)
@@ -36,5 +37,5 @@ class Newton:
         slope = float(point.gradient @ step)
         near = -slope <= NEAR * abs(point.value)
         slow = point.hessian is None and not point.gap <= PROGRESS * self.gap
-        rule = replace(self, inverse=inverse, wants_hessian=not (self.chord and near) or slow, gap=point.gap)
-        return rule, Move(step, slope)
+        again = not (self.chord and near) or slow or self.trial
+        return replace(self, inverse=inverse, wants_hessian=again, gap=point.gap, trial=False), Move(step, slope)
