@@ -306,6 +306,29 @@ def test_offsets_and_scales_do_not_cost_digits():
     np.testing.assert_allclose(far.coef_, plain.coef_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma", "binomial"])
+@pytest.mark.parametrize("size", [2.0**-700, 2.0**700])
+def test_columns_whose_squares_are_no_numbers(family, size):
+    """Powers of two: exactly the same fit in other units."""
+    y = TARGETS[family]
+    plain, model = glm(family).fit(X, y), glm(family).fit(X * size, y)
+    np.testing.assert_allclose(model.coef_ * size, plain.coef_, rtol=1e-6)
+    assert model.certificate_.holds
+    assert certifit.audit(model, X * size, y).holds
+
+
+def test_numbers_at_the_ends_of_the_range_are_refused():
+    with pytest.raises(DataError, match="coefficients are too large"):
+        glm("poisson").fit(X * 1e-310, TARGETS["poisson"])
+    with pytest.raises(DataError, match="squares overflow"):
+        glm("poisson", alpha=0.1).fit(X * 1e200, TARGETS["poisson"])
+    for size in (1e200, 1e-200):
+        with pytest.raises(DataError, match="Change the unit"):
+            LinearRegression().fit(X, TARGETS["gaussian"] * size)
+    with pytest.raises(DataError, match="rescale the columns"):
+        _ = glm("poisson").fit(X * 2.0**-700, TARGETS["poisson"]).standard_errors_
+
+
 def test_nearly_collinear_columns_keep_the_digits_there_are():
     """A Vandermonde matrix, against rational arithmetic."""
     from fractions import Fraction

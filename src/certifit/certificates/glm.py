@@ -129,7 +129,7 @@ def certify(coef: Array, intercept: float, spec: Spec, tol: float, rows: Rows) -
     total = spec.alpha * (s.weight if spec.per_row else 1.0)
     lam1, lam2 = total * spec.l1_ratio, total * (1 - spec.l1_ratio)
     with np.errstate(over="ignore"):
-        penalty = lam1 * float(np.abs(beta).sum()) + 0.5 * lam2 * float((beta**2).sum())
+        penalty = float((lam1 * np.abs(beta)).sum()) + 0.5 * float(((np.sqrt(lam2) * beta) ** 2).sum())
     objective = s.loss + penalty
     limit = (tol + 1e-12) * objective + s.floor
     claim = PENALISED if spec.alpha > 0 else LIKELIHOOD
@@ -154,7 +154,11 @@ def _decrement(
         return np.inf, np.inf
     d, H, g = len(beta), s.H.copy(), s.g.copy()
     smooth = g[:d] + lam2 * beta / frame.scale
-    H[np.arange(d), np.arange(d)] += lam2 / frame.scale**2
+    if lam2 > 0:
+        with np.errstate(over="ignore", divide="ignore"):
+            H[np.arange(d), np.arange(d)] += lam2 / frame.scale / frame.scale
+    if not np.isfinite(H).all():
+        return np.inf, np.inf
     box = lam1 / frame.scale
     at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - box, 0.0)
     g[:d] = np.where(beta == 0, at_zero, smooth + box * np.sign(beta))

@@ -77,16 +77,18 @@ def negative_entropy(p: Array) -> Array:
 
 def _mean(origin: Array, block: Block) -> _Mean:
     Z = dense(block.X) - origin
-    return _Mean(block.w.sum(), block.w @ Z, block.w @ Z**2)
+    with np.errstate(over="ignore"):  # squares that overflow ask for no centre
+        return _Mean(block.w.sum(), block.w @ Z, block.w @ Z**2)
 
 
 def centre(rows: Rows) -> Array:
     """Weighted means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
     origin = dense(next(iter(rows)).X[:1])[0]
     s = rows.sum(partial(_mean, origin))
-    delta = s.x / s.weight
-    mean, variance = origin + delta, s.xx / s.weight - delta**2
-    return np.where(mean**2 > 64 * variance, mean, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = s.x / s.weight
+        mean, variance = origin + delta, s.xx / s.weight - delta**2
+        return np.where(mean**2 > 64 * variance, mean, 0.0)
 
 
 def _scores(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block) -> Scores:

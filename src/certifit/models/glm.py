@@ -25,7 +25,7 @@ from certifit.models.glm_link import link_function
 from certifit.models.glm_loss import Loss, glm_loss
 from certifit.models.glm_pass import Totals, Want, measure
 from certifit.models.glm_solve import Penalty, Problem, minimise
-from certifit.models.glm_start import constant_score, null_score, targets_total
+from certifit.models.glm_start import check_size, constant_score, null_score, targets_total
 from certifit.models.glm_target import Layout, lay_out
 from certifit.models.inference import KINDS, Inference, last_pass, likelihood_attributes, why_no_errors
 from certifit.models.logistic_solve import subsample
@@ -210,6 +210,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         frame = choose_frame(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
         lost = self._collinear(frame, rows)
         problem = Problem(rows, loss, frame, layout, penalty, max(self.tol, 1e-14))
+        check_size(sample)
         null = null_score(sample, loss, layout)
         if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
             theta = frame.theta(previous["coef_"], float(previous["intercept_"]))

@@ -15,6 +15,16 @@ from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from certifit.core import Array, DataError
 
+LARGEST = 1e100  # targets beyond this, or all below its inverse, are refused: their squares would not survive
+
+
+def refuse_size(largest: float) -> None:
+    raise DataError(
+        got=f"targets of size {largest:.3g}",
+        wanted=f"numbers between {1 / LARGEST:g} and {LARGEST:g}, whose squares are numbers too",
+        fix="Change the unit of the target.",
+    )
+
 
 @dataclass(frozen=True)
 class ResponseFamily(ABC):
@@ -48,6 +58,8 @@ class ResponseFamily(ABC):
     def check(self, y: Array, number: Array) -> None:
         """Refuse targets that the family cannot produce, naming the first by its row's number."""
         inside = self.inside(y)
+        if len(y) and np.abs(y).max() > LARGEST:
+            refuse_size(float(np.abs(y).max()))
         if not inside.all():
             row = int(np.argmin(inside))
             raise DataError(

@@ -1,6 +1,6 @@
 """Coordinates in which a linear model is solved: shifted, without collinear columns, orthogonal where that is needed.
 
-    η = θ·z,   z = (x - shift, 1) without collinear columns, times R⁻¹ where columns are nearly collinear
+    η = θ·z,   z = ((x - shift)/scale, 1) without collinear columns, times R⁻¹ where columns are nearly collinear
 
 Without a penalty any such change of coordinates is exact. R is the triangular factor of the rows, so the new columns
 are nearly orthonormal and Newton's equations well conditioned, however badly the given ones are: that is what makes
@@ -9,23 +9,26 @@ least squares backward stable here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from certifit.core import Array, ArrayRows, Block, Matrix, Rows
+from certifit.core import Array, ArrayRows, Block, DataError, Matrix, Rows
 from certifit.linalg.factor import factor
 from certifit.linalg.moments import Triangle, block_triangle
 from certifit.linalg.products import choose_shift, shifted
 from certifit.models.linear_rows import sandwich
+
+LARGEST = 1e100  # entries beyond this, or below its inverse, are scaled
 
 
 @dataclass(frozen=True)
 class Frame:
     intercept: bool
     shift: Array | None = None  # (d,)
+    scale: Array | None = None  # (d,) powers of two, where squares would over- or underflow; None: 1
     kept: Array | None = None  # numbers of the columns of (x, 1) in use; None: all
     R: Array | None = None  # (m, m) upper triangular; None: no rotation
 
@@ -36,6 +39,8 @@ class Frame:
 
     def rows(self, X: Matrix) -> Matrix:
         Z = shifted(X, self.shift)
+        if self.scale is not None:
+            Z = Z / self.scale if isinstance(Z, np.ndarray) else Z.multiply(1 / self.scale).tocsr()
         if self.kept is None:
             return Z
         Z = Z.toarray() if not isinstance(Z, np.ndarray) else Z
@@ -51,6 +56,12 @@ class Frame:
     def coefficients(self, theta: Array, d: int) -> tuple[Array, float]:
         """θ as coefficients (d,) of the given columns, 0 for those left out, and the intercept."""
         full = self._full(theta[:, None], d)[:, 0]
+        if not np.isfinite(full).all():
+            raise DataError(
+                got="columns so small that their coefficients are too large for a number",
+                wanted="columns whose coefficients stay finite",
+                fix="Rescale the columns, for instance to unit variance.",
+            )
         return full[:d], float(full[d]) if self.intercept else 0.0
 
     def covariance(self, C: Array, d: int) -> Array:
@@ -63,8 +74,11 @@ class Frame:
 
     def theta(self, coef: Array, intercept: float) -> Array:
         """The parameters of these coefficients."""
+        if self.intercept and self.shift is not None:
+            intercept += float(coef @ self.shift)
+        if self.scale is not None:
+            coef = coef * self.scale
         if self.intercept:
-            intercept += 0.0 if self.shift is None else float(coef @ self.shift)
             coef = np.append(coef, intercept)
         if self.kept is not None:
             coef = coef[self.kept]
@@ -75,6 +89,8 @@ class Frame:
         g = g.copy()
         if self.intercept and self.shift is not None:
             g[:d] -= self.shift * g[d]
+        if self.scale is not None:
+            g[:d] /= self.scale
         if self.kept is not None:
             g = g[self.kept]
         return g if self.R is None else solve_triangular(self.R, g, trans="T")
@@ -89,29 +105,45 @@ class Frame:
             A = full
         else:
             A = A.copy()
+        if self.scale is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at the result
+                A[:d] /= self.scale[:, None]
         if self.intercept and self.shift is not None:
-            A[d] -= self.shift @ A[:d]
+            with np.errstate(over="ignore", invalid="ignore"):
+                A[d] -= self.shift @ A[:d]
         return A
 
 
 def choose_frame(rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool) -> Frame:
     """The frame for these rows: the sample tells whether columns can be collinear, then all rows decide."""
     shift = choose_shift(sample.X, sample.w) if intercept else None
-    plain = Frame(intercept, shift)
-    if penalised or _well_conditioned(plain, sample):
+    if penalised:
+        return Frame(intercept, shift)
+    plain = Frame(intercept, shift, _scale(shifted(sample.X, shift)))
+    if _well_conditioned(plain, sample):
         return plain
     R = rows.sum(partial(_triangle, plain)).R
     kept = independent_columns(R, intercept)
     if len(kept) == R.shape[1] and _condition(R) < 1e5:
         return plain  # the sample alone was short of rows
     triangle = qr(R[:, kept], mode="r")[0][: len(kept)]
-    return Frame(intercept, shift, kept, triangle)
+    return replace(plain, kept=kept, R=triangle)
+
+
+def _scale(Z: Matrix) -> Array | None:
+    """Powers of two that bring columns near 1, if any is so large or small that its squares would not survive."""
+    most = np.asarray(
+        abs(Z).max(axis=0).toarray() if not isinstance(Z, np.ndarray) else np.abs(Z).max(axis=0)
+    ).ravel()
+    seen = most[most > 0]
+    if not len(seen) or (seen.max() < LARGEST and seen.min() > 1 / LARGEST):
+        return None
+    return np.exp2(np.floor(np.log2(np.where(most > 0, most, 1.0))))
 
 
 def _well_conditioned(frame: Frame, sample: ArrayRows) -> bool:
     Z = frame.rows(sample.X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        G = sandwich(Z, sample.w, frame.appends_one)
+    G = sandwich(Z, sample.w, frame.appends_one)
     return bool(np.isfinite(G).all() and (np.diag(G) > 0).all() and factor(G).cholesky is not None)
 
 

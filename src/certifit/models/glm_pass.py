@@ -57,8 +57,9 @@ def measure(theta: Array, frame: Frame, loss: Loss, layout: Layout, want: Want, 
         if not np.isfinite(value):  # no derivatives to be had here: the step was too long
             m = len(theta)
             return Pass(np.inf, np.zeros(m), np.zeros((m, m)) if want.hessian else 0.0, once, far)
-    H: Array | float = sandwich(Z, response.w * h, frame.appends_one) if want.hessian else 0.0
-    return Pass(value, moment(Z, (response.w * u)[:, None], frame.appends_one)[0], H, once, far)
+    with np.errstate(over="ignore", invalid="ignore"):  # see `check_overflow`
+        H: Array | float = sandwich(Z, response.w * h, frame.appends_one) if want.hessian else 0.0
+        return Pass(value, moment(Z, (response.w * u)[:, None], frame.appends_one)[0], H, once, far)
 
 
 def scores(Z: Any, theta: Array, frame: Frame, response: Response) -> Array:

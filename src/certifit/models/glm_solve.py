@@ -16,6 +16,7 @@ import numpy as np
 from certifit.core import Array, Rows, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.linalg.factor import factor
+from certifit.linalg.moments import check_overflow
 from certifit.models.glm_frame import Frame
 from certifit.models.glm_loss import Loss
 from certifit.models.glm_pass import Pass, Totals, Want, measure
@@ -101,6 +102,9 @@ class Problem:
 
     def point(self, theta: Array, s: Pass) -> Point:
         assert self.totals is not None
+        if np.isfinite(s.loss):
+            check_overflow(s.g)
+            check_overflow(np.asarray(s.H))
         lam1, lam2 = (lam * self.penalised(len(theta)) for lam in self.penalty.strengths(self.totals.weight))
         if not np.isfinite(s.loss):
             return Point(theta, np.inf, s.g, np.inf, None)

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from certifit.core import Array, ArrayRows, Block, Rows
+from certifit.models.glm_family import LARGEST, refuse_size
 from certifit.models.glm_frame import Frame
 from certifit.models.glm_loss import Loss
 from certifit.models.glm_target import Layout, take_apart
@@ -16,6 +17,15 @@ def targets_total(layout: Layout, block: Block) -> Array:
     """Σ w and Σ w y (2,)."""
     response = take_apart(layout, block)
     return np.array([response.w.sum(), response.w @ response.y])
+
+
+def check_size(sample: ArrayRows) -> None:
+    """Refuse targets so small that nothing is left of their squares."""
+    y = sample.y if sample.y is None or sample.y.ndim == 1 else sample.y[:, 0]
+    assert y is not None
+    largest = float(np.abs(y[sample.w > 0]).max(initial=0.0))
+    if 0 < largest < 1 / LARGEST or largest > LARGEST:
+        refuse_size(largest)
 
 
 def mean_score(loss: Loss, total: float, weight: float) -> float:

@@ -138,8 +138,10 @@ def likelihood_attributes(
     cov = None
     if not why and kind is not None:
         C = frame.covariance(covariance(kind, e, dispersion), d)
+        if np.isinf(C).any():
+            why = "variances of the coefficients are too large for a number: rescale the columns"
         order = np.roll(np.arange(d + 1), 1) if frame.intercept else np.arange(d)
-        cov = C[np.ix_(order, order)]
+        cov = None if why else C[np.ix_(order, order)]
     return {
         "deviance_": deviance,
         "null_deviance_": 2 * max(0.0, e.null),

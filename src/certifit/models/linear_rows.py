@@ -11,7 +11,7 @@ from certifit.kernels.logistic import root_rows
 from certifit.linalg.products import adjoint, gram, scale_rows
 from certifit.solvers.concordance import Ask, Largest, Reached
 
-SLACK = 1e-3  # what rounding in single precision can take from a sum of squares
+SINGLE = 4 * np.finfo(np.float32).eps  # rounding of a product in single precision, relative to the sizes in it
 
 
 def moment(Z: Matrix, R: Array, intercept: bool) -> Array:
@@ -25,7 +25,8 @@ def sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
     if isinstance(Z, np.ndarray):  # one buffer, one symmetric product
         scaled = np.empty((len(h), Z.shape[1] + intercept))
         root_rows(Z, h, scaled)
-        return gram(scaled)
+        with np.errstate(over="ignore", invalid="ignore"):  # the sum is looked at: see `check_overflow`
+            return gram(scaled)
     inner = gram(scale_rows(Z, np.sqrt(h)))
     if not intercept:
         return inner
@@ -47,14 +48,21 @@ def reached(Z: Matrix, ask: Ask, intercept: bool) -> Reached:
 
 
 def _reach(Z: Matrix, root: Array, intercept: bool) -> float:
-    """max |(z, 1) W|², rounded up: single precision is enough for a bound."""
+    """max |(z, 1) W|², rounded up: single precision is enough for a bound once its own rounding is added."""
     with np.errstate(over="ignore", invalid="ignore"):
-        root = root.astype(np.float32)
-        whitened = Z.astype(np.float32) @ root[: Z.shape[1]]
+        Z, W = Z.astype(np.float32), root.astype(np.float32)
+        whitened = Z @ W[: Z.shape[1]]
         if intercept:
-            whitened += root[-1]
-        largest = float(np.einsum("ij,ij->i", whitened, whitened).max(initial=0.0))
-    return largest * (1 + SLACK) if np.isfinite(largest) else np.inf
+            whitened += W[-1]
+        largest = np.sqrt(float(_squares(whitened).max(initial=0.0)))
+        rounding = SINGLE * len(root) ** 0.5 * np.linalg.norm(root) * np.sqrt(1 + float(_squares(Z).max(initial=0.0)))
+        bound = (largest + rounding) ** 2
+    return bound if np.isfinite(bound) else np.inf
+
+
+def _squares(A: Matrix) -> Array:
+    """|a|² of each row."""
+    return np.einsum("ij,ij->i", A, A) if isinstance(A, np.ndarray) else np.asarray(A.multiply(A).sum(axis=1)).ravel()
 
 
 def _dense(row: Any) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from certifit.core import Array, ArrayRows, Rows, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.linalg.factor import factor
+from certifit.linalg.moments import check_overflow
 from certifit.models.logistic_curvature import WIDE, Curvature
 from certifit.models.logistic_loss import Pass, Totals, Want, duality_gap, measure
 from certifit.solvers.concordance import Anchor, Proof, Reached
@@ -94,7 +95,7 @@ class Problem:
         gradient = (s.g + ridge * theta).ravel()
         hessian = None
         if isinstance(s.H, np.ndarray):
-            hessian = self.hessian(s.H, columns)
+            hessian = self.hessian(check_overflow(s.H), columns)
         gap = self._gap(theta, s, gradient, hessian, value)
         return Point(x, value, gradient, gap / value if value > 0 else 0.0, hessian, lasso.ravel())
 
@@ -114,7 +115,7 @@ class Problem:
         self.singular, self.proved = self.proof.anchor.inverse is None, bool(np.isfinite(gap))
         if self.proved:
             return gap
-        return promise if self.lam == 0 else max(promise, 2 * self.tol * value)
+        return promise if self.lam == 0 else max(promise, 1.001 * self.tol * value)
 
     def hessian(self, H: Array, columns: Array | None = None) -> Array:
         """The objective's, from the data term's, in these entries of θ."""
