@@ -2,6 +2,7 @@
 
 import _thread
 import math
+import signal
 import threading
 import time
 from dataclasses import dataclass
@@ -179,6 +180,7 @@ def test_an_error_while_reading_surfaces():
 def test_interrupt_stops_the_sum(threads):
     """Ctrl-C arrives in the main thread while workers are busy; no thread goes on afterwards."""
     set_threads(threads)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell may have had it ignored
     seen = []
 
     def f(i):
@@ -191,6 +193,7 @@ def test_interrupt_stops_the_sum(threads):
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         parallel_sum(f, iter(range(3000)))
+    signal.signal(signal.SIGINT, handler)
     assert len(seen) < 300
     assert threading.active_count() == before
 
