@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from certifit.kernels.coordinate import shrink_quadratic
 from certifit.kernels.logistic import binary_rows, softmax_rows
 
 SCORES = st.floats(-1e3, 1e3) | st.sampled_from([-1e3, -745.2, -40.0, -1e-8, -0.0, 0.0, 1e-300, 36.8, 709.9, 1e3])
@@ -108,6 +109,32 @@ def test_margin_ignores_rows_without_weight():
     assert binary_rows(eta, y, w, np.empty(2), np.empty(2))[1] == 2.0
     scores = np.array([[9.0, 0.0, 0.0], [0.0, 2.0, 1.0]])
     assert softmax_rows(scores, y, w, np.empty((2, 3)), np.empty((2, 3)))[1] == 1.0
+
+
+def shrink_by_gradient(H, q, lam, steps=20_000):
+    """The same minimum by proximal gradient steps, in plain NumPy."""
+    x, step = np.zeros(len(q)), 1 / np.linalg.eigvalsh(H)[-1]
+    for _ in range(steps):
+        z = x - step * (H @ x + q)
+        x = np.sign(z) * np.maximum(np.abs(z) - step * lam, 0.0)
+    return x
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shrink_quadratic(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(12, 6))
+    H, q, lam = A.T @ A, 3 * rng.normal(size=6), np.array([0.0, 1.0, 1.0, 2.0, 4.0, 100.0])
+    x = rng.normal(size=6)
+    shrink_quadratic(H, q, lam, x, 1e-28, 10_000)
+    np.testing.assert_allclose(x, shrink_by_gradient(H, q, lam), atol=1e-9)
+    assert x[5] == 0.0
+
+
+def test_shrink_quadratic_leaves_flat_coordinates_alone():
+    x = np.array([2.0, 5.0])
+    shrink_quadratic(np.array([[2.0, 0.0], [0.0, 0.0]]), np.array([-4.0, 0.0]), np.array([1.0, 1.0]), x, 1e-20, 100)
+    np.testing.assert_allclose(x, [1.5, 5.0])  # (4 - 1) / 2; the second has no curvature to go by
 
 
 def test_python_source_of_the_kernels_passes_too():
