@@ -128,7 +128,7 @@ def test_a_refused_table_leaves_nothing_of_an_earlier_fit(entry):
     X, y = entry.data()
     model = entry.fit()
     with pytest.raises(DataError):
-        model.fit(np.where(X[3, 1] == X, np.inf, X), y)
+        model.fit(np.where(X[3, 1] == X, np.inf if getattr(entry.cls, "holes", False) else np.nan, X), y)
     assert unfitted(model)
     for method in outputs(entry.fit(), X):
         with pytest.raises(NotFittedError):

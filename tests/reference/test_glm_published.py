@@ -1,6 +1,9 @@
 """Generalised linear models against what R, Stata, GLM.jl and textbooks print, to every digit in print.
 
 Tables of more than a few lines are in data/. Where a row stands for several, its count is the sample weight.
+These prints were carried over without the publication at hand, and still want checking against it: clotting lot 2 and
+the null deviances, budworm's standard errors and deviances, the beetles' probit and cloglog lines, the plant weights,
+Dobson's standard errors, anorexia's p-values, the warp breaks' table and deviances, the school absences' deviances.
 """
 
 import irls

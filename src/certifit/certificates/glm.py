@@ -21,7 +21,6 @@ from certifit.certificates.likelihood import (
     HESSIAN_LIMIT,
     SAFE,
     Coordinates,
-    Largest,
     independent,
     inverse_of,
     largest_extent,
@@ -30,7 +29,7 @@ from certifit.certificates.likelihood import (
 )
 from certifit.certificates.logistic import centre
 from certifit.certificates.plain import dense
-from certifit.core import Array, Block, Certificate, Check, Rows, Sums
+from certifit.core import Array, Block, Certificate, Check, Largest, Rows, Sums
 
 PENALISED = "penalised deviance within gap of its minimum"
 LIKELIHOOD = "deviance within gap of its minimum, which exists"

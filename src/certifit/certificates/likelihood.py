@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -25,7 +25,7 @@ from certifit.certificates.logistic import (
     residuals,
 )
 from certifit.certificates.plain import dense
-from certifit.core import Array, Block, Certificate, Check, Rows, Sums
+from certifit.core import Array, Block, Certificate, Check, Largest, Rows, Sums
 
 CLAIM = "negative log-likelihood within gap of its minimum, which exists"
 PENALISED = "penalised negative log-likelihood within gap of its minimum"
@@ -45,16 +45,6 @@ class _Quadratic(Sums):
     loss: float
     g: Array  # (k-1, d1)
     H: Array  # (k-1, d1, k-1, d1), or 0-d where not formed
-
-
-@dataclass(frozen=True)
-class Largest:
-    """Numbers whose `+` is the maximum."""
-
-    value: Any
-
-    def __add__(self, other: Largest) -> Largest:
-        return Largest(np.maximum(self.value, other.value))
 
 
 @dataclass(frozen=True)

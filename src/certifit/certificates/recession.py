@@ -15,9 +15,9 @@ from scipy.linalg import qr
 from scipy.optimize import linprog
 
 from certifit.certificates.glm_losses import Spec
-from certifit.certificates.likelihood import ROUNDING, Largest
+from certifit.certificates.likelihood import ROUNDING
 from certifit.certificates.plain import dense
-from certifit.core import Array, Block, Certificate, Check, Rows, Sums
+from certifit.core import Array, Block, Certificate, Check, Largest, Rows, Sums
 
 LIMIT = 2**22  # entries (rows x parameters) up to which the linear program is tried
 CLAIM = "the likelihood rises for ever along the direction below and has no maximum"

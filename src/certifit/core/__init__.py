@@ -7,7 +7,7 @@ from certifit.core.estimator import CertificateWarning, Estimator, Objective
 from certifit.core.labels import apply_class_weight, class_weight_vector, encode_labels
 from certifit.core.loop import Mark, Solution, Step, fixed_point
 from certifit.core.rows import Array, ArrayRows, Block, Matrix, Rows, block_rows
-from certifit.core.sums import Sums, tree_sum
+from certifit.core.sums import Largest, Sums, tree_sum
 from certifit.core.threads import set_threads, thread_count
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Check",
     "DataError",
     "Estimator",
+    "Largest",
     "Mark",
     "Matrix",
     "NoSolutionError",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
 
 
 class Addable(Protocol):
@@ -22,6 +24,16 @@ class Sums:
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class Largest:
+    """Numbers whose `+` is the maximum."""
+
+    value: Any
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(np.maximum(self.value, other.value))
 
 
 def tree_sum(parts: Iterable[S]) -> S:

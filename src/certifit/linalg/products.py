@@ -9,7 +9,7 @@ from scipy import sparse
 
 from certifit.core import Array, Matrix
 
-ENOUGH = 512  # rows that tell where a column lies
+ENOUGH = 2048  # rows that tell where a column lies
 
 
 def far(dtype: Any) -> float:

@@ -51,9 +51,9 @@ class ResponseFamily(ABC):
         """The part of log f(y; μ = y) that does not depend on the dispersion; `trials` matters to binomials alone."""
         return 0.0
 
-    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:
+    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:  # noqa: ARG002
         """From Σ w base, the deviance and Σ w: log f(y; μ, φ) = log f(y; y, φ) - d(y, μ)/2φ, φ = deviance / rows."""
-        return base - 0.5 * deviance if rows else np.nan
+        return base - 0.5 * deviance
 
     def check(self, y: Array, number: Array) -> None:
         """Refuse targets that the family cannot produce, naming the first by its row's number."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from certifit.core import Array, Matrix
+from certifit.core import Array, Largest, Matrix
 from certifit.kernels.logistic import root_rows
 from certifit.linalg.products import adjoint, gram, scale_rows
-from certifit.solvers.concordance import Ask, Largest, Reached
+from certifit.solvers.concordance import Ask, Reached
 
 SINGLE = 4 * np.finfo(np.float32).eps  # rounding of a product in single precision, relative to the sizes in it
 

@@ -11,11 +11,11 @@ Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from certifit.core import Array, Sums
+from certifit.core import Array, Largest, Sums
 from certifit.linalg.factor import Factor, factor
 
 SAFE = 0.9  # the bound needs νc < 1; the distance to 1 covers rounding
@@ -77,16 +77,6 @@ def concordant_gap(nu: float, c: float) -> float:
     if not t <= SAFE:
         return np.inf
     return 0.5 * nu**2 * (1 + t) if t < 1e-4 else float((t + (1 - t) * np.log1p(-t)) / c**2)
-
-
-@dataclass(frozen=True)
-class Largest:
-    """Numbers whose `+` is the maximum."""
-
-    value: Any
-
-    def __add__(self, other: Largest) -> Largest:
-        return Largest(np.maximum(self.value, other.value))
 
 
 class Ask(NamedTuple):
