@@ -24,6 +24,7 @@ from certifit import (
     GammaRegressor,
     GaussianNB,
     GeneralizedLinearRegressor,
+    IncrementalPCA,
     KMeans,
     Lasso,
     LinearRegression,
@@ -32,6 +33,7 @@ from certifit import (
     NaiveBayes,
     PoissonRegressor,
     Ridge,
+    TruncatedSVD,
     TweedieRegressor,
 )
 from certifit.core import Estimator
@@ -104,6 +106,8 @@ class Entry:
 
 
 SPECTRAL = ("components_", "mean_", "explained_variance_")
+SINGULAR = ("components_", "singular_values_")
+RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
@@ -115,6 +119,9 @@ logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1
 CATALOGUE = [
     Entry(PCA, {"n_components": 2}, table, SPECTRAL, partial(pca, 2)),
     Entry(PCA, {"svd_solver": "full", "whiten": True}, table, SPECTRAL, partial(pca, 4), {"whiten": True}),
+    Entry(PCA, {"n_components": 1, **RANDOMISED}, table, SPECTRAL, partial(pca, 1), RANDOMISED),
+    Entry(IncrementalPCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.IncrementalPCA, 2)),
+    Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, partial(decomposition.TruncatedSVD, 2, algorithm="arpack"), {"n_components": 1}),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
     Entry(LogisticRegression, {}, three, LINEAR, logit),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 # Public names are flat and lazy: `import certifit` loads nothing, the first use of a name loads its module.
 _HOME = {
     "PCA": "certifit.models.pca",
+    "IncrementalPCA": "certifit.models.incremental_pca",
+    "TruncatedSVD": "certifit.models.truncated_svd",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
     "GeneralizedLinearRegressor": "certifit.models.glm",
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from certifit.core.progress import ProgressBar
     from certifit.data import load_penguins
     from certifit.models.glm import GeneralizedLinearRegressor
+    from certifit.models.incremental_pca import IncrementalPCA
     from certifit.models.kmeans import KMeans
     from certifit.models.linear import (
         ElasticNet,
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
     from certifit.models.naive_bayes_mixed import NaiveBayes
     from certifit.models.pca import PCA
     from certifit.models.table import TableClassifier
+    from certifit.models.truncated_svd import TruncatedSVD
     from certifit.store import load, save
 
 

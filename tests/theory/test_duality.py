@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit, logsumexp, softmax, xlogy
 from certifit import PCA, LogisticRegression
 from certifit.certificates import likelihood, logistic
 from certifit.certificates.likelihood import self_concordant_gap
-from certifit.certificates.pca import covariance_spectrum, gram_spectrum, upper_bound
+from certifit.certificates.pca_spectrum import covariance_spectrum, gram_spectrum, upper_bound
 from certifit.core import as_rows
 from certifit.models.logistic_loss import Totals, Want, duality_gap, measure
 

@@ -91,6 +91,12 @@ def _audit_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> C
     return pca.certify(B, numbers(model, "mean_"), numbers(model, "explained_variance_"), tol, rows)
 
 
+def _audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
+    B = numbers(model, "components_")
+    rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
+    return pca.certify_svd(B, numbers(model, "singular_values_"), tol, rows)
+
+
 def _audit_kmeans(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     centers = numbers(model, "cluster_centers_")
     rows = fitted_rows(model, centers.shape[1], X, None, sample_weight, "none")
@@ -161,6 +167,7 @@ STATSMODELS = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", 
 _COUNTS = ("feature_log_prob_", "class_log_prior_")
 _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "PCA": (_audit_pca, ("components_", "mean_", "explained_variance_")),
+    "TruncatedSVD": (_audit_svd, ("components_", "singular_values_")),
     "KMeans": (_audit_kmeans, ("cluster_centers_",)),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
     "GaussianNB": (audit_gaussian_nb, ("theta_", "var_", "class_prior_")),

@@ -74,23 +74,15 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         """
         previous = {name: self.__dict__.pop(name) for name in [*self.__dict__] if name.endswith("_")}
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        try:
-            rows = as_rows(
-                X,
-                y,
-                sample_weight,
-                estimator=self,
-                target=self.target,
-                targets=self._targets,
-                sparse=self.sparse,
-                holes=self.holes,
-                finite=self.finite,
-            )
+        with self._all_or_nothing():
+            rows = self._rows_to_fit(X, y, sample_weight)
             context = self._init_callback_context(max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
             self._watch = Watch(self, context, X, y, metadata)
-            with single_threaded_blas():
+            try:
                 attributes = self._fit(rows, previous)
+            finally:
+                self.__dict__.pop("_watch", None)
             context.call_on_fit_task_end(
                 estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes=dict(attributes)
             )
@@ -98,14 +90,33 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             if not certificate.holds:
                 message = f"{type(self).__name__}: " + "; ".join(certificate.failures())
                 warnings.warn(message, CertificateWarning, stacklevel=self._depth)
-        except BaseException:
-            for name in ("n_features_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
-            raise
-        finally:
-            self.__dict__.pop("_watch", None)
         self.__dict__.update(attributes)
         return self
+
+    @contextmanager
+    def _all_or_nothing(self, first: bool = True) -> Iterator[None]:
+        """While rows are learnt from, BLAS on one thread; where that fails the `first` time, no features noted."""
+        try:
+            with single_threaded_blas():
+                yield
+        except BaseException:
+            for name in ("n_features_in_", "feature_names_in_") if first else ():
+                self.__dict__.pop(name, None)
+            raise
+
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Rows:
+        return as_rows(
+            X,
+            y,
+            sample_weight,
+            estimator=self,
+            target=self.target,
+            targets=self._targets,
+            sparse=self.sparse,
+            holes=self.holes,
+            finite=self.finite,
+            reset=reset,
+        )
 
     def _rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1

@@ -115,7 +115,10 @@ class ArrayRows(Rows):
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
             rows = slice(start, start + self.block_rows)
-            X = self.X[rows] if sparse.issparse(self.X) else np.ascontiguousarray(self.X[rows], dtype=self.dtype)
+            if sparse.issparse(self.X):
+                X = _csr_rows(self.X, rows)
+            else:
+                X = np.ascontiguousarray(self.X[rows], dtype=self.dtype)
             yield Block(X, None if self.y is None else self.y[rows], self.w[rows], start)
 
     def relabel(self, f: Relabel) -> ArrayRows:
@@ -136,6 +139,19 @@ def relabelled(block: Block, relabels: Iterable[Relabel]) -> Block:
         y, w = f(block.y, block.w)
         block = block._replace(y=y, w=w)
     return block
+
+
+def _csr_rows(X: Matrix, rows: slice) -> Matrix:
+    """A run of rows that shares its entries with X, where slicing would copy them on every pass."""
+    start, stop, _ = rows.indices(X.shape[0])
+    first, last = X.indptr[start], X.indptr[stop]
+    part = type(X)((stop - start, X.shape[1]), dtype=X.dtype)
+    part.data, part.indices, part.indptr = (
+        X.data[first:last],
+        X.indices[first:last],
+        X.indptr[start : stop + 1] - first,
+    )
+    return part
 
 
 def _pick(index: Array, block: Block) -> Block:

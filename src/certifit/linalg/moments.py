@@ -5,7 +5,7 @@ Both are measured about a shift, so nothing cancels at offset 1e8; both merge ov
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 
 import numpy as np
@@ -49,9 +49,22 @@ class Scatter:
     mean: Array  # (d,)
     S: Array  # Σ w (x - mean)(x - mean)ᵀ  (d, d)
 
+    def __add__(self, other: Scatter) -> Scatter:
+        """Of both tables' rows, each measured about its own mean (Chan, Golub & LeVeque 1983)."""
+        weight = self.weight + other.weight
+        apart = other.mean - self.mean
+        S = self.S + other.S + (self.weight * other.weight / weight) * apart[:, None] * apart
+        return Scatter(self.count + other.count, weight, self.mean + other.weight / weight * apart, check_overflow(S))
 
-def scatter(rows: Rows) -> Scatter:
-    """Weighted mean and centred scatter; one pass, or two where the first shift was far from the mean."""
+
+def scatter(rows: Rows, centred: bool = True) -> Scatter:
+    """Weighted mean and scatter about it; one pass, or two where the first shift was far from the mean.
+
+    Where the rows are not to be `centred`, the scatter is about zero, which then stands for the mean.
+    """
+    if not centred:
+        raw = rows.sum(partial(_moments, None))
+        return Scatter(raw.count, raw.weight, np.zeros(rows.n_features), check_overflow(raw.zz))
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
     m = rows.sum(partial(_moments, shift))
@@ -64,6 +77,29 @@ def scatter(rows: Rows) -> Scatter:
     S = m.zz
     S -= m.weight * delta[:, None] * delta
     return Scatter(m.count, m.weight, delta if shift is None else shift + delta, S)
+
+
+def fold_scatters(rows: Rows, folds: int) -> list[Scatter]:
+    """The scatter of each fold's rows, in one pass; row i is in fold i mod `folds`."""
+    first = next(iter(rows))
+    shift = choose_shift(first.X, first.w)
+    m = rows.sum(partial(_folded, shift, folds))
+    check_overflow(m.zz)
+    out = []
+    for count, weight, z, zz in zip(m.count, m.weight, m.z, m.zz, strict=True):
+        delta = z / (weight or 1.0)
+        S = zz - weight * delta[:, None] * delta
+        out.append(Scatter(int(count), float(weight), delta if shift is None else shift + delta, S))
+    return out
+
+
+def _folded(shift: Array | None, folds: int, block: Block) -> Moments:
+    """Moments with a leading axis of folds."""
+    parts = []
+    for fold in range(folds):
+        mine = slice((fold - block.start) % folds, None, folds)
+        parts.append(_moments(shift, Block(block.X[mine], None, block.w[mine], 0)))
+    return Moments(*(np.array(field) for field in zip(*map(astuple, parts), strict=True)))
 
 
 def check_overflow(squares: Array) -> Array:

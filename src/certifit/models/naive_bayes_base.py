@@ -235,30 +235,14 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
         """
         first = not hasattr(self, "classes_")
         known = self._known_classes(classes, first)
-        try:
-            rows = as_rows(
-                X,
-                y,
-                sample_weight,
-                estimator=self,
-                target=self.target,
-                sparse=self.sparse,
-                holes=self.holes,
-                finite=self.finite,
-                reset=first,
-            )
+        with self._all_or_nothing(first):
+            rows = self._rows_to_fit(X, y, sample_weight, reset=first)
             part = self._part()
-            with single_threaded_blas():
-                labels = encode_labels(rows, known)
-                count, state = labels.weight, measure(part, labels.rows, len(known))
+            labels = encode_labels(rows, known)
+            count, state = labels.weight, measure(part, labels.rows, len(known))
             if not first:
                 count, state = self.class_count_ + count, part.restore(self.sums_) + state
             attributes = self._learn(part, known, count, state)
-        except BaseException:
-            if first:
-                for name in ("n_features_in_", "feature_names_in_"):
-                    self.__dict__.pop(name, None)
-            raise
         self.__dict__.update(attributes)
         return self
 

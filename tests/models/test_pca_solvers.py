@@ -1,0 +1,292 @@
+"""The ways to the principal axes: every solver finds the same axes and proves it, also where no matrix is formed."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import decomposition
+from sklearn.datasets import load_digits, load_iris
+
+from certifit import PCA, CertificateWarning, DataError, IncrementalPCA, TruncatedSVD, audit
+from certifit.certificates import pca as checker
+from certifit.core import as_rows
+from certifit.linalg.covariance import Covariance, centre
+from certifit.models import pca_spectrum
+from certifit.models.pca_choice import held_out_likelihood
+from certifit.models.pca_spectrum import SOLVERS
+
+DIGITS = load_digits().data
+IRIS = load_iris().data
+
+
+def long_sparse(n=600, d=500, seed=0):
+    """Sparse counts with a few strong directions."""
+    rng = np.random.default_rng(seed)
+    rate = np.exp(rng.normal(size=(n, 3)) @ rng.normal(size=(3, d)) - 4)
+    return sparse.csr_array(rng.poisson(rate).astype(float))
+
+
+@pytest.fixture
+def nothing_fits(monkeypatch):
+    """As if neither the covariance nor the Gram matrix could be held."""
+    monkeypatch.setattr(pca_spectrum, "WIDE", 20)
+    monkeypatch.setattr(checker, "WIDE", 20)
+
+
+# ---------------------------------------------------------------------------------------------- solvers
+@pytest.mark.parametrize("svd_solver", SOLVERS)
+@pytest.mark.parametrize("rows", [slice(None), slice(40)], ids=["tall", "wide"])
+def test_every_solver_finds_the_same_axes(svd_solver, rows):
+    X = DIGITS[rows]
+    theirs = decomposition.PCA(5, svd_solver="full").fit(X)
+    model = PCA(5, svd_solver=svd_solver, random_state=0).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, theirs.explained_variance_, rtol=1e-7)
+    np.testing.assert_allclose(np.abs((model.components_ * theirs.components_).sum(axis=1)), 1, rtol=1e-5)
+    np.testing.assert_allclose(model.noise_variance_, theirs.noise_variance_, rtol=1e-6)
+    assert model.certificate_.kind == "optimal"
+    assert model.certificate_.holds
+    assert audit(model, X).holds
+
+
+@pytest.mark.parametrize("svd_solver", ["arpack", "randomized", "power"])
+def test_iterative_solvers_that_are_asked_for_all_axes_give_them(svd_solver):
+    model = PCA(svd_solver=svd_solver).fit(IRIS)
+    exact = PCA(svd_solver="full").fit(IRIS)
+    np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("svd_solver", ["auto", "arpack", "randomized", "power"])
+@pytest.mark.parametrize("form", [np.asarray, lambda X: sparse.csr_array(X)], ids=["dense", "csr"])
+@pytest.mark.usefixtures("nothing_fits")
+def test_axes_without_either_matrix(svd_solver, form):
+    """Against scikit-learn's dense decomposition; the proof is by products alone and says so."""
+    dense = long_sparse().toarray()
+    X = form(dense)
+    theirs = decomposition.PCA(3, svd_solver="full").fit(dense)
+    model = PCA(3, svd_solver=svd_solver, random_state=0).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, theirs.explained_variance_, rtol=1e-7)
+    np.testing.assert_allclose(model.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-7)
+    c = model.certificate_
+    assert c.kind == "statistical"
+    assert "except with probability 1e-09" in c.claim
+    assert c.holds
+    left = dense.var(axis=0).sum() - theirs.explained_variance_.sum() * (len(dense) - 1) / len(dense)
+    assert c.bound <= left * (1 + 1e-10)
+    np.testing.assert_allclose(c.objective, left, rtol=1e-7)
+    assert audit(model, X).holds
+
+
+@pytest.mark.parametrize("damage", ["drop the first axis", "turn", "scale", "variances", "mean"])
+@pytest.mark.usefixtures("nothing_fits")
+def test_damage_is_noticed_without_either_matrix(damage):
+    X = long_sparse()
+    model = PCA(3).fit(X)
+    best, B = model.certificate_.objective, PCA(4).fit(X).components_
+    if damage == "drop the first axis":  # eigenvectors still, but not the leading ones
+        model.components_ = B[1:]
+        model.explained_variance_ = PCA(4).fit(X).explained_variance_[1:]
+    elif damage == "turn":
+        model.components_[0] += 0.01 * B[3]
+    elif damage == "scale":
+        model.components_ = model.components_ * 1.001
+    elif damage == "variances":
+        model.explained_variance_[0] *= 1.001
+    else:
+        model.mean_ = model.mean_ + 0.01
+    found = audit(model, X)
+    assert not found.holds
+    assert found.bound <= best * (1 + 1e-12)
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_the_certificate_says_what_a_cheap_solver_gave_away(monkeypatch):
+    """One product per axis is not enough: fit warns, and the true loss is within what the certificate states."""
+    monkeypatch.setattr(pca_spectrum, "DEPTH", 1)
+    X = long_sparse(400, 300, seed=1).toarray() + np.random.default_rng(0).normal(size=(400, 300))
+    with pytest.warns(CertificateWarning, match="residual of the eigenvectors"):
+        cheap = PCA(5, svd_solver="randomized", random_state=0).fit(X)
+    best = PCA(5, svd_solver="full").fit(X).explained_variance_.sum()
+    lost = (best - cheap.explained_variance_.sum()) * (len(X) - 1) / len(X)
+    assert 0 < lost <= cheap.certificate_.gap
+
+
+def test_products_with_the_covariance():
+    X = long_sparse(300, 40)
+    w = np.random.default_rng(0).integers(0, 3, 300).astype(float)
+    dense, Q = X.toarray(), np.random.default_rng(1).normal(size=(40, 3))
+    S = np.cov(dense.T, fweights=w.astype(int), bias=True)
+    for table in (X, dense, dense.astype(np.float32)):
+        rows = as_rows(table, sample_weight=w, sparse=True)
+        A = Covariance(rows, centre(rows))
+        eps = np.finfo(rows.dtype).eps * np.abs(S).max()
+        np.testing.assert_allclose(A @ Q, S @ Q, atol=1e3 * eps)
+        np.testing.assert_allclose(A @ Q[:, 0], S @ Q[:, 0], atol=1e3 * eps)
+        np.testing.assert_allclose(A.about.total, np.trace(S), rtol=1e2 * np.finfo(rows.dtype).eps)
+        np.testing.assert_allclose((A.T @ Q), S @ Q, atol=1e3 * eps)
+
+
+def test_explicit_zeros_and_order_of_indices_do_not_matter():
+    X = long_sparse(60, 30)
+    zeros = X.copy()
+    zeros.data[::5] = 0.0
+    clean = zeros.copy()
+    clean.eliminate_zeros()
+    kept = zeros.nnz
+    assert clean.nnz < kept
+    np.testing.assert_allclose(PCA(3).fit(zeros).components_, PCA(3).fit(clean).components_, atol=1e-12)
+    assert zeros.nnz == kept  # the caller's matrix is as it was
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_more_components_than_rank(rank):
+    """The rest is orthonormal and carries no variance, however it is found."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, rank)) @ rng.normal(size=(rank, 8))
+    for solver in SOLVERS:
+        model = PCA(6, svd_solver=solver, random_state=0).fit(X)
+        np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e-10)
+        np.testing.assert_allclose(model.explained_variance_[rank:], 0, atol=1e-12)
+        assert model.certificate_.holds
+
+
+def test_wide_sparse_rows_with_a_far_mean():
+    """Stored everywhere at 1e6: products would cancel, so the rows are centred first."""
+    X = np.random.default_rng(0).normal(size=(20, 50)) + 1e6
+    exact = PCA(4).fit(X)
+    np.testing.assert_allclose(
+        PCA(4).fit(sparse.csr_array(X)).explained_variance_, exact.explained_variance_, rtol=1e-6
+    )
+
+
+# -------------------------------------------------------------------------------------- how many components
+def test_rows_held_out_choose_the_planted_dimension():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 10)) + 0.5 * rng.normal(size=(3000, 10)) + 1e6
+    assert PCA("cv").fit(X).n_components_ == 3
+
+
+def test_likelihood_of_rows_held_out_is_scikit_learns():
+    """Five folds by hand, each scored by scikit-learn's PCA with the maximum-likelihood variances."""
+    X = DIGITS[:, 20:30]
+    n, fold = len(X), np.arange(len(X)) % 5
+    for M, found in enumerate(held_out_likelihood(as_rows(X))[:4]):
+        scores = []
+        for f in range(5):
+            train, test = X[fold != f], X[fold == f]
+            S = np.cov(train.T, bias=True)
+            values, vectors = np.linalg.eigh(S)
+            noise = values[: 10 - M].mean()
+            C = (vectors[:, 10 - M :] * (values[10 - M :] - noise)) @ vectors[:, 10 - M :].T + noise * np.eye(10)
+            Z = test - train.mean(axis=0)
+            quadratic = (Z @ np.linalg.inv(C) * Z).sum()
+            scores.append(-0.5 * (quadratic + len(test) * (np.linalg.slogdet(C)[1] + 10 * np.log(2 * np.pi))))
+        np.testing.assert_allclose(found, sum(scores) / n, rtol=1e-10)
+
+
+def test_too_few_rows_for_folds():
+    with pytest.raises(DataError, match=r"n_components='cv' with 7 rows.*at least two rows"):
+        PCA("cv").fit(IRIS[:7])
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_minkas_choice_does_not_depend_on_the_unit(scale):
+    """scikit-learn compares variances with an absolute 1e-16: at 1e-9 it finds another dimension."""
+    assert PCA("mle").fit(scale * IRIS).n_components_ == PCA("mle").fit(IRIS).n_components_
+
+
+# ------------------------------------------------------------------------------------------- incremental
+def test_batches_give_what_all_rows_give():
+    X = DIGITS
+    whole, parts = PCA(10).fit(X), IncrementalPCA(10)
+    for start in range(0, len(X), 211):
+        parts.partial_fit(X[start : start + 211])
+    for name in ("mean_", "explained_variance_", "singular_values_", "components_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(parts.var_, X.var(axis=0), rtol=1e-10, atol=1e-12)
+    assert parts.n_samples_seen_ == len(X)
+    assert parts.certificate_.holds
+    assert audit(parts, X).holds
+    theirs = audit(decomposition.IncrementalPCA(10, batch_size=211).fit(X), X)
+    assert not theirs.holds  # an approximation: the audit says how much it gave away
+    assert theirs.objective > parts.certificate_.objective
+
+
+def test_batches_at_an_offset_lose_nothing():
+    X = 1e8 + IRIS[np.argsort(IRIS[:, 0])]  # batches that lie apart
+    parts = IncrementalPCA()
+    for start in range(0, 150, 7):
+        parts.partial_fit(X[start : start + 7])
+    exact = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+    variances = np.linalg.svd(exact.astype(float), compute_uv=False) ** 2 / 149
+    np.testing.assert_allclose(parts.explained_variance_, variances, rtol=1e-7)
+
+
+def test_weights_in_batches():
+    w = np.arange(150) % 3 + 0.5
+    whole = PCA(2).fit(IRIS, sample_weight=w)
+    parts = (
+        IncrementalPCA(2).partial_fit(IRIS[:90], sample_weight=w[:90]).partial_fit(IRIS[90:], sample_weight=w[90:])
+    )
+    np.testing.assert_allclose(parts.components_, whole.components_, atol=1e-12)
+    np.testing.assert_allclose(parts.explained_variance_, whole.explained_variance_, rtol=1e-12)
+
+
+def test_the_first_batch_may_be_smaller_than_the_number_of_components():
+    model = IncrementalPCA(3).partial_fit(IRIS[:2])
+    assert model.n_components_ == 2
+    assert model.partial_fit(IRIS[2:]).n_components_ == 3
+    np.testing.assert_allclose(model.explained_variance_, PCA(3).fit(IRIS).explained_variance_, rtol=1e-10)
+
+
+def test_a_batch_that_fails_changes_nothing():
+    model = IncrementalPCA(2).partial_fit(IRIS[:100])
+    before = model.explained_variance_.copy()
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((5, 4), np.nan))
+    np.testing.assert_array_equal(model.explained_variance_, before)
+    fresh = IncrementalPCA(2)
+    with pytest.raises(DataError, match="more than 1 sample"):
+        fresh.partial_fit(IRIS[:1])
+    assert not hasattr(fresh, "n_features_in_")
+
+
+# ---------------------------------------------------------------------------------------- truncated SVD
+@pytest.mark.parametrize("algorithm", SOLVERS)
+def test_singular_vectors_are_numpys(algorithm):
+    X = long_sparse(80, 60)
+    _, sigma, Vt = np.linalg.svd(X.toarray())
+    model = TruncatedSVD(4, algorithm=algorithm, random_state=0).fit(X)
+    np.testing.assert_allclose(model.singular_values_, sigma[:4], rtol=1e-8)
+    np.testing.assert_allclose(np.abs((model.components_ * Vt[:4]).sum(axis=1)), 1, rtol=1e-6)
+    codes = model.transform(X)
+    np.testing.assert_allclose(model.explained_variance_, codes.var(axis=0), rtol=1e-8)
+    np.testing.assert_allclose(model.explained_variance_ratio_, codes.var(axis=0) / X.toarray().var(axis=0).sum())
+    np.testing.assert_allclose(model.certificate_.objective, (sigma[4:] ** 2).sum() / 80, rtol=1e-7)
+    np.testing.assert_allclose(model.score(X), -model.certificate_.objective, rtol=1e-9)
+    assert model.certificate_.holds
+
+
+@pytest.mark.parametrize("algorithm", ["arpack", "randomized"])
+def test_scikit_learns_truncated_svd_is_audited(algorithm):
+    X = sparse.csr_array(DIGITS)
+    theirs = decomposition.TruncatedSVD(5, algorithm=algorithm, n_iter=1, random_state=0).fit(X)
+    found, best = audit(theirs, X, tol=1e-9), TruncatedSVD(5).fit(X).certificate_
+    assert found.holds == (algorithm == "arpack")
+    assert found.bound <= best.objective * (1 + 1e-12)
+    assert found.objective >= best.bound
+
+
+@pytest.mark.parametrize("svd_solver", ["full", "covariance_eigh", "arpack", "randomized"])
+def test_scikit_learns_pca_is_audited(svd_solver):
+    theirs = decomposition.PCA(5, svd_solver=svd_solver, random_state=0).fit(DIGITS)
+    assert audit(theirs, DIGITS).holds
+
+
+@pytest.mark.parametrize("bad", [0, -1, 65, 2.0, "two", True, None])
+def test_impossible_ranks_are_refused(bad):
+    with pytest.raises(DataError, match="a whole number between 1 and the number of features, 64"):
+        TruncatedSVD(bad).fit(DIGITS)
+
+
+def test_unknown_algorithms_are_refused():
+    with pytest.raises(DataError, match="algorithm='quick'"):
+        TruncatedSVD(2, algorithm="quick").fit(DIGITS)
