@@ -17,7 +17,7 @@ from benchmarks.kmeans import kmeans_mnist, kmeans_tall
 from benchmarks.logistic import logistic_tall, softmax_mnist
 from benchmarks.naive_bayes import naive_bayes_mnist
 from benchmarks.out_of_core import out_of_core
-from benchmarks.pca import pca_mnist, pca_tall
+from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
 
 QUICK = 20  # --quick divides sizes by this
@@ -25,6 +25,8 @@ QUICK = 20  # --quick divides sizes by this
 BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "pca_mnist": ("PCA of MNIST", partial(contest, pca_mnist)),
     "pca_tall": ("PCA of many rows", partial(contest, pca_tall)),
+    "pca_randomised": ("randomised PCA of MNIST", partial(contest, pca_randomised)),
+    "svd_sparse": ("leading singular vectors of sparse rows", partial(contest, svd_sparse)),
     "kmeans_mnist": ("k-means on MNIST", partial(contest, kmeans_mnist)),
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from benchmarks.harness import Options
 
@@ -62,6 +63,15 @@ def overlapping_clusters(n: int, d: int, k: int, seed: int = 2) -> Array:
     centres = 1.5 * rng.normal(size=(k, d))
     X = centres[rng.choice(k, n, p=rng.dirichlet(np.full(k, 3.0)))]
     X += rng.standard_normal((n, d))
+    return X
+
+
+def sparse_counts(n: int, d: int, seed: int = 4) -> Any:
+    """CSR rows of fifty entries each, the first columns used most, as words are in documents."""
+    rng = np.random.default_rng(seed)
+    columns = (d * rng.random(50 * n) ** 3).astype(np.int64)
+    X = sparse.csr_array((rng.random(50 * n), (np.repeat(np.arange(n), 50), columns)), shape=(n, d))
+    X.sum_duplicates()
     return X
 
 

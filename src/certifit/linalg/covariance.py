@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from certifit.core import Array, ArrayRows, Block, Rows, Sums
+from certifit.core import Array, ArrayRows, Block, Matrix, Rows, Sums
 from certifit.linalg.moments import check_overflow
 from certifit.linalg.products import adjoint, far, scale_rows
 
@@ -115,7 +115,7 @@ class CentredRows:
         return sparse.issparse(self.data.X) and not (m.mean**2 > far(self.data.dtype) ** 2 * m.variances).any()
 
     def dense(self) -> Array:
-        X = self.data.X
+        X: Matrix = self.data.X
         Z = (X.toarray() if sparse.issparse(X) else X) - self.about.mean
         return np.sqrt(self.data.w)[:, None] * Z
 
