@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.harness import Options
+from certifit.examples.mnist import read_idx
 
 Array = NDArray[Any]
-NEARBY = Path(__file__).parents[2] / "shared" / "data" / "mnist"
 
 
 def mnist(options: Options) -> tuple[Array, Array, str]:
     """Training images (60000, 784) as pixels / 255 in float64, their digits, and what they are in words.
 
-    Read from --mnist, else CERTIFIT_MNIST, else a folder nearby; without any, a stand-in of the same shape.
+    Read from --mnist, else CERTIFIT_MNIST; without either, a stand-in of the same shape.
     """
-    asked = options.mnist or os.environ.get("CERTIFIT_MNIST")
-    folder, n = Path(asked or NEARBY), options.rows(60_000)
-    if asked or folder.exists():
-        images = gzip.decompress((folder / "train-images-idx3-ubyte.gz").read_bytes())
-        labels = gzip.decompress((folder / "train-labels-idx1-ubyte.gz").read_bytes())
-        X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:n]
-        y, words = np.frombuffer(labels, np.uint8, offset=8)[:n], "MNIST"
+    asked, n = options.mnist or os.environ.get("CERTIFIT_MNIST"), options.rows(60_000)
+    if asked:
+        X = read_idx(Path(asked) / "train-images-idx3-ubyte.gz").reshape(-1, 784)[:n]
+        y, words = read_idx(Path(asked) / "train-labels-idx1-ubyte.gz")[:n], "MNIST"
     else:
         X, y = digits_like(n)
         words = "synthetic stand-in for MNIST (set CERTIFIT_MNIST to the folder of its IDX files)"

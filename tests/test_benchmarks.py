@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import os
+import struct
 import subprocess
 import sys
 import warnings
@@ -308,8 +309,12 @@ class TestReporting:
 class TestDatasets:
     def test_mnist_from_a_folder(self, tmp_path):
         images = np.arange(3 * 784, dtype=np.uint32).astype(np.uint8)
-        (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(bytes(16) + images.tobytes()))
-        (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(bytes(8) + bytes([7, 0, 9])))
+        (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(
+            gzip.compress(struct.pack(">HBB3I", 0, 8, 3, 3, 28, 28) + images.tobytes())
+        )
+        (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(
+            gzip.compress(struct.pack(">HBBI", 0, 8, 1, 3) + bytes([7, 0, 9]))
+        )
         X, y, words = datasets.mnist(Options(mnist=tmp_path))
         assert words == "MNIST 3 x 784"
         assert y.tolist() == [7, 0, 9]
@@ -320,9 +325,8 @@ class TestDatasets:
         with pytest.raises(FileNotFoundError):
             datasets.mnist(Options(mnist=tmp_path))
 
-    def test_stand_in_says_so(self, tmp_path, monkeypatch):
+    def test_stand_in_says_so(self, monkeypatch):
         monkeypatch.delenv("CERTIFIT_MNIST", raising=False)
-        monkeypatch.setattr(datasets, "NEARBY", tmp_path / "nowhere")
         X, y, words = datasets.mnist(Options(shrink=600))
         assert words.startswith("synthetic stand-in")
         assert X.shape == (100, 784)

@@ -13,6 +13,7 @@ _HOME = {
     "PCA": "certifit.models.pca",
     "IncrementalPCA": "certifit.models.incremental_pca",
     "TruncatedSVD": "certifit.models.truncated_svd",
+    "two_views": "certifit.models.pca_views",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
     "GeneralizedLinearRegressor": "certifit.models.glm",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from certifit.models.naive_bayes_discrete import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
     from certifit.models.naive_bayes_mixed import NaiveBayes
     from certifit.models.pca import PCA
+    from certifit.models.pca_views import two_views
     from certifit.models.table import TableClassifier
     from certifit.models.truncated_svd import TruncatedSVD
     from certifit.store import load, save

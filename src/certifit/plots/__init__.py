@@ -4,18 +4,25 @@ Figures are made through matplotlib's object interface: no global state, no wind
 """
 
 from certifit.plots.classification import plot_coefficients, plot_confusion
+from certifit.plots.compression import plot_images, plot_rate_distortion, rate_distortion
 from certifit.plots.convergence import plot_convergence
 from certifit.plots.divergence import plot_directions, plot_projection_path
 from certifit.plots.figures import svg
 from certifit.plots.generative import learning_curves, plot_learning_curves
+from certifit.plots.pca import plot_components, plot_scree
 
 __all__ = [
     "learning_curves",
     "plot_coefficients",
+    "plot_components",
     "plot_confusion",
     "plot_convergence",
     "plot_directions",
+    "plot_images",
     "plot_learning_curves",
     "plot_projection_path",
+    "plot_rate_distortion",
+    "plot_scree",
+    "rate_distortion",
     "svg",
 ]

@@ -1,0 +1,1 @@
+"""Programs to run and to read: `python -m certifit.examples.mnist_pca`, `… .compress_digits`."""
