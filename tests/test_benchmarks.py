@@ -392,7 +392,6 @@ def test_list_names_every_benchmark(capsys):
 
 def test_quick_run_from_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("CERTIFIT_MNIST", raising=False)
-    monkeypatch.setattr(datasets, "NEARBY", tmp_path / "nowhere")
     arguments = ["pca_tall", "--quick", "--repeat", "1", "--peers", "covariance_eigh", "--results", str(tmp_path)]
     assert main([*arguments, "--docs", str(tmp_path / "page.md")]) == 0
     assert "scikit-learn covariance_eigh" in capsys.readouterr().out
