@@ -46,6 +46,8 @@ _HOME = {
     "load_penguins": "certifit.data",
 }
 
+_PACKAGES = ("divergence", "families", "linalg", "plots")
+
 __all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
@@ -89,6 +91,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version  # a tenth of a second, so only when asked
 
         return version("certifit")
+    if name in _PACKAGES:
+        return import_module(f"certifit.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'certifit' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
@@ -97,4 +101,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_PACKAGES, "__version__"]

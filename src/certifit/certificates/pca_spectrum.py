@@ -12,10 +12,11 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import LinearOperator
 
 from certifit.certificates.largest import largest_eigenvalue
+from certifit.certificates.spectral import top_eigenvalue
 from certifit.core import Array, Block, Rows
 
 FAILURE = 1e-9  # probability with which the bound by Lanczos steps may be too small
@@ -114,19 +115,11 @@ def upper_bound(E: Array, hint: float | None) -> float:
     slack = len(E) * np.finfo(float).eps * float(np.abs(np.diag(E)).max(initial=0.0)) + np.finfo(float).tiny
     if hint is not None and _below(E, hint):
         return hint + slack
-    tau = max(0.0, _largest(E))
+    tau = max(0.0, top_eigenvalue(E))
     tau = tau * (1 + 1e-12) + slack
     while not _below(E, tau):
         tau = 2 * tau
     return tau + slack
-
-
-def _largest(E: Array) -> float:
-    last = len(E) - 1
-    try:
-        return float(eigh(E, eigvals_only=True, subset_by_index=[last, last])[0])
-    except LinAlgError:  # LAPACK's selective driver can fail where eigenvalues coincide
-        return float(np.linalg.eigvalsh(E)[-1])
 
 
 def _below(E: Array, tau: float) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -83,7 +84,7 @@ def fold_scatters(rows: Rows, folds: int) -> list[Scatter]:
     """The scatter of each fold's rows, in one pass; row i is in fold i mod `folds`."""
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
-    m = rows.sum(partial(_folded, shift, folds))
+    m: Any = rows.sum(partial(_folded, shift, folds))  # arrays, one entry a fold
     check_overflow(m.zz)
     out = []
     for count, weight, z, zz in zip(m.count, m.weight, m.z, m.zz, strict=True):
@@ -99,7 +100,8 @@ def _folded(shift: Array | None, folds: int, block: Block) -> Moments:
     for fold in range(folds):
         mine = slice((fold - block.start) % folds, None, folds)
         parts.append(_moments(shift, Block(block.X[mine], None, block.w[mine], 0)))
-    return Moments(*(np.array(field) for field in zip(*map(astuple, parts), strict=True)))
+    stacked: Any = [np.array(field) for field in zip(*map(astuple, parts), strict=True)]
+    return Moments(*stacked)
 
 
 def check_overflow(squares: Array) -> Array:

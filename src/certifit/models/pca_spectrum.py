@@ -20,6 +20,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from certifit.core import Array, Rows
 from certifit.linalg.covariance import CentredRows, Covariance, centre
 from certifit.linalg.krylov import block_krylov, power
+from certifit.linalg.matrix import signed as signs
 from certifit.linalg.moments import Scatter, check_overflow, scatter, triangle
 
 DROWNED = 1e-10  # variance relative to the largest below which the covariance's rounding shows
@@ -212,8 +213,5 @@ def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
 
 
 def signed(vectors: Array) -> Array:
-    """Make the first of each row's largest entries positive (largest up to rounding, so that ties do not flip)."""
-    size = np.abs(vectors)
-    first = np.argmax(size >= (1 - 1e-6) * size.max(axis=1, keepdims=True, initial=0.0), axis=1)
-    signs = np.sign(vectors[np.arange(len(vectors)), first])
-    return vectors * np.where(signs == 0, 1.0, signs)[:, None]
+    """Rows with the first of each one's largest entries positive."""
+    return vectors * signs(vectors.T)[:, None]
