@@ -19,6 +19,7 @@ from benchmarks.naive_bayes import naive_bayes_mnist
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
+from benchmarks.robust_pca import robust_pca
 
 QUICK = 20  # --quick divides sizes by this
 
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "pca_tall": ("PCA of many rows", partial(contest, pca_tall)),
     "pca_randomised": ("randomised PCA of MNIST", partial(contest, pca_randomised)),
     "svd_sparse": ("leading singular vectors of sparse rows", partial(contest, svd_sparse)),
+    "robust_pca": ("robust PCA", partial(contest, robust_pca)),
     "kmeans_mnist": ("k-means on MNIST", partial(contest, kmeans_mnist)),
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),

@@ -33,6 +33,8 @@ from certifit import (
     NaiveBayes,
     PoissonRegressor,
     Ridge,
+    RobustPCA,
+    TrimmedPCA,
     TruncatedSVD,
     TweedieRegressor,
 )
@@ -86,7 +88,7 @@ class Entry:
     params: dict[str, Any]
     data: Callable[..., tuple[np.ndarray, np.ndarray | None]]  # n -> X (n, 4), y
     audited: tuple[str, ...]  # the fitted attributes that the certificate speaks of
-    peer: Callable[[], Any]  # scikit-learn's estimator of the same problem
+    peer: Callable[[], Any]  # scikit-learn's estimator of the same problem; where it has none, ours from elsewhere
     checked: dict[str, Any] = field(
         default_factory=dict
     )  # settings for scikit-learn's checks, which bring their data
@@ -107,11 +109,14 @@ class Entry:
 
 SPECTRAL = ("components_", "mean_", "explained_variance_")
 SINGULAR = ("components_", "singular_values_")
+SPLIT = ("low_rank_", "sparse_", "components_", "singular_values_", "dual_", "mean_")
+TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_", "threshold_")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 LBFGS = {"solver": "lbfgs"}
+truncated = partial(decomposition.TruncatedSVD, 2, algorithm="arpack")
 pca, kmeans = decomposition.PCA, cluster.KMeans
 close = {"tol": 1e-10, "max_iter": 10_000}
 logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1e-10, max_iter=1000)
@@ -121,7 +126,9 @@ CATALOGUE = [
     Entry(PCA, {"svd_solver": "full", "whiten": True}, table, SPECTRAL, partial(pca, 4), {"whiten": True}),
     Entry(PCA, {"n_components": 1, **RANDOMISED}, table, SPECTRAL, partial(pca, 1), RANDOMISED),
     Entry(IncrementalPCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.IncrementalPCA, 2)),
-    Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, partial(decomposition.TruncatedSVD, 2, algorithm="arpack"), {"n_components": 1}),
+    Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, truncated, {"n_components": 1}),
+    Entry(RobustPCA, {"lam": 0.1}, table, SPLIT, partial(RobustPCA, lam=0.1, tol=1e-9)),
+    Entry(TrimmedPCA, {"random_state": 0}, table, TRIMMED, partial(TrimmedPCA, random_state=1)),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
     Entry(LogisticRegression, {}, three, LINEAR, logit),

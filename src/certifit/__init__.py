@@ -13,6 +13,8 @@ _HOME = {
     "PCA": "certifit.models.pca",
     "IncrementalPCA": "certifit.models.incremental_pca",
     "TruncatedSVD": "certifit.models.truncated_svd",
+    "RobustPCA": "certifit.models.robust_pca",
+    "TrimmedPCA": "certifit.models.trimmed_pca",
     "two_views": "certifit.models.pca_views",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
@@ -81,7 +83,9 @@ if TYPE_CHECKING:
     from certifit.models.naive_bayes_mixed import NaiveBayes
     from certifit.models.pca import PCA
     from certifit.models.pca_views import two_views
+    from certifit.models.robust_pca import RobustPCA
     from certifit.models.table import TableClassifier
+    from certifit.models.trimmed_pca import TrimmedPCA
     from certifit.models.truncated_svd import TruncatedSVD
     from certifit.store import load, save
 

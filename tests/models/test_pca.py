@@ -90,7 +90,8 @@ def test_likelihood_agrees_with_scikit_learn(n_components):
 
 def log_density(model, X):
     """The model's Gaussian in extended precision, along its components and across them."""
-    B, mean, variances = (a.astype(np.longdouble) for a in (model.components_, model.mean_, model.explained_variance_))
+    fitted = model.components_, model.mean_, model.explained_variance_
+    B, mean, variances = (a.astype(np.longdouble) for a in fitted)
     noise, rest = np.longdouble(model.noise_variance_), B.shape[1] - len(B)
     Z = X - mean
     codes = Z @ B.T

@@ -23,6 +23,7 @@ from certifit.auditing.naive_bayes import (
     audit_multinomial_nb,
 )
 from certifit.auditing.naive_bayes_mixed import audit_naive_bayes
+from certifit.auditing.robust import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.certificates import firth, glm, kmeans, likelihood, logistic, pca
 from certifit.certificates.glm_losses import Spec
 from certifit.core import Certificate, DataError, Estimator, apply_class_weight, encode_labels
@@ -166,6 +167,8 @@ def problem(model: Any) -> tuple[str, ...]:
 STATSMODELS = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")
 _COUNTS = ("feature_log_prob_", "class_log_prior_")
 _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
+    "RobustPCA": (audit_robust_pca, ("low_rank_", "sparse_", "components_", "singular_values_", "mean_")),
+    "TrimmedPCA": (audit_trimmed_pca, TRIMMED),
     "PCA": (_audit_pca, ("components_", "mean_", "explained_variance_")),
     "TruncatedSVD": (_audit_svd, ("components_", "singular_values_")),
     "KMeans": (_audit_kmeans, ("cluster_centers_",)),

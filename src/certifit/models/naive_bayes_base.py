@@ -31,13 +31,11 @@ from certifit.core import (
     Matrix,
     Objective,
     Rows,
-    as_rows,
     encode_labels,
     tree_sum,
 )
 from certifit.core.checks import check_finite
 from certifit.core.estimator import Attributes
-from certifit.core.threads import single_threaded_blas
 
 PIECE = 2**21  # entries of a sparse block that are made dense at a time
 

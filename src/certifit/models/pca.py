@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,12 +22,13 @@ from certifit.certificates import pca as certificates
 from certifit.certificates.pca_spectrum import covariance_spectrum
 from certifit.core import Array, Certificate, DataError, Estimator, Objective, Rows
 from certifit.core.estimator import Attributes
+from certifit.models.linear_codes import LinearCodes
 from certifit.models.pca_choice import choose_dimension, held_out_likelihood
 from certifit.models.pca_codes import distance, encode, lost
 from certifit.models.pca_spectrum import SOLVERS, Ask, Spectrum, complete, decompose
 
 
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class PCA(LinearCodes, Estimator):
     """Principal component analysis.
 
     Parameters
@@ -165,15 +165,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         sums = rows.sum(partial(lost, self.mean_, self.components_))
         error = float(sums[0] / sums[1])
         return Objective(error, error, 0.0)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def count_components(wanted: Any, s: Spectrum) -> int:

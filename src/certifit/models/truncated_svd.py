@@ -12,7 +12,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,11 +19,12 @@ from certifit.certificates import pca as certificates
 from certifit.core import Array, DataError, Estimator, Objective, Rows
 from certifit.core.estimator import Attributes
 from certifit.linalg.covariance import centre
+from certifit.models.linear_codes import LinearCodes
 from certifit.models.pca_codes import encode, lost
 from certifit.models.pca_spectrum import SOLVERS, Ask, complete, decompose
 
 
-class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class TruncatedSVD(LinearCodes, Estimator):
     """Leading singular vectors of a table that is not centred, for counts and other sparse rows.
 
     Parameters
@@ -102,12 +102,3 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         sums = rows.sum(partial(lost, np.zeros(rows.n_features), self.components_))
         error = float(sums[0] / sums[1])
         return Objective(error, error, 0.0)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

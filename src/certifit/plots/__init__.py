@@ -10,6 +10,7 @@ from certifit.plots.divergence import plot_directions, plot_projection_path
 from certifit.plots.figures import svg
 from certifit.plots.generative import learning_curves, plot_learning_curves
 from certifit.plots.pca import plot_components, plot_scree
+from certifit.plots.robust import plot_first_axes, plot_split
 
 __all__ = [
     "learning_curves",
@@ -18,11 +19,13 @@ __all__ = [
     "plot_confusion",
     "plot_convergence",
     "plot_directions",
+    "plot_first_axes",
     "plot_images",
     "plot_learning_curves",
     "plot_projection_path",
     "plot_rate_distortion",
     "plot_scree",
+    "plot_split",
     "rate_distortion",
     "svg",
 ]

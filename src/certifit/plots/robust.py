@@ -20,7 +20,7 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
     """The first axis of several fitted models, in the plane of the two main axes of the rows that are not `wrong`.
 
     `models` are fitted PCA-like models by name; the legend says by how many degrees each one's axis is off. Rows that
-    are wrong may lie far outside: the picture shows the right ones, and as many others as it can.
+    are wrong may lie far outside: those beyond three times the reach of the right ones are not shown.
 
     >>> import certifit
     >>> rng = np.random.default_rng(0)
@@ -28,13 +28,13 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
     >>> X[:6] = [0.0, 40.0, 0.0]
     >>> ax = plot_first_axes({"PCA": certifit.PCA(1).fit(X)}, X, np.arange(60) < 6)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['rows', '6 wrong rows', 'PCA: 90° off']
+    ['rows', '6 wrong rows', 'PCA: 89° off']
     """
     X, wrong = np.asarray(X, dtype=np.float64), np.asarray(wrong, dtype=bool)
     ax = new_axes(ax, 6.4, 4.8)
     truth = PCA(2).fit(X[~wrong])
     codes = truth.transform(X)
-    reach = 1.25 * np.abs(codes[~wrong]).max(axis=0)  # what is shown
+    reach = np.minimum(np.abs(codes).max(axis=0), 3 * np.abs(codes[~wrong]).max(axis=0))  # what is shown
     ax.plot(*codes[~wrong].T, "o", color=GREY, markersize=3, alpha=0.6, label="rows")
     ax.plot(*codes[wrong].T, "x", color=RED, markersize=5, alpha=0.8, label=f"{wrong.sum()} wrong rows")
     for i, (name, model) in enumerate(models.items()):
@@ -44,8 +44,8 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
         ends = middle + np.outer([-1.0, 1.0], direction / np.linalg.norm(direction)) * 4 * reach.max()
         words = f"{name}: {off:.0f}° off"
         ax.plot(*ends.T, color=COLOURS[i % 4], linestyle=STYLES[i % 4], linewidth=2, label=words)
-    ax.set_xlim(-reach[0], reach[0])
-    ax.set_ylim(-1.6 * reach[1], 1.6 * reach[1])
+    ax.set_xlim(-1.1 * reach[0], 1.1 * reach[0])
+    ax.set_ylim(-1.1 * reach[1], 1.1 * reach[1])
     ax.set_xlabel("first axis of the right rows")
     ax.set_ylabel("second axis")
     ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
@@ -60,7 +60,7 @@ def plot_split(
 
     Black is 0 in the first two; in the sparse part red was taken away from the image and blue was missing in it.
 
-    >>> from certifit.models.robust_pca import RobustPCA
+    >>> from certifit import RobustPCA
     >>> X = np.outer(np.arange(1.0, 9.0), [1.0, 2.0, 3.0, 4.0])
     >>> X[2, 3] = 99.0
     >>> ax = plot_split(RobustPCA(center=False).fit(X), X, (2, 2), range(4))
