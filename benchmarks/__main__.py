@@ -14,10 +14,12 @@ from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_
 from benchmarks.harness import Options, contest
 from benchmarks.import_time import import_time
 from benchmarks.kmeans import kmeans_mnist, kmeans_tall
+from benchmarks.lle import lle_mnist, lle_swiss_roll
 from benchmarks.logistic import logistic_tall, softmax_mnist
 from benchmarks.naive_bayes import naive_bayes_mnist
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
+from benchmarks.ppca import ppca_holes
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
 from benchmarks.robust_pca import robust_pca
 
@@ -29,6 +31,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "pca_randomised": ("randomised PCA of MNIST", partial(contest, pca_randomised)),
     "svd_sparse": ("leading singular vectors of sparse rows", partial(contest, svd_sparse)),
     "robust_pca": ("robust PCA", partial(contest, robust_pca)),
+    "lle_swiss_roll": ("locally linear embedding of a swiss roll", partial(contest, lle_swiss_roll)),
+    "lle_mnist": ("locally linear embedding of MNIST", partial(contest, lle_mnist)),
     "kmeans_mnist": ("k-means on MNIST", partial(contest, kmeans_mnist)),
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),
@@ -39,6 +43,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "poisson_errors": ("Poisson regression with standard errors", partial(contest, poisson_errors)),
     "logistic_errors": ("logistic regression with standard errors", partial(contest, logistic_errors)),
     "elastic_path": ("logistic regression along a path of penalties", partial(contest, elastic_path)),
+    "ppca_holes": ("what holes cost probabilistic PCA", ppca_holes),
     "import_time": ("what a user waits for first", import_time),
     "out_of_core": ("larger than memory", out_of_core),
 }

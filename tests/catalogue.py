@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, linear_model, naive_bayes
+from sklearn import cluster, decomposition, linear_model, manifold, naive_bayes
+from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
+from sklearn.utils.validation import has_fit_parameter
 
 from certifit import (
     PCA,
@@ -28,15 +30,20 @@ from certifit import (
     KMeans,
     Lasso,
     LinearRegression,
+    LocallyLinearEmbedding,
     LogisticRegression,
     MultinomialNB,
     NaiveBayes,
     PoissonRegressor,
+    ProbabilisticPCA,
     Ridge,
     RobustPCA,
+    SelectFeatures,
     TrimmedPCA,
     TruncatedSVD,
     TweedieRegressor,
+    jeffreys,
+    mutual_information,
 )
 from certifit.core import Estimator
 
@@ -102,20 +109,43 @@ class Entry:
     def has(self, param: str) -> bool:
         return param in self.make().get_params()
 
+    @property
+    def is_sum(self) -> bool:
+        return has_fit_parameter(self.make(), "sample_weight")
+
     def __str__(self) -> str:
         words = [f"{k}={v}" for k, v in self.params.items() if np.isscalar(v) or v is None]
         return f"{self.cls.__name__}({', '.join(words)}) on {self.data.__name__}"
 
 
+class LikelyPCA(decomposition.PCA):
+    """scikit-learn's PCA with the variances that are likeliest: divided by n, not n - 1."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        super().fit(X, y)
+        self.explained_variance_ = self.explained_variance_ * (len(X) - 1) / len(X)
+        self.noise_variance_ = self.noise_variance_ * (len(X) - 1) / len(X)
+        return self
+
+
+LikelyPCA.__name__ = "ProbabilisticPCA"  # as audit knows it
+
 SPECTRAL = ("components_", "mean_", "explained_variance_")
 SINGULAR = ("components_", "singular_values_")
 SPLIT = ("low_rank_", "sparse_", "components_", "singular_values_", "dual_", "mean_")
 TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_", "threshold_")
+EMBEDDED = ("embedding_", "reconstruction_error_", "neighbors_")
+SCORED = ("scores_", "pvalues_")
+NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
+CORRELATION, CHI2, INFORMATION, JEFFREYS = (
+    {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
+)
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 LBFGS = {"solver": "lbfgs"}
+lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 truncated = partial(decomposition.TruncatedSVD, 2, algorithm="arpack")
 pca, kmeans = decomposition.PCA, cluster.KMeans
 close = {"tol": 1e-10, "max_iter": 10_000}
@@ -127,8 +157,19 @@ CATALOGUE = [
     Entry(PCA, {"n_components": 1, **RANDOMISED}, table, SPECTRAL, partial(pca, 1), RANDOMISED),
     Entry(IncrementalPCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.IncrementalPCA, 2)),
     Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, truncated, {"n_components": 1}),
+    Entry(ProbabilisticPCA, {"n_components": 2, "solver": "em", "random_state": 0}, table,
+          (*SPECTRAL, "noise_variance_"), partial(LikelyPCA, 2)),
     Entry(RobustPCA, {"lam": 0.1}, table, SPLIT, partial(RobustPCA, lam=0.1, tol=1e-9)),
     Entry(TrimmedPCA, {"random_state": 0}, table, TRIMMED, partial(TrimmedPCA, random_state=1)),
+    Entry(LocallyLinearEmbedding, NEAR, table, EMBEDDED, lle, {"disconnected": "join"}),
+    Entry(LocallyLinearEmbedding, {**NEAR, "method": "modified"}, table, EMBEDDED, partial(lle, method="modified"),
+          {"disconnected": "join", "method": "modified"}),
+    Entry(SelectFeatures, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
+    Entry(SelectFeatures, {**CORRELATION, "k": 2}, amounts, SCORED, partial(SelectKBest, f_regression, k=2),
+          CORRELATION),
+    Entry(SelectFeatures, CHI2, tallies, SCORED, partial(SelectKBest, chi2, k=2), CHI2),
+    Entry(SelectFeatures, INFORMATION, tallies, SCORED, partial(SelectKBest, mutual_information, k=2), INFORMATION),
+    Entry(SelectFeatures, JEFFREYS, three, ("scores_",), partial(SelectKBest, jeffreys, k=2), JEFFREYS),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
     Entry(LogisticRegression, {}, three, LINEAR, logit),
@@ -158,6 +199,8 @@ CATALOGUE = [
 ]  # fmt: skip
 
 every_estimator = pytest.mark.parametrize("entry", CATALOGUE, ids=str)
+# for those that are sums over rows: they take weights, and any number of rows
+every_sum = pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.is_sum], ids=str)
 
 
 def every_with(param: str) -> Any:

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from catalogue import every_estimator, every_with
+from catalogue import every_estimator, every_sum, every_with
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax
@@ -40,7 +40,7 @@ def test_fit_proves_and_the_checker_agrees(entry):
     np.testing.assert_allclose(mine.objective, model.objective(X, y).total, rtol=1e-10, atol=1e-10 * scale)
 
 
-@every_estimator
+@every_sum
 def test_fit_and_checker_agree_with_weights(entry):
     X, y = entry.data()
     w = np.random.default_rng(0).exponential(size=len(X)) + np.arange(len(X)) % 2

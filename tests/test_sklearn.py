@@ -3,6 +3,7 @@
 import pytest
 from catalogue import CATALOGUE
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import has_fit_parameter
 
 # Without a penalty several of scikit-learn's data sets are separable and have no maximum-likelihood fit, so the
 # catalogue's unpenalised regression is checked with its default settings, like the others.
@@ -21,4 +22,4 @@ def test_every_check_passes(name):
     # scikit-learn skips this one for its own estimators too, unless SCIPY_ARRAY_API is set for the whole process
     skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
     assert skipped <= {"check_array_api_input"}
-    assert len(results) > 50
+    assert len(results) > (50 if has_fit_parameter(MODELS[name], "sample_weight") else 40)

@@ -13,8 +13,19 @@ _HOME = {
     "PCA": "certifit.models.pca",
     "IncrementalPCA": "certifit.models.incremental_pca",
     "TruncatedSVD": "certifit.models.truncated_svd",
+    "ProbabilisticPCA": "certifit.models.ppca",
     "RobustPCA": "certifit.models.robust_pca",
     "TrimmedPCA": "certifit.models.trimmed_pca",
+    "LocallyLinearEmbedding": "certifit.models.lle",
+    "SelectFeatures": "certifit.models.select_features",
+    "SequentialSelector": "certifit.models.select_sequential",
+    "RecursiveElimination": "certifit.models.select_recursive",
+    "L1Selector": "certifit.models.select_l1",
+    "feature_scores": "certifit.models.select_scores",
+    "anova_f": "certifit.models.select_scores",
+    "correlation_f": "certifit.models.select_scores",
+    "mutual_information": "certifit.models.select_scores",
+    "jeffreys": "certifit.models.select_scores",
     "two_views": "certifit.models.pca_views",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
@@ -48,7 +59,7 @@ _HOME = {
     "load_penguins": "certifit.data",
 }
 
-_PACKAGES = ("divergence", "families", "linalg", "plots")
+_PACKAGES = ("divergence", "families", "linalg", "losses", "plots")
 
 __all__ = sorted(_HOME)
 
@@ -77,13 +88,20 @@ if TYPE_CHECKING:
         Ridge,
         TweedieRegressor,
     )
+    from certifit.models.lle import LocallyLinearEmbedding
     from certifit.models.logistic import LogisticRegression
     from certifit.models.naive_bayes import GaussianNB
     from certifit.models.naive_bayes_discrete import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
     from certifit.models.naive_bayes_mixed import NaiveBayes
     from certifit.models.pca import PCA
     from certifit.models.pca_views import two_views
+    from certifit.models.ppca import ProbabilisticPCA
     from certifit.models.robust_pca import RobustPCA
+    from certifit.models.select_features import SelectFeatures
+    from certifit.models.select_l1 import L1Selector
+    from certifit.models.select_recursive import RecursiveElimination
+    from certifit.models.select_scores import anova_f, correlation_f, feature_scores, jeffreys, mutual_information
+    from certifit.models.select_sequential import SequentialSelector
     from certifit.models.table import TableClassifier
     from certifit.models.trimmed_pca import TrimmedPCA
     from certifit.models.truncated_svd import TruncatedSVD

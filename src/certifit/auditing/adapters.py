@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.auditing.fitted import fitted_rows, numbers
 from certifit.auditing.linear import SPECS, audit_linear, audit_statsmodels, linear_spec
+from certifit.auditing.lle import audit_lle
 from certifit.auditing.naive_bayes import (
     audit_bernoulli_nb,
     audit_categorical_nb,
@@ -24,7 +25,9 @@ from certifit.auditing.naive_bayes import (
 )
 from certifit.auditing.naive_bayes_mixed import audit_naive_bayes
 from certifit.auditing.robust import TRIMMED, audit_robust_pca, audit_trimmed_pca
-from certifit.certificates import firth, glm, kmeans, likelihood, logistic, pca
+from certifit.auditing.selection import audit_elimination, audit_filter, audit_l1, audit_sequential
+from certifit.auditing.spectral import audit_pca, audit_ppca, audit_svd
+from certifit.certificates import firth, glm, kmeans, likelihood, logistic
 from certifit.certificates.glm_losses import Spec
 from certifit.core import Certificate, DataError, Estimator, apply_class_weight, encode_labels
 from certifit.models.logistic import LogisticRegression
@@ -41,9 +44,10 @@ def audit(
 
     Parameters
     ----------
-    model : fitted certifit or scikit-learn PCA, KMeans, LogisticRegression, naive Bayes, linear or generalised linear
-        model, anything with the same fitted attributes, a Pipeline that ends in one, a TableClassifier, or results of
-        a statsmodels GLM, OLS, Logit, Probit or Poisson fit (these carry their data: X and y may be left out)
+    model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans, LogisticRegression,
+        naive Bayes, linear or generalised linear model, SelectKBest, anything with the same fitted attributes, a
+        Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS, Logit, Probit or Poisson
+        fit (these carry their data: X and y may be left out)
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them
@@ -84,18 +88,6 @@ def _auditor(model: Any) -> Auditor:
         got=f"a {type(model).__name__}",
         wanted=f"a fitted {', '.join(_AUDITORS)} or something with the same fitted attributes",
     )
-
-
-def _audit_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    B = numbers(model, "components_")
-    rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
-    return pca.certify(B, numbers(model, "mean_"), numbers(model, "explained_variance_"), tol, rows)
-
-
-def _audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    B = numbers(model, "components_")
-    rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
-    return pca.certify_svd(B, numbers(model, "singular_values_"), tol, rows)
 
 
 def _audit_kmeans(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -158,19 +150,26 @@ def problem(model: Any) -> tuple[str, ...]:
         return "logistic", str(np.shape(model.coef_)), *map(repr, _logistic_settings(model))
     if auditor is audit_linear:
         return "linear", *map(repr, linear_spec(model))
-    if auditor not in (_audit_pca, _audit_kmeans):
+    if auditor not in (audit_pca, _audit_kmeans):
         return (str(id(model)),)
-    size = model.components_ if auditor is _audit_pca else model.cluster_centers_
+    size = model.components_ if auditor is audit_pca else model.cluster_centers_
     return auditor.__name__, str(np.shape(size))
 
 
+FILTERS = ("SelectFeatures", "SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe")
 STATSMODELS = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")
 _COUNTS = ("feature_log_prob_", "class_log_prior_")
 _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
+    "ProbabilisticPCA": (audit_ppca, ("components_", "explained_variance_", "mean_", "noise_variance_")),
     "RobustPCA": (audit_robust_pca, ("low_rank_", "sparse_", "components_", "singular_values_", "mean_")),
     "TrimmedPCA": (audit_trimmed_pca, TRIMMED),
-    "PCA": (_audit_pca, ("components_", "mean_", "explained_variance_")),
-    "TruncatedSVD": (_audit_svd, ("components_", "singular_values_")),
+    "PCA": (audit_pca, ("components_", "mean_", "explained_variance_")),
+    "LocallyLinearEmbedding": (audit_lle, ("embedding_", "reconstruction_error_")),
+    **dict.fromkeys(FILTERS, (audit_filter, ("scores_",))),
+    "SequentialSelector": (audit_sequential, ("support_", "path_", "candidate_scores_")),
+    "RecursiveElimination": (audit_elimination, ("support_", "ranking_", "importances_")),
+    "L1Selector": (audit_l1, ("coef_", "proved_zero_", "path_")),
+    "TruncatedSVD": (audit_svd, ("components_", "singular_values_")),
     "KMeans": (_audit_kmeans, ("cluster_centers_",)),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
     "GaussianNB": (audit_gaussian_nb, ("theta_", "var_", "class_prior_")),

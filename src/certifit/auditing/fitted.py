@@ -21,7 +21,16 @@ def numbers(model: Any, name: str) -> Array:
     return values
 
 
-def fitted_rows(model: Any, width: int, X: Any, y: Any, sample_weight: Any, target: Any, targets: int = 1) -> Rows:
+def fitted_rows(
+    model: Any,
+    width: int,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    target: Any,
+    targets: int = 1,
+    holes: bool = False,
+) -> Rows:
     """The rows a model was fitted on, with the columns it knows."""
     estimator = model if hasattr(model, "n_features_in_") else None
     rows = as_rows(
@@ -32,6 +41,7 @@ def fitted_rows(model: Any, width: int, X: Any, y: Any, sample_weight: Any, targ
         target=target,
         targets=targets,
         sparse=True,
+        holes=holes,
         reset=estimator is None,
     )
     if rows.n_features != width:

@@ -9,8 +9,10 @@ from certifit.plots.convergence import plot_convergence
 from certifit.plots.divergence import plot_directions, plot_projection_path
 from certifit.plots.figures import svg
 from certifit.plots.generative import learning_curves, plot_learning_curves
+from certifit.plots.losses import plot_losses
 from certifit.plots.pca import plot_components, plot_scree
 from certifit.plots.robust import plot_first_axes, plot_split
+from certifit.plots.selection import plot_l1_path, plot_scores, plot_search
 
 __all__ = [
     "learning_curves",
@@ -21,10 +23,14 @@ __all__ = [
     "plot_directions",
     "plot_first_axes",
     "plot_images",
+    "plot_l1_path",
     "plot_learning_curves",
+    "plot_losses",
     "plot_projection_path",
     "plot_rate_distortion",
+    "plot_scores",
     "plot_scree",
+    "plot_search",
     "plot_split",
     "rate_distortion",
     "svg",

@@ -1,0 +1,28 @@
+"""Losses of a margin y f or a residual y - f: values, slopes, conjugates, proximal steps, and what they imply.
+
+>>> from certifit.losses import Hinge, Logistic
+>>> Hinge().value([-1.0, 0.5, 2.0]).tolist()
+[2.0, 0.5, 0.0]
+>>> Logistic().bounds_zero_one, Logistic(base=2).bounds_zero_one
+(False, True)
+"""
+
+from certifit.losses.hinges import Hinge, HuberisedHinge, Quadratic, SquaredHinge
+from certifit.losses.likelihoods import Exponential, Logistic
+from certifit.losses.loss import Loss
+from certifit.losses.margin import MarginLoss, ZeroOne
+from certifit.losses.residual import EpsilonInsensitive, SquaredEpsilonInsensitive
+
+__all__ = [
+    "EpsilonInsensitive",
+    "Exponential",
+    "Hinge",
+    "HuberisedHinge",
+    "Logistic",
+    "Loss",
+    "MarginLoss",
+    "Quadratic",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "ZeroOne",
+]

@@ -1,0 +1,160 @@
+"""Piecewise quadratic losses of the margin: hinge, squared hinge, Huberised hinge, quadratic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certifit.core import Array
+from certifit.losses.loss import setting
+from certifit.losses.margin import MarginLoss
+
+
+@dataclass(frozen=True)
+class Hinge(MarginLoss):
+    """φ(m) = max(0, 1 - m): the soft margin of support vector machines. The best f is the more probable class.
+
+    At the kink m = 1 the subgradients are [-1, 0]; `derivative` gives 0.
+
+    >>> Hinge().derivative([0.0, 1.0]).tolist(), Hinge().conjugate([-1.0, 0.5]).tolist()
+    ([-1.0, 0.0], [-1.0, inf])
+    """
+
+    name = "hinge"
+    kinks = (1.0,)
+    domain = (-1.0, 0.0)
+    smoothness = np.inf
+
+    def _value(self, x: Array) -> Array:
+        return np.maximum(0, 1 - x)
+
+    def _derivative(self, x: Array) -> Array:
+        return np.where(x < 1, -1, 0)
+
+    def _second_derivative(self, x: Array) -> Array:
+        return np.zeros_like(x)
+
+    def _conjugate(self, u: Array) -> Array:
+        return u
+
+    def _prox(self, v: Array, t: Array) -> Array:
+        return np.clip(1.0, v, v + t)
+
+    def _risk_minimiser(self, p: Array) -> Array:
+        return np.sign(p - 0.5)
+
+    def _psi(self, theta: Array) -> Array:
+        return theta
+
+
+@dataclass(frozen=True)
+class Quadratic(MarginLoss):
+    """φ(m) = (1 - m)², least squares on ±1: it also punishes margins above 1. The best f is 2p - 1.
+
+    >>> Quadratic().value([0.0, 3.0]).tolist()
+    [1.0, 4.0]
+    """
+
+    name = "quadratic"
+    domain = (-np.inf, np.inf)
+    smoothness = 2.0
+
+    def _value(self, x: Array) -> Array:
+        return (1 - x) ** 2
+
+    def _derivative(self, x: Array) -> Array:
+        return 2 * (x - 1)
+
+    def _second_derivative(self, x: Array) -> Array:
+        return np.full_like(x, 2)
+
+    def _conjugate(self, u: Array) -> Array:
+        return u * (1 + u / 4)
+
+    def _prox(self, v: Array, t: Array) -> Array:
+        return (v / 2 + t) / (0.5 + t)  # 2 t may be too large a number
+
+    def _risk_minimiser(self, p: Array) -> Array:
+        return 2 * p - 1
+
+    def _psi(self, theta: Array) -> Array:
+        return theta**2
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Quadratic):
+    """φ(m) = max(0, 1 - m)²: quadratic for margins below 1, nothing above. The best f is 2p - 1.
+
+    >>> SquaredHinge().value([0.0, 3.0]).tolist()
+    [1.0, 0.0]
+    """
+
+    name = "squared hinge"
+    domain = (-np.inf, 0.0)
+
+    def _value(self, x: Array) -> Array:
+        return super()._value(np.minimum(x, 1))
+
+    def _derivative(self, x: Array) -> Array:
+        return super()._derivative(np.minimum(x, 1))
+
+    def _second_derivative(self, x: Array) -> Array:
+        return np.where(x <= 1, 2, 0)
+
+    def _prox(self, v: Array, t: Array) -> Array:
+        return np.where(v < 1, super()._prox(v, t), v)
+
+
+@dataclass(frozen=True)
+class HuberisedHinge(MarginLoss):
+    """The hinge with its kink rounded over 1 ± h: Chapelle, "Training a support vector machine in the primal" (2007).
+
+        φ(m) = 0 for m > 1 + h,    (1 + h - m)² / (4h) for |1 - m| <= h,    1 - m for m < 1 - h
+
+    Nowhere below the hinge and nowhere more than h/4 above it.
+
+    Parameters
+    ----------
+    width : h, above 0 and at most 1, so that every error is on the straight part
+
+    >>> HuberisedHinge(width=0.5).value([0.0, 1.0, 1.5]).tolist()
+    [1.0, 0.125, 0.0]
+    """
+
+    width: float = 0.5
+
+    name = "Huberised hinge"
+    domain = (-1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", setting("width", self.width, 0, 1, closed=False))
+
+    @property
+    def smoothness(self) -> float:
+        return 0.5 / self.width
+
+    def _value(self, x: Array) -> Array:
+        h = self.width
+        z = np.clip(1 + h - x, 0, 2 * h)
+        return z * (z / (4 * h)) + np.maximum(0, 1 - h - x)
+
+    def _derivative(self, x: Array) -> Array:
+        return np.clip((x - 1 - self.width) / (2 * self.width), -1, 0)
+
+    def _second_derivative(self, x: Array) -> Array:
+        return np.where(np.abs(1 - x) <= self.width, self.smoothness, 0)
+
+    def _conjugate(self, u: Array) -> Array:
+        return u * (1 + self.width * (1 + u))
+
+    def _prox(self, v: Array, t: Array) -> Array:
+        h = self.width
+        return np.clip((h * v + t / 2 * (1 + h)) / (h + t / 2), v, v + t)
+
+    def _risk_minimiser(self, p: Array) -> Array:
+        odds = np.minimum(p, 1 - p) / np.maximum(p, 1 - p)
+        return np.sign(p - 0.5) * (1 + self.width * (1 - 2 * odds))
+
+    def _psi(self, theta: Array) -> Array:
+        return theta * (1 - self.width * (1 - theta) / (1 + theta))
