@@ -127,8 +127,11 @@ def certify(
     """Check β (k, d), or (1, d) for two classes, with λ + λ₁ > 0; y are class numbers, w include class weights."""
     two = len(coef) == 1
     beta, b = both_scores(coef, intercept)
-    m = centre(rows) if fit_intercept else np.zeros(rows.n_features)
-    b = b + beta @ m
+    m = np.zeros(rows.n_features)
+    if fit_intercept:
+        m = centre(rows)
+        b = b + beta @ m
+        b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
 
     def at(b: Array, stay: float = 1.0, q: Array | None = None) -> Scores:
         return rows.sum(partial(_scores, beta, b, m, stay, np.zeros(len(b)) if q is None else q))

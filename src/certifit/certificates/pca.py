@@ -125,12 +125,13 @@ def assemble(
     unbiased = n / (n - 1) if n > 1 else 1.0
     off = np.abs(np.asarray(mean, np.float64) - m) / (loose * s.spread + 8 * eps * np.abs(m) + np.finfo(float).tiny)
     wrong = np.abs(np.asarray(variances, np.float64) - unbiased * s.captured)
+    largest = float(s.captured.max(initial=0.0))
+    turned = float(np.abs(s.captured - s.ritz).max(initial=0.0))  # 0 for the principal axes, in their order, alone
     checks = [
         Check("basis orthonormal to", float(np.abs(B @ B.T - np.eye(k)).max(initial=0.0)), max(1e-10, 64 * eps)),
         Check("mean off, as a share of the tolerance", float(off.max(initial=0.0)), 1.0),
-        Check(
-            "variances off by", float(wrong.max(initial=0.0)), loose * unbiased * float(s.captured.max(initial=0.0))
-        ),
+        Check("variances off by", float(wrong.max(initial=0.0)), loose * unbiased * largest),
+        Check("variances along other axes of the plane, in order, differ by", turned, loose * largest),
     ]
     if error is not None:
         mismatch = abs(error - (s.total - float(s.captured.sum())))
@@ -141,7 +142,7 @@ def assemble(
     if not s.failure:
         return Certificate("optimal", CLAIM, objective, bound, tol, loose * s.total, tuple(checks))
     checks += [
-        Check("residual of the eigenvectors", s.leak, np.sqrt(loose) * float(s.captured.max(initial=0.0)) + rounding),
+        Check("residual of the eigenvectors", s.leak, np.sqrt(loose) * largest + rounding),
         Check("largest variance left out", s.rest, NEARLY * s.smallest + rounding),
     ]
     facts = {"given away at most": f"{max(0.0, objective - bound) / (s.total or 1.0):.2g} of the total variance"}

@@ -30,12 +30,17 @@ class Spectrum:
     total: float  # tr S
     captured: Array  # (k,) diag B S Bᵀ of B as it is
     discarded: float  # tr S - tr BSBᵀ
-    smallest: float  # θ_k
+    ritz: Array  # (k,) θ, the variances along the span's own principal axes, descending
     rest: float  # an upper bound on λmax(E)
     leak: float  # |C|_F
     leak_nuclear: float  # |C|_*
     spread: Array  # (d,) standard deviations
     failure: float = 0.0  # probability with which `rest` may be too small
+
+    @property
+    def smallest(self) -> float:
+        """θ_k"""
+        return float(self.ritz.min(initial=np.inf))
 
 
 def covariance_spectrum(S: Array, B: Array, hint: float | None = None) -> Spectrum:
@@ -65,12 +70,12 @@ def _orthonormal(B: Array) -> Array:
 
 
 def _spectrum(total: float, captured: Array, inner: Array, rest: float, C: Array, spread: Array) -> Spectrum:
-    smallest = float(np.linalg.eigvalsh(inner).min(initial=np.inf))
+    ritz = np.linalg.eigvalsh(inner)[::-1]
     size = float(np.abs(C).max(initial=0.0))  # taken out, so that squares neither over- nor underflow
     C = C / (size or 1.0)
     nuclear = size * float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
     discarded = max(0.0, total - float(np.trace(inner)))
-    return Spectrum(total, captured, discarded, smallest, rest, size * float(np.linalg.norm(C)), nuclear, spread)
+    return Spectrum(total, captured, discarded, ritz, rest, size * float(np.linalg.norm(C)), nuclear, spread)
 
 
 def operator_spectrum(rows: Rows, m: Array, n: float, variances: Array, B: Array) -> Spectrum:

@@ -1,7 +1,7 @@
 """A progress display that shows the gap falling, on scikit-learn's callback protocol.
 
-The bar fills on a logarithmic scale: from the first gap seen to the one asked for. A loop that promises nothing yet
-shows its objective only.
+The bar fills on a logarithmic scale: from the first gap seen to the one asked for. A loop that promises nothing (yet)
+fills it by the passes it has made, of as many as it may make.
 """
 
 from __future__ import annotations
@@ -71,10 +71,12 @@ class ProgressBar:
         task, first = self._bars[id(loop)]
         if math.isnan(first) and math.isfinite(step.gain):
             self._bars[id(loop)] = task, step.gain
-        shown = f"{step.gain:.1e} -> {context.tol:.1e}" if math.isfinite(step.gain) else "-"
+        promises = math.isfinite(step.gain)
+        done = closed(first, step.gain, context.tol) if promises else (context.task_id + 1) / (loop.max_subtasks or 1)
+        shown = f"{step.gain:.1e} -> {context.tol:.1e}" if promises else "-"
         screen.update(
             task,
-            completed=closed(first, step.gain, context.tol),
+            completed=done if promises or math.isnan(first) else None,
             passes=context.task_id + 1,
             objective=f"{step.objective:.8g}",
             gap=shown,

@@ -22,8 +22,7 @@ from scipy.special import expit
 from certifit.certificates import firth as checker
 from certifit.core import Array, Block, Certificate, Check, DataError, Rows, Solution, Sums, fixed_point
 from certifit.linalg.factor import factor
-from certifit.linalg.products import shifted
-from certifit.models.linear_rows import moment, sandwich
+from certifit.models.linear_rows import moment, sandwich, shift_rows
 from certifit.models.logistic_fit import Labelled, Limits
 from certifit.models.logistic_loss import Pass, Want, measure
 from certifit.solvers.descent import Point, State, descend
@@ -131,7 +130,7 @@ class _Added(Sums):
 
 
 def _added(theta: Array, shift: Array | None, intercept: bool, root: Array, block: Block) -> _Added:
-    Z = shifted(block.X, shift)
+    Z = shift_rows(block.X, shift)
     d = Z.shape[1]
     eta, whitened = Z @ theta[:d], Z @ root[:d]
     if intercept:

@@ -18,8 +18,7 @@ from scipy.linalg import qr, solve_triangular
 from certifit.core import Array, ArrayRows, Block, DataError, Matrix, Rows
 from certifit.linalg.factor import factor
 from certifit.linalg.moments import Triangle, block_triangle
-from certifit.linalg.products import choose_shift, shifted
-from certifit.models.linear_rows import sandwich
+from certifit.models.linear_rows import row_shift, sandwich, shift_rows
 
 LARGEST = 1e100  # entries beyond this, or below its inverse, are scaled
 
@@ -38,7 +37,7 @@ class Frame:
         return self.intercept and self.kept is None
 
     def rows(self, X: Matrix) -> Matrix:
-        Z = shifted(X, self.shift)
+        Z = shift_rows(X, self.shift)
         if self.scale is not None:
             Z = Z / self.scale if isinstance(Z, np.ndarray) else Z.multiply(1 / self.scale).tocsr()
         if self.kept is None:
@@ -116,10 +115,10 @@ class Frame:
 
 def choose_frame(rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool) -> Frame:
     """The frame for these rows: the sample tells whether columns can be collinear, then all rows decide."""
-    shift = choose_shift(sample.X, sample.w) if intercept else None
+    shift = row_shift(sample.X, sample.w) if intercept else None
     if penalised:
         return Frame(intercept, shift)
-    plain = Frame(intercept, shift, _scale(shifted(sample.X, shift)))
+    plain = Frame(intercept, shift, _scale(shift_rows(sample.X, shift)))
     if _well_conditioned(plain, sample):
         return plain
     R = rows.sum(partial(_triangle, plain)).R

@@ -1,17 +1,46 @@
-"""What every linear model's pass needs of the rows (z, 1): moments, weighted Gram matrices, their reach."""
+"""What every linear model's pass needs of the rows (z, 1), z = x - shift: moments, Gram matrices, their reach."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit.core import Array, Largest, Matrix
 from certifit.kernels.logistic import root_rows
-from certifit.linalg.products import adjoint, gram, scale_rows
+from certifit.linalg.products import ENOUGH, adjoint, choose_shift, gram, scale_rows, shifted
 from certifit.solvers.concordance import Ask, Reached
 
 SINGLE = 4 * np.finfo(np.float32).eps  # rounding of a product in single precision, relative to the sizes in it
+FULL = 0.9  # share of entries that are not 0 without which no column is even 3 standard deviations from 0
+
+
+def row_shift(X: Matrix, w: Array) -> Array | None:
+    """What a free intercept lets us subtract from the columns: see `choose_shift`, here for CSR rows too.
+
+    A column that lies far from 0 for its spread has hardly a 0: shifting it fills in next to nothing.
+    """
+    if not sparse.issparse(X):
+        return choose_shift(X, w)
+    every = -(-X.shape[0] // ENOUGH)
+    X, w = X[::every], w[::every]
+    full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= FULL * X.shape[0])
+    part = choose_shift(X[:, full].toarray(), w)
+    if part is None:
+        return None
+    shift = np.zeros(X.shape[1])
+    shift[full] = part
+    return shift
+
+
+def shift_rows(X: Matrix, shift: Array | None) -> Matrix:
+    """X - shift in float64; CSR stays CSR, its shifted columns full."""
+    if shift is None or not sparse.issparse(X):
+        return shifted(X, shift)
+    n, full = X.shape[0], np.flatnonzero(shift)
+    taken = np.tile(shift[full], n), np.tile(full, n), len(full) * np.arange(n + 1)
+    return X.astype(np.float64) - type(X)(taken, shape=X.shape)
 
 
 def moment(Z: Matrix, R: Array, intercept: bool) -> Array:

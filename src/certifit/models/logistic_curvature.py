@@ -13,9 +13,11 @@ from scipy.special import expit, softmax
 from certifit.core import Array, ArrayRows, Matrix
 from certifit.core.threads import parallel_map
 from certifit.linalg.factor import Factor, factor
-from certifit.linalg.products import gram, scale_rows, shifted
+from certifit.linalg.products import gram, scale_rows
+from certifit.models.linear_rows import shift_rows
 
 WIDE = 2048  # columns beyond which only the diagonal is used
+CANCELLED = 1e-10  # share of a sum of squares below which what is left of it is rounding
 COVER = 0.95  # share of a class's curvature that its chosen rows must carry
 
 
@@ -35,14 +37,14 @@ class Curvature:
         k, d1 = self.shape
         classes = max(2, k)
         w = self.sample.w * ((1 - 1 / classes) / classes)
-        Z = shifted(self.sample.X, self.shift)
+        Z = shift_rows(self.sample.X, self.shift)
         if d1 > WIDE:
-            return partial(_divide, self._diagonal(Z, w), self.shape)
+            return partial(_divide, *self._diagonal(Z, w), self.shape)
         return partial(_solve, (factor(self._matrix(Z, w, 1.0)),) * k)
 
     def by_class(self, x: Array) -> Callable[[Array], Array]:
         """Each class's own block of the Hessian at θ; after a few passes few rows of a class are still in doubt."""
-        Z = shifted(self.sample.X, self.shift)
+        Z = shift_rows(self.sample.X, self.shift)
         theta = x.reshape(self.shape)
         eta = Z @ theta[:, : Z.shape[1]].T
         if self.intercept:
@@ -69,16 +71,26 @@ class Curvature:
             A[d, d] = scale * h.sum()
         return A
 
-    def _diagonal(self, Z: Matrix, h: Array) -> Array:
-        scale = self.n_rows / self.sample.n_rows
-        square = Z.multiply(Z) if sparse.issparse(Z) else Z**2
-        diagonal = np.full(self.shape[1], scale * h.sum())
-        diagonal[: Z.shape[1]] = scale * (h @ square) + self.lam
-        return np.where(diagonal > 0, diagonal, 1.0)
+    def _diagonal(self, Z: Matrix, h: Array) -> tuple[Array, Array]:
+        """Diagonal (d1,) in the columns less their means (d,): a free intercept couples them all by their means."""
+        scale, d = self.n_rows / self.sample.n_rows, Z.shape[1]
+        total = float(h.sum())
+        mean = (h @ Z) / total if self.intercept and total > 0 else np.zeros(d)
+        square = h @ (Z.multiply(Z) if sparse.issparse(Z) else Z**2)
+        spread = square - total * mean**2
+        diagonal = np.full(self.shape[1], scale * total)
+        diagonal[:d] = scale * np.where(spread > CANCELLED * square, spread, square) + self.lam
+        return np.where(diagonal > 0, diagonal, 1.0), mean
 
 
-def _divide(diagonal: Array, shape: tuple[int, int], q: Array) -> Array:
-    return (q.reshape(shape) / diagonal).ravel()
+def _divide(diagonal: Array, mean: Array, shape: tuple[int, int], q: Array) -> Array:
+    """The inverse of a curvature that is `diagonal` in (x - mean, 1)."""
+    Q, d = q.reshape(shape), len(mean)
+    out = Q / diagonal
+    if shape[1] > d:
+        out[:, :d] -= np.outer(Q[:, d], mean / diagonal[:d])
+        out[:, d] -= out[:, :d] @ mean
+    return out.ravel()
 
 
 def _solve(factors: tuple[Factor, ...], q: Array) -> Array:

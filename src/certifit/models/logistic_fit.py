@@ -28,7 +28,7 @@ from certifit.core import (
 )
 from certifit.core.estimator import Attributes
 from certifit.core.loop import Watcher
-from certifit.linalg.products import choose_shift
+from certifit.models.linear_rows import row_shift
 from certifit.models.logistic_loss import Totals, Want, duality_gap, measure
 from certifit.models.logistic_solve import SAMPLE, Problem, Separated, minimise, subsample
 
@@ -60,7 +60,7 @@ class Labelled:
         rows = apply_class_weight(labels, class_weight)
         weight = float(labels.weight @ class_weight_vector(labels.classes, labels.weight, class_weight))
         sample = subsample(rows, SAMPLE * (1 + (len(labels.classes) == 2)))
-        shift = choose_shift(sample.X, sample.w) if intercept else None
+        shift = row_shift(sample.X, sample.w) if intercept else None
         return cls(rows, labels.classes, weight, intercept, sample, shift)
 
     @property

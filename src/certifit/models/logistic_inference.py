@@ -14,8 +14,7 @@ from scipy.special import expit, softmax
 
 from certifit.core import Array, Block, Rows
 from certifit.linalg.factor import factor
-from certifit.linalg.products import shifted
-from certifit.models.linear_rows import sandwich
+from certifit.models.linear_rows import sandwich, shift_rows
 from certifit.models.logistic_loss import Want, measure
 
 KINDS = ("classical", "sandwich")
@@ -64,7 +63,7 @@ def _columns(d1: int, shift: Array | None, intercept: bool) -> Array:
 
 def _squared_scores(theta: Array, shift: Array | None, intercept: bool, block: Block) -> Array:
     """Σ w (r ⊗ z)(r ⊗ z)ᵀ with r = p - y (k d1, k d1)."""
-    Z, w, y = shifted(block.X, shift), block.w, block.y
+    Z, w, y = shift_rows(block.X, shift), block.w, block.y
     assert y is not None
     k, d = len(theta), Z.shape[1]
     eta = Z @ theta[:, :d].T + (theta[:, d] if intercept else 0.0)

@@ -16,8 +16,7 @@ from scipy.special import entr
 
 from certifit.core import Array, Block, Matrix, Sums
 from certifit.kernels.logistic import binary_rows, softmax_rows
-from certifit.linalg.products import shifted
-from certifit.models.linear_rows import moment, reached, sandwich
+from certifit.models.linear_rows import moment, reached, sandwich, shift_rows
 from certifit.solvers.concordance import Ask, Reached
 
 
@@ -51,7 +50,7 @@ class Want(NamedTuple):
 
 def measure(theta: Array, shift: Array | None, intercept: bool, want: Want, block: Block) -> Pass:
     """One pass over a block."""
-    Z, w, y = shifted(block.X, shift), block.w, block.y
+    Z, w, y = shift_rows(block.X, shift), block.w, block.y
     k, d = theta.shape[0], Z.shape[1]
     eta = Z @ theta[:, :d].T
     if intercept:

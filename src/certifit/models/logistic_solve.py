@@ -97,7 +97,15 @@ class Problem:
         if isinstance(s.H, np.ndarray):
             hessian = self.hessian(check_overflow(s.H), columns)
         gap = self._gap(theta, s, gradient, hessian, value)
-        return Point(x, value, gradient, gap / value if value > 0 else 0.0, hessian, lasso.ravel())
+        relative = gap / value if value > 0 else 0.0
+        return Point(x, value, gradient, relative, hessian, lasso.ravel(), self._screen(s, gradient))
+
+    def _screen(self, s: Pass, gradient: Array) -> Array | None:
+        """The gradient in centred columns: that of an L1 penalty's zeros, wherever the columns lie."""
+        if self.lam1 == 0 or not self.intercept:
+            return None
+        assert self.totals is not None
+        return gradient - np.outer(s.g[:, -1], self.totals.total / self.totals.total[-1]).ravel()
 
     def _gap(self, theta: Array, s: Pass, gradient: Array, hessian: Array | None, value: float) -> float:
         """Proved, or more than `tol`; without a penalty also what one Newton step promises."""

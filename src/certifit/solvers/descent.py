@@ -26,6 +26,7 @@ class Point(NamedTuple):
     gap: float  # proved bound on value - minimum; inf where there is none
     hessian: Array | None  # (m, m) where it was measured, in the rule's `columns`
     lam: Array | float = 0.0  # (m,) weights of an L1 penalty, which `value` counts and `gradient` does not
+    screen: Array | None = None  # (m,) the gradient less what moving the intercepts would take off it; None: as it is
 
 
 class Direction(Protocol):
