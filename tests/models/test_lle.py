@@ -312,7 +312,7 @@ def test_stopping_early_is_said():
         ({"n_components": 4}, "n_components=4 with n_features=3"),
         ({"n_neighbors": 1, "n_components": 2}, "n_components=2 .* n_neighbors=1; wanted at most 1"),
         ({"n_components": 1.5}, "n_components=1.5"),
-        ({"reg": -1.0}, "reg=-1.0; wanted a finite number"),
+        ({"reg": -1.0}, "reg=-1.0; wanted a number of at least 0"),
         ({"tol": np.nan}, "tol=nan"),
         ({"method": "hessian"}, "method='hessian'; wanted one of"),
         ({"eigen_solver": "magic"}, "eigen_solver='magic'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Number
+from numbers import Integral, Number, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -186,3 +186,23 @@ def check_finite(block: Block, names: Array | None = None, holes: bool = False) 
         got = f"NaN in every row from {block.start} to {block.start + len(block.w) - 1} of {name} of X"
         fix = "If the column is empty throughout, leave it out; else " + fix[0].lower() + fix[1:]
     raise DataError(got=got, wanted="finite numbers (no NaN, no inf)", fix=fix)
+
+
+def check_settings(model: Any, numbers: Sequence[str] = ("tol", "max_time"), **least: int) -> None:
+    """Refuse settings of a model that are not whole numbers of at least so much, or `numbers` of at least 0.
+
+    None stands for no limit on time.
+
+    >>> from types import SimpleNamespace
+    >>> check_settings(SimpleNamespace(tol=1e-6, max_time=None, max_iter=10), max_iter=0)
+    """
+    for name, smallest in least.items():
+        value: Any = getattr(model, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < smallest:
+            raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {smallest}")
+    for name in numbers:
+        value = getattr(model, name)
+        if name == "max_time" and value is None:
+            continue
+        if not isinstance(value, Real) or not float(value) >= 0:
+            raise DataError(got=f"{name}={value!r}", wanted="a number of at least 0")

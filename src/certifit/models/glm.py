@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from certifit.certificates import glm as checker
-from certifit.core import Array, DataError, Estimator, Objective, Rows
+from certifit.core import Array, DataError, Estimator, Objective, Rows, check_settings
 from certifit.core.estimator import Attributes
 from certifit.models.glm_family import response_family
 from certifit.models.glm_fit import coefficients, finish, prove, scores_of, start_from
@@ -239,6 +239,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         }
 
     def _check_settings(self) -> None:
+        check_settings(self, max_iter=0)
         if self.covariance not in (*KINDS, None):
             raise DataError(got=f"covariance={self.covariance!r}", wanted=f"one of {KINDS} or None")
         if self.collinear not in ("drop", "refuse"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from certifit.core import (
     Rows,
     Solution,
     Step,
+    check_settings,
     fixed_point,
 )
 from certifit.core.estimator import Attributes
@@ -146,12 +147,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         k, n_init = self.n_clusters, self.n_init
         if n_init == "auto":
             n_init = 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
-        for name, value, least in (("n_clusters", k, 1), ("n_init", n_init, 1), ("max_iter", self.max_iter, 0)):
-            if not isinstance(value, Integral) or value < least:
-                raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {least}")
-        for name, number in (("tol", self.tol), ("max_time", 0.0 if self.max_time is None else self.max_time)):
-            if not isinstance(number, Real) or not float(number) >= 0:
-                raise DataError(got=f"{name}={number!r}", wanted="a number of at least 0")
+        check_settings(self, n_clusters=1, max_iter=0)
+        if not isinstance(n_init, Integral) or n_init < 1:
+            raise DataError(got=f"n_init={n_init!r}", wanted="a whole number of at least 1")
         if rows.n_rows < k:
             raise DataError(
                 got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={k})",

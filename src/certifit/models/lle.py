@@ -11,7 +11,6 @@ globally, fit locally (2003); Zhang & Wang, MLLE: modified locally linear embedd
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import lle as certificates
-from certifit.core import Array, Certificate, DataError, Estimator, Objective, Rows
+from certifit.core import Array, Certificate, DataError, Estimator, Objective, Rows, check_settings
 from certifit.core.estimator import Attributes
 from certifit.linalg.matrix import signed
 from certifit.models.lle_eigen import SMALL, Bottom, Krylov, rayleigh, smoothest
@@ -163,14 +162,9 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         }
 
     def _check(self, rows: Rows) -> None:
-        for name, least in (("n_neighbors", 1), ("n_components", 1), ("max_iter", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-                raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {least}")
-        for name in ("reg", "tol", "modified_tol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-                raise DataError(got=f"{name}={value!r}", wanted="a finite number of at least 0")
+        check_settings(self, ("reg", "tol", "modified_tol"), n_neighbors=1, n_components=1, max_iter=0)
+        if not np.isfinite(self.reg):
+            raise DataError(got=f"reg={self.reg!r}", wanted="a finite number of at least 0")
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise DataError(got=f"{name}={getattr(self, name)!r}", wanted=f"one of {known}")

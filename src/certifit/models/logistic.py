@@ -26,6 +26,7 @@ from certifit.core import (
     Objective,
     Rows,
     apply_class_weight,
+    check_settings,
     encode_labels,
 )
 from certifit.core.estimator import Attributes
@@ -152,6 +153,7 @@ class LogisticRegression(Inference, ClassifierMixin, Estimator):
         }
 
     def _check_settings(self) -> None:
+        check_settings(self, max_iter=0)
         if self.penalty not in PENALTIES:
             raise DataError(got=f"penalty={self.penalty!r}", wanted=f"one of {PENALTIES}")
         if not self.C > 0:

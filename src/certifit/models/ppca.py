@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from certifit.certificates import ppca as certificates
-from certifit.core import Array, DataError, Estimator, Objective, Rows, Solution, fixed_point
+from certifit.core import Array, DataError, Estimator, Objective, Rows, Solution, check_settings, fixed_point
 from certifit.core.estimator import Attributes
 from certifit.models.pca_spectrum import signed
 from certifit.models.ppca_choice import bic, choose_bic, parameters, relevant_point, search_bic
@@ -208,11 +208,7 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
             )
         if self.solver not in SOLVERS:
             raise DataError(got=f"solver={self.solver!r}", wanted=f"one of {SOLVERS}")
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 0:
-            raise DataError(got=f"max_iter={self.max_iter!r}", wanted="a whole number of at least 0")
-        for name, number in (("tol", self.tol), ("max_time", 0.0 if self.max_time is None else self.max_time)):
-            if not isinstance(number, Real) or not float(number) >= 0:
-                raise DataError(got=f"{name}={number!r}", wanted="a number of at least 0")
+        check_settings(self, max_iter=0)
 
     # ---------------------------------------------------------------------------------------------- use
     @property

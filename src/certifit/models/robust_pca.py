@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import svd
 
 from certifit.certificates import robust_pca as certificates
-from certifit.core import Array, Block, DataError, Estimator, Objective, Rows, fixed_point
+from certifit.core import Array, Block, DataError, Estimator, Objective, Rows, check_settings, fixed_point
 from certifit.core.estimator import Attributes
 from certifit.linalg.moments import check_overflow
 from certifit.models.linear_codes import LinearCodes
@@ -120,11 +120,7 @@ class RobustPCA(LinearCodes, Estimator):
         }
 
     def _check(self) -> None:
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 0:
-            raise DataError(got=f"max_iter={self.max_iter!r}", wanted="a whole number of at least 0")
-        for name, value in (("tol", self.tol), ("max_time", 0.0 if self.max_time is None else self.max_time)):
-            if not isinstance(value, Real) or not float(value) >= 0:
-                raise DataError(got=f"{name}={value!r}", wanted="a number of at least 0")
+        check_settings(self, max_iter=0)
         if self.lam is not None and not (isinstance(self.lam, Real) and 0 < float(self.lam) < math.inf):
             raise DataError(got=f"lam={self.lam!r}", wanted="a positive number, or None for 1 / sqrt(max(n, d))")
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from certifit.core import (
     Rows,
     Solution,
     Step,
+    check_settings,
     fixed_point,
 )
 from certifit.core.estimator import Attributes
@@ -148,13 +149,7 @@ class TrimmedPCA(LinearCodes, Estimator):
 
     def _check(self, rows: Rows) -> None:
         most = min(rows.n_rows, rows.n_features)
-        for name, value, least in (
-            ("n_components", self.n_components, 1),
-            ("n_init", self.n_init, 0),
-            ("max_iter", self.max_iter, 0),
-        ):
-            if not isinstance(value, Integral) or value < least:
-                raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {least}")
+        check_settings(self, n_components=1, n_init=0, max_iter=0)
         if self.n_components > most:
             shape = f"n_samples={rows.n_rows}, n_features={rows.n_features}"
             raise DataError(
@@ -164,9 +159,6 @@ class TrimmedPCA(LinearCodes, Estimator):
             )
         if not isinstance(self.keep, Real) or not 0 < float(self.keep) <= 1:
             raise DataError(got=f"keep={self.keep!r}", wanted="a share of the rows above 0 and at most 1")
-        for name, number in (("tol", self.tol), ("max_time", 0.0 if self.max_time is None else self.max_time)):
-            if not isinstance(number, Real) or not float(number) >= 0:
-                raise DataError(got=f"{name}={number!r}", wanted="a number of at least 0")
 
     def _certificate(self, rows: Rows, fitted: Attributes, found: Solution[Point], rounding: float) -> Certificate:
         trace = np.array([mark.objective for mark in found.history])
