@@ -22,6 +22,7 @@ from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.ppca import ppca_holes
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
 from benchmarks.robust_pca import robust_pca
+from benchmarks.svc import svc_mnist, svc_narrow
 
 QUICK = 20  # --quick divides sizes by this
 
@@ -37,6 +38,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),
     "softmax_mnist": ("multinomial logistic regression on MNIST", partial(contest, softmax_mnist)),
+    "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
+    "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),
     "poisson_tall": ("Poisson regression on many rows", partial(contest, poisson_tall)),
     "gamma_tall": ("gamma regression on many rows", partial(contest, gamma_tall)),

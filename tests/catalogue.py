@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, linear_model, manifold, naive_bayes
+from sklearn import cluster, decomposition, linear_model, manifold, naive_bayes, svm
 from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
 from sklearn.utils.validation import has_fit_parameter
 
 from certifit import (
     PCA,
+    SVC,
+    SVR,
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
@@ -89,6 +91,15 @@ def tallies(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return np.abs(np.round(X + y[:, None] * [1.0, 0.0, -2.0, 0.5])), y
 
 
+def few_classes(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes, of as many rows as a kernel machine can be asked to take in a test."""
+    return two(min(n, 3000))
+
+
+def few_amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    return amounts(min(n, 3000))
+
+
 @dataclass(frozen=True)
 class Entry:
     cls: Callable[..., Estimator]
@@ -143,6 +154,8 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
+EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
+FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
@@ -190,6 +203,9 @@ CATALOGUE = [
           partial(linear_model.TweedieRegressor, power=1.5, **close)),
     Entry(GeneralizedLinearRegressor, {"family": "poisson"}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.0, **close), {"family": "gaussian"}),
+    Entry(SVC, {"tol": 1e-10}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10)),
+    Entry(SVC, {"tol": 1e-10, **FLAT}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10, **FLAT), FLAT),
+    Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

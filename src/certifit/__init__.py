@@ -29,6 +29,8 @@ _HOME = {
     "two_views": "certifit.models.pca_views",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
+    "SVC": "certifit.models.svc",
+    "SVR": "certifit.models.svr",
     "GeneralizedLinearRegressor": "certifit.models.glm",
     "LinearRegression": "certifit.models.linear",
     "Ridge": "certifit.models.linear",
@@ -102,6 +104,8 @@ if TYPE_CHECKING:
     from certifit.models.select_recursive import RecursiveElimination
     from certifit.models.select_scores import anova_f, correlation_f, feature_scores, jeffreys, mutual_information
     from certifit.models.select_sequential import SequentialSelector
+    from certifit.models.svc import SVC
+    from certifit.models.svr import SVR
     from certifit.models.table import TableClassifier
     from certifit.models.trimmed_pca import TrimmedPCA
     from certifit.models.truncated_svd import TruncatedSVD

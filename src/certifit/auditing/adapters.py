@@ -27,6 +27,7 @@ from certifit.auditing.naive_bayes_mixed import audit_naive_bayes
 from certifit.auditing.robust import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.auditing.selection import audit_elimination, audit_filter, audit_l1, audit_sequential
 from certifit.auditing.spectral import audit_pca, audit_ppca, audit_svd
+from certifit.auditing.svc import audit_svc, audit_svr, machine_problem
 from certifit.certificates import firth, glm, kmeans, likelihood, logistic
 from certifit.certificates.glm_losses import Spec
 from certifit.core import Certificate, DataError, Estimator, apply_class_weight, encode_labels
@@ -45,9 +46,9 @@ def audit(
     Parameters
     ----------
     model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans, LogisticRegression,
-        naive Bayes, linear or generalised linear model, SelectKBest, anything with the same fitted attributes, a
-        Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS, Logit, Probit or Poisson
-        fit (these carry their data: X and y may be left out)
+        naive Bayes, linear or generalised linear model, SVC, SVR, SelectKBest, anything with the same fitted
+        attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS, Logit,
+        Probit or Poisson fit (these carry their data: X and y may be left out)
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them
@@ -148,6 +149,8 @@ def problem(model: Any) -> tuple[str, ...]:
     auditor = _auditor(model)
     if auditor is _audit_logistic:
         return "logistic", str(np.shape(model.coef_)), *map(repr, _logistic_settings(model))
+    if auditor in (audit_svc, audit_svr):
+        return machine_problem(model)
     if auditor is audit_linear:
         return "linear", *map(repr, linear_spec(model))
     if auditor not in (audit_pca, _audit_kmeans):
@@ -157,6 +160,7 @@ def problem(model: Any) -> tuple[str, ...]:
 
 
 FILTERS = ("SelectFeatures", "SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe")
+MACHINE = ("support_", "support_vectors_", "dual_coef_", "intercept_")
 STATSMODELS = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")
 _COUNTS = ("feature_log_prob_", "class_log_prior_")
 _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
@@ -172,6 +176,8 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "TruncatedSVD": (audit_svd, ("components_", "singular_values_")),
     "KMeans": (_audit_kmeans, ("cluster_centers_",)),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
+    "SVC": (audit_svc, MACHINE),
+    "SVR": (audit_svr, MACHINE),
     "GaussianNB": (audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
     "BernoulliNB": (audit_bernoulli_nb, _COUNTS),
     "MultinomialNB": (audit_multinomial_nb, _COUNTS),

@@ -15,9 +15,10 @@ import certifit
 from certifit.cli.screen import Screen
 from certifit.core import Estimator
 from certifit.models.lle_fronts import factor_fronts, make_plan, minimum_degree
+from certifit.models.svm_machine import KernelMachine
 
 SHAPES = ((150_000, 4), (40, 1000))  # rows and columns: tall enough for the compiled way, and wide
-FEW = ((400, 4), (40, 1000))  # for estimators that are not sums over rows
+FEW = ((2500, 4), (40, 1000))  # for estimators that are not sums over rows
 
 
 def run_warm_up(screen: Screen) -> None:
@@ -54,7 +55,8 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     targets = (2, 3) if cls.target == "classes" else (3,)
     forms = (np.asarray, sparse.csr_array) if cls.sparse else (np.asarray,)
     cases = []
-    shapes = SHAPES if has_fit_parameter(cls, "sample_weight") else FEW
+    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, KernelMachine)
+    shapes = SHAPES if by_sums else FEW
     for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
         y = 1 + np.arange(n) % k
         X = np.floor(np.abs(rng.normal(size=(n, d)) + y[:, None]))  # counts: every model takes them

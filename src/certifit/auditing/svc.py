@@ -1,0 +1,179 @@
+"""Fitted kernel machines, ours or others', as the problem they claim to have solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.certificates import svc as checker
+from certifit.certificates.plain import dense
+from certifit.core import Array, ArrayRows, Certificate, Check, DataError, class_weight_vector, encode_labels
+from certifit.linalg import positive_definite
+
+SAMPLE = 1500  # rows on which a kernel that is not proved valid is tried
+PROVED = "positive semidefinite by construction"
+CLOSE = 1e-5  # rows' numbers from kernel values in float32 may differ by this much
+
+
+def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """SVC: one machine for each pair of classes, in scikit-learn's layout."""
+    rows = fitted_rows(model, _width(model), X, y, sample_weight, "classes")
+    classes = np.asarray(model.classes_)
+    labels = encode_labels(rows, classes)
+    data = labels.rows.load()
+    factor = getattr(model, "class_weight_", None)
+    if factor is None or len(factor) != len(classes):
+        factor = class_weight_vector(classes, labels.weight, getattr(model, "class_weight", None))
+    code, k = np.asarray(data.y), len(classes)
+    box = float(model.C) * data.w * np.asarray(factor)[code]
+    support, intercepts = _support(model, data), numbers(model, "intercept_").ravel()
+    coef = numbers(model, "dual_coef_")  # (k - 1, s)
+    machines = []
+    for i, (first, second) in enumerate([(1, 0)] if k == 2 else combinations(range(k), 2)):
+        beta = np.zeros(len(code))
+        for own, other in ((first, second), (second, first)):
+            here = code[support] == own
+            beta[support[here]] = coef[0 if k == 2 else other - (other > own), here]
+        member = np.flatnonzero(((code == first) | (code == second)) & (box > 0))
+        sign = np.where(code[member] == first, 1.0, -1.0)
+        machines.append(checker.Machine(member, sign, box[member], beta[member], float(intercepts[i])))
+    counted = np.bincount(code[support], minlength=k)
+    said = np.ravel(getattr(model, "n_support_", counted))
+    off = np.abs(counted - said).max() if len(said) == k else abs(counted.sum() - said.sum())
+    more = (Check("support vectors of a class miscounted by", float(off), 0.0),)
+    return _certificate(model, data, support, box, machines, tol, more)
+
+
+def audit_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """SVR: one machine for numbers."""
+    rows = fitted_rows(model, _width(model), X, y, sample_weight, "numbers")
+    data = rows.load()
+    box = float(model.C) * data.w
+    support, beta = _support(model, data), np.zeros(data.n_rows)
+    beta[support] = numbers(model, "dual_coef_")[0]
+    member = np.flatnonzero(box > 0)
+    intercept = float(numbers(model, "intercept_").ravel()[0])
+    target = np.asarray(data.y)[member]
+    machine = checker.Machine(member, target, box[member], beta[member], intercept, float(model.epsilon))
+    return _certificate(model, data, support, box, [machine], tol, ())
+
+
+def machine_problem(model: Any) -> tuple[str, ...]:
+    """What a fitted machine minimises: equal for two machines if a bound proved for one holds for the other."""
+    names = ("kernel", "gamma", "degree", "coef0", "C", "epsilon", "class_weight", "classes_")
+    return tuple(repr(getattr(model, name, None)) for name in names)
+
+
+def _width(model: Any) -> int:
+    return int(getattr(model, "n_features_in_", np.shape(model.support_vectors_)[1]))
+
+
+def _support(model: Any, data: ArrayRows) -> Array:
+    support = np.asarray(model.support_)
+    rows = getattr(model, "shape_fit_", (data.n_rows,))[0]
+    if data.n_rows != rows or support.max(initial=0) >= rows:
+        raise DataError(
+            got=f"{data.n_rows} rows", wanted=f"the {rows} rows that the {type(model).__name__} was fitted on"
+        )
+    return support
+
+
+def _certificate(
+    model: Any,
+    data: ArrayRows,
+    support: Array,
+    box: Array,
+    machines: list[checker.Machine],
+    tol: float,
+    more: tuple[Check, ...],
+) -> Certificate:
+    X, kernel = data.X, _kernel(model, data.X)
+    given = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    table = np.arange(data.n_rows)[:, None] if given else X
+    proved, why = (True, PROVED) if kernel.valid else _tried(kernel.values, table, box > 0)
+    found, judged = checker.certify(machines, kernel.values, table, tol, proved, why)
+    checks = [*found.checks, *more, Check("support vectors without weight", float((box[support] == 0).sum()), 0.0)]
+    if not given:
+        off = np.abs(dense(model.support_vectors_) - dense(X[support])).max(initial=0.0)
+        size = float(abs(X).max()) or 1.0
+        checks.append(Check("support vectors differ from their rows, relative", float(off) / size, 1e-6))
+    if hasattr(model, "support_codes_"):
+        checks += _rowwise(model, machines, judged)
+    return replace(found, checks=tuple(checks))
+
+
+def _rowwise(model: Any, machines: list[checker.Machine], judged: list[checker.Judged]) -> list[Check]:
+    """What a model of ours says of each row, against what the checker found."""
+    wrong, off = 0, 0.0
+    for i, (machine, found) in enumerate(zip(machines, judged, strict=True)):
+        codes, slacks, residuals = (
+            np.asarray(values).reshape(-1, len(machines))[machine.rows, i]
+            for values in (model.support_codes_, model.slacks_, model.kkt_residuals_)
+        )
+        wrong += int((codes != found.kinds).sum())
+        scale = 1.0 + float(found.slacks.max(initial=0.0))
+        off = max(off, np.abs(slacks - found.slacks).max() / scale, np.abs(residuals - found.residuals).max() / scale)
+    return [
+        Check("rows of another kind than their coefficients say", float(wrong), 0.0),
+        Check("slacks and residuals of rows off by, relative", float(off), CLOSE),
+    ]
+
+
+class _Kernel(NamedTuple):
+    values: Callable[[Array, Array], Array]
+    valid: bool  # positive semidefinite, whatever the rows
+
+
+def _kernel(model: Any, X: Any) -> _Kernel:
+    kernel = model.kernel
+    if callable(kernel):
+        return _Kernel(kernel, bool(getattr(kernel, "valid", False)))
+    if kernel == "precomputed":
+        return _Kernel(partial(_given, np.asarray(X, np.float64)), False)
+    gamma, coef0, degree = _gamma(model, X), float(getattr(model, "coef0", 0.0)), getattr(model, "degree", 3)
+    known = {
+        "linear": _Kernel(checker.linear, True),
+        "rbf": _Kernel(partial(checker.radial, gamma), gamma >= 0),
+        "poly": _Kernel(partial(checker.polynomial, degree, gamma, coef0), min(gamma, coef0) >= 0),
+        "sigmoid": _Kernel(partial(checker.sigmoid, gamma, coef0), False),
+    }
+    if kernel not in known:
+        raise DataError(got=f"kernel={kernel!r}", wanted=f"one of {', '.join(known)}, 'precomputed' or a callable")
+    return known[kernel]
+
+
+def _gamma(model: Any, X: Any) -> float:
+    """As fitted, where the model says so; else as scikit-learn chooses it."""
+    for name in ("gamma_", "_gamma", "gamma"):
+        value = getattr(model, name, None)
+        if value is not None and not isinstance(value, str):
+            return float(value)
+    variance = dense(X).var() if model.gamma == "scale" else 1.0
+    return 1.0 / (X.shape[1] * variance)
+
+
+def _given(G: Array, A: Array, B: Array) -> Array:
+    """Values by row numbers."""
+    return G[np.ix_(A[:, 0].astype(np.int64), B[:, 0].astype(np.int64))]
+
+
+def _tried(kernel: Callable[[Array, Array], Array], X: Any, used: Array) -> tuple[bool, str]:
+    """Whether the Gram matrix is proved positive semidefinite, and how far that was looked into."""
+    rows = np.flatnonzero(used)
+    tried = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.int64))]
+    part = dense(X[tried])
+    G: Any = kernel(part, part)
+    G = np.asarray(G.toarray() if sparse.issparse(G) else G, np.float64)
+    answer = positive_definite((G + G.T) / 2, strict=False)
+    if answer.verdict == "no":
+        return False, "not positive semidefinite: the objective has no bound"
+    if answer and len(tried) == len(rows):
+        return True, "positive semidefinite on these rows"
+    return False, f"not refuted on {len(tried)} of {len(rows)} rows"

@@ -1,0 +1,86 @@
+"""Sequential minimal optimisation on a small dense working set, and the update of all rows that follows it."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def working_square(K, slots, columns):
+    """K[slots][:, columns] as float64 (q, q)."""
+    q = slots.shape[0]
+    out = np.empty((q, q))
+    for i in range(q):
+        row = K[slots[i]]
+        for j in range(q):
+            out[i, j] = row[columns[j]]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def solve_pairs(K, y, t, alpha, C, eps, max_steps):
+    """Move alpha (q,), in place, two entries at a time, until no pair violates optimality by more than eps.
+
+    K (q, q); y (q,) is +1 or -1; t (q,) = -y p - f, changed in place as f changes. The first of a pair is the entry
+    that may rise with the largest t, the second promises the largest gain with it (Fan, Chen & Lin 2005).
+    Returns the number of steps.
+    """
+    q = y.shape[0]
+    diagonal = np.empty(q)
+    rise = np.empty(q)  # t where y alpha may rise, else -inf
+    fall = np.empty(q)  # t where y alpha may fall, else +inf
+    for i in range(q):
+        diagonal[i] = K[i, i]
+        rise[i] = t[i] if (alpha[i] < C[i] if y[i] > 0 else alpha[i] > 0) else -np.inf
+        fall[i] = t[i] if (alpha[i] > 0 if y[i] > 0 else alpha[i] < C[i]) else np.inf
+    for step in range(max_steps):
+        i, top = -1, -np.inf
+        bottom = np.inf
+        for k in range(q):
+            if rise[k] > top:
+                i, top = k, rise[k]
+            bottom = min(bottom, fall[k])
+        if not top - bottom > eps:
+            return step
+        row = K[i]
+        j, best = -1, 0.0
+        for k in range(q):
+            above = top - fall[k]
+            # rows that coincide have no curvature: the box alone stops them
+            curve = max(diagonal[i] + diagonal[k] - 2 * row[k], 1e-14 * (diagonal[i] + diagonal[k]) + 1e-300)
+            gain = above * above / curve
+            if above > 0 and gain > best:
+                j, best = k, gain
+        curve = max(diagonal[i] + diagonal[j] - 2 * row[j], 1e-14 * (diagonal[i] + diagonal[j]) + 1e-300)
+        move = (top - t[j]) / curve
+        room_i = C[i] - alpha[i] if y[i] > 0 else alpha[i]
+        room_j = alpha[j] if y[j] > 0 else C[j] - alpha[j]
+        move = min(move, room_i, room_j)
+        alpha[i] += y[i] * move
+        alpha[j] -= y[j] * move
+        if move == room_i:
+            alpha[i] = C[i] if y[i] > 0 else 0.0
+        if move == room_j:
+            alpha[j] = 0.0 if y[j] > 0 else C[j]
+        other = K[j]
+        for k in range(q):
+            change = move * (row[k] - other[k])
+            t[k] -= change
+            rise[k] -= change
+            fall[k] -= change
+        for k in (i, j):
+            rise[k] = t[k] if (alpha[k] < C[k] if y[k] > 0 else alpha[k] > 0) else -np.inf
+            fall[k] = t[k] if (alpha[k] > 0 if y[k] > 0 else alpha[k] < C[k]) else np.inf
+    return max_steps
+
+
+@njit(cache=True, nogil=True)
+def add_rows(f, K, slots, change, start, stop):
+    """f[start:stop] + Σⱼ change[j] K[slots[j], start:stop], a new array, summed in float64."""
+    out = f[start:stop].copy()
+    for j in range(slots.shape[0]):
+        c = change[j]
+        if c != 0.0:
+            row = K[slots[j], start:stop]
+            for i in range(stop - start):
+                out[i] += c * row[i]
+    return out
