@@ -7,9 +7,11 @@ import pytest
 from sklearn import decomposition
 from sklearn.datasets import load_digits, load_iris
 
-from certifit import PCA, DataError
+from certifit import PCA, DataError, LocallyLinearEmbedding, ProbabilisticPCA
 from certifit.plots.compression import RateDistortion, plot_images, plot_rate_distortion, rate_distortion
+from certifit.plots.convergence import plot_convergence
 from certifit.plots.pca import COLOURS, plot_components, plot_scree, proved_share
+from certifit.plots.selection import plot_l1_path, plot_scores, plot_search
 
 X, y = load_digits(return_X_y=True)
 IRIS = load_iris().data
@@ -54,6 +56,23 @@ def test_scree_refuses_nothing_to_draw():
 
 
 # ---------------------------------------------------------------------------------------------- components
+@pytest.mark.parametrize("draw", [plot_scree, plot_convergence, plot_scores, plot_search, plot_l1_path])
+@pytest.mark.parametrize("model", [PCA(2), decomposition.PCA(2).fit(load_iris().data)], ids=["unfitted", "foreign"])
+def test_models_without_what_a_picture_shows_are_refused(draw, model):
+    with pytest.raises(DataError, match=r"a PCA without .*; wanted a .*fitted"):
+        draw(model)
+
+
+def test_closed_forms_have_no_convergence_to_draw():
+    with pytest.raises(DataError, match="solved in closed form; wanted one fitted by iteration"):
+        plot_convergence(ProbabilisticPCA(1).fit(load_iris().data))
+
+
+def test_components_of_models_without_shares():
+    ax = plot_components(LocallyLinearEmbedding(n_neighbors=40).fit(load_iris().data), load_iris().data)
+    assert ax.get_ylabel() == "component 2"
+
+
 def test_components_are_the_codes():
     model = PCA(3).fit(X)
     ax = plot_components(model, X, y)

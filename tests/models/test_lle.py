@@ -263,6 +263,14 @@ def test_a_rotation_of_the_coordinates_is_noticed():
 
 
 @each_method
+def test_columns_out_of_order_are_noticed(method):
+    model = embed(SWISS, method=method)
+    model.embedding_ = model.embedding_[:, ::-1].copy()
+    (failure,) = audited(model, SWISS).failures()
+    assert failure.startswith("columns out of order")
+
+
+@each_method
 @each_table
 def test_bounds_are_honest_for_any_embedding(name, method):
     """Whatever the coordinates, the bound is below the true optimum: NumPy's eigenvalues."""
@@ -356,6 +364,33 @@ def test_duplicate_rows(method):
     assert np.isfinite(model.embedding_).all()
     assert model.certificate_.holds
     assert audited(model, X).holds
+
+
+@each_method
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_in_fewer_directions_than_columns(method, seed):
+    """Local spreads that are 0 but for rounding decide nothing: fit and checker build the same problem."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 2)) @ rng.normal(size=(2, 6))
+    model = embed(X, n_neighbors=7, method=method, disconnected="join")
+    assert model.certificate_.holds
+    assert audited(model, X).holds
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_rows_that_are_all_the_same_are_refused(value):
+    with pytest.raises(DataError, match=r"all the same \(n_samples=40\); wanted rows that differ"):
+        embed(np.full((40, 3), value))
+
+
+@pytest.mark.parametrize(("n", "k"), [(290, 4), (290, 6), (300, 6), (300, 10)])
+def test_points_on_a_line_at_equal_distances(n, k):
+    """The smallest eigenvalue is 1e-10: what LAPACK is given must not be larger than it has to be."""
+    X = np.linspace(0, 1, n)[:, None]
+    model = embed(X, n_neighbors=k, n_components=1)
+    assert model.certificate_.holds
+    assert audited(model, X).holds
+    assert abs(np.corrcoef(model.embedding_[:, 0], X[:, 0])[0, 1]) > 0.99
 
 
 def test_all_neighbours_are_copies():

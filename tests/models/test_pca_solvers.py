@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import decomposition
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, load_wine
 
-from certifit import PCA, CertificateWarning, DataError, IncrementalPCA, TruncatedSVD, audit
+from certifit import PCA, CertificateWarning, DataError, IncrementalPCA, TrimmedPCA, TruncatedSVD, audit
 from certifit.certificates import pca as checker
 from certifit.core import as_rows
 from certifit.linalg.covariance import Covariance, centre
@@ -247,6 +247,101 @@ def test_a_batch_that_fails_changes_nothing():
     with pytest.raises(DataError, match="more than 1 sample"):
         fresh.partial_fit(IRIS[:1])
     assert not hasattr(fresh, "n_features_in_")
+
+
+# ------------------------------------------------------------------------------ the right plane, other axes
+TURN = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+OTHER_AXES = {
+    "turned": TURN,
+    "nearly": np.array([[1.0, -1e-3, 0], [1e-3, 1.0, 0], [0, 0, 1.0]]),
+    "swapped": np.eye(3)[[1, 0, 2]],
+}
+
+
+@pytest.mark.parametrize("turn", OTHER_AXES)
+@pytest.mark.parametrize("solver", ["covariance_eigh", "gram", "randomized"])
+def test_other_axes_of_the_same_plane_are_noticed(turn, solver):
+    """They capture as much, and their variances are what is claimed; but they are not the principal axes."""
+    X = DIGITS[:50] if solver == "gram" else DIGITS
+    R = np.linalg.qr(OTHER_AXES[turn].T)[0].T
+    pca = PCA(3, svd_solver=solver, random_state=0).fit(X)
+    pca.components_ = R @ pca.components_
+    pca.explained_variance_ = (pca.components_ @ np.cov(X.T) * pca.components_).sum(axis=1)
+    pca.explained_variance_ratio_ = pca.explained_variance_ / np.cov(X.T).trace()
+    pca.singular_values_ = np.sqrt(pca.explained_variance_ * (len(X) - 1))
+    svd = TruncatedSVD(3, algorithm=solver, random_state=0).fit(X)
+    svd.components_ = R @ svd.components_
+    svd.singular_values_ = np.linalg.norm(X @ svd.components_.T, axis=0)
+    for model in (pca, svd):
+        (failure,) = audit(model, X).failures()
+        assert failure.startswith("axes turned within the plane, or out of order")
+
+
+@pytest.mark.parametrize("kept", [[1, 2, 3], [0, 1, 3]])
+@pytest.mark.usefixtures("nothing_fits")
+def test_a_missing_axis_of_nearly_equal_variance_is_noticed_without_either_matrix(kept):
+    """Noise alone: the bound cannot tell the axes apart, but a direction with more variance is seen."""
+    X = sparse.random_array((900, 700), density=0.05, format="csr", rng=0)
+    more, model = PCA(4, svd_solver="arpack", random_state=0).fit(X), PCA(3).fit(X)
+    assert audit(model, X).holds
+    for name in ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"):
+        setattr(model, name, getattr(more, name)[kept])
+    assert more.explained_variance_[0] < 1.1 * more.explained_variance_[3]
+    (failure,) = audit(model, X).failures()
+    assert failure.startswith("largest variance left out, at least")
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_other_axes_are_noticed_without_either_matrix():
+    X = long_sparse()
+    model = PCA(3).fit(X)
+    model.components_ = TURN @ model.components_
+    model.explained_variance_ = (model.components_ @ np.cov(X.toarray().T) * model.components_).sum(axis=1)
+    assert any(failure.startswith("axes turned") for failure in audit(model, X).failures())
+
+
+@pytest.mark.parametrize("name", ["explained_variance_ratio_", "singular_values_"])
+@pytest.mark.parametrize("pca", [PCA, IncrementalPCA, decomposition.PCA])
+def test_numbers_that_follow_from_the_variances_are_checked(pca, name):
+    model = pca(3).fit(IRIS)
+    assert audit(model, IRIS).holds
+    setattr(model, name, getattr(model, name) * 1.01)
+    assert len(audit(model, IRIS).failures()) == 1
+
+
+# ------------------------------------------------------------------------------------------ other manners
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize("codes", [np.zeros((3, 1)), np.zeros((3, 5)), np.zeros((3, 0))])
+def test_codes_of_another_width_are_refused(codes, whiten):
+    """Above all one column, which NumPy would stretch where codes are whitened."""
+    for model in (PCA(2, whiten=whiten).fit(IRIS), TruncatedSVD(2).fit(IRIS)):
+        with pytest.raises(DataError, match=f"codes of {codes.shape[1]} columns; wanted one for each of 2"):
+            model.inverse_transform(codes)
+        with pytest.raises(ValueError, match="contains NaN"):
+            model.inverse_transform(np.full((1, 2), np.nan))
+
+
+@pytest.mark.parametrize("tol", [-1.0, np.nan, "small"])
+@pytest.mark.parametrize("cls", [PCA, IncrementalPCA, TruncatedSVD])
+def test_impossible_tolerances_are_refused(cls, tol):
+    with pytest.raises(DataError, match=r"tol=.*; wanted a number of at least 0"):
+        cls(2, tol=tol).fit(IRIS)
+
+
+@pytest.mark.parametrize("ours", [PCA, IncrementalPCA, TruncatedSVD])
+def test_every_setting_of_scikit_learns_is_accepted(ours):
+    theirs = getattr(decomposition, ours.__name__)().get_params()
+    assert theirs.keys() <= ours().get_params().keys()
+
+
+@pytest.mark.parametrize(
+    "model", [PCA(3), IncrementalPCA(3), TruncatedSVD(3), TrimmedPCA(2, random_state=0)], ids=str
+)
+def test_float32_rows_far_from_zero_pass_the_checker_too(model):
+    """Proline in the wine data: mean 2.4 deviations from zero, not far enough to be shifted before squaring."""
+    X = load_wine().data.astype(np.float32)
+    assert model.fit(X).certificate_.holds
+    assert audit(model, X).holds
 
 
 # ---------------------------------------------------------------------------------------- truncated SVD

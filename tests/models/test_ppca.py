@@ -526,6 +526,9 @@ def test_tables_that_are_refused():
         ProbabilisticPCA(1).fit(IRIS[:1])
     with pytest.raises(DataError, match="squares overflow"):
         ProbabilisticPCA(1).fit(IRIS * 1e200)
+    for size in (1e150, 1e-160):
+        with pytest.raises(DataError, match="products of variances must neither overflow nor vanish"):
+            ProbabilisticPCA(1).fit(IRIS * size)
     with pytest.raises(DataError, match="infinity in row 3"):
         ProbabilisticPCA(1).fit(np.where(np.arange(150)[:, None] == 3, np.inf, IRIS))
     with pytest.raises(DataError, match="solver='closed' and rows with missing entries"):

@@ -65,10 +65,11 @@ def test_recovers_about_the_medians_too():
     np.testing.assert_allclose(model.inverse_transform(model.transform(L)), L, atol=1e-4)
 
 
-def test_high_price_leaves_everything_to_the_low_rank_part():
-    """At lam = 1 the polar factor of X is a dual point: the optimum is |X|_*."""
+@pytest.mark.parametrize("lam", [1.0, 100.0])
+def test_high_price_leaves_everything_to_the_low_rank_part(lam):
+    """From lam = 1 the polar factor of X is a dual point: the optimum is |X|_*."""
     X = np.random.default_rng(0).normal(size=(30, 12))
-    model = RobustPCA(1.0, center=False).fit(X)
+    model = RobustPCA(lam, center=False).fit(X)
     assert model.certificate_.objective == pytest.approx(np.linalg.norm(X, "nuc"), rel=1e-6)
     np.testing.assert_allclose(model.sparse_, 0, atol=1e-4)
 

@@ -249,6 +249,33 @@ def test_scikit_learns_selectors_are_audited():
         audit_filter(SelectKBest(feature_selection.mutual_info_classif).fit(X, y), X, y, None, 1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Features:UserWarning", "ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("k", [3, 62, "all"])
+@pytest.mark.parametrize("score", [feature_selection.f_classif, feature_selection.chi2])
+def test_scikit_learn_scores_constant_columns_nan_and_is_still_right(score, k):
+    """Three pixels of the digits never vary."""
+    X, y = load_digits(return_X_y=True)
+    model = SelectKBest(score, k=k).fit(X, y)
+    assert np.isnan(model.scores_).sum() == 3
+    assert audit_filter(model, X, y, None, 1e-6).holds
+    model.scores_[21] = model.pvalues_[21] = np.nan  # a column that does vary
+    assert not audit_filter(model, X, y, None, 1e-6).holds
+
+
+def test_scikit_learn_may_keep_the_last_of_equals():
+    X, y = load_wine(return_X_y=True)
+    X = np.hstack([X[:, :2]] * 2)
+    model = SelectKBest(k=1).fit(X, y)
+    assert model.get_support(indices=True)[0] == 2  # ours would keep column 0
+    assert audit_filter(model, X, y, None, 1e-6).holds
+
+
+def test_a_score_that_is_not_a_number_is_refused():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    with pytest.raises(DataError, match=r"not a number for column 'alcohol' of X.*Rescale"):
+        SelectFeatures("jeffreys").fit(X * 1e150, y)
+
+
 def test_names_and_inverse():
     X, y = load_wine(return_X_y=True, as_frame=True)
     model = SelectFeatures(k=0.2).fit(X, y)  # 3 of 13

@@ -125,6 +125,9 @@ def test_sabotage_is_noticed():
     assert noticed(intercept_path_=model.intercept_path_ + 5)
     assert noticed(support_=~model.support_)
     assert noticed(proved_zero_=np.append(model.proved_zero_, kept[:1]))
+    proved = model.proved_path_.copy()
+    proved[-1, model.coef_path_[-1, 0].argmax()] = True
+    assert noticed(proved_path_=proved)
     assert not audit(model, X[10:], Y[10:]).holds  # other rows
 
 

@@ -144,7 +144,19 @@ def test_sabotage_of_an_elimination_is_noticed():
     assert noticed(importances_=model.importances_ * 1.01)
     assert noticed(importances_=model.importances_[::-1].copy())
     assert noticed(n_features_wanted_=3)
+    assert noticed(support_=np.roll(model.support_, 1))
     assert not audit(model, X[::-1] * np.arange(1, 14), Y).holds  # other rows
+
+
+def test_greedy_certificates_say_nothing_of_a_bound():
+    for model in (SequentialSelector(Ridge(), n_features_to_select=2), RecursiveElimination(Ridge())):
+        assert "lower bound" not in str(model.fit(X, Y).certificate_)
+
+
+def test_folds_without_weight_are_refused():
+    weight = np.where(np.arange(len(Y)) < len(Y) // 3, 0.0, 1.0)
+    with pytest.raises(DataError, match="a fold that has no row of positive weight"):
+        SequentialSelector(Ridge(), n_features_to_select=2).fit(X, Y, sample_weight=weight)
 
 
 def test_random_estimators_are_not_scored_again_and_the_certificate_says_so():

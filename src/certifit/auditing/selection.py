@@ -39,8 +39,9 @@ def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
             got=f"a {type(model).__name__} with score_func={model.score_func!r}",
             wanted=f"a score function among {', '.join(_FUNCTIONS)}",
         )
-    scores = np.asarray(model.scores_, dtype=np.float64)
-    p = None if model.pvalues_ is None else numbers(model, "pvalues_")
+    # scikit-learn says NaN of a column that does not vary, and then takes it for the worst: no score, and no evidence
+    scores = np.nan_to_num(np.asarray(model.scores_, dtype=np.float64), nan=0.0, posinf=np.inf)
+    p = None if model.pvalues_ is None else np.nan_to_num(np.asarray(model.pvalues_, dtype=np.float64), nan=1.0)
     rows = fitted_rows(model, len(scores), X, y, sample_weight, SCORES[name].target)
     k = 1
     if SCORES[name].target == "classes":

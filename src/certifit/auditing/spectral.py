@@ -13,7 +13,8 @@ def audit_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Ce
     """PCA, IncrementalPCA and look-alikes."""
     B = numbers(model, "components_")
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
-    return pca.certify(B, numbers(model, "mean_"), numbers(model, "explained_variance_"), tol, rows)
+    beside = (getattr(model, name, None) for name in ("explained_variance_ratio_", "singular_values_"))
+    return pca.certify(B, numbers(model, "mean_"), numbers(model, "explained_variance_"), tol, rows, *beside)
 
 
 def audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:

@@ -128,6 +128,9 @@ def assemble(m: Measured, Y: Array, error: float, tol: float, spec: Spec) -> Cer
         Check("columns orthonormal to", float(np.abs(Y.T @ Y - np.eye(k)).max()), max(1e-9, fine)),
         Check("columns' mean, relative", float(np.abs(Y.mean(axis=0)).max() * np.sqrt(n)), max(loose, 1e-9)),
         Check("eigenvector residuals", float(m.residuals.max()), smooth),
+        Check(
+            "columns out of order: error falls by", float(np.maximum(-np.diff(m.values), 0.0).max(initial=0.0)), limit
+        ),
         Check("reconstruction error off by", abs(error - m.objective), limit),
         Check("local systems solved to", m.local, 1e-9),
         Check("parts of the neighbour graph", float(m.parts), 1.0),
@@ -183,7 +186,8 @@ def _modified_forms(weights: Array, grams: Array, rank: int, k: int, spec: Spec)
     """
     size = weights.shape[1]
     values, vectors = np.linalg.eigh(grams)
-    values = np.maximum(values[:, ::-1][:, :rank], 0.0)
+    values = values[:, ::-1][:, :rank]
+    values = np.where(values > 16 * EPS * size, values, 0.0)  # of less, rounding decides
     shares = [values[:, j:].sum(axis=1) / values[:, :j].sum(axis=1) for j in range(1, rank)]
     eta = np.median(shares[k - 1]) if k < rank else 0.0
     eta *= 1 + (1e-10 if spec.inclusive else -1e-10)

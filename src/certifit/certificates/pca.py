@@ -1,4 +1,4 @@
-"""PCA re-checked from the data: an orthonormal basis, its variances, and how much variance the best basis could add.
+"""PCA re-checked from the data: principal axes in order, their variances, and how much the best basis could add.
 
 With θ the eigenvalues of B S Bᵀ, and E and C as in `pca_spectrum`, no k directions capture more than
 tr BSBᵀ + k (λmax(E) - θ_k)₊ + |C|_*  (Ky Fan), and where θ_k > λmax(E) no more than
@@ -8,7 +8,7 @@ mean, the same is the low-rank approximation of the table by its leading singula
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -66,14 +66,41 @@ def _error(B: Array, m: Array, block: Block) -> float:
     return float(block.w @ ((Z - Z @ B.T @ B) ** 2).sum(axis=1))
 
 
-def certify(components: Array, mean: Array, explained_variance: Array, tol: float, rows: Rows) -> Certificate:
-    """Check B (k, d), the mean and the variances (divided by Σ w - 1) on these rows."""
+def certify(
+    components: Array,
+    mean: Array,
+    explained_variance: Array,
+    tol: float,
+    rows: Rows,
+    ratio: Array | None = None,
+    singular_values: Array | None = None,
+) -> Certificate:
+    """Check B (k, d), the mean and the variances (divided by Σ w - 1) on these rows.
+
+    Shares of the total variance (k,) and singular values (k,) say the same again; they are checked where given.
+    """
     B = np.asarray(components, dtype=np.float64)
     m, n = _mean(rows)
     if not n > 1:
         raise DataError(got=f"a total weight of {n:g}", wanted="more than 1: a variance needs two rows")
     spectrum, error = _measure(rows, m, n, B)
-    return assemble(spectrum, B, mean, explained_variance, m, n, tol, rows.dtype, error)
+    found = assemble(spectrum, B, mean, explained_variance, m, n, tol, rows.dtype, error)
+    loose = _loose(tol, rows.dtype)
+    checks = list(found.checks)
+    if ratio is not None and spectrum.total > 0:
+        off = np.abs(np.asarray(ratio, np.float64) - spectrum.captured / spectrum.total)
+        checks.append(Check("shares of the variance off by", float(off.max(initial=0.0)), loose))
+    if singular_values is not None:
+        sigma = np.asarray(singular_values, np.float64)
+        off = np.abs(np.abs(sigma) * sigma - n * spectrum.captured)
+        limit = loose * n * float(spectrum.captured.max(initial=0.0))
+        checks.append(Check("squared singular values off by", float(off.max(initial=0.0)), limit))
+    return replace(found, checks=tuple(checks))
+
+
+def _loose(tol: float, dtype: Any) -> float:
+    """The tolerance, or what is left of a variance where rows of this type are squared three deviations off zero."""
+    return max(tol, 128 * float(np.finfo(dtype).eps))
 
 
 def certify_svd(components: Array, singular_values: Array, tol: float, rows: Rows) -> Certificate:
@@ -121,7 +148,7 @@ def assemble(
     more = k * max(0.0, s.rest - s.smallest) + s.leak_nuclear
     if s.smallest > s.rest:
         more = min(more, s.leak * (s.leak / (s.smallest - s.rest)))
-    loose = max(tol, 32 * eps)
+    loose = _loose(tol, dtype)
     unbiased = n / (n - 1) if n > 1 else 1.0
     off = np.abs(np.asarray(mean, np.float64) - m) / (loose * s.spread + 8 * eps * np.abs(m) + np.finfo(float).tiny)
     wrong = np.abs(np.asarray(variances, np.float64) - unbiased * s.captured)
@@ -131,7 +158,7 @@ def assemble(
         Check("basis orthonormal to", float(np.abs(B @ B.T - np.eye(k)).max(initial=0.0)), max(1e-10, 64 * eps)),
         Check("mean off, as a share of the tolerance", float(off.max(initial=0.0)), 1.0),
         Check("variances off by", float(wrong.max(initial=0.0)), loose * unbiased * largest),
-        Check("variances along other axes of the plane, in order, differ by", turned, loose * largest),
+        Check("axes turned within the plane, or out of order: variances off by", turned, loose * largest),
     ]
     if error is not None:
         mismatch = abs(error - (s.total - float(s.captured.sum())))
@@ -143,7 +170,8 @@ def assemble(
         return Certificate("optimal", CLAIM, objective, bound, tol, loose * s.total, tuple(checks))
     checks += [
         Check("residual of the eigenvectors", s.leak, np.sqrt(loose) * largest + rounding),
-        Check("largest variance left out", s.rest, NEARLY * s.smallest + rounding),
+        Check("largest variance left out, at least", s.seen, s.smallest + s.leak + loose * largest + rounding),
+        Check("largest variance left out, at most", s.rest, NEARLY * s.smallest + rounding),
     ]
     facts = {"given away at most": f"{max(0.0, objective - bound) / (s.total or 1.0):.2g} of the total variance"}
     claim = f"{CLAIM}, except with probability {s.failure:.0e} (over the checker's random start)"

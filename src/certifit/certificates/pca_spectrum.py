@@ -36,6 +36,7 @@ class Spectrum:
     leak_nuclear: float  # |C|_*
     spread: Array  # (d,) standard deviations
     failure: float = 0.0  # probability with which `rest` may be too small
+    seen: float = 0.0  # a lower bound on λmax(E), where `rest` is not proved
 
     @property
     def smallest(self) -> float:
@@ -98,7 +99,7 @@ def operator_spectrum(rows: Rows, m: Array, n: float, variances: Array, B: Array
     rest = largest_eigenvalue(E, failure=FAILURE, steps=STEPS, enough=smallest)
     C = SQ - Q @ inner
     found = _spectrum(float(variances.sum()), captured, inner, rest.upper, C, np.sqrt(variances))
-    return replace(found, failure=FAILURE)
+    return replace(found, failure=FAILURE, seen=rest.value)
 
 
 def _times(rows: Rows, m: Array, n: float, V: Array) -> Array:

@@ -216,21 +216,22 @@ def largest_strength(p: Problem, k: int, l1_ratio: float, rows: Rows) -> float:
 
 
 def certify(
-    chosen: Screening, gaps: Array, claimed: Array, kept: Array, unused: int, missing: int, tol: float
+    path: tuple[Screening, ...], at: int, claimed: Array, kept: Array, unused: int, missing: int, tol: float
 ) -> Certificate:
-    """From the screening at the chosen strength.
+    """From the screening at every strength of the path.
 
     Parameters
     ----------
-    gaps : (strengths,) relative gap of every fit of the path
-    claimed : (d,) bool, columns that the model calls proved
+    at : which strength was chosen
+    claimed : (strengths, d) bool, columns that the model calls proved
     kept : (d,) bool, columns that it keeps
     unused : columns kept whose coefficients are 0, or left out whose are not
     missing : strengths that were asked for and not fitted
     """
+    chosen, proved = path[at], np.array([s.proved for s in path])
     checks = (
-        Check("largest relative gap of the path", float(gaps.max()), tol + 1e-12),
-        Check("columns called proved without a proof", float((claimed & ~chosen.proved).sum()), 0.0),
+        Check("largest relative gap of the path", max(s.relative_gap for s in path), tol + 1e-12),
+        Check("columns called proved without a proof", float((claimed & ~proved).any(axis=0).sum()), 0.0),
         Check("columns kept that are proved 0", float((kept & chosen.proved).sum()), 0.0),
         Check("columns kept without a coefficient, or the reverse", float(unused), 0.0),
         Check("strengths asked for and not fitted", float(missing), 0.0),

@@ -65,7 +65,7 @@ def certify_greedy(path: Path, tol: float, rescored: dict[tuple[int, int], float
     if rescored is not None:
         checks += _again(path.scores, rescored, tol)
         facts["candidates scored again"] = float(len(rescored)) if rescored else "none: their scores are random"
-    return Certificate("greedy", CLAIM, -last, -np.inf, tol, checks=tuple(checks), facts=facts)
+    return Certificate("greedy", CLAIM, -last, tol=tol, checks=tuple(checks), facts=facts)
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Elimination:
 
     importances: Array  # (steps, d) of each column that was still there, NaN for the others
     ranking: Array  # (d,) 1 for the columns kept, then 2, 3, … from the last step to the first
+    support: Array  # (d,) bool, the columns kept
     wanted: int  # columns to be kept
 
     def there(self, step: int) -> Array:
@@ -87,6 +88,7 @@ def certify_elimination(
     """Check every step; `refitted` holds, for (step, column), importances that were computed again."""
     steps = len(found.importances)
     wrong, lost = int(set(found.ranking.tolist()) != set(range(1, steps + 2))), 0.0
+    wrong += int((found.support != (found.ranking == 1)).sum())
     for step, row in enumerate(found.importances):
         there, stays = found.there(step), found.there(step + 1)
         wrong += not np.array_equal(np.isfinite(row), there)
@@ -95,13 +97,13 @@ def certify_elimination(
     checks = [
         Check("importance of a column left out above one kept", lost, 0.0),
         Check("steps or columns that do not fit together", float(wrong), 0.0),
-        Check("columns too many or too few", abs(float((found.ranking == 1).sum()) - found.wanted), 0.0),
+        Check("columns too many or too few", abs(float(found.support.sum()) - found.wanted), 0.0),
     ]
     facts: dict[str, float | str] = {"steps": float(steps)}
     if refitted is not None:
         checks += _again(found.importances, refitted, tol)
         facts["importances computed again"] = float(len(refitted)) if refitted else "none: they are random"
-    return Certificate("greedy", ELIMINATION, objective, -np.inf, tol, checks=tuple(checks), facts=facts)
+    return Certificate("greedy", ELIMINATION, objective, tol=tol, checks=tuple(checks), facts=facts)
 
 
 def _again(scores: Array, found: dict[tuple[int, int], float], tol: float) -> list[Check]:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from certifit.core import Rows
+from certifit.core import Rows, check_settings
 from certifit.core.estimator import Attributes
 from certifit.linalg.moments import Scatter, scatter
 from certifit.models.pca import PCA, certificate_from_covariance, fitted_attributes, most_components
@@ -83,6 +83,7 @@ class IncrementalPCA(PCA):
         return self
 
     def _attributes(self, s: Scatter, wanted: Any, n_rows: int, dtype: Any) -> Attributes:
+        check_settings(self, ("tol",))
         d = len(s.mean)
         whole = isinstance(wanted, Integral)
         spectrum = from_scatter(s, Ask(max(0, min(int(wanted), d)) if whole else d))

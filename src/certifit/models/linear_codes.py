@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from certifit.core import Array
+from certifit.core import Array, DataError
 from certifit.models.pca_codes import encode
+
+
+def check_codes(X: Any, k: int) -> Array:
+    """Codes (n, k) as an array of finite numbers."""
+    Z = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=0)
+    if Z.shape[1] != k:
+        raise DataError(got=f"codes of {Z.shape[1]} columns", wanted=f"one for each of {k} components")
+    return Z
 
 
 class LinearCodes(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -23,7 +31,7 @@ class LinearCodes(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def inverse_transform(self, X: Any) -> Array:
         """Rows from codes: x = mean + Bᵀ z."""
         check_is_fitted(self)
-        return np.asarray(X) @ self.components_ + self.mean_
+        return check_codes(X, len(self.components_)) @ self.components_ + self.mean_
 
     @property
     def _n_features_out(self) -> int:

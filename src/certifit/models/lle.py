@@ -142,6 +142,11 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self._check(rows)
         kept = _in_memory(rows)
         X = framed(kept)
+        if not X.any():
+            raise DataError(
+                got=f"rows that are all the same (n_samples={rows.n_rows})",
+                wanted="rows that differ: no row is nearer than another",
+            )
         neighbours = nearest(X, int(self.n_neighbors), self.neighbors_algorithm)
         if self.disconnected == "join":
             neighbours = joined(X, neighbours)

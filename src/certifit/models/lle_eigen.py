@@ -104,7 +104,7 @@ def _inverse(factor: Factoring, M: Any) -> Factor:
 
 def _dense(F: Any, M: Any, k: int) -> Ritz:
     n = M.shape[0]
-    A = M.toarray() + 2 * M.diagonal().sum() / n  # moves the constant vector to the top
+    A = M.toarray() + 2 * abs(M).sum(axis=0).max() / n  # moves the constant vector to the top, and no further
     last = min(k + SPARE, n - 1) - 1
     _, V = eigh(A, subset_by_index=[0, last])
     return rayleigh(F, V - V.mean(axis=0), last + 1)

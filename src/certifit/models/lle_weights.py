@@ -18,6 +18,7 @@ from certifit.core import Array, DataError
 from certifit.core.threads import parallel_map
 
 ENTRIES, ROWS = 2**19, 1024  # of differences, and rows, worked on at a time
+NOISE = 16 * float(np.finfo(float).eps)  # of an eigenvalue, per neighbour, where they add up to 1
 
 
 class Local(NamedTuple):
@@ -105,7 +106,8 @@ def _modified_weights(
 ) -> tuple[Array, Array]:
     """For each of a row's flattest directions one set of weights (m, neighbours), and whose they are (m,)."""
     size = weights.shape[1]
-    values = np.maximum(values[:, :rank], 0.0)  # the others are 0 but for rounding
+    values = values[:, :rank]  # the others are 0 but for rounding, as are those of neighbours in fewer directions
+    values = np.where(values > NOISE * size, values, 0.0)
     lead = np.cumsum(values, axis=1)
     share = (np.cumsum(values[:, ::-1], axis=1)[:, -2::-1]) / lead[:, :-1]  # (n, rank - 1) of what follows each lead
     eta = np.median(share[:, k - 1]) if k < rank else 0.0

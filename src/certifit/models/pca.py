@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import pca as certificates
 from certifit.certificates.pca_spectrum import covariance_spectrum
-from certifit.core import Array, Certificate, DataError, Estimator, Objective, Rows
+from certifit.core import Array, Certificate, DataError, Estimator, Objective, Rows, check_settings
 from certifit.core.estimator import Attributes
-from certifit.models.linear_codes import LinearCodes
+from certifit.models.linear_codes import LinearCodes, check_codes
 from certifit.models.pca_choice import choose_dimension, held_out_likelihood
 from certifit.models.pca_codes import distance, encode, lost
 from certifit.models.pca_spectrum import SOLVERS, Ask, Spectrum, complete, decompose
@@ -47,8 +47,8 @@ class PCA(LinearCodes, Estimator):
         What the certificate must prove: variance given away, relative to the total. Iterative solvers aim at it.
     random_state : int, RandomState or None
         Of the iterative solvers' start.
-    copy : ignored
-        The input is never changed; accepted so that scikit-learn code runs unchanged.
+    copy, iterated_power, n_oversamples, power_iteration_normalizer : ignored
+        The input is never changed, and solvers go on until `tol`; accepted so that scikit-learn code runs unchanged.
 
     Attributes
     ----------
@@ -73,15 +73,31 @@ class PCA(LinearCodes, Estimator):
 
     sparse = True
 
-    def __init__(self, n_components=None, *, whiten=False, svd_solver="auto", tol=1e-9, random_state=None, copy=True):
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        whiten=False,
+        svd_solver="auto",
+        tol=1e-9,
+        random_state=None,
+        copy=True,
+        iterated_power="auto",
+        n_oversamples=10,
+        power_iteration_normalizer="auto",
+    ):
         self.n_components = n_components
         self.whiten = whiten
         self.svd_solver = svd_solver
         self.tol = tol
         self.random_state = random_state
         self.copy = copy
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+        check_settings(self, ("tol",))
         if self.svd_solver not in SOLVERS:
             raise DataError(got=f"svd_solver={self.svd_solver!r}", wanted=f"one of {SOLVERS}")
         wanted = self.n_components
@@ -104,7 +120,7 @@ class PCA(LinearCodes, Estimator):
     def inverse_transform(self, X: Any) -> Array:
         """Rows from codes: x = mean + Bᵀ z."""
         check_is_fitted(self)
-        Z = np.asarray(X)
+        Z = check_codes(X, len(self.components_))
         scale = np.sqrt(self.explained_variance_) if self.whiten else 1.0
         return (Z * scale) @ self.components_ + self.mean_
 

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import ppca as certificates
 from certifit.core import Array, DataError, Estimator, Objective, Rows, Solution, check_settings, fixed_point
 from certifit.core.estimator import Attributes
+from certifit.models.linear_codes import check_codes
 from certifit.models.pca_spectrum import signed
 from certifit.models.ppca_choice import bic, choose_bic, parameters, relevant_point, search_bic
 from certifit.models.ppca_em import Trail, accelerate, check_memory, measure, penalty, prune, update, update_relevant
@@ -227,10 +228,7 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
     def inverse_transform(self, X: Any) -> Array:
         """Rows from codes: x = mean + W z."""
         check_is_fitted(self)
-        Z = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=0)
-        if Z.shape[1] != self.n_components_:
-            raise DataError(got=f"codes of {Z.shape[1]} columns", wanted=f"one for each of {self.n_components_} axes")
-        return Z @ self.loadings_.T + self.mean_
+        return check_codes(X, self.n_components_) @ self.loadings_.T + self.mean_
 
     def posterior(self, X: Any) -> tuple[Array, Array]:
         """What the observed entries say of each row's code: means (n, k) and covariances (n, k, k)."""

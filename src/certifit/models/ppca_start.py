@@ -19,6 +19,7 @@ from certifit.models.pca_spectrum import Ask, decompose
 from certifit.models.ppca_rows import Point, check_noise
 
 WIDE = 2048  # columns beyond which no covariance is formed for a start
+SIZES = 1e-150, 1e150  # between which sums of squares can be multiplied with each other
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,17 @@ def survey(rows: Rows) -> Survey:
             wanted="at least one observed value in every column (in a row of positive weight)",
             fix="Leave empty columns out.",
         )
-    if not (check_overflow(s.xx) > 0).any():
+    largest = float(check_overflow(s.xx).max())
+    if largest == 0:
         raise DataError(
             got=f"rows that are all the same, or so near that squares underflow (n_samples={rows.n_rows})",
             wanted="at least two different rows: without variance there is no density to fit",
+        )
+    if not SIZES[0] < largest < SIZES[1]:
+        raise DataError(
+            got=f"columns whose squared deviations add up to {largest:.3g} at most",
+            wanted=f"between {SIZES[0]:g} and {SIZES[1]:g}: products of variances must neither overflow nor vanish",
+            fix="Rescale the columns, for instance to unit variance.",
         )
     delta = s.x / s.observed
     variance = np.maximum(s.xx / s.observed - delta**2, 0.0)

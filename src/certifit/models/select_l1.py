@@ -175,13 +175,18 @@ class L1Selector(Selector):
     def certify(
         self, fitted: Attributes, screened: tuple[screening.Screening, ...], claimed: Array, tol: float
     ) -> Certificate:
-        """The certificate of fitted attributes, from what the fits of the path prove."""
+        """The certificate of fitted attributes, from what the fits of the path prove.
+
+        `claimed` (d,) are the columns called proved at the strength chosen; `proved_path_` has them at each.
+        """
         chosen = int(np.flatnonzero(fitted["path_"]["alpha"] == fitted["alpha_"])[0])
         asked = int(self.alphas) if isinstance(self.alphas, Integral) else len(self.alphas)
+        every = np.array(fitted["proved_path_"])
+        every[chosen] |= claimed
         return screening.certify(
-            screened[chosen],
-            np.array([s.relative_gap for s in screened]),
-            claimed,
+            screened,
+            chosen,
+            every,
             fitted["support_"],
             int((fitted["support_"] != (fitted["coef_"] != 0).any(axis=0)).sum()),
             asked - len(screened),

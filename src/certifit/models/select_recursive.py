@@ -168,7 +168,8 @@ class RecursiveElimination(Wrapper):
 
     def elimination(self, fitted: Attributes) -> checker.Elimination:
         """What the certificate is about, from the fitted attributes."""
-        return checker.Elimination(fitted["importances_"], fitted["ranking_"], int(fitted["n_features_wanted_"]))
+        wanted = int(fitted["n_features_wanted_"])
+        return checker.Elimination(fitted["importances_"], fitted["ranking_"], fitted["support_"], wanted)
 
 
 def last_ones(importance: Array, n: int) -> Array:

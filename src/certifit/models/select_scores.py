@@ -32,6 +32,7 @@ from certifit.models.select_sums import (
     class_totals,
     column_moments,
     cut_tables,
+    place,
     target_cuts,
     total_weight,
     value_tables,
@@ -205,10 +206,22 @@ class Found(NamedTuple):
 def score_columns(score: Score, rows: Rows) -> Found:
     """Scores of the columns; y are labels of any kind, or numbers, as the score needs."""
     if score.target != "classes":
-        return Found(*score.measure(rows, 1), total_weight(rows), 1)
+        return Found(*_measure(score, rows, 1), total_weight(rows), 1)
     labels = encode_labels(rows)
     k = len(labels.classes)
-    return Found(*score.measure(labels.rows, k), float(labels.weight.sum()), k)
+    return Found(*_measure(score, labels.rows, k), float(labels.weight.sum()), k)
+
+
+def _measure(score: Score, rows: Rows, k: int) -> Scores:
+    with np.errstate(over="ignore"):
+        found = score.measure(rows, k)
+    if np.isnan(found.scores).any():
+        raise DataError(
+            got=f"a score that is not a number for {place(int(np.isnan(found.scores).argmax()), rows.names)} of X",
+            wanted="values whose squares, and products of these, neither overflow nor vanish",
+            fix="Rescale the columns, for instance to unit variance.",
+        )
+    return found
 
 
 def find_score(name: Any) -> Score:

@@ -49,6 +49,12 @@ class Trial:
         every = np.arange(len(w))
         folds = ((every, every),) if cv is None else check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y)
         used = tuple((train[w[train] > 0], test[w[test] > 0]) for train, test in folds)
+        if not all(len(train) and len(test) for train, test in used):
+            raise DataError(
+                got=f"cv={cv!r} with a fold that has no row of positive weight to fit or to score",
+                wanted="some on either side of every fold",
+                fix="Leave rows without weight out, or use a cv that shuffles.",
+            )
         return cls(X, y, weights, estimator, check_scoring(estimator, scoring=scoring), used)
 
     def fit(self, columns: Array, rows: Array | None = None) -> Any:

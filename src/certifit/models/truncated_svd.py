@@ -16,10 +16,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import pca as certificates
-from certifit.core import Array, DataError, Estimator, Objective, Rows
+from certifit.core import Array, DataError, Estimator, Objective, Rows, check_settings
 from certifit.core.estimator import Attributes
 from certifit.linalg.covariance import centre
-from certifit.models.linear_codes import LinearCodes
+from certifit.models.linear_codes import LinearCodes, check_codes
 from certifit.models.pca_codes import encode, lost
 from certifit.models.pca_spectrum import SOLVERS, Ask, complete, decompose
 
@@ -36,6 +36,8 @@ class TruncatedSVD(LinearCodes, Estimator):
         What the certificate must prove: mean square given away, relative to the rows' own.
     random_state : int, RandomState or None
         Of the iterative algorithms' start.
+    n_iter, n_oversamples, power_iteration_normalizer : ignored
+        Algorithms go on until `tol`; accepted so that scikit-learn code runs unchanged.
 
     Attributes
     ----------
@@ -55,13 +57,27 @@ class TruncatedSVD(LinearCodes, Estimator):
 
     sparse = True
 
-    def __init__(self, n_components=2, *, algorithm="auto", tol=1e-9, random_state=None):
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        algorithm="auto",
+        tol=1e-9,
+        random_state=None,
+        n_iter=5,
+        n_oversamples=10,
+        power_iteration_normalizer="auto",
+    ):
         self.n_components = n_components
         self.algorithm = algorithm
         self.tol = tol
         self.random_state = random_state
+        self.n_iter = n_iter
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+        check_settings(self, ("tol",))
         if self.algorithm not in SOLVERS:
             raise DataError(got=f"algorithm={self.algorithm!r}", wanted=f"one of {SOLVERS}")
         k, most = self.n_components, rows.n_features
@@ -90,7 +106,7 @@ class TruncatedSVD(LinearCodes, Estimator):
     def inverse_transform(self, X: Any) -> Array:
         """Rows from codes: x = Bᵀ z."""
         check_is_fitted(self)
-        return np.asarray(X) @ self.components_
+        return check_codes(X, len(self.components_)) @ self.components_
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Minus the mean squared distance from the approximation."""

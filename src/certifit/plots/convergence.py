@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from certifit.plots.figures import BLUE, GREY, new_axes, tidy
+from certifit.core import DataError
+from certifit.plots.figures import BLUE, GREY, check_drawable, new_axes, tidy
 
 
 def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
@@ -20,6 +21,9 @@ def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
     >>> plot_convergence(model).get_yscale()
     'log'
     """
+    check_drawable(model, "a certifit model fitted by iteration", "history_", "certificate_")
+    if not model.history_:
+        raise DataError(got=f"a {type(model).__name__} solved in closed form", wanted="one fitted by iteration")
     ax = new_axes(ax, 6.4, 3.2)
     seconds = np.array([mark.seconds for mark in model.history_])
     gain = np.array([mark.gain for mark in model.history_])

@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from certifit.core import DataError
+
 BLUE, RED, GREY = "#2b6cb0", "#c2410c", "#6b7280"
 
 
@@ -21,6 +23,13 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure.add_subplot()
+
+
+def check_drawable(model: Any, wanted: str, *attributes: str) -> None:
+    """Refuse a model without the fitted attributes that a picture shows."""
+    missing = [name for name in attributes if not hasattr(model, name)]
+    if missing:
+        raise DataError(got=f"a {type(model).__name__} without {', '.join(missing)}", wanted=wanted)
 
 
 def plain(*texts: Any) -> None:

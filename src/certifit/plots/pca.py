@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from certifit.core import Array, DataError
-from certifit.plots.figures import BLUE, GREY, RED, new_axes, plain, shorten, tidy
+from certifit.plots.figures import BLUE, GREY, RED, check_drawable, new_axes, plain, shorten, tidy
 
 # Okabe & Ito (2008): eight colours that colour-blind readers can tell apart; markers tell apart what they repeat
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442")
@@ -33,6 +33,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     2 components keep 97.77 % of the variance;
     proved: the best basis of this size keeps at most ... % more
     """
+    check_drawable(model, "a fitted certifit PCA", "n_components_", "explained_variance_ratio_", "certificate_")
     k, ratio = model.n_components_, np.asarray(model.explained_variance_ratio_)
     if k == 0:
         raise DataError(got="a PCA without components", wanted="at least one to draw")
@@ -77,7 +78,7 @@ def proved_share(model: Any) -> float:
 
 
 def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
-    """Rows in the plane of the first two components, coloured by y where it is given.
+    """Rows in the plane of a model's first two components, coloured by y where it is given.
 
     >>> from sklearn.datasets import load_iris
     >>> from certifit import PCA
@@ -86,14 +87,15 @@ def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
     ('component 1 (92.5 % of the variance)', ['0', '1', '2'])
     """
-    Z = model.transform(X)[:, :2]  # (n, 2)
+    Z = np.asarray(model.transform(X))[:, :2]  # (n, 2)
     if Z.shape[1] < 2:
         raise DataError(got=f"a model with {Z.shape[1]} components", wanted="two or more", fix="Fit PCA(2).")
     ax = new_axes(ax, 6.0, 4.6)
     scatter_classes(Z, y, ax)
     for axis, name in enumerate(("xaxis", "yaxis")):
-        share = 100 * float(model.explained_variance_ratio_[axis])
-        getattr(ax, name).set_label_text(f"component {axis + 1} ({share:.1f} % of the variance)")
+        ratio = getattr(model, "explained_variance_ratio_", None)
+        share = "" if ratio is None else f" ({100 * float(ratio[axis]):.1f} % of the variance)"
+        getattr(ax, name).set_label_text(f"component {axis + 1}{share}")
     ax.set_aspect("equal", adjustable="datalim")  # a distance is the same in every direction
     tidy(ax)
     return ax

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from certifit.core import Array, DataError
 from certifit.models.pca import PCA
-from certifit.plots.figures import BLUE, GREY, RED, new_axes, tidy
+from certifit.plots.figures import BLUE, GREY, RED, check_drawable, new_axes, tidy
 
 COLOURS = (RED, BLUE, "#15803d", "#7c3aed")
 STYLES = ("-", "--", ":", "-.")
@@ -67,6 +67,7 @@ def plot_split(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['X', 'low rank', 'sparse']
     """
+    check_drawable(model, "a fitted RobustPCA", "low_rank_", "sparse_")
     X, (height, width) = np.asarray(X, dtype=np.float64), shape
     if height * width != X.shape[1]:
         raise DataError(got=f"shape={shape}", wanted=f"a height times a width of {X.shape[1]}, the columns of X")

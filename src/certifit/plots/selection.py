@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from certifit.core import Array, DataError
-from certifit.plots.figures import BLUE, GREY, RED, new_axes, plain, shorten, tidy
+from certifit.plots.figures import BLUE, GREY, RED, check_drawable, new_axes, plain, shorten, tidy
 
 MOST = 30  # columns that are shown by name
 
@@ -27,6 +27,7 @@ def plot_scores(model: Any, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in plot_scores(model).get_yticklabels()]
     ['x1', 'x0']
     """
+    check_drawable(model, "a fitted SelectFeatures", "scores_", "support_")
     order = np.argsort(-model.scores_, kind="stable")[:MOST]
     ax = new_axes(ax, 6.4, 0.8 + 0.25 * len(order))
     scores = np.asarray(model.scores_, dtype=np.float64)[order]
@@ -52,6 +53,7 @@ def plot_search(model: Any, ax: Axes | None = None) -> Axes:
     >>> plot_search(model).get_xlabel()
     'column taken at each step'
     """
+    check_drawable(model, "a fitted SequentialSelector or RecursiveElimination", "path_", "support_")
     path = model.path_
     if len(path["score"]) == 0:
         raise DataError(
@@ -83,6 +85,7 @@ def plot_l1_path(model: Any, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in plot_l1_path(model).get_legend().get_texts()]
     ['in use', 'undecided', 'proved to be 0']
     """
+    check_drawable(model, "a fitted L1Selector", "path_", "alpha_", "support_")
     ax = new_axes(ax, 6.4, 4.0)
     path = model.path_
     rest = len(model.support_) - path["nonzero"] - path["proved_zero"]

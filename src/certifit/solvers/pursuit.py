@@ -124,8 +124,8 @@ def spectral_norm(A: Array) -> float:
 
 def balance(mu: float, primal: float, dual: float, n_iter: int) -> float:
     """Larger μ where the primal is further from feasible than the dual, smaller where nearer; ever less so."""
-    tiny = np.finfo(float).tiny
-    unequal = math.log(max(abs(primal), tiny) / max(abs(dual), tiny))
+    tiny = float(np.finfo(float).tiny)
+    unequal = math.log(max(abs(primal), tiny)) - math.log(max(abs(dual), tiny))
     if abs(unequal) <= math.log(UNEQUAL):
         return mu
     change = min(abs(unequal) / 2, math.log(2) / (1 + n_iter / FADE))
