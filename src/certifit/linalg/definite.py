@@ -27,6 +27,9 @@ class Definite:
     def __bool__(self) -> bool:
         return self.verdict == "yes"
 
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.certificate}"
+
 
 def positive_definite(A: Any, *, strict: bool = True) -> Definite:
     """Is vᵀAv > 0 for every v except 0? With strict=False: is it never below 0 by more than rounding?

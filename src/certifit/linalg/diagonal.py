@@ -31,6 +31,9 @@ class Diagonalisable:
     def __bool__(self) -> bool:
         return self.verdict == "yes"
 
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.certificate}"
+
 
 def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
     """Has A (n, n), array or sparse, a basis of eigenvectors, real or complex?

@@ -17,14 +17,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import ppca as certificates
 from certifit.core import Array, DataError, Estimator, Objective, Rows, Solution, check_settings, fixed_point
 from certifit.core.estimator import Attributes
-from certifit.models.linear_codes import check_codes
+from certifit.models.linear_codes import LinearCodes, check_codes
 from certifit.models.pca_spectrum import signed
 from certifit.models.ppca_choice import bic, choose_bic, parameters, relevant_point, search_bic
 from certifit.models.ppca_em import Trail, accelerate, check_memory, measure, penalty, prune, update, update_relevant
@@ -36,7 +35,7 @@ Loop = Callable[[Point, Any], Solution[Trail]]  # start, update
 SHARE = 1e-2  # of the tolerance at which EM stops: the steps it leaves undone add up
 
 
-class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class ProbabilisticPCA(LinearCodes, Estimator):
     """Probabilistic PCA by maximum likelihood; missing entries (NaN) are left out of the likelihood.
 
     Parameters
@@ -294,15 +293,6 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
         check_is_fitted(self)
         shrink = 1 / self.noise_variance_ - 1 / self.explained_variance_
         return np.eye(len(self.mean_)) / self.noise_variance_ - (self.components_.T * shrink) @ self.components_
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 MODEL = ("components_", "explained_variance_", "mean_", "noise_variance_")

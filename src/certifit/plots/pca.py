@@ -43,6 +43,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
         total = float(np.sum(model.explained_variance_)) / (float(ratio.sum()) or 1.0)
         share = np.asarray(variances, dtype=np.float64) / (total or 1.0)
     kept, most = float(ratio.sum()), proved_share(model)
+    sure = "proved" if model.certificate_.kind == "optimal" else "almost surely"  # see the certificate's claim
     ax = new_axes(ax, 6.4, 3.8)
     place = np.arange(1, len(share) + 1)
     chosen = place <= k
@@ -56,7 +57,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     ax.fill_between([0.4, len(share) + 0.6], kept, most, color=RED, alpha=0.25, linewidth=0.5)
     ax.set_title(
         f"{k} component{'s' * (k > 1)} keep{'s' * (k == 1)} {100 * kept:.2f} % of the variance;\n"
-        f"proved: the best basis of this size keeps at most {100 * (most - kept):.2g} % more",
+        f"{sure}: the best basis of this size keeps at most {100 * (most - kept):.2g} % more",
         loc="left",
         fontsize=10,
     )
