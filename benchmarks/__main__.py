@@ -14,6 +14,7 @@ from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_
 from benchmarks.harness import Options, contest
 from benchmarks.import_time import import_time
 from benchmarks.kmeans import kmeans_mnist, kmeans_tall
+from benchmarks.linear_svm import svm_mnist, svm_sparse, svm_tall
 from benchmarks.lle import lle_mnist, lle_swiss_roll
 from benchmarks.logistic import logistic_tall, softmax_mnist
 from benchmarks.naive_bayes import naive_bayes_mnist
@@ -38,6 +39,9 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),
     "softmax_mnist": ("multinomial logistic regression on MNIST", partial(contest, softmax_mnist)),
+    "svm_tall": ("linear support vector machine on many rows", partial(contest, svm_tall)),
+    "svm_mnist": ("linear support vector machine on MNIST", partial(contest, svm_mnist)),
+    "svm_sparse": ("linear support vector machine on sparse rows", partial(contest, svm_sparse)),
     "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
     "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),

@@ -32,6 +32,8 @@ from certifit import (
     KMeans,
     Lasso,
     LinearRegression,
+    LinearSVC,
+    LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
     MultinomialNB,
@@ -155,10 +157,13 @@ RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
+HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
+HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
+liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
 truncated = partial(decomposition.TruncatedSVD, 2, algorithm="arpack")
 pca, kmeans = decomposition.PCA, cluster.KMeans
 close = {"tol": 1e-10, "max_iter": 10_000}
@@ -203,6 +208,15 @@ CATALOGUE = [
           partial(linear_model.TweedieRegressor, power=1.5, **close)),
     Entry(GeneralizedLinearRegressor, {"family": "poisson"}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.0, **close), {"family": "gaussian"}),
+    Entry(LinearSVC, HINGE, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9), {"loss": "hinge"}),
+    Entry(LinearSVC, {**HINGE, **HELD, "C": 0.1}, three, LINEAR, partial(liblinear, C=0.1, loss="hinge"),
+          {"loss": "hinge"}),
+    Entry(LinearSVC, {**HELD, "tol": 1e-10}, three, LINEAR, liblinear),
+    Entry(LinearSVC, {**HUBER, "tol": 1e-10}, two, LINEAR, partial(LinearSVC, **HUBER, tol=1e-6), HUBER),
+    Entry(LinearSVR, {"epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
+          partial(svm.SVR, kernel="linear", epsilon=0.5, tol=1e-9)),
+    Entry(LinearSVR, {**SQUARED, **HELD, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
+          partial(svm.LinearSVR, **SQUARED, epsilon=0.5, tol=1e-10, max_iter=100_000), SQUARED),
     Entry(SVC, {"tol": 1e-10}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10)),
     Entry(SVC, {"tol": 1e-10, **FLAT}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10, **FLAT), FLAT),
     Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),

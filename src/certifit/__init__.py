@@ -29,6 +29,8 @@ _HOME = {
     "two_views": "certifit.models.pca_views",
     "KMeans": "certifit.models.kmeans",
     "LogisticRegression": "certifit.models.logistic",
+    "LinearSVC": "certifit.models.linear_svm",
+    "LinearSVR": "certifit.models.linear_svm",
     "SVC": "certifit.models.svc",
     "SVR": "certifit.models.svr",
     "GeneralizedLinearRegressor": "certifit.models.glm",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
         Ridge,
         TweedieRegressor,
     )
+    from certifit.models.linear_svm import LinearSVC, LinearSVR
     from certifit.models.lle import LocallyLinearEmbedding
     from certifit.models.logistic import LogisticRegression
     from certifit.models.naive_bayes import GaussianNB

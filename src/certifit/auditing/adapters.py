@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.auditing.fitted import fitted_rows, numbers
 from certifit.auditing.linear import SPECS, audit_linear, audit_statsmodels, linear_spec
+from certifit.auditing.linear_svm import audit_linear_svc, audit_linear_svr
 from certifit.auditing.lle import audit_lle
 from certifit.auditing.naive_bayes import (
     audit_bernoulli_nb,
@@ -46,9 +47,9 @@ def audit(
     Parameters
     ----------
     model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans, LogisticRegression,
-        naive Bayes, linear or generalised linear model, SVC, SVR, SelectKBest, anything with the same fitted
-        attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS, Logit,
-        Probit or Poisson fit (these carry their data: X and y may be left out)
+        naive Bayes, linear or generalised linear model, support vector machine, SelectKBest, anything with the same
+        fitted attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS,
+        Logit, Probit or Poisson fit (these carry their data: X and y may be left out)
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them
@@ -176,6 +177,8 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "TruncatedSVD": (audit_svd, ("components_", "singular_values_")),
     "KMeans": (_audit_kmeans, ("cluster_centers_",)),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
+    **dict.fromkeys(("LinearSVC", "SGDClassifier"), (audit_linear_svc, ("coef_", "intercept_", "classes_"))),
+    "LinearSVR": (audit_linear_svr, ("coef_", "intercept_")),
     "SVC": (audit_svc, MACHINE),
     "SVR": (audit_svr, MACHINE),
     "GaussianNB": (audit_gaussian_nb, ("theta_", "var_", "class_prior_")),

@@ -36,7 +36,13 @@ class Largest:
 
 
 def largest_eigenvalue(
-    A: Any, *, seed: int = 0, failure: float = 1e-9, steps: int = 60, enough: float | None = None
+    A: Any,
+    *,
+    seed: int = 0,
+    failure: float = 1e-9,
+    steps: int = 60,
+    enough: float | None = None,
+    apart: Array | None = None,
 ) -> Largest:
     """Bound the largest eigenvalue of a symmetric operator (d, d), of any sign.
 
@@ -47,23 +53,27 @@ def largest_eigenvalue(
     failure : the probability that `upper` is too small
     steps : the most products to spend
     enough : stop once `upper` is at most this
+    apart : (d, k) orthonormal columns; the bound is then for (I - P) A (I - P), P the projector on their span
 
     >>> found = largest_eigenvalue(np.diag([3.0, 2.0, 1.0]))
     >>> bool(abs(found.value - 3) < 1e-14), bool(3 <= found.upper < 3 + 1e-12), found.steps
     (True, True, 3)
     """
-    d = A.shape[0]
+    k = 0 if apart is None else apart.shape[1]
+    d = A.shape[0] - k
     if d == 0:
         return Largest(-math.inf, -math.inf, 0, failure, np.empty(0))
     rng = np.random.default_rng(seed)
-    Q = np.empty((d, min(steps, d)))
-    q = _outside(rng.normal(size=d), Q[:, :0])
+    Q = np.empty((d + k, k + min(steps, d)), order="F")  # what is apart, then the Lanczos vectors
+    if apart is not None:
+        Q[:, :k] = apart
+    q = _outside(rng.normal(size=d + k), Q[:, :k])
     threshold = math.log(2 * d / math.pi) - 2 * math.log(failure)  # log 1/δ²
     alpha: list[float] = []
     beta: list[float] = []
     unit = 1.0  # of the operator, so that squares neither over- nor underflow
-    for j in range(Q.shape[1]):
-        Q[:, j] = q
+    for j in range(Q.shape[1] - k):
+        Q[:, k + j] = q
         z = np.asarray(A @ q, dtype=np.float64) / unit
         if j == 0:
             unit = float(np.abs(z).max())
@@ -71,7 +81,7 @@ def largest_eigenvalue(
                 return Largest(0.0, 0.0, 1, failure, q)
             z /= unit
         alpha.append(float(q @ z))
-        known = Q[:, : j + 1]
+        known = Q[:, : k + j + 1]
         for _ in range(2):  # twice is enough for orthogonality to rounding
             z = z - known @ (known.T @ z)
         ritz = eigvalsh_tridiagonal(np.array(alpha), np.array(beta))
@@ -79,16 +89,16 @@ def largest_eigenvalue(
         beta.append(max(float(np.linalg.norm(z)), 8 * EPS * size))
         # computed so, these are the exact numbers of an operator that differs from A by rounding
         rounding = 4 * (d + j + 1) * EPS * size
-        if j + 1 == Q.shape[1] or (
+        if k + j + 1 == Q.shape[1] or (
             enough is not None and _log_mass(alpha, beta, enough / unit - rounding) >= threshold
         ):
             break
         # where the space is closed under A up to rounding, go on in a fresh direction
-        q = _outside(z if beta[-1] > 8 * EPS * size else rng.normal(size=d), known)
+        q = _outside(z if beta[-1] > 8 * EPS * size else rng.normal(size=d + k), known)
     top = float(ritz[-1])
     upper = top if len(alpha) == d else _beyond(alpha, beta, top, threshold)
     y = eigh_tridiagonal(np.array(alpha), np.array(beta[:-1]))[1][:, -1]
-    return Largest(top * unit, (upper + rounding) * unit, len(alpha), failure, Q[:, : len(y)] @ y)
+    return Largest(top * unit, (upper + rounding) * unit, len(alpha), failure, Q[:, k : k + len(y)] @ y)
 
 
 def sharpened(A: Any, found: Largest) -> Largest:

@@ -45,11 +45,9 @@ def _squares(m: Array, block: Block) -> Array:
     X, w = block.X, block.w
     if not sparse.issparse(X):
         return w @ (X - m) ** 2
-    rows = np.repeat(np.arange(len(w)), np.diff(X.indptr))
-    off, stored = np.zeros(len(m)), np.zeros(len(m))
-    np.add.at(off, X.indices, w[rows] * (X.data - m[X.indices]) ** 2)
-    np.add.at(stored, X.indices, w[rows])
-    return off + (w.sum() - stored) * m**2
+    each = np.repeat(w, np.diff(X.indptr))
+    off = np.bincount(X.indices, each * (X.data - m[X.indices]) ** 2, len(m))
+    return off + (w.sum() - np.bincount(X.indices, each, len(m))) * m**2
 
 
 def _centred(m: Array, block: Block) -> Array:
@@ -57,12 +55,7 @@ def _centred(m: Array, block: Block) -> Array:
 
 
 def _error(B: Array, m: Array, block: Block) -> float:
-    X = block.X
-    if X.shape[1] > WIDE and sparse.issparse(X):  # dense rows would not fit: |x - m - Bᵀz|² multiplied out
-        Z = X @ B.T - m @ B.T
-        length = np.ravel(X.multiply(X).sum(axis=1)) - 2 * (X @ m) + m @ m
-        return float(block.w @ (length - ((2 * Z - Z @ (B @ B.T)) * Z).sum(axis=1)))
-    Z = dense(X) - m
+    Z = dense(block.X) - m
     return float(block.w @ ((Z - Z @ B.T @ B) ** 2).sum(axis=1))
 
 
@@ -121,11 +114,11 @@ def _mean(rows: Rows) -> tuple[Array, float]:
     return first.x / first.weight + (0.0 if origin is None else origin), first.weight
 
 
-def _measure(rows: Rows, m: Array, n: float, B: Array) -> tuple[Spectrum, float]:
-    """What B captures about m, and the mean squared error row by row."""
+def _measure(rows: Rows, m: Array, n: float, B: Array) -> tuple[Spectrum, float | None]:
+    """What B captures about m, and the mean squared error row by row (not where each pass is dear)."""
     if min(rows.n_rows, rows.n_features) > WIDE:
-        spectrum = operator_spectrum(rows, m, n, rows.sum(partial(_squares, m)) / n, B)
-    elif rows.n_rows >= rows.n_features:
+        return operator_spectrum(rows, m, n, rows.sum(partial(_squares, m)) / n, B), None
+    if rows.n_rows >= rows.n_features:
         spectrum = covariance_spectrum(rows.sum(partial(_second, m)) / n, B)
     else:
         spectrum = gram_spectrum(rows.map(partial(_centred, m)) / np.sqrt(n), B)

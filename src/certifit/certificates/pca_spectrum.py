@@ -17,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from certifit.certificates.largest import largest_eigenvalue
 from certifit.certificates.spectral import top_eigenvalue
-from certifit.core import Array, Block, Rows
+from certifit.core import Array, Block, Rows, Sums
 
 FAILURE = 1e-9  # probability with which the bound by Lanczos steps may be too small
 STEPS = 120  # of Lanczos, at most
@@ -88,15 +88,9 @@ def operator_spectrum(rows: Rows, m: Array, n: float, variances: Array, B: Array
         Q = _orthonormal(B).T
         SQ = _times(rows, m, n, Q)
     inner = Q.T @ SQ
-
-    def across(v: Array) -> Array:
-        v = v - Q @ (Q.T @ v)
-        z = _times(rows, m, n, v)
-        return z - Q @ (Q.T @ z)
-
     smallest = float(np.linalg.eigvalsh(inner).min(initial=np.inf))
-    E = LinearOperator((len(m), len(m)), matvec=across, dtype=np.float64)
-    rest = largest_eigenvalue(E, failure=FAILURE, steps=STEPS, enough=smallest)
+    S = LinearOperator((len(m), len(m)), matvec=partial(_times, rows, m, n), dtype=np.float64)
+    rest = largest_eigenvalue(S, failure=FAILURE, steps=STEPS, enough=smallest, apart=Q)
     C = SQ - Q @ inner
     found = _spectrum(float(variances.sum()), captured, inner, rest.upper, C, np.sqrt(variances))
     return replace(found, failure=FAILURE, seen=rest.value)
@@ -104,16 +98,21 @@ def operator_spectrum(rows: Rows, m: Array, n: float, variances: Array, B: Array
 
 def _times(rows: Rows, m: Array, n: float, V: Array) -> Array:
     """S V."""
-    return rows.sum(partial(_product, m, V)) / n
+    found = rows.sum(partial(_products, m, V))
+    return (found.xy - np.multiply.outer(m, found.y)) / n
 
 
-def _product(m: Array, V: Array, block: Block) -> Array:
-    X, w = block.X, block.w if V.ndim == 1 else block.w[:, None]
-    if sparse.issparse(X):
-        Y = w * (X @ V - m @ V)
-        return X.T @ Y - np.multiply.outer(m, Y.sum(axis=0))
-    Z = X - m
-    return Z.T @ (w * (Z @ V))
+@dataclass(frozen=True)
+class _Products(Sums):
+    xy: Array  # Σ w x yᵀ, y = Vᵀ (x - m)
+    y: Array  # Σ w y
+
+
+def _products(m: Array, V: Array, block: Block) -> _Products:
+    w = block.w if V.ndim == 1 else block.w[:, None]
+    X = block.X if sparse.issparse(block.X) else block.X - m
+    Y = w * (X @ V - m @ V if sparse.issparse(X) else X @ V)
+    return _Products(X.T @ Y, Y.sum(axis=0) if sparse.issparse(X) else np.zeros(V.shape[1:]))
 
 
 def upper_bound(E: Array, hint: float | None) -> float:

@@ -14,10 +14,12 @@ from sklearn.utils.validation import has_fit_parameter
 import certifit
 from certifit.cli.screen import Screen
 from certifit.core import Estimator
+from certifit.models.linear_svm import LinearMachine
 from certifit.models.lle_fronts import factor_fronts, make_plan, minimum_degree
 from certifit.models.svm_machine import KernelMachine
 
 SHAPES = ((150_000, 4), (40, 1000))  # rows and columns: tall enough for the compiled way, and wide
+WIDER = (40, 2500)  # where linear machines go another way
 FEW = ((2500, 4), (40, 1000))  # for estimators that are not sums over rows
 
 
@@ -56,7 +58,7 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     forms = (np.asarray, sparse.csr_array) if cls.sparse else (np.asarray,)
     cases = []
     by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, KernelMachine)
-    shapes = SHAPES if by_sums else FEW
+    shapes = [*(SHAPES if by_sums else FEW), *([WIDER] if issubclass(cls, LinearMachine) else [])]
     for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
         y = 1 + np.arange(n) % k
         X = np.floor(np.abs(rng.normal(size=(n, d)) + y[:, None]))  # counts: every model takes them

@@ -29,6 +29,10 @@ class Block(NamedTuple):
     start: int  # index of the first row in the whole table
 
 
+FEWEST = 16  # entries of a CSR block for each column, as far as MOST rows allow
+MOST = 32768  # rows of a block
+
+
 def block_rows(row_entries: float) -> int:
     """Rows in a block of rows with this many entries: a power of two, from the data's shape alone.
 
@@ -40,7 +44,7 @@ def block_rows(row_entries: float) -> int:
     (2048, 8192, 32768, 64)
     """
     entries = max(1.0, row_entries)
-    rows = min(max(2**19 / entries, min(2048.0, 2**22 / entries)), 32768.0)
+    rows = min(max(2**19 / entries, min(2048.0, 2**22 / entries)), MOST)
     return 1 << max(0, int(np.log2(rows)))
 
 
@@ -109,17 +113,26 @@ class ArrayRows(Rows):
         self.y = y
         self.w = np.ones(self.n_rows) if w is None else np.asarray(w, dtype=np.float64)
         self.names = names
-        row_entries = X.nnz / max(1, self.n_rows) if sparse.issparse(X) else self.n_features
-        self.block_rows = block_rows(row_entries)
+        self.block_rows = block_rows(self.n_features)
+        if sparse.issparse(X):
+            entries = X.nnz / max(1, self.n_rows)
+            self.block_rows = block_rows(entries)
+            # a sum of d numbers should not cost more than the products it adds
+            while self.block_rows * entries < FEWEST * self.n_features and self.block_rows < MOST:
+                self.block_rows *= 2
+        self._parts: dict[int, Matrix] = {}  # of a CSR matrix, by their first row
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
             rows = slice(start, start + self.block_rows)
-            if sparse.issparse(self.X):
-                X = _csr_rows(self.X, rows)
-            else:
-                X = np.ascontiguousarray(self.X[rows], dtype=self.dtype)
-            yield Block(X, None if self.y is None else self.y[rows], self.w[rows], start)
+            yield Block(self._part(rows), None if self.y is None else self.y[rows], self.w[rows], start)
+
+    def _part(self, rows: slice) -> Matrix:
+        if not sparse.issparse(self.X):
+            return np.ascontiguousarray(self.X[rows], dtype=self.dtype)
+        if rows.start not in self._parts:  # made once, not in every pass
+            self._parts[rows.start] = _csr_rows(self.X, rows)
+        return self._parts[rows.start]
 
     def relabel(self, f: Relabel) -> ArrayRows:
         y, w = f(self.y, self.w)

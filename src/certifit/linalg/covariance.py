@@ -50,10 +50,9 @@ def _squares(mean: Array, block: Block) -> Array:
     if not sparse.issparse(X):
         with np.errstate(over="ignore"):  # see `check_overflow`
             return w @ (X - mean) ** 2
-    stored = sparse.csr_array((np.repeat(w, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
-    off = stored.copy()
-    off.data = stored.data * (X.data - mean[X.indices]) ** 2
-    return off.sum(axis=0) + (w.sum() - stored.sum(axis=0)) * mean**2  # entries not stored are zeros
+    each, d = np.repeat(w, np.diff(X.indptr)), len(mean)
+    off = np.bincount(X.indices, each * (X.data - mean[X.indices]) ** 2, d)
+    return off + (w.sum() - np.bincount(X.indices, each, d)) * mean**2  # entries not stored are zeros
 
 
 def centre(rows: Rows, centred: bool = True) -> Centre:
@@ -72,14 +71,19 @@ def centre(rows: Rows, centred: bool = True) -> Centre:
     return Centre(first.count, first.weight, mean, variances)
 
 
-def _product(mean: Array, Q: Array, block: Block) -> Array:
-    """Σ w (x - mean)(x - mean)ᵀ Q."""
+@dataclass(frozen=True)
+class _Products(Sums):
+    xy: Array  # Σ w x yᵀ, y = Qᵀ (x - mean); x less the mean where rows are dense  (d, m)
+    y: Array | float  # Σ w y of sparse rows  (m,)
+
+
+def _products(mean: Array, Q: Array, block: Block) -> _Products:
     X, w = block.X, block.w if Q.ndim == 1 else block.w[:, None]
     if sparse.issparse(X):
         Y = w * (X @ Q - mean @ Q)
-        return np.asarray(adjoint(X, Y), np.float64) - np.multiply.outer(mean, Y.sum(axis=0))
+        return _Products(np.asarray(adjoint(X, Y), np.float64), Y.sum(axis=0))
     Z = X - mean.astype(X.dtype)
-    return np.asarray(adjoint(Z, w.astype(X.dtype, copy=False) * (Z @ Q.astype(X.dtype))), np.float64)
+    return _Products(np.asarray(adjoint(Z, w.astype(X.dtype, copy=False) * (Z @ Q.astype(X.dtype))), np.float64), 0.0)
 
 
 class Covariance(LinearOperator):
@@ -92,7 +96,11 @@ class Covariance(LinearOperator):
 
     def _matmat(self, Q: Array) -> Array:
         self.passes += 1
-        return self.rows.sum(partial(_product, self.about.mean, Q)) / self.about.weight
+        found = self.rows.sum(partial(_products, self.about.mean, Q))
+        out: Array = found.xy / self.about.weight
+        if not np.isscalar(found.y) and self.about.mean.any():
+            out -= np.multiply.outer(self.about.mean, found.y / self.about.weight)
+        return out
 
     def _matvec(self, q: Array) -> Array:
         return self._matmat(q.ravel())

@@ -22,10 +22,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from certifit.core import Array, Step
+from certifit.core.threads import parallel_map, parallel_sum
 
 RELAXED = 1.6  # over-relaxation: steps longer than 1, of proved convergence below 2
 EVERY = 10  # steps between looks at the dual, and changes of μ
 UNEQUAL = 3.0  # ratio of the two infeasibilities up to which μ stays
+PART = 256  # rows that a thread multiplies at a time
 FADE = 200  # steps after which changes of μ have become half as large
 
 
@@ -109,8 +111,14 @@ def shrink(A: Array, t: float) -> tuple[Array, float]:
         squares, V = squares[squares > t * t], V[:, squares > t * t]
     sigma = np.sqrt(squares)
     share = 1 - t / sigma
-    low = (A @ V) * share @ V.T if A.shape[0] >= A.shape[1] else (V * share) @ (V.T @ A)
-    return low, float((sigma - t).sum())
+    tall = A if A.shape[0] >= A.shape[1] else A.T
+    low = np.empty(tall.shape)
+
+    def fill(rows: slice) -> None:
+        low[rows] = (tall[rows] @ V) * share @ V.T
+
+    parallel_map(fill, _parts(tall))
+    return low if tall is A else low.T, float((sigma - t).sum())
 
 
 def spectral_norm(A: Array) -> float:
@@ -134,4 +142,10 @@ def balance(mu: float, primal: float, dual: float, n_iter: int) -> float:
 
 def _gram(A: Array) -> Array:
     """AᵀA or AAᵀ, the smaller."""
-    return A.T @ A if A.shape[0] >= A.shape[1] else A @ A.T
+    tall = A if A.shape[0] >= A.shape[1] else A.T
+    return parallel_sum(lambda rows: tall[rows].T @ tall[rows], _parts(tall))
+
+
+def _parts(A: Array) -> list[slice]:
+    """Runs of rows for the threads; they depend on the shape alone, so the bits do not depend on the threads."""
+    return [slice(i, i + PART) for i in range(0, len(A), PART)]

@@ -1,0 +1,277 @@
+"""Linear support vector machines re-checked from the data: a feasible dual point and the gap it proves.
+
+    P(β, b) = ½ |β|² + ρ/2 b² + Σ uᵢ φ(zᵢ),   zᵢ = qᵢ - sᵢ (β·xᵢ + b),   φ(z) = max 0 <= a <= top of a (z+e) - a²/2κ
+    P >= Σ [aᵢ (qᵢ + e) - aᵢ² / (2κuᵢ)] - ½ |v|² - v_b² / (2ρ),   v = Σ aᵢ sᵢ xᵢ,   v_b = Σ aᵢ sᵢ
+
+for all 0 <= aᵢ <= top uᵢ, u = C w, with v_b = 0 where the intercept is free (ρ = 0). Labels ±1 are s with q = 1;
+numbers y within ε give each row two sides. The dual point comes from the slacks: φ' where the loss is smooth; for the
+hinge that of its kink rounded over some width. Where that does not prove enough, the rows near the kink are solved
+for by the proximal method of multipliers (Rockafellar 1976). Stored dual variables are tried too. The best bound
+counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import brentq
+
+from certifit.certificates.logistic import centre, no_intercept
+from certifit.certificates.plain import dense
+from certifit.core import Array, Block, Certificate, Rows
+
+CLAIM = "losses and penalty within gap of their minimum"
+WIDTHS = 10.0 ** -np.arange(0.0, 7.0, 0.5)  # of the rounded kink, in units of the targets
+MANY = 2048  # rows near the kink that are solved for, or so many for each column:
+EACH = 8
+WIDE = 4000  # columns beyond which no system is solved
+NARROWEST = 1e-3  # width, in the same units, of what the method of multipliers adds at first
+ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target
+STIFFER = 2.0  # in each round
+ROUNDS = 40
+
+
+class Spec(NamedTuple):
+    """The problem that a model says it has solved."""
+
+    kappa: float
+    e: float
+    top: float
+    C: float
+    rho: float | None  # None: no intercept; 0: a free one
+    epsilon: float | None = None  # None: classes, one against the rest
+
+
+class Slacks(NamedTuple):
+    """One side of each row after the other; where rows have two sides, the second ones after all first ones."""
+
+    z: Array
+    s: Array
+    q: Array
+    u: Array
+
+
+class Dual(NamedTuple):
+    """A dual point, as it enters the bound."""
+
+    a: Array
+    v: Array  # (d,)
+
+
+def certify(
+    coef: Array, intercept: Array, spec: Spec, tol: float, rows: Rows, dual: Array | None = None
+) -> Certificate:
+    """Check β (k, d) and b (k,); y are class numbers or numbers, w include class weights; `dual` (k, n) is Σ s a
+    of each row's sides."""
+    m = centre(rows) if spec.rho == 0 else np.zeros(rows.n_features)
+    b = intercept + coef @ m
+    checks = (no_intercept(b),) if spec.rho is None else ()
+    eta = rows.map(partial(_scores, coef, b, m))
+    y, w = rows.map(_targets), rows.map(_weights)
+    objective = bound = rounding = 0.0
+    for c in range(len(coef)):
+        at = _slacks(eta[:, c], y, w, spec, c if len(coef) > 1 else 1)
+        losses = float(at.u @ _loss(at.z, spec))
+        value = losses + 0.5 * float(coef[c] @ coef[c]) + 0.5 * (spec.rho or 0.0) * float(b[c] ** 2)
+        given = [] if dual is None else [at.s * np.tile(dual[c], len(at.s) // rows.n_rows)]
+        points = _dual_points(given, at, spec, m, rows)
+        best = max(_bounds(at, spec, coef[c], b[c], m, value, tol, points, rows))
+        objective, bound = objective + value, bound + min(best, value)
+        rounding += ROUNDING * float(at.u @ np.abs(at.q))
+    return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * objective + rounding, checks)
+
+
+def _scores(coef: Array, b: Array, m: Array, block: Block) -> Array:
+    return (dense(block.X) - m) @ coef.T + b
+
+
+def _targets(block: Block) -> Array:
+    assert block.y is not None
+    return np.asarray(block.y)
+
+
+def _weights(block: Block) -> Array:
+    return block.w
+
+
+def _pull(R: Array, m: Array, block: Block) -> Array:
+    """Rᵀ (X - m) of these rows; R (n, columns)."""
+    return R[block.start : block.start + len(block.w)].T @ (dense(block.X) - m)
+
+
+def _slacks(eta: Array, y: Array, w: Array, spec: Spec, code: int) -> Slacks:
+    u = spec.C * w
+    if spec.epsilon is None:
+        s, q = np.where(y == code, 1.0, -1.0), np.ones(len(y))
+    else:
+        s, u, eta = np.repeat([1.0, -1.0], len(y)), np.tile(u, 2), np.tile(eta, 2)
+        q = s * np.tile(y, 2) - spec.epsilon
+    return Slacks(q - s * eta, s, q, u)
+
+
+def _slope(z: Array, spec: Spec) -> Array:
+    if np.isinf(spec.kappa):
+        return np.where(z + spec.e > 0, spec.top, 0.0)
+    return np.clip(spec.kappa * (z + spec.e), 0.0, spec.top)
+
+
+def _loss(z: Array, spec: Spec) -> Array:
+    a = _slope(z, spec)
+    return a * (z + spec.e) - a * a / (2 * spec.kappa)
+
+
+def _bound(p: Dual, at: Slacks, spec: Spec) -> float:
+    """The bound above at the best multiple of this dual point."""
+    counted = at.u > 0
+    linear = float(p.a @ (at.q + spec.e))
+    square = float(p.v @ p.v) + float((p.a[counted] ** 2 / at.u[counted]).sum()) / spec.kappa
+    if spec.rho:
+        square += float(p.a @ at.s) ** 2 / spec.rho
+    if linear <= 0 or square <= 0:
+        return max(0.0, linear)
+    t = linear / square
+    if np.isfinite(spec.top):
+        t = min(t, 1.0)
+    return t * linear - 0.5 * t * t * square
+
+
+def _dual_points(found: Iterable[Array], at: Slacks, spec: Spec, m: Array, rows: Rows) -> list[Dual]:
+    """Feasible points from these: within their limits, and with sides that balance where the intercept is free."""
+    points = []
+    for a in found:
+        a = np.clip(a, 0.0, spec.top * at.u if np.isfinite(spec.top) else np.inf)
+        if spec.rho == 0:
+            plus, minus = float(a[at.s > 0].sum()), float(a[at.s < 0].sum())
+            less = min(plus, minus)
+            a = a * np.where(at.s > 0, less / plus if plus > 0 else 0.0, less / minus if minus > 0 else 0.0)
+        points.append(a)
+    if not points:
+        return []
+    signed = np.stack(points, axis=1) * at.s[:, None]  # (sides, points)
+    v = rows.sum(partial(_pull, signed.reshape(-1, rows.n_rows, len(points)).sum(axis=0), m))
+    return [Dual(a, v[j]) for j, a in enumerate(points)]
+
+
+def _bounds(
+    at: Slacks, spec: Spec, beta: Array, b: float, m: Array, value: float, tol: float, points: list[Dual], rows: Rows
+) -> Iterator[float]:
+    """Bounds that the slacks suggest, better ones only where these do not reach the tolerance."""
+    target = at.s * at.q if spec.epsilon is not None else np.zeros(1)
+    unit = float(np.abs(target - np.median(target)).mean()) or 1.0
+    shapes = [spec] if np.isfinite(spec.kappa) else [spec._replace(kappa=0.5 / h, e=h) for h in unit * WIDTHS]
+    offsets = [_balance(at, shape) for shape in shapes]
+    slopes = (at.u * _slope(at.z - at.s * t, shape) for shape, t in zip(shapes, offsets, strict=True))
+    points = [*_dual_points(slopes, at, spec, m, rows), *points]
+    found = [_bound(p, at, spec) for p in points]
+    yield from found
+    if value - max(found) <= tol * value or rows.n_features > WIDE:
+        return
+    best = int(np.argmax(found[: len(shapes)]))
+    width = max(shapes[best].e, NARROWEST * unit)
+    exact = _near(at, spec, beta, b, points[best].a, width, m, tol * value, rows)
+    yield from (_bound(p, at, spec) for p in _dual_points([exact], at, spec, m, rows))
+
+
+def _balance(at: Slacks, spec: Spec) -> float:
+    """How much to add to a free intercept so that Σ u φ' s = 0."""
+    if spec.rho != 0 or not at.u.any():
+        return 0.0
+
+    def excess(t: float) -> float:
+        return float((at.u * at.s) @ _slope(at.z - at.s * t, spec))
+
+    reach = 1.0 + float(np.abs(at.z[at.u > 0]).max()) + spec.e + (1 / spec.kappa if np.isfinite(spec.top) else 0.0)
+    low, high = -reach, reach
+    if not excess(low) >= 0 >= excess(high):
+        return 0.0
+    return float(brentq(excess, low, high, xtol=1e-15 * reach, rtol=1e-15))
+
+
+def _near(
+    at: Slacks, spec: Spec, beta: Array, b: float, a: Array, width: float, m: Array, tol: float, rows: Rows
+) -> Array:
+    """A dual point that is exact for the rows near where φ bends, the others being on their side of it."""
+    d1 = rows.n_features + (spec.rho is not None)
+    count = min(len(at.z), max(MANY, EACH * d1))
+    away = np.maximum(-spec.e - at.z, at.z + spec.e - spec.top / spec.kappa)  # negative where φ is curved
+    near = np.sort(np.argpartition(np.where(at.u > 0, away, np.inf), count - 1)[:count])
+    far = at.u * _slope(at.z, spec)
+    far[near] = 0.0
+    signed = (far * at.s).reshape(-1, rows.n_rows).sum(axis=0)
+    pull = rows.sum(partial(_pull, signed[:, None], m))[0]
+    row, place = np.unique(near % rows.n_rows, return_inverse=True)
+    A = at.s[near][:, None] * (dense(rows.take(row).X) - m)[place]  # (count, d)
+    theta, G = beta, np.ones(d1)
+    if spec.rho is not None:
+        A, theta, pull = np.column_stack([A, at.s[near]]), np.append(beta, b), np.append(pull, signed.sum())
+        G[-1] = spec.rho
+    far[near] = _multipliers(A, at.q[near], at.u[near], spec, a[near], G, pull, theta, width, tol)
+    return far
+
+
+def _multipliers(
+    A: Array, q: Array, u: Array, spec: Spec, a: Array, G: Array, c: Array, theta: Array, width: float, tol: float
+) -> Array:
+    """max over 0 <= a <= top u of a·(q + e) - a²/2κu - ½ |c + Aᵀa|² in the norm of G⁻¹, from a.
+
+    Each round adds width/u (a - a')² to the dual, a' the last a. What is left is smooth in θ: Newton's method.
+    """
+    top = spec.top * u if np.isfinite(spec.top) else np.full(len(u), np.inf)
+    u = np.where(u > 0, u, 1.0)
+    soft, firm = 1 / (spec.kappa * u), 2 * width / u
+
+    def at(theta: Array, old: Array) -> tuple[float, Array, Array]:
+        z = q + spec.e - A @ theta
+        a = np.clip((firm * old + z) / (firm + soft), 0.0, top)
+        value = 0.5 * float(G @ theta**2) - float(c @ theta)
+        value += float((a * z - 0.5 * soft * a**2 - 0.5 * firm * (a - old) ** 2).sum())
+        return value, a, (a > 0) & (a < top)
+
+    best = np.inf, a
+    for _ in range(ROUNDS):
+        old, change = a, 1 / STIFFER
+        value, a, free = at(theta, old)
+        for _ in range(ROUNDS):
+            gradient = G * theta - c - A.T @ a
+            if _left(gradient, G, theta) <= 0.01 * tol:
+                break
+            step = -_solve(np.diag(G) + (A[free] / (firm + soft)[free][:, None]).T @ A[free], gradient)
+            slope, t = float(gradient @ step), 1.0
+            trial = at(theta + step, old)
+            while trial[0] > value + 1e-4 * t * slope and t > 1e-6:
+                t *= 0.5
+                trial = at(theta + t * step, old)
+            if not trial[0] < value:
+                change = STIFFER  # too stiff to move, or nothing but rounding is left
+                break
+            theta = theta + t * step
+            value, a, free = trial
+        z = q + spec.e - A @ theta
+        gap = float((u * _loss(z - spec.e, spec))[top > 0].sum() - (a * z - 0.5 * soft * a**2).sum())
+        gap += _left(G * theta - c - A.T @ a, G, theta)
+        best = min(best, (gap, a), key=lambda found: found[0])
+        if gap <= 0.1 * tol:
+            break
+        firm = firm * change
+    return best[1]
+
+
+def _solve(H: Array, g: Array) -> Array:
+    scale = 1 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
+    scaled = H * scale * scale[:, None]
+    try:
+        return scale * cho_solve(cho_factor(scaled), scale * g)
+    except LinAlgError:
+        return scale * np.linalg.lstsq(scaled, scale * g, rcond=1e-14)[0]
+
+
+def _left(gradient: Array, G: Array, theta: Array) -> float:
+    """What a gradient of this size can be worth: ½ |gradient|² in the norm of G⁻¹, and |b| times that of a free b."""
+    held = G > 0
+    return 0.5 * float((gradient[held] ** 2 / G[held]).sum()) + float(
+        (np.abs(gradient) * (1 + np.abs(theta)))[~held].sum()
+    )
