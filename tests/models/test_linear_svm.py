@@ -430,3 +430,16 @@ def test_sweeps(dtype, tau):
         sweep(*table, row, s, q, soft, top, norms, order, tau, *found)
         for mine, wanted in zip(found, (a, beta, b), strict=True):
             np.testing.assert_allclose(mine, wanted, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_sparse_columns_far_from_zero(loss):
+    """A free intercept absorbs an offset, whatever the form of the rows: against the same dense rows near zero."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
+    X += y[:, None]
+    near = LinearSVC(loss=loss, tol=1e-9).fit(X, y)
+    far = LinearSVC(loss=loss, tol=1e-9).fit(sparse.csr_array(X + 1e6), y)
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-4)
+    assert far.n_iter_ <= 2 * near.n_iter_ + 2
+    assert far.certificate_.holds

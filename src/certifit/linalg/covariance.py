@@ -91,11 +91,9 @@ class Covariance(LinearOperator):
 
     def __init__(self, rows: Rows, about: Centre) -> None:
         self.rows, self.about = rows, about
-        self.passes = 0
         super().__init__(np.dtype(np.float64), (rows.n_features, rows.n_features))
 
     def _matmat(self, Q: Array) -> Array:
-        self.passes += 1
         found = self.rows.sum(partial(_products, self.about.mean, Q))
         out: Array = found.xy / self.about.weight
         if not np.isscalar(found.y) and self.about.mean.any():

@@ -36,7 +36,7 @@ from certifit.core import (
     encode_labels,
 )
 from certifit.core.estimator import Attributes
-from certifit.linalg.products import choose_shift
+from certifit.models.linear_rows import row_shift
 from certifit.models.linear_svm_dual import Ascent, DualProblem, ascend
 from certifit.models.linear_svm_pass import Against, Ramp, Split, Within
 from certifit.models.linear_svm_solve import Aim, Machine, Problem, minimise
@@ -84,7 +84,7 @@ class LinearMachine(Estimator):
         unit, b, size = self._sizes(sample)
         aim = self._aim()
         if aim.rho == 0:
-            aim = aim._replace(shift=choose_shift(sample.X, sample.w))
+            aim = aim._replace(shift=row_shift(sample.X, sample.w))
         rounding = ROUNDING * aim.C * size * len(splits) * rows.n_rows / sample.n_rows
         problem = Problem(rows, aim, float(self.tol), rounding)
         attributes = partial(self._attributes, aim, rows.n_features, fixed)

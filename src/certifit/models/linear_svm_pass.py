@@ -19,8 +19,8 @@ from scipy import sparse
 
 from certifit.core import Array, Block, Matrix, Sums
 from certifit.kernels.linear_svm import ramp_rows
-from certifit.linalg.products import adjoint, shifted
-from certifit.models.linear_rows import sandwich
+from certifit.linalg.products import adjoint
+from certifit.models.linear_rows import sandwich, shift_rows
 
 
 class Ramp(NamedTuple):
@@ -139,7 +139,7 @@ def measure(
 ) -> Answers:
     """One pass over a block, for all machines."""
     assert block.y is not None
-    Z, d = shifted(block.X, shift), block.X.shape[1]
+    Z, d = shift_rows(block.X, shift), block.X.shape[1]
     eta = Z @ np.stack([ask.theta[:d] for ask in asks]).T
     if intercept:
         eta += np.array([ask.theta[d] for ask in asks])

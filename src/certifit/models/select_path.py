@@ -89,30 +89,20 @@ class Fit(NamedTuple):
 def fit_each(settings: Settings, rows: Rows, alphas: Array) -> Iterator[Fit]:
     """A fit at each strength, started from the one before."""
     p = screening.problem(settings.loss, settings.intercept, rows)
-    model, (near, m) = _estimator(settings), _centred(settings, rows, p.m)
+    model = _estimator(settings)
     for alpha in alphas.tolist():
         model.set_params(**_strength(settings, alpha, p.weight))
         for tol in (settings.tol, *(settings.tol * FINER)):
             model.set_params(tol=tol)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CertificateWarning)  # the path's own certificate says it for all
-                model.fit(near)
+                model.fit(rows)
             coef = np.atleast_2d(model.coef_)
-            intercept = np.ravel(model.intercept_) - coef @ m
+            intercept = np.ravel(model.intercept_)
             fit = Fit(coef, intercept, screening.screen(p.at(alpha, settings.l1_ratio), coef, intercept, rows))
             if fit.screened.relative_gap <= settings.tol:
                 break
         yield fit
-
-
-def _centred(settings: Settings, rows: Rows, m: Array) -> tuple[Rows, Array]:
-    """The rows about m, where they are dense, in memory and have an intercept to absorb it; and what was subtracted.
-
-    Far from the origin every column is nearly a multiple of the intercept's, and coordinate descent crawls.
-    """
-    if settings.intercept and isinstance(rows, ArrayRows) and rows.in_memory and isinstance(rows.X, np.ndarray):
-        return ArrayRows(rows.X - m, rows.y, rows.w, rows.names), m
-    return rows, np.zeros(len(m))
 
 
 def as_path(alphas: Array, fits: list[Fit]) -> L1Path:
