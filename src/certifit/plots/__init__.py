@@ -13,6 +13,7 @@ from certifit.plots.losses import plot_losses
 from certifit.plots.pca import plot_components, plot_scree
 from certifit.plots.robust import plot_first_axes, plot_split
 from certifit.plots.selection import plot_l1_path, plot_scores, plot_search
+from certifit.plots.svm import plot_machine
 
 __all__ = [
     "learning_curves",
@@ -26,6 +27,7 @@ __all__ = [
     "plot_l1_path",
     "plot_learning_curves",
     "plot_losses",
+    "plot_machine",
     "plot_projection_path",
     "plot_rate_distortion",
     "plot_scores",
