@@ -21,6 +21,7 @@ from benchmarks.memory import peak_in_child
 from benchmarks.reporting import Report, Table, as_number, as_percent, as_seconds, say
 
 NOISY = 0.05  # share of the machine's processor time used by others above which a case is flagged
+PATIENCE = 30.0  # seconds of one call after which a contestant gets neither a tighter tolerance nor a warm call
 SETTLE = 0.05  # seconds between calls, for the last contestant's idle threads to stop spinning
 PACKAGES = {"sklearn": "scikit-learn", "sklearnex": "scikit-learn-intelex", "faiss": "faiss-cpu"}  # by module
 
@@ -89,6 +90,7 @@ class Entry:
     tol: float = math.nan
     first: float = math.nan  # seconds of its first call in this case
     trial: float = math.nan  # seconds of the call that chose its tolerance
+    gave_up: bool = False  # that call took too long to try a tighter one: it would need longer still
     warm: list[float] = field(default_factory=list)
     objective: float = math.nan  # the worst of its calls at this tolerance
     others: float = 0.0  # processor seconds used by other processes during the warm calls
@@ -127,7 +129,7 @@ def run_case(case: Case, best: float, options: Options) -> list[Entry]:
             say(f"{case.name}: {entry.contestant.name}: {entry.problem or as_seconds(entry.trial)}")
     for turn in range(options.repeat):
         say(f"{case.name}: round {turn + 1} of {options.repeat}")
-        alive = [e for e in entries if not e.problem and max(e.trial, sum(e.warm)) < options.budget]
+        alive = [e for e in entries if not e.problem and e.trial < PATIENCE and sum(e.warm) < options.budget]
         shift = turn % max(1, len(alive))
         for entry in alive[shift:] + alive[:shift]:  # nobody goes first every time
             _attempt(entry, partial(_warm_call, entry, case))
@@ -163,7 +165,10 @@ def _attempt(entry: Entry, call: Callable[[], Any]) -> Any:
 
 
 def _choose_tol(entry: Entry, case: Case, best: float) -> None:
-    """The loosest tolerance whose answer is good enough, by bisection (the tightest if none is)."""
+    """The loosest tolerance whose answer is good enough; if none is, the tightest that there was patience for.
+
+    Steps from the loosest on grow until one is good enough; bisection follows. Few calls are tighter than need be.
+    """
     seen: dict[float, tuple[float, float]] = {}  # tol -> objective, seconds
 
     def reaches(tol: float) -> bool:
@@ -174,7 +179,11 @@ def _choose_tol(entry: Entry, case: Case, best: float) -> None:
         return suboptimality(seen[tol][0], best) <= case.quality
 
     tols = entry.contestant.tols
-    entry.tol = tols[min(bisect_left(tols, True, key=reaches), len(tols) - 1)]
+    low, high, step = 0, 0, 1
+    while not (reached := reaches(tols[high])) and high < len(tols) - 1 and seen[tols[high]][1] < PATIENCE:
+        low, high, step = high + 1, min(high + step, len(tols) - 1), 2 * step
+    entry.gave_up = not reached and seen[tols[high]][1] >= PATIENCE
+    entry.tol = tols[bisect_left(tols, True, low, high, key=reaches)] if reached else tols[high]
     entry.objective, entry.trial = seen[entry.tol]
 
 
@@ -222,7 +231,8 @@ def summarise(case: Case, optimum: tuple[float, float], entries: list[Entry]) ->
     done = [e for e in entries if not e.problem]
     best = min([optimum[0], *(e.objective for e in done)])
     equal = [e for e in done if suboptimality(e.objective, best) <= case.quality]
-    best_peer = min((e for e in equal if not e.contestant.ours), key=lambda e: e.median, default=None)
+    peers = [e for e in done if not e.contestant.ours and (e in equal or e.gave_up)]
+    best_peer = min(peers, key=lambda e: e.median, default=None)
     ours = next((e for e in done if e.contestant.ours), None)
     to_beat = best_peer.median if best_peer else math.nan
     ratio = ours.median / to_beat if ours in equal else math.nan
@@ -238,7 +248,7 @@ def summarise(case: Case, optimum: tuple[float, float], entries: list[Entry]) ->
         "ratio": ratio,
         "met": ratio <= case.target,
         "ours": ours.median if ours else math.nan,
-        "best_peer": best_peer.contestant.name if best_peer else None,
+        "best_peer": best_peer.contestant.name + ", given up" * best_peer.gave_up if best_peer else None,
         "best_peer_median": to_beat,
         "cpu_of_others": others,
         "noisy": others > NOISY,
@@ -254,6 +264,7 @@ def summarise(case: Case, optimum: tuple[float, float], entries: list[Entry]) ->
                 "objective": e.objective,
                 "suboptimality": suboptimality(e.objective, best),
                 "equal": e in equal,
+                "gave_up": e.gave_up,
                 "ratio": e.median / to_beat,
                 "peak_mb": e.peak_mb,
                 "warnings": sorted(e.warnings),
@@ -280,7 +291,7 @@ def case_table(result: dict[str, Any]) -> Table:
             as_seconds(c["first"]),
             as_seconds(c["median"]),
             span,
-            as_number(c["suboptimality"]) + ("" if c["equal"] else " (worse)"),
+            as_number(c["suboptimality"]) + ("" if c["equal"] else " (given up)" if c["gave_up"] else " (worse)"),
             as_number(c["ratio"]),
             as_number(c["tol"]),
         ]

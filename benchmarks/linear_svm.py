@@ -1,6 +1,8 @@
-"""Linear support vector machines at equal objective: every contestant at the loosest tolerance that reaches it.
+"""Linear support vector machines at equal objective: every contestant at its cheapest setting that reaches it.
 
-LIBLINEAR penalises the intercept, so all contestants do; a free one is shown beside them.
+LIBLINEAR penalises the intercept, so all contestants do. Its tolerance bounds no objective and may take minutes to be
+met long after the objective is reached: there it is stopped after so many rounds. On MNIST, where only meeting it
+brings back rows that were left out too early, tolerances are tried.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.logistic import grid
 from benchmarks.peers import cannot, estimator
 
+ROUNDS: dict[str, Any] = {"tols": tuple(round(64 * 2 ** (k / 2)) for k in range(23)), "tol_name": "max_iter"}
+TOLERANCE: dict[str, Any] = {"tols": grid(0, 4, 2), "max_iter": 100_000}
 OURS, STOCK = "certifit.models.linear_svm:LinearSVC", "sklearn.svm:LinearSVC"
 QUALITY = 1e-4
 WORDS = "hinge, C = 1, penalised intercept, objective: hinge losses + (|coef|² + intercept²) / 2"
@@ -23,12 +27,12 @@ WORDS = "hinge, C = 1, penalised intercept, objective: hinge losses + (|coef|² 
 
 def svm_tall(options: Options) -> Iterator[Case]:
     X = tall_factors(options.rows(200_000), 100)
-    yield case("dense", f"correlated Gaussian columns {shape(X)}", X, binary_labels(X), 0.18)
+    yield case("dense", f"correlated Gaussian columns {shape(X)}", X, binary_labels(X), 0.18, ROUNDS)
 
 
 def svm_mnist(options: Options) -> Iterator[Case]:
     X, y, words = mnist(options)
-    yield case("0 against the rest", words, X, (y == 0).astype(np.int64), 1.0)
+    yield case("0 against the rest", words, X, (y == 0).astype(np.int64), 1.0, TOLERANCE, seeds=3)
 
 
 def svm_sparse(options: Options) -> Iterator[Case]:
@@ -38,10 +42,10 @@ def svm_sparse(options: Options) -> Iterator[Case]:
     eta = X @ rng.normal(size=X.shape[1])
     y = (eta + 0.5 * eta.std() * rng.normal(size=len(eta)) > np.median(eta)).astype(np.int64)
     rows = f"{X.shape[0]:,}".replace(",", " ")
-    yield case("CSR", f"CSR {rows} x {X.shape[1]}, 50 entries a row", X, y, 1.0)
+    yield case("CSR", f"CSR {rows} x {X.shape[1]}, 50 entries a row", X, y, 1.0, ROUNDS)
 
 
-def case(name: str, words: str, X: Any, y: Array, target: float) -> Case:
+def case(name: str, words: str, X: Any, y: Array, target: float, stop: dict[str, Any], seeds: int = 1) -> Case:
     judge = HingeLoss(X, y)
 
     @cache
@@ -52,20 +56,18 @@ def case(name: str, words: str, X: Any, y: Array, target: float) -> Case:
         model = LinearSVC(loss="hinge", penalize_intercept=True, tol=0.1 * QUALITY, max_iter=1000).fit(X, y)
         return judge(model), max(float(np.finfo(float).eps), model.certificate_.relative_gap)
 
-    return Case(name, f"{words}, {WORDS}", contestants(X, y), judge, QUALITY, target, optimum)
+    return Case(name, f"{words}, {WORDS}", contestants(X, y, stop, seeds), judge, QUALITY, target, optimum)
 
 
-def contestants(X: Any, y: Array) -> list[Contestant]:
+def contestants(X: Any, y: Array, stop: dict[str, Any], seeds: int) -> list[Contestant]:
     ours: dict[str, Any] = {"loss": "hinge", "penalize_intercept": True}
-    stock: dict[str, Any] = {"loss": "hinge", "max_iter": 100_000}
+    stock: dict[str, Any] = {"loss": "hinge", **stop}
     return [
         estimator("certifit", OURS, X, y, **ours, tols=grid(2, 6)),
         estimator("certifit, default tol", OURS, X, y, **ours),
         *(
-            estimator(
-                f"scikit-learn LIBLINEAR, seed {seed}", STOCK, X, y, **stock, random_state=seed, tols=grid(0, 5, 2)
-            )
-            for seed in range(3)
+            estimator(f"scikit-learn LIBLINEAR, seed {seed}", STOCK, X, y, **stock, random_state=seed)
+            for seed in range(seeds)
         ),
         cannot("scikit-learn-intelex", "sklearnex", "no linear support vector machine of its own"),
         cannot("skglm", "skglm", "its dual hinge has no intercept"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, linear_model, manifold, naive_bayes, svm
+from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, naive_bayes, svm
 from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
 from sklearn.utils.validation import has_fit_parameter
 
@@ -21,6 +21,7 @@ from certifit import (
     PCA,
     SVC,
     SVR,
+    ApproximateSVC,
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
@@ -28,6 +29,7 @@ from certifit import (
     GammaRegressor,
     GaussianNB,
     GeneralizedLinearRegressor,
+    HardMarginSVC,
     IncrementalPCA,
     KMeans,
     Lasso,
@@ -38,8 +40,10 @@ from certifit import (
     LogisticRegression,
     MultinomialNB,
     NaiveBayes,
+    Nystroem,
     PoissonRegressor,
     ProbabilisticPCA,
+    RBFSampler,
     Ridge,
     RobustPCA,
     SelectFeatures,
@@ -98,8 +102,19 @@ def few_classes(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return two(min(n, 3000))
 
 
+def few_three(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    return three(min(n, 2000))
+
+
 def few_amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return amounts(min(n, 3000))
+
+
+def apart(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes with a gap between them."""
+    X = groups(min(n, 3000), 3)[0]
+    y = (X @ [1.0, -1.0, 0.0, 1.0] > -3.0).astype(int)
+    return X + np.outer(y - 0.5, [1.0, -1.0, 0.0, 1.0]), y
 
 
 @dataclass(frozen=True)
@@ -157,8 +172,12 @@ RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
+HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
+LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
+WAVES = {"n_components": 51, "random_state": 0}
 HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
 HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
+LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 LBFGS = {"solver": "lbfgs"}
@@ -219,7 +238,21 @@ CATALOGUE = [
           partial(svm.LinearSVR, **SQUARED, epsilon=0.5, tol=1e-10, max_iter=100_000), SQUARED),
     Entry(SVC, {"tol": 1e-10}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10)),
     Entry(SVC, {"tol": 1e-10, **FLAT}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10, **FLAT), FLAT),
+    Entry(SVC, {"tol": 1e-10, **LIKELY}, few_classes, (*EXPANSION, "probability_slopes_"),
+          partial(svm.SVC, tol=1e-10), LIKELY),
+    Entry(SVC, {"tol": 1e-10, "multi_class": "ovr", **LIKELY}, few_three, (*EXPANSION, "probability_slopes_"),
+          partial(SVC, tol=1e-8, multi_class="ovr"), {"multi_class": "ovr", **LIKELY}),
     Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),
+    Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
+          partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10), {"ridge": 1.0}),
+    Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),
+          {"kernel": "rbf", "ridge": 0.1}),
+    Entry(Nystroem, LANDMARKS, table, ("components_", "normalization_"),
+          partial(kernel_approximation.Nystroem, **LANDMARKS), FEW),
+    Entry(RBFSampler, WAVES, table, ("random_weights_", "random_offset_"),
+          partial(kernel_approximation.RBFSampler, gamma="scale", **WAVES), FEW),
+    Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
+          partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

@@ -17,12 +17,14 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import hinge_loss, log_loss
+from sklearn.svm import LinearSVC
 
 from benchmarks import datasets, harness, import_time, out_of_core, reporting
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.harness import Case, Contestant, Options, contest
 from benchmarks.kmeans import Inertia, kmeans_tall
+from benchmarks.linear_svm import HingeLoss, svm_tall
 from benchmarks.logistic import LogLoss, grid, logistic_tall
 from benchmarks.memory import peak_in_child
 from benchmarks.pca import LeftOut, pca_tall
@@ -109,6 +111,26 @@ class TestContest:
         result, report = run([toy("hopeless", value=2.0, tols=(1e-1, 1e-2, 1e-3))])
         assert by_name(result)["hopeless"]["tol"] == 1e-3
         assert "(worse)" in report.tables[0].rows[0][4]
+
+    def test_search_comes_from_the_loose_side(self):
+        asked = []
+        tols = tuple(0.5**k for k in range(20))
+        contestant = toy("tuned", value=lambda tol: (asked.append(tol), 1.0 + tol)[1], tols=tols)
+        run([contestant], Options(repeat=1), quality=0.5**5)
+        assert asked[:4] == [tols[0], tols[1], tols[3], tols[7]]  # growing steps, until one is good enough
+        assert asked[-1] == tols[5]
+        assert len(asked) == 7  # two by bisection, one warm call
+
+    def test_patience_ends_the_search_and_bounds_the_ratio(self):
+        slow = toy("slow", value=lambda tol: 1.0 + tol, cost=lambda tol: 1.0 / tol, tols=(0.1, 0.02, 0.01, 1e-3))
+        result, report = run([toy("ours", "certifit", cost=5.0), slow], quality=1e-6)
+        found = by_name(result)["slow"]
+        assert (found["tol"], found["median"], found["warm"]) == (0.02, 50.0, [])
+        assert found["gave_up"]
+        assert not found["equal"]
+        assert result["best_peer"] == "slow, given up"
+        assert result["ratio"] == 0.1  # at most: it would need longer than that
+        assert "(given up)" in report.tables[0].rows[1][4]
 
     def test_nobody_is_dropped_in_silence(self):
         def broken(_):
@@ -210,6 +232,14 @@ class TestJudges:
         X = datasets.overlapping_clusters(20_000, 4, 5).astype(dtype)
         model = KMeans(5, n_init=1, random_state=0, max_iter=3).fit(X)
         assert Inertia(X)(model) == pytest.approx(model.inertia_, rel=1e-12 if dtype == "float64" else 1e-5)
+
+    def test_hinge_losses_and_the_penalised_intercept(self):
+        X = datasets.tall_factors(300, 5)
+        y = datasets.binary_labels(X)
+        model = LinearSVC(loss="hinge", C=1.0, random_state=0, max_iter=100_000).fit(X, y)
+        penalty = 0.5 * (float((model.coef_**2).sum()) + float(model.intercept_[0]) ** 2)
+        expected = 300 * hinge_loss(y, model.decision_function(X)) + penalty
+        assert HingeLoss(X, y)(model) == pytest.approx(expected, rel=1e-12)
 
     @pytest.mark.parametrize("k", [2, 3])
     def test_log_loss_and_the_bound_below_it(self, k):
@@ -338,7 +368,7 @@ class TestDatasets:
         y = datasets.binary_labels(datasets.tall_factors(5000, 10))
         assert 0.2 < y.mean() < 0.45
 
-    @pytest.mark.parametrize("cases", [pca_tall, kmeans_tall, logistic_tall])
+    @pytest.mark.parametrize("cases", [pca_tall, kmeans_tall, logistic_tall, svm_tall])
     def test_cases_have_ours_first(self, cases):
         for case in cases(Options(shrink=1000)):
             assert case.contestants[0].name == "certifit"

@@ -12,12 +12,13 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA as ScikitPCA
 from sklearn.exceptions import NotFittedError
 
 import certifit
-from certifit import PCA, KMeans, LogisticRegression, load, save, store
+from certifit import PCA, SVC, KMeans, LogisticRegression, load, save, store
 from certifit.core import DataError
 from certifit.data import load_penguins
 from certifit.models.table import TableClassifier
@@ -29,6 +30,9 @@ def same(a, b):
     """Equal values of equal types, to the last bit."""
     if isinstance(a, np.ndarray):
         return type(a) is type(b) and a.dtype == b.dtype and a.shape == b.shape and (a == b).all()
+    if sparse.issparse(a):
+        parts = ("data", "indices", "indptr", "shape")
+        return type(a) is type(b) and all(same(getattr(a, name), getattr(b, name)) for name in parts)
     if isinstance(a, tuple | list):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if hasattr(a, "get_params"):
@@ -47,6 +51,10 @@ MODELS = {
     "logistic": lambda: LogisticRegression(C=0.1, class_weight={0: 2.0, 2: 0.5}).fit(X, y),
     "text labels": lambda: LogisticRegression().fit(X, np.array(["a", "bb", "ccc"], dtype=object)[y]),
     "float32": lambda: LogisticRegression(tol=np.float64(1e-4)).fit(X.astype(np.float32), y == 1),
+    "sparse": lambda: SVC(probability=True).fit(sparse.csr_array(X), y),
+    "sparse matrix": lambda: SVC(kernel="linear", probability=True).fit(
+        sparse.csr_matrix(X.astype(np.float32)), y > 0
+    ),
     "table": lambda: TableClassifier().fit(load_penguins(), "species"),
 }
 
@@ -141,6 +149,16 @@ def test_unknown_records_kinds_and_settings_are_refused(saved, tmp_path):
 
     with pytest.raises(DataError, match="cannot read"):
         load(rewritten(saved, tmp_path / "crafted", unknown_setting))
+
+
+def test_a_sparse_table_that_points_outside_itself_is_refused(tmp_path):
+    save(MODELS["sparse"](), tmp_path / "model")
+
+    def change(document):
+        document["model"]["fitted"]["support_vectors_"]["shape"][1] = 2  # of 4 columns
+
+    with pytest.raises(DataError, match="cannot read"):
+        load(rewritten(tmp_path / "model", tmp_path / "crafted", change))
 
 
 def test_object_arrays_are_never_unpickled(saved, tmp_path):

@@ -32,6 +32,10 @@ _HOME = {
     "LinearSVC": "certifit.models.linear_svm",
     "LinearSVR": "certifit.models.linear_svm",
     "SVC": "certifit.models.svc",
+    "HardMarginSVC": "certifit.models.hard_margin",
+    "ApproximateSVC": "certifit.models.approximate_svc",
+    "Nystroem": "certifit.models.kernel_features",
+    "RBFSampler": "certifit.models.kernel_features",
     "SVR": "certifit.models.svr",
     "GeneralizedLinearRegressor": "certifit.models.glm",
     "LinearRegression": "certifit.models.linear",
@@ -80,8 +84,11 @@ if TYPE_CHECKING:
     )
     from certifit.core.progress import ProgressBar
     from certifit.data import load_penguins
+    from certifit.models.approximate_svc import ApproximateSVC
     from certifit.models.glm import GeneralizedLinearRegressor
+    from certifit.models.hard_margin import HardMarginSVC
     from certifit.models.incremental_pca import IncrementalPCA
+    from certifit.models.kernel_features import Nystroem, RBFSampler
     from certifit.models.kmeans import KMeans
     from certifit.models.linear import (
         ElasticNet,

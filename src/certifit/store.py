@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,6 +33,7 @@ from certifit.models.columns import Column
 
 FORMAT = 1
 _HEADER = re.compile(rb"certifit-model ([0-9]{1,4}) ([0-9a-f]{64})\n")
+_CSR: dict[str, Any] = {cls.__name__: cls for cls in (sparse.csr_array, sparse.csr_matrix)}
 _RECORDS: dict[str, Any] = {cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective)}
 
 
@@ -165,6 +167,9 @@ class _Writer:
             return {"scalar": self._put(np.asarray(value))}
         elif isinstance(value, np.dtype):
             return {"dtype": value.str}
+        elif name in _CSR and _CSR[name] is type(value):
+            parts = [self._put(part) for part in (value.data, value.indices, value.indptr)]
+            return {"csr": name, "parts": parts, "shape": list(value.shape)}
         elif _RECORDS.get(name) is type(value):
             names = [f.name for f in fields(value)] if is_dataclass(value) else value._fields
             return {"record": name, "fields": {f: self.encode(getattr(value, f), f"{where}.{f}") for f in names}}
@@ -216,6 +221,10 @@ class _Reader:
             return self._array(content)[()]
         if kind == "dtype":
             return np.dtype(content)
+        if kind == "csr":
+            matrix = _CSR[content](tuple(self._array(i) for i in value["parts"]), shape=tuple(value["shape"]))
+            matrix.check_format(full_check=True)  # numbers of columns and rows that fit its shape
+            return matrix
         if kind == "record":
             return _RECORDS[content](**{k: self.decode(v) for k, v in value["fields"].items()})
         if kind in ("list", "tuple"):

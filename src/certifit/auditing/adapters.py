@@ -14,6 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.auditing.hard_margin import audit_hard_margin
+from certifit.auditing.kernel_features import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.auditing.linear import SPECS, audit_linear, audit_statsmodels, linear_spec
 from certifit.auditing.linear_svm import audit_linear_svc, audit_linear_svr
 from certifit.auditing.lle import audit_lle
@@ -177,8 +179,12 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "TruncatedSVD": (audit_svd, ("components_", "singular_values_")),
     "KMeans": (_audit_kmeans, ("cluster_centers_",)),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
+    "ApproximateSVC": (audit_approximate_svc, ("features_", "coef_", "intercept_", "classes_")),
+    "Nystroem": (audit_nystroem, ("components_", "component_indices_", "normalization_")),
+    "RBFSampler": (audit_fourier, ("random_weights_", "random_offset_")),
     **dict.fromkeys(("LinearSVC", "SGDClassifier"), (audit_linear_svc, ("coef_", "intercept_", "classes_"))),
     "LinearSVR": (audit_linear_svr, ("coef_", "intercept_")),
+    "HardMarginSVC": (audit_hard_margin, (*MACHINE, "margin_")),
     "SVC": (audit_svc, MACHINE),
     "SVR": (audit_svr, MACHINE),
     "GaussianNB": (audit_gaussian_nb, ("theta_", "var_", "class_prior_")),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.certificates import joint_svm, joint_svm_linear
 from certifit.certificates import linear_svm as checker
 from certifit.certificates.linear_svm import Spec
 from certifit.core import Certificate, DataError, Estimator, apply_class_weight, encode_labels
@@ -14,11 +15,13 @@ from certifit.models.linear_svm import LOSSES, RESIDUAL_LOSSES
 
 # names of losses: ours, and scikit-learn's for the same ones
 _LOSSES = {**LOSSES, **RESIDUAL_LOSSES}
+_JOINT = {**joint_svm.LOSSES, "crammer_singer": joint_svm.LOSSES["crammer-singer"]}
 
 
 def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """A LinearSVC, an SVC with a linear kernel and two classes, or an SGDClassifier with a hinge."""
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    joint = _JOINT.get(getattr(model, "multi_class", "ovr"))
     spec = linear_svm_spec(model)
     rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
@@ -29,6 +32,9 @@ def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
             wanted="one machine for each class against the rest, or one for two classes",
         )
     rows = apply_class_weight(labels, getattr(model, "class_weight", None))
+    if joint is not None:
+        question = joint_svm.Spec(joint, spec.C, spec.rho)
+        return joint_svm_linear.certify(coef, _each(intercept, len(coef)), question, tol, rows, _dual(model))
     return checker.certify(coef, _each(intercept, len(coef)), _per_weight(spec, model, rows), tol, rows, _dual(model))
 
 
@@ -49,8 +55,8 @@ def linear_svm_spec(model: Any) -> Spec:
         if model.kernel != "linear":
             raise DataError(got=f"an {type(model).__name__} with kernel={model.kernel!r}", wanted="kernel='linear'")
         return Spec(*_LOSSES["hinge"], float(model.C), 0.0)
-    if getattr(model, "penalty", "l2") != "l2" or getattr(model, "multi_class", "ovr") != "ovr":
-        raise DataError(got=f"{model!r}", wanted="penalty='l2' and multi_class='ovr'")
+    if getattr(model, "penalty", "l2") != "l2":
+        raise DataError(got=f"{model!r}", wanted="penalty='l2'")
     if model.loss not in _LOSSES:
         raise DataError(got=f"loss={model.loss!r}", wanted=f"one of {', '.join(map(repr, _LOSSES))}")
     free: float | None = 0.0 if model.fit_intercept else None

@@ -4,8 +4,9 @@
     min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ - β·xᵢ - b)          φ(r) = (|r| - ε)₊ or its square
 
 The intercept b is free; scikit-learn penalises it, which `penalize_intercept` does too. More than two classes: one
-against the rest, each on its own. Tables of up to 2000 columns are solved by Newton's method on sums over rows, from
-any source (`models.linear_svm_solve`); wider ones by dual coordinate ascent in memory (`models.linear_svm_dual`).
+against the rest, each on its own, or all at once (`models.joint_svm`, in memory). Separate machines are solved by
+Newton's method on sums over rows, from any source (`models.linear_svm_solve`); those of tables with more than 2000
+columns by dual coordinate ascent in memory (`models.linear_svm_dual`).
 Reference: Vapnik, Statistical Learning Theory (1998), chapter 10.
 """
 
@@ -20,6 +21,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
+from certifit.certificates.joint_svm import CLAIM as JOINT_CLAIM
 from certifit.certificates.linear_svm import CLAIM
 from certifit.core import (
     Array,
@@ -36,6 +38,7 @@ from certifit.core import (
     encode_labels,
 )
 from certifit.core.estimator import Attributes
+from certifit.models.joint_svm import SHAPES, JointProblem, Shape, State, ascend_jointly, joint_objective
 from certifit.models.linear_rows import row_shift
 from certifit.models.linear_svm_dual import Ascent, DualProblem, ascend
 from certifit.models.linear_svm_pass import Against, Ramp, Split, Within
@@ -46,6 +49,7 @@ WIDE = 2000  # columns beyond which no Hessian is formed
 HUBER = 0.5  # width of the Huberised hinge, as in certifit.losses
 ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target
 LOSSES = {"hinge": Ramp(np.inf), "squared_hinge": Ramp(2.0, 0.0, np.inf), "huberised_hinge": Ramp(0.5 / HUBER, HUBER)}
+MULTI_CLASS: dict[str, Shape | None] = {"ovr": None, **SHAPES, "crammer_singer": SHAPES["crammer-singer"]}
 RESIDUAL_LOSSES = {
     "epsilon_insensitive": LOSSES["hinge"],
     "squared_epsilon_insensitive": LOSSES["squared_hinge"],
@@ -94,9 +98,8 @@ class LinearMachine(Estimator):
 
     def _by_ascent(self, rows: Rows, splits: tuple[Split, ...], fixed: Attributes) -> Attributes:
         aim = self._aim()
-        seed = int(check_random_state(self.random_state or 0).randint(2**31))
         rows = rows.load()
-        problem = DualProblem(rows, splits, aim.loss, aim.C, aim.rho, float(self.tol), seed)
+        problem = DualProblem(rows, splits, aim.loss, aim.C, aim.rho, float(self.tol), self._seed())
         attributes = partial(self._attributes, aim, rows.n_features, fixed)
         with self._watch.loop("passes", self.max_iter, attributes) as watch:
             best = ascend(
@@ -105,10 +108,13 @@ class LinearMachine(Estimator):
         dual = problem.dual_coef(best.params)
         return {**attributes(best.params), "dual_coef_": dual, **self._found(best, 0.0)}
 
-    def _found(self, best: Solution[Any], rounding: float) -> Attributes:
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state or 0).randint(2**31))
+
+    def _found(self, best: Solution[Any], rounding: float, claim: str = CLAIM) -> Attributes:
         value, tol = best.objective, float(self.tol)
         bound, limit = (1 - best.gain) * value - rounding, (tol + 1e-12) * value + rounding
-        certificate = Certificate("optimal", CLAIM, value, bound, tol, limit)
+        certificate = Certificate("optimal", claim, value, bound, tol, limit)
         return {"n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
 
     def _attributes(self, aim: Aim, d: int, fixed: Attributes, machines: tuple[Machine | Ascent, ...]) -> Attributes:
@@ -138,7 +144,7 @@ class LinearMachine(Estimator):
 
 
 class LinearSVC(ClassifierMixin, LinearMachine):
-    """Linear support vector classification; more than two classes one against the rest.
+    """Linear support vector classification; more than two classes one against the rest, or all at once.
 
     Parameters
     ----------
@@ -146,6 +152,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         Weight of the losses against ½ |coef|².
     loss : 'squared_hinge', 'hinge' or 'huberised_hinge'
         The last is the hinge with its kink rounded over 1 ± ½.
+    multi_class : 'ovr', 'weston-watkins' or 'crammer-singer' (also 'crammer_singer')
+        One machine for each class against the rest; or one problem for all classes, with the sum of the slacks
+        max(0, 2 + f_k - f_y) of the wrong classes k as a row's loss, or with the largest of max(0, 1 + f_k - f_y).
+        The last two are solved in memory, and `loss` is not used (as in scikit-learn). With two classes
+        Weston-Watkins is the machine of 'ovr' with loss='hinge' and the same C, Crammer-Singer that with 2C.
     penalize_intercept : bool, default=False
         Count intercept² / (2 intercept_scaling²) in the objective, as scikit-learn does.
     intercept_scaling : float, default=1.0
@@ -158,14 +169,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     max_time : float or None
         Seconds after which the best fit so far is returned, with what is proved about it.
     random_state : int or None
-        Order of the rows in tables of more than 2000 columns, where None means 0; the others need no chance.
+        Order of the rows where there are more than 2000 columns or all classes are fitted at once; None means 0. The
+        others need no chance.
 
     Attributes
     ----------
     coef_ : (1, d) or (k, d)
     intercept_ : (1,) or (k,)
     classes_ : (k,)
-    dual_coef_ : (1, n) or (k, n), for tables of more than 2000 columns only: the witness of the certificate
+    dual_coef_ : (1, n) or (k, n), where rows are taken in random order (see random_state): the certificate's witness
     n_iter_ : number of updates
     history_ : objective, relative gap and seconds at every pass
     certificate_ : Certificate, of the sum of the objectives where there are several
@@ -189,6 +201,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         C=1.0,
         *,
         loss="squared_hinge",
+        multi_class="ovr",
         penalize_intercept=False,
         intercept_scaling=1.0,
         fit_intercept=True,
@@ -200,6 +213,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     ):
         self.C = C
         self.loss = loss
+        self.multi_class = multi_class
         self.penalize_intercept = penalize_intercept
         self.intercept_scaling = intercept_scaling
         self.fit_intercept = fit_intercept
@@ -213,7 +227,35 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         self._aim()
         labels = encode_labels(rows)
         rows = apply_class_weight(labels, self.class_weight)
-        return self._minimise(rows, _against(len(labels.classes)), {"classes_": labels.classes})
+        shape, fixed = self._shape(), {"classes_": labels.classes}
+        if shape is None:
+            return self._minimise(rows, _against(len(labels.classes)), fixed)
+        return self._jointly(rows, shape, fixed)
+
+    def _shape(self) -> Shape | None:
+        """The loss of all classes at once; None where each has a machine of its own."""
+        if self.multi_class not in MULTI_CLASS:
+            raise DataError(
+                got=f"multi_class={self.multi_class!r}", wanted=f"one of {', '.join(map(repr, MULTI_CLASS))}"
+            )
+        return MULTI_CLASS[self.multi_class]
+
+    def _jointly(self, rows: Rows, shape: Shape, fixed: Attributes) -> Attributes:
+        aim, rows = self._aim(), rows.load()
+        if aim.rho == 0:
+            aim = aim._replace(shift=row_shift(rows.X, rows.w))
+        k = len(fixed["classes_"])
+        problem = JointProblem(rows, k, shape, aim.C, aim.rho, aim.shift, float(self.tol), self._seed())
+
+        def attributes(at: State) -> Attributes:
+            beta, b = problem.coefficients(at)
+            if len(beta) == 2:  # one machine says it all
+                beta, b = beta[1:] - beta[:1], b[1:] - b[:1]
+            return {**fixed, "coef_": beta, "intercept_": b, "dual_coef_": problem.dual_coef(at)}
+
+        with self._watch.loop("passes", self.max_iter, attributes) as watch:
+            best = ascend_jointly(problem, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
+        return {**attributes(best.params), **self._found(best, problem.rounding, JOINT_CLAIM)}
 
     def _sizes(self, sample: ArrayRows) -> tuple[float, float, float]:
         return 1.0, 0.0, float(sample.w.sum())
@@ -231,7 +273,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """C times the weighted losses (data term) plus the penalty, added up over the machines."""
         labels = encode_labels(self._rows(X, y, sample_weight, target="classes"), self.classes_)
-        return self._objective(apply_class_weight(labels, self.class_weight), _against(len(self.classes_)))
+        rows, shape = apply_class_weight(labels, self.class_weight), self._shape()
+        if shape is None:
+            return self._objective(rows, _against(len(self.classes_)))
+        return joint_objective(rows, shape, self.coef_, self.intercept_, float(self.C), self.intercept_weight())
 
 
 class LinearSVR(RegressorMixin, LinearMachine):

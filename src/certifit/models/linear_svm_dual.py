@@ -2,28 +2,26 @@
 
     max over 0 <= a <= top u of   Σ [a (q + e) - a² / (2κu)] - ½ |Σ a s x|² - (Σ a s)² / (2ρ)
 
-One a after the other is set to its best value; β = Σ a s x is kept up to date. A free intercept (ρ = 0) is the
+Climbs (`models.linear_svm_climb`) alternate with looks at the duality gap. A free intercept (ρ = 0) is the
 multiplier of Σ a s = 0: the term (b - b₀)² / (2τ) is added to the primal, which makes b = b₀ + τ Σ a s, and b₀
 becomes b after every round (the method of multipliers). Sides whose a has stayed at a limit are visited less often.
-Reference: Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM"
-(2008).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from certifit.core import Array, ArrayRows, Block, Matrix, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
-from certifit.kernels.linear_svm import sweep_dense, sweep_sparse
+from certifit.linalg.products import adjoint
+from certifit.models.linear_svm_climb import Climb, Terms, climb
 from certifit.models.linear_svm_pass import Pass, Ramp, Split, lower_bound
 
-ROUNDS = 20  # over the sides that may still move, between two looks at the gap
 NARROW = 0.3  # a free intercept's τ, relative to the mean |x|²
 
 
@@ -51,6 +49,15 @@ class Ascent:
     def here(self) -> Array:
         """θ (d + 1,)."""
         return np.append(self.beta, self.b)
+
+
+class Climbed(NamedTuple):
+    """Where a machine's climbs ended."""
+
+    theta: Array  # (d + 1,)
+    value: float
+    bound: float
+    radius: float  # around the kink, with so many sides within it as were asked for
 
 
 class DualProblem:
@@ -93,14 +100,24 @@ class DualProblem:
 
     def measure(self, ascents: tuple[Ascent, ...]) -> list[tuple[float, float]]:
         """Objective and lower bound of each."""
+        pairs = zip(ascents, self.machines, strict=True)
+        return [
+            (at.value, at.bound) if at.done else self._look(at, sides, self._slacks(at, sides)) for at, sides in pairs
+        ]
+
+    def climbed(self, ascents: tuple[Ascent, ...], near: int) -> list[Climbed]:
+        """What is known after some climbs; `near` sides are within the radius, or all."""
         out = []
-        for ascent, sides in zip(ascents, self.machines, strict=True):
-            out.append((ascent.value, ascent.bound) if ascent.done else self._look(ascent, sides))
+        for at, sides in zip(ascents, self.machines, strict=True):
+            z, kth = self._slacks(at, sides), min(near, len(sides.s)) - 1
+            out.append(Climbed(at.here, *self._look(at, sides, z), float(np.partition(np.abs(z), kth)[kth])))
         return out
 
-    def _look(self, at: Ascent, sides: Sides) -> tuple[float, float]:
-        eta = self.rows.map(partial(_scores, at.beta, at.b))
-        z = sides.q - sides.s * eta[sides.row] + self.loss.e
+    def _slacks(self, at: Ascent, sides: Sides) -> Array:
+        """(m,) z + e."""
+        return sides.q - sides.s * self.rows.map(partial(_scores, at.beta, at.b))[sides.row] + self.loss.e
+
+    def _look(self, at: Ascent, sides: Sides, z: Array) -> tuple[float, float]:
         slope = np.where(z > 0, np.minimum(self.loss.kappa * np.maximum(z, 1e-300), self.loss.top), 0.0)
         value = float(sides.u @ (slope * z - slope**2 / (2 * self.loss.kappa)))
         value += 0.5 * float(at.beta @ at.beta) + 0.5 * (self.rho or 0.0) * at.b**2
@@ -125,31 +142,13 @@ class DualProblem:
         return Step(tuple(following), value, gap / value if gap else 0.0)
 
     def _climb(self, at: Ascent, sides: Sides) -> Ascent:
-        X: Matrix = self.rows.X
-        loss = self.loss
-        a, beta, b = at.a.copy(), at.beta.copy(), np.array([at.b])
-        soft = 1 / (loss.kappa * sides.u)
-        top = loss.top * sides.u if np.isfinite(loss.top) else np.full(len(a), np.inf)
+        loss, u = self.loss, sides.u
+        top = loss.top * u if np.isfinite(loss.top) else np.full(len(u), np.inf)
+        terms = Terms(sides.row, sides.s, sides.q + loss.e, 1 / (loss.kappa * u), top)
+        a, beta, b, rest = at.a.copy(), at.beta.copy(), np.array([at.b]), 0.0 if self.rho == 0 else None
         rng = np.random.default_rng([self.seed, int(np.count_nonzero(a))])
-        moving, row = np.arange(len(a)), _unsigned(sides.row)
-        table = (X.data, _unsigned(X.indices), _unsigned(X.indptr)) if sparse.issparse(X) else (X,)
-        sweep: Any = sweep_sparse if sparse.issparse(X) else sweep_dense
-        for _ in range(ROUNDS):
-            before = a[moving]
-            order = _unsigned(rng.permutation(moving))
-            sweep(*table, row, sides.s, sides.q + loss.e, soft, top, self.norms, order, self.tau, a, beta, b)
-            if self.rho == 0:
-                b += self.tau * float(sides.s @ a)
-            now = a[moving]  # what is at a limit and did not move waits for the next look
-            moving = moving[(now != before) | ((now > 0) & (now < top[moving]))]
-            if not len(moving):
-                break
+        climb(Climb(self.rows.X, self.norms, terms, a, beta, b, self.tau, rest), rng)
         return replace(at, a=a, beta=beta, b=float(b[0]))
-
-
-def _unsigned(index: Array) -> Array:
-    """The same numbers as a type that cannot be negative: a compiled loop then need not ask whether they are."""
-    return index.view(f"u{index.dtype.itemsize}")
 
 
 def _scores(beta: Array, b: float, block: Block) -> Array:
@@ -158,7 +157,7 @@ def _scores(beta: Array, b: float, block: Block) -> Array:
 
 def _pull(weights: Array, block: Block) -> Array:
     """(2, d)."""
-    return np.asarray((block.X.T @ weights[block.start : block.start + len(block.w)]).T)
+    return adjoint(block.X, weights[block.start : block.start + len(block.w)]).T
 
 
 def ascend(

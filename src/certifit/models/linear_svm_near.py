@@ -10,11 +10,13 @@ Reference: Ferris & Munson, "Interior-point methods for massive support vector m
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from certifit.core import Array
+from certifit.core.threads import parallel_sum
 from certifit.linalg.factor import factor
 from certifit.models.linear_svm_pass import Near, Ramp
 
@@ -24,6 +26,7 @@ CLOSE = 1e-15  # complementarity, relative to the objective's terms, at which on
 SOLVED = 1e-6  # and at which it is worth trying
 DIVERGED = 1e6
 TINY = 1e-150
+RUN = 1024  # rows whose products one thread adds up at a time
 ROUNDED = 1e-9  # and the same for the gradient
 
 
@@ -93,12 +96,12 @@ class _Directions:
         self.A, self.at, self.bounded = near.A, at, np.isfinite(ramp.top)
         soft = 1 / (ramp.kappa * near.u)  # 0 where φ has a kink
         self.D = at.xi / at.p + at.r / at.alpha + soft
-        root = near.A / np.sqrt(self.D)[:, None]
-        self.inverse = factor(np.diag(G) + root.T @ root)
+        runs = range(0, len(near.u), RUN) or [0]
+        self.inverse = factor(np.diag(G) + parallel_sum(partial(_gram, near.A, self.D), runs))
         pull = near.A.T @ at.alpha
         self.dual = c + pull - G * at.theta  # (d1,) what is missing of Gθ = c + Aᵀα
         self.primal = near.q + ramp.e - near.A @ at.theta - soft * at.alpha - at.xi + at.r  # (m,)
-        sizes = np.abs(c).sum() + float((np.abs(near.A).T @ at.alpha).sum()) + 1e-300
+        sizes = np.abs(c).sum() + float(near.sizes @ at.alpha) + 1e-300
         self.residual = float(np.abs(self.dual).sum()) / sizes
 
     def step(self, mu: float, second_r: Array | float, second_xi: Array | float) -> Interior:
@@ -111,6 +114,13 @@ class _Directions:
         alpha = (g - self.A @ theta) / self.D
         r, xi = to_r - at.r / at.alpha * alpha, to_xi + at.xi / at.p * alpha
         return Interior(theta, alpha, -alpha * self.bounded, r, xi)
+
+
+def _gram(A: Array, D: Array, start: int) -> Array:
+    """AᵀD⁻¹A of a run of rows (d1, d1)."""
+    rows = slice(start, start + RUN)
+    root = A[rows] / np.sqrt(D[rows])[:, None]
+    return root.T @ root
 
 
 def _length(at: Interior, step: Interior, back: float) -> float:

@@ -12,6 +12,7 @@ q = -y - ε. For all a within these limits, with Σ u a s = 0 where b is free (�
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -80,6 +81,11 @@ class Near:
     s: Array  # (m,)
     q: Array  # (m,)
     u: Array  # (m,)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """(m,) Σ |A| of each row."""
+        return np.abs(self.A).sum(axis=1)
 
     def __add__(self, other: Near) -> Near:
         pairs = ((self.A, other.A), (self.s, other.s), (self.q, other.q), (self.u, other.u))

@@ -3,7 +3,8 @@
 Squared and Huberised hinge are piecewise quadratic: Newton ends after finitely many steps. The hinge is minimised
 with its kink rounded over a width that shrinks; the slopes of the rounded loss are a dual point for the hinge itself,
 so the gap is the true one. It falls with the square of the width. Once few rows are near the kink, they alone are
-solved for exactly, with all others on their side of it.
+solved for exactly, with all others on their side of it. In a large table that is in memory a few climbs of the dual
+(`models.linear_svm_climb`) find those rows.
 References: Chapelle, "Training a support vector machine in the primal" (2007); Keerthi & DeCoste, "A modified finite
 Newton method for fast solution of large scale linear SVMs" (2005).
 """
@@ -19,6 +20,7 @@ import numpy as np
 from certifit.core import Array, Rows, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.linalg.moments import check_overflow
+from certifit.models.linear_svm_dual import Climbed, DualProblem, ascend
 from certifit.models.linear_svm_near import solve_near
 from certifit.models.linear_svm_pass import Answers, Ask, Near, Pass, Ramp, Split, lower_bound, measure, rounded
 from certifit.solvers.descent import Point, State, descend
@@ -34,6 +36,9 @@ SAMPLE, ROWS_PER_COLUMN = 8192, 64  # rows to start with: the larger of the two
 LONG = 3  # times as many rows from which that pays
 SAMPLE_TOL = 1e-2
 START = 0.3  # width after that, in units of the slack
+LARGE = 2**22  # entries of other tables in memory that start from climbs of the dual:
+CLIMBED, CLIMBS = 0.05, 7  # relative gap at which the dual's climbs have done enough for a start; how many at most
+NEAREST = 3  # rows for each column that are then solved for exactly
 CHEAP = 2**18  # entries of these rows up to which the last digits cost nothing
 NEARLY = 0.02  # else this share of the tolerance will do
 STUCK = 6  # steps that were too long, after which the same is done where there are not too many such rows:
@@ -160,16 +165,16 @@ class Problem:
         if here - m.bound <= self._allowed(here):
             return replace(m, done=True, theta=x, best=here)
         if here > m.best * (1 + 1e-13):
-            return replace(m, radius=WIDER * m.radius, state=m.state._replace(x=m.theta))
+            return replace(m, radius=_further(m), state=m.state._replace(x=m.theta))
         assert isinstance(s.near, Near)
         G = self.aim.weights(len(x))
         goal = 0.0 if s.near.A.size <= CHEAP else NEARLY * self.tol * here
         found = solve_near(s.near, loss, G, s.v.sum(axis=0), x, goal)
         if found is None:
-            return replace(m, radius=WIDER * m.radius, state=m.state._replace(x=x), **self._better(m, x, here))
+            return replace(m, radius=_further(m), state=m.state._replace(x=x), **self._better(m, x, here))
         theta, alpha = found
         bound = lower_bound(s.with_near(alpha), loss, rho)
-        radius = m.radius if bound > m.bound else WIDER * m.radius
+        radius = m.radius if bound > m.bound else _further(m)
         return replace(
             m, state=m.state._replace(x=theta), radius=radius, bound=max(bound, m.bound), **self._better(m, x, here)
         )
@@ -193,12 +198,13 @@ def minimise(
 ) -> Solution[tuple[Machine, ...]]:
     """Solve to relative gap `problem.tol`, from β = 0 and b. Kinks are rounded over `unit`, a slack's size, at first.
 
-    A long table starts from the solution for some of its rows.
+    A long table starts from the solution for some of its rows, another large one from a few climbs of the dual.
     """
     rows, aim = problem.rows, problem.aim
     d1 = rows.n_features + aim.intercept
-    theta, width = np.zeros((len(splits), d1)), unit
+    theta = np.zeros((len(splits), d1))
     theta[:, rows.n_features :] = b
+    machines = _begin(aim, splits, theta, unit, rows.n_rows)
     stride = rows.n_rows // max(SAMPLE, ROWS_PER_COLUMN * d1)
     if stride >= LONG and max_iter > 0:
         sample = rows.thin(stride)
@@ -206,16 +212,21 @@ def minimise(
         start = fixed_point(
             part.measure,
             part.update,
-            _begin(aim, splits, theta, width, sample.n_rows),
+            _begin(aim, splits, theta, unit, sample.n_rows),
             tol=SAMPLE_TOL,
             max_iter=max_iter,
             max_time=max_time,
         )
-        theta, width = np.stack([m.here for m in start.params]), START * unit
+        machines = _begin(aim, splits, np.stack([m.here for m in start.params]), START * unit, rows.n_rows)
+    elif _climbs(rows, aim, d1):
+        dual = DualProblem(rows.load(), splits, aim.loss, aim.C, aim.rho, CLIMBED, seed=0)
+        ascents = ascend(dual, b, max_iter=min(CLIMBS, max_iter), max_time=max_time).params
+        found = dual.climbed(ascents, NEAREST * d1)
+        machines = tuple(_after(m, each, START * unit) for m, each in zip(machines, found, strict=True))
     return fixed_point(
         problem.measure,
         problem.update,
-        _begin(aim, splits, theta, width, rows.n_rows),
+        machines,
         tol=problem.tol,
         max_iter=max_iter,
         max_time=max_time,
@@ -230,6 +241,24 @@ def _begin(aim: Aim, splits: tuple[Split, ...], theta: Array, width: float, n: i
         Machine(split, State(x, Newton(chord=False)), width, stride=stride)
         for split, x in zip(splits, theta, strict=True)
     )
+
+
+def _climbs(rows: Rows, aim: Aim, d1: int) -> bool:
+    """Whether to climb the dual first: that needs rows at hand, a kink, and columns around zero."""
+    return rows.in_memory and rows.n_rows * d1 > LARGE and np.isinf(aim.loss.kappa) and aim.shift is None
+
+
+def _after(m: Machine, found: Climbed, width: float) -> Machine:
+    """Go on where the dual's climbs ended, if they came near; with few rows near the kink, to solve for those."""
+    if found.value - found.bound > CLIMBED * found.value:
+        return m
+    theta, radius = found.theta[: len(m.state.x)], found.radius if found.radius > width else 0.0
+    return replace(m, state=m.state._replace(x=theta), theta=theta, bound=found.bound, width=width, radius=radius)
+
+
+def _further(m: Machine) -> float:
+    """The next radius, where the last was too small; 0, for Newton's method, where it is not that which led here."""
+    return WIDER * m.radius if m.state.base is not None else 0.0
 
 
 def _stride(n: int, d1: int) -> int:

@@ -1,4 +1,4 @@
-"""Support vector classification with kernels, one machine for each pair of classes, with its duality gap.
+"""Support vector classification with kernels, with its duality gap; more than two classes by several machines.
 
     min over f, b of   ½ |f|² + C Σᵢ wᵢ max(0, 1 - yᵢ (f(xᵢ) + b)),     y = ±1,  f in the space of the kernel
 
@@ -10,25 +10,46 @@ References: Cortes & Vapnik, Support-vector networks (1995); Schölkopf & Smola,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.certificates import svc as certificates
-from certifit.core import Array, DataError, Objective, Rows, class_weight_vector, encode_labels
+from certifit.certificates.calibration import calibrated
+from certifit.core import (
+    Array,
+    Check,
+    DataError,
+    Objective,
+    Rows,
+    class_weight_vector,
+    encode_labels,
+)
 from certifit.core.estimator import Attributes
-from certifit.models.svm_machine import KernelMachine, Trained, Training
+from certifit.models import calibration
+from certifit.models.joint_machine import JOINT
+from certifit.models.svm_machine import KernelMachine
+from certifit.models.svm_schemes import Labelled, OneVsOne, OneVsRest, Scheme, TwoSided
+from certifit.models.svm_training import Trained
 
 SHAPES = ("ovr", "ovo")
+SCHEMES: dict[str, Scheme] = {"ovo": OneVsOne(), "ovr": OneVsRest(), **JOINT}
+
+
+def _with_probability(model: SVC) -> bool:
+    if not model.probability:
+        raise AttributeError("probabilities are there for probability=True only; set it before fit")
+    if hasattr(model, "certificate_") and not hasattr(model, "probability_slopes_"):
+        raise AttributeError("probability=True was set after the fit; fit again")
+    return True
 
 
 class SVC(ClassifierMixin, KernelMachine):
-    """Support vector classifier with a kernel; more than two classes vote pair by pair, as in scikit-learn.
+    """Support vector classifier with a kernel; more than two classes vote pair by pair unless told otherwise.
 
     Parameters
     ----------
@@ -49,11 +70,22 @@ class SVC(ClassifierMixin, KernelMachine):
     shrinking : ignored
         Rounds only ever touch the rows of a batch; accepted so that scikit-learn code runs unchanged.
     max_iter : int, default=-1
-        Most rounds (batches of up to 512 rows) for each pair of classes; -1 is no limit. A fit that gets nowhere in
+        Most rounds (batches of up to 512 rows) for each machine; -1 is no limit. A fit that gets nowhere in
         300 rounds (huge C, columns of very different scales) ends by itself and says what it has proved.
     max_time : float or None, default=None
         Seconds after which the best machines so far are returned, with what is proved about them.
+    multi_class : 'ovo', 'ovr', 'weston-watkins' or 'crammer-singer', default='ovo'
+        'ovo' is a machine for each pair of classes and a vote; 'ovr' one for each class against all others, the
+        largest value wins. All are certified together; two classes have one machine either way. The others train
+        one machine for all classes at once: see `certifit.models.joint_machine` for their losses.
+    probability : bool, default=False
+        Also learn probabilities, by five more fits on parts of the rows. See `predict_proba`.
+    indefinite : 'refuse' or 'project', default='refuse'
+        What to do with a kernel matrix that is not positive semidefinite: an error that carries the vector which
+        shows it, or (up to 3000 rows) the nearest one that is. Then new rows are projected alike, the certificate
+        speaks of the projected problem, and predictions need all rows of the fit, not support vectors only.
     decision_function_shape : 'ovr' or 'ovo'
+        Of multi_class='ovo': votes for each class, or the values of the pairs.
     break_ties : bool, default=False
         Decide between classes of equally many votes by the values of `decision_function`, not by their order.
     random_state : ignored
@@ -64,7 +96,7 @@ class SVC(ClassifierMixin, KernelMachine):
     support_ : (s,) row numbers of the support vectors, class after class
     support_vectors_ : (s, d); empty for a precomputed kernel
     n_support_ : (k,) how many in each class
-    dual_coef_ : (k-1, s) coefficients y α, in scikit-learn's layout
+    dual_coef_ : (k-1, s) coefficients y α, in scikit-learn's layout; (k, s) unless multi_class='ovo'
     intercept_ : (machines,)
     classes_ : (k,)
     class_weight_ : (k,)
@@ -73,6 +105,8 @@ class SVC(ClassifierMixin, KernelMachine):
     slacks_, kkt_residuals_ : (n,) or (n, machines), losses and by how much each row misses its optimality condition
     n_iter_ : (machines,) rounds
     history_ : for each machine its objective, relative gap and seconds at every round
+    probability_slopes_ : (pairs,) or (1,), with probability=True
+    held_out_values_ : (n, machines) values of each row by machines that have not seen it, which the slopes fit best
     certificate_ : Certificate
 
     Examples
@@ -85,6 +119,9 @@ class SVC(ClassifierMixin, KernelMachine):
     ('optimal', True)
     >>> round(model.score(X, y), 3)
     0.973
+    >>> likely = SVC(probability=True, multi_class="ovr").fit(X, y)
+    >>> bool((likely.predict_proba(X).argmax(axis=1) == likely.predict(X)).all())
+    True
     """
 
     target = "classes"
@@ -103,6 +140,9 @@ class SVC(ClassifierMixin, KernelMachine):
         class_weight=None,
         max_iter=-1,
         max_time=None,
+        multi_class="ovo",
+        probability=False,
+        indefinite="refuse",
         decision_function_shape="ovr",
         break_ties=False,
         random_state=None,
@@ -118,6 +158,9 @@ class SVC(ClassifierMixin, KernelMachine):
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.max_time = max_time
+        self.multi_class = multi_class
+        self.probability = probability
+        self.indefinite = indefinite
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
@@ -126,56 +169,98 @@ class SVC(ClassifierMixin, KernelMachine):
         began = time.perf_counter()
         self._check_settings()
         self._check_width(rows)
-        if self.decision_function_shape not in SHAPES:
+        self._check_choice("decision_function_shape", SHAPES)
+        self._check_choice("multi_class", tuple(SCHEMES))
+        if not isinstance(self.probability, (bool, np.bool_)):
+            raise DataError(got=f"probability={self.probability!r}", wanted="True or False")
+        if self.decision_function_shape == "ovo" != self.multi_class:
             raise DataError(
-                got=f"decision_function_shape={self.decision_function_shape!r}", wanted=f"one of {SHAPES}"
+                got=f"decision_function_shape='ovo' with multi_class={self.multi_class!r}",
+                wanted="'ovr': values of pairs are there for multi_class='ovo' only",
             )
         labels = encode_labels(rows)
-        factor = class_weight_vector(labels.classes, labels.weight, self.class_weight)
+        classes, factor = labels.classes, class_weight_vector(labels.classes, labels.weight, self.class_weight)
         data = self._training(labels.rows.load())
-        code = data.y
-        pairs = _pairs(len(labels.classes))
-        known = {**data.known, "classes_": labels.classes, "class_weight_": factor}
-        attributes = partial(_attributes, self, data, code, known, machines=len(pairs))
-        trained: list[Trained] = []
-        for i, pair in enumerate(pairs):
-            machine = _machine(code, self.C * data.w * factor[code], *pair)
-            so_far = partial(_with_last, attributes, trained)
-            trained.append(self._train(data, machine, f"machine {i + 1} of {len(pairs)}", began, so_far))
-        return {**attributes(trained), **self._evidence(data, trained)}
+        known = {**data.known, "classes_": classes, "class_weight_": factor}
+        code, k = data.y, len(classes)
+        labelled = Labelled(replace(data, known=known), code, self.C * data.w * factor[code], k)
+        scheme = self._scheme(k)
+        attributes = partial(_attributes, self, scheme, labelled)
+        found = attributes(scheme.train(self, labelled, "rounds", began, attributes))
+        return {**found, **self._calibrated(labelled, found, began)} if self.probability else found
+
+    def _calibrated(self, labelled: Labelled, found: Attributes, began: float) -> Attributes:
+        """Slopes of probabilities, from the values of rows left out by machines trained on the others."""
+        scheme, data, k = self._scheme(labelled.k), labelled.data, labelled.k
+        part = calibration.folds(data.rows, labelled.code, k)
+        values, failed = np.zeros((len(part), len(found["intercept_"]))), 0
+        for fold in np.unique(part[part >= 0]):
+            seen, held = np.flatnonzero(part != fold), np.flatnonzero(part == fold)
+            name = f"without part {fold + 1} of {calibration.FOLDS}"
+            trained = scheme.train(self, labelled.take(seen), name, began, lambda _: found)
+            values[held] = data.values(held, seen, trained.beta) + trained.intercept
+            failed += not trained.certificate.holds
+        weight = labelled.C / self.C
+        slopes = scheme.slopes(values, labelled.code, weight, k)
+        spread = np.zeros((data.known["shape_fit_"][0], values.shape[1]))
+        spread[data.used] = values
+        checks = calibrated(values, labelled.code, weight, slopes, k, scheme.pairs)
+        behind = Check("parts left out whose machines are not within tolerance", float(failed), 0.0)
+        certificate = found["certificate_"]
+        return {
+            "probability_slopes_": slopes,
+            "held_out_values_": spread,
+            "certificate_": replace(certificate, checks=(*certificate.checks, *checks, behind)),
+        }
+
+    def _scheme(self, k: int) -> Scheme:
+        """Two classes need one machine of two sides, whoever it is that would have had more."""
+        scheme = SCHEMES[self.multi_class]
+        return SCHEMES["ovo"] if k == 2 and isinstance(scheme, TwoSided) else scheme
 
     def _beta(self) -> Array:
         """Coefficients of the support vectors (s, machines)."""
         k = len(self.classes_)
-        ends = np.concatenate([[0], np.cumsum(self.n_support_)])
-        beta = np.zeros((self.dual_coef_.shape[1], k * (k - 1) // 2))
-        for column, (i, j) in enumerate(_pairs(k)):
-            for own, other in ((i, j), (j, i)):
-                part = slice(ends[own], ends[own + 1])
-                beta[part, column] = self.dual_coef_[_line(k, own, other), part]
-        return beta
-
-    def _pair_values(self, X: Any) -> Array:
-        """(n, machines): above 0 for the first class of a pair; of only two classes, for the second."""
-        return self._values(self._rows(X), self._beta()) + self.intercept_
+        return self._scheme(k).unpack(self.dual_coef_, np.repeat(np.arange(k), self.n_support_), k)
 
     def decision_function(self, X: Any) -> Array:
         """Values (n,) for two classes, above 0 for the second; else (n, k), or (n, pairs) of shape 'ovo'."""
-        values = self._pair_values(X)
-        if len(self.classes_) == 2:
-            return values[:, 0]
-        return values if self.decision_function_shape == "ovo" else _votes(values, len(self.classes_))
+        values, k = self._values(self._rows(X)), len(self.classes_)
+        if k == 2:
+            return values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+        pairs = self.decision_function_shape == "ovo"
+        return values if pairs else self._scheme(k).scores(values, k)
 
     def predict(self, X: Any) -> Array:
         """The class of each row (n,)."""
         check_is_fitted(self)
+        return self.classes_[self._winners(self._values(self._rows(X)))]
+
+    def _winners(self, values: Array) -> Array:
         if self.break_ties and self.decision_function_shape == "ovo":
             raise DataError(got="break_ties=True with decision_function_shape='ovo'", wanted="'ovr' to break ties")
-        values, k = self._pair_values(X), len(self.classes_)
-        if k == 2:
-            return self.classes_[(values[:, 0] > 0).astype(int)]
-        votes = _votes(values, k)
-        return self.classes_[(votes if self.break_ties else np.rint(votes)).argmax(axis=1)]
+        k = len(self.classes_)
+        return self._scheme(k).winners(values, k, self.break_ties)
+
+    @available_if(_with_probability)
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class (n, k); the largest is that of `predict`'s class, always.
+
+        Two classes: 1 / (1 + exp(-a f)) of the decision value f, which is ½ on the boundary and nowhere else. Pairs:
+        the same for each of them, joined as Wu, Lin & Weng (2004) do. One-vs-rest: softmax(a f). The slopes a > 0
+        are likeliest for rows that the machines had not seen, each row counted by its weight and its class's; equal
+        rows of a class are left out together (and not at all if they are all there is of it). Nothing is claimed
+        about other rows: in particular a boundary moved by class_weight or by a skewed sample is where the
+        probabilities are even, because `predict` has it there.
+        """
+        values, k = self._values(self._rows(X)), len(self.classes_)
+        p = self._scheme(k).probabilities(values, self.probability_slopes_, k)
+        return calibration.led_by(p, self._winners(values))
+
+    @available_if(_with_probability)
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the squared norms of all machines, and C times their losses on these rows."""
@@ -183,73 +268,19 @@ class SVC(ClassifierMixin, KernelMachine):
         labelled = encode_labels(rows, self.classes_).rows
         code = np.concatenate([np.asarray(block.y) for block in labelled])
         w = np.concatenate([block.w for block in labelled])
-        beta = self._beta()
-        values = self._values(rows, beta) + self.intercept_
-        box = self.C * w * self.class_weight_[code]
-        loss = 0.0
-        for column, pair in enumerate(_pairs(len(self.classes_))):
-            machine = _machine(code, box, *pair)
-            loss += machine.C @ np.maximum(0.0, 1.0 - machine.y * values[machine.rows, column])
-        penalty = 0.5 * float(self._norms(beta).sum())
-        return Objective(float(loss) + penalty, float(loss), penalty)
+        k, C = len(self.classes_), self.C * w * self.class_weight_[code]
+        loss, penalty = self._scheme(k).loss(self._values(rows), code, C, k), self._penalty()
+        return Objective(loss + penalty, loss, penalty)
 
 
-def _with_last(
-    attributes: Callable[[list[Trained]], Attributes], trained: list[Trained], last: Trained
-) -> Attributes:
-    return attributes([*trained, last])
-
-
-def _pairs(k: int) -> list[tuple[int, int]]:
-    """(first, second): the class with y = +1 and the one with -1, as scikit-learn has them."""
-    return [(1, 0)] if k == 2 else list(combinations(range(k), 2))
-
-
-def _machine(code: Array, box: Array, first: int, second: int) -> certificates.Machine:
-    """The machine for two classes, not trained yet."""
-    rows = np.flatnonzero((code == first) | (code == second))
-    y = np.where(code[rows] == first, 1.0, -1.0)
-    return certificates.Machine(rows, y, box[rows], np.zeros(len(rows)), 0.0)
-
-
-def _attributes(
-    model: SVC, data: Training, code: Array, known: Attributes, trained: list[Trained], machines: int
-) -> Attributes:
-    """Fitted attributes of these machines; those that are missing of so many have no support vectors yet."""
-    k = len(known["classes_"])
-    beta, intercept = np.zeros((len(code), machines)), np.zeros(machines)
-    for i, machine in enumerate(t.machine for t in trained):
-        beta[machine.rows, i], intercept[i] = machine.beta, machine.intercept
-    support = np.flatnonzero(beta.any(axis=1))
+def _attributes(model: SVC, scheme: Scheme, labelled: Labelled, trained: Trained) -> Attributes:
+    """Fitted attributes, support vectors class after class."""
+    code, k = labelled.code, labelled.k
+    support = np.flatnonzero(trained.beta.any(axis=1))
     support = support[np.argsort(code[support], kind="stable")]
-    kind = code[support]
-    dual_coef = np.zeros((k - 1, len(support)))
-    for i, (first, second) in enumerate(_pairs(k)):
-        for own, other in ((first, second), (second, first)):
-            here = kind == own
-            dual_coef[_line(k, own, other), here] = beta[support[here], i]
+    packed = scheme.pack(trained.beta[support], code[support], k)
     return {
-        **known,
-        **model.row_attributes(data, trained, machines),
-        **model.support_attributes(data, support),
-        "n_support_": np.bincount(kind, minlength=k).astype(np.int32),
-        "dual_coef_": dual_coef,
-        "intercept_": intercept,
+        **model.fitted_attributes(labelled.data, trained, support),
+        "n_support_": np.bincount(code[support], minlength=k).astype(np.int32),
+        "dual_coef_": packed,
     }
-
-
-def _line(k: int, own: int, other: int) -> int:
-    """The row of `dual_coef_` that has the coefficients of class `own` in its machine with class `other`."""
-    return 0 if k == 2 else other - (other > own)
-
-
-def _votes(values: Array, k: int) -> Array:
-    """Votes of the pairs for each class (n, k), and less than half a vote for the sum of its values."""
-    votes, sums = np.zeros((len(values), k)), np.zeros((len(values), k))
-    for column, (i, j) in enumerate(_pairs(k)):
-        wins = values[:, column] > 0
-        votes[:, i] += wins
-        votes[:, j] += ~wins
-        sums[:, i] += values[:, column]
-        sums[:, j] -= values[:, column]
-    return votes + sums / (3 * (np.abs(sums) + 1))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,7 @@ from certifit.linalg.definite import Definite
 from certifit.solvers.smo import over_blocks
 
 ROWS = 2048  # rows of a table that are copied at a time
+ROUNDED = 1e-8  # of the largest eigenvalue: those below have vectors that rounding decides, and count as 0
 
 
 class Kernel(ABC):
@@ -191,10 +192,31 @@ def project(G: Any) -> Array:
     >>> project([[1.0, 2.0], [2.0, 1.0]]).round(12).tolist()
     [[1.5, 1.5], [1.5, 1.5]]
     """
+    return projected(G).gram
+
+
+class Projected(NamedTuple):
+    """A symmetric matrix G = U diag(λ) Uᵀ without its negative part.
+
+    In the space where G is an indefinite inner product, rows are projected onto the part where it is positive. A new
+    row's values g with the n rows become g U 1{λ > 0} Uᵀ, which for the n rows themselves gives the matrix below.
+    """
+
+    gram: Array  # (n, n) U diag(max(λ, 0)) Uᵀ
+    onto: Array  # (n, n) U 1{λ > 0} Uᵀ
+    words: str
+    X: Matrix  # the rows that G was made of, if any
+
+
+def projected(G: Any, X: Matrix = None) -> Projected:
     G = np.asarray(G, dtype=np.float64)
     values, vectors = eigh((G + G.T) / 2)
-    P = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return (P + P.T) / 2
+    largest = float(np.abs(values).max())
+    kept = values > ROUNDED * largest
+    U, positive = vectors[:, kept], values[kept]
+    P = (U * positive) @ U.T
+    words = f"projected: its eigenvalues were {values[0]:.3g} to {values[-1]:.3g}, those below 0 became 0"
+    return Projected((P + P.T) / 2, U @ U.T, words, X)
 
 
 def products(A: Matrix, B: Matrix) -> Array:

@@ -16,6 +16,8 @@ from certifit.models.svm_kernels import RBF, Kernel, squared_lengths
 from certifit.solvers.smo import over_blocks
 
 BLOCK = 1024  # columns of a kernel row that a thread computes at a time
+VALUES = 500_000  # kernel values held at a time, by a thread that evaluates machines
+STEEP = 100.0  # |β| up to which errors of that size do not matter in a machine's values
 SINGLE = 16.0  # gamma |x - mean|² up to which an RBF kernel in float32 has an error of about 1e-6
 
 
@@ -41,32 +43,59 @@ class Gram(ABC):
         over_blocks(f, columns)
 
 
-class RadialGram(Gram):
-    """exp(-γ |x - z|²) of dense rows: one product of matrices gives the exponents.
+class RadialTable:
+    """Dense rows such that one product of matrices gives the exponents of exp(-γ |x - z|²).
 
-    With u = √(2γ) (x - mean), -γ |x - z|² = u·v - |u|²/2 - |v|²/2: rows [u, -|u|²/2, 1] against [v, 1, -|v|²/2].
+    With u = √(2γ) (x - centre), -γ |x - z|² = u·v - |u|²/2 - |v|²/2: rows [u, 1, -|u|²/2] against [v, -|v|²/2, 1].
     """
 
     def __init__(self, X: Array, gamma: float, single: bool) -> None:
-        self.n, d = X.shape
-        centre = X.mean(axis=0, dtype=np.float64)
-        parts = [slice(a, a + BLOCK) for a in range(0, self.n, BLOCK)]
-        half = gamma * np.concatenate(over_blocks(lambda part: squared_lengths(X[part] - centre), parts))
+        n, d = X.shape
+        self.gamma, self.centre = gamma, X.mean(axis=0, dtype=np.float64)
+        parts = [slice(a, a + BLOCK) for a in range(0, n, BLOCK)]
+        half = gamma * np.concatenate(over_blocks(lambda part: squared_lengths(X[part] - self.centre), parts))
         self.dtype = np.dtype(np.float32 if single and half.max() <= SINGLE else np.float64)
-        self.table = np.empty((self.n, d + 2), self.dtype)
+        self.right = np.empty((n, d + 2), self.dtype)
 
         def fill(part: slice) -> None:
-            np.multiply(X[part] - centre, np.sqrt(2 * gamma), out=self.table[part, :d], casting="same_kind")
+            self.scale(X[part], self.right[part])
 
         over_blocks(fill, parts)
-        self.table[:, d], self.table[:, d + 1] = -half, 1.0
+        self.right[:, d], self.right[:, d + 1] = -half, 1.0
+
+    def scale(self, X: Array, out: Array) -> None:
+        np.multiply(X - self.centre, np.sqrt(2 * self.gamma), out=out[:, :-2], casting="same_kind")
+
+    def left(self, X: Array) -> Array:
+        """Other rows, to be put before these."""
+        out = np.empty((len(X), X.shape[1] + 2), self.dtype)
+        self.scale(X, out)
+        out[:, -2], out[:, -1] = 1.0, -self.gamma * squared_lengths(X - self.centre)
+        return out
+
+    def own(self, rows: Array) -> Array:
+        """Some of these rows, to be put before them."""
+        out = self.right[rows]
+        out[:, [-2, -1]] = out[:, [-1, -2]]
+        return out
+
+
+def exponential(left: Array, right: Array) -> Array:
+    """Kernel values of rows put before others, in place: one table of values is enough."""
+    out = left @ right.T
+    np.minimum(out, 0, out=out)
+    return np.exp(out, out=out)
+
+
+class RadialGram(Gram):
+    """exp(-γ |x - z|²) of dense rows."""
+
+    def __init__(self, X: Array, gamma: float, single: bool) -> None:
+        self.n, self.table = len(X), RadialTable(X, gamma, single)
+        self.dtype = self.table.dtype
 
     def block(self, rows: Array, columns: slice) -> Array:
-        left = self.table[rows]
-        left[:, [-2, -1]] = left[:, [-1, -2]]
-        out = left @ self.table[columns].T
-        np.minimum(out, 0, out=out)
-        return np.exp(out, out=out)
+        return exponential(self.table.own(rows), self.table.right[columns])
 
 
 class PlainGram(Gram):
@@ -102,7 +131,7 @@ def evaluate(kernel: Callable[[Any, Any], Any], A: Matrix, B: Matrix) -> Array:
     """kernel(A, B), refused unless it is an array (rows of A, rows of B) of finite numbers."""
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
         K = kernel(A, B)
-    K = K.toarray() if sparse.issparse(K) else np.asarray(K, dtype=np.float64)
+    K = K.toarray() if sparse.issparse(K) else np.asarray(K)
     wanted = (A.shape[0], B.shape[0])
     if K.shape != wanted:
         raise DataError(
@@ -110,6 +139,9 @@ def evaluate(kernel: Callable[[Any, Any], Any], A: Matrix, B: Matrix) -> Array:
             wanted=f"shape {wanted} for tables of {wanted[0]} and {wanted[1]} rows",
             fix="kernel(A, B) must give k(x, z) for every row x of A and z of B.",
         )
+    if K.dtype.kind not in "biuf":
+        raise DataError(got=f"a kernel that gives values of type {K.dtype}", wanted="real numbers")
+    K = K.astype(np.float64, copy=False)
     if not np.isfinite(K).all():
         raise DataError(
             got="a kernel with values that are not finite numbers",
@@ -124,6 +156,56 @@ def gram_of(X: Matrix, kernel: Callable[[Any, Any], Any], single: bool) -> Gram:
     if isinstance(kernel, RBF) and not sparse.issparse(X):
         return RadialGram(X, kernel.gamma, single)
     return PlainGram(X, kernel)
+
+
+def sample_gram(X: Matrix, kernel: Callable[[Any, Any], Any] | None, most: int) -> tuple[Array, int]:
+    """The kernel matrix, made symmetric to the last bit, of up to so many rows, and how many these are."""
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], most)).astype(np.int64))
+    G = np.asarray(X[np.ix_(rows, rows)] if kernel is None else evaluate(kernel, X[rows], X[rows]), np.float64)
+    off = np.abs(G - G.T).max()
+    if off > 1e-5 * np.abs(G).max():
+        raise DataError(
+            got=f"a kernel matrix that is not symmetric (by {off:.3g})",
+            wanted="k(x, z) = k(z, x)",
+            fix="Average it with its transpose.",
+        )
+    return (G + G.T) / 2, len(rows)
+
+
+class Expansion:
+    """x -> Σ βⱼ k(x, zⱼ), for tables of x, some rows at a time."""
+
+    def __init__(self, kernel: Callable[[Any, Any], Any], centres: Matrix, beta: Array) -> None:
+        self.kernel, self.centres, self.beta = kernel, centres, beta  # beta (s, machines)
+
+    def __call__(self, X: Matrix) -> Array:
+        if not len(self.beta):
+            return np.zeros((X.shape[0], self.beta.shape[1]))
+        step = max(1, VALUES // len(self.beta))
+        return np.concatenate([self._part(X[i : i + step]) for i in range(0, X.shape[0], step)])
+
+    def _part(self, X: Matrix) -> Array:
+        return evaluate(self.kernel, X, self.centres) @ self.beta
+
+
+class RadialExpansion(Expansion):
+    """The same for dense rows and one product of matrices; in float32 where rows are and it is accurate enough."""
+
+    def __init__(self, kernel: RBF, centres: Array, beta: Array, exact: bool) -> None:
+        super().__init__(kernel, centres, beta)
+        single = not exact and centres.dtype == np.float32 and float(np.square(beta).sum(axis=0).max()) <= STEEP**2
+        self.table = RadialTable(centres, kernel.gamma, single)
+
+    def _part(self, X: Matrix) -> Array:
+        X = X.toarray() if sparse.issparse(X) else X
+        return exponential(self.table.left(X), self.table.right) @ self.beta.astype(self.table.dtype)
+
+
+def expansion(kernel: Callable[[Any, Any], Any], centres: Matrix, beta: Array, exact: bool = False) -> Expansion:
+    """Values of coefficients beta (s, machines) at centres (s, d); `exact`: in float64 whatever the rows."""
+    if isinstance(kernel, RBF) and len(beta) and not sparse.issparse(centres):
+        return RadialExpansion(kernel, centres, beta, exact)
+    return Expansion(kernel, centres, beta)
 
 
 class Cache:

@@ -19,7 +19,8 @@ from sklearn.base import RegressorMixin
 from certifit.certificates.svc import Machine
 from certifit.core import Array, DataError, Objective, Rows
 from certifit.core.estimator import Attributes
-from certifit.models.svm_machine import KernelMachine, Trained, Training
+from certifit.models.svm_machine import KernelMachine
+from certifit.models.svm_training import Trained, Training, train_each
 
 
 class SVR(RegressorMixin, KernelMachine):
@@ -27,7 +28,7 @@ class SVR(RegressorMixin, KernelMachine):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, C, tol, shrinking, cache_size, max_iter, max_time : as in SVC
+    kernel, degree, gamma, coef0, C, tol, shrinking, cache_size, max_iter, max_time, indefinite : as in SVC
     epsilon : float, default=0.1
         Error up to which a row costs nothing.
 
@@ -73,6 +74,7 @@ class SVR(RegressorMixin, KernelMachine):
         cache_size=200,
         max_iter=-1,
         max_time=None,
+        indefinite="refuse",
     ):
         self.kernel = kernel
         self.degree = degree
@@ -85,6 +87,7 @@ class SVR(RegressorMixin, KernelMachine):
         self.cache_size = cache_size
         self.max_iter = max_iter
         self.max_time = max_time
+        self.indefinite = indefinite
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
         began = time.perf_counter()
@@ -96,33 +99,27 @@ class SVR(RegressorMixin, KernelMachine):
         n = len(data.y)
         machine = Machine(np.arange(n), data.y, self.C * data.w, np.zeros(n), 0.0, float(self.epsilon))
         attributes = partial(_attributes, self, data)
-        trained = self._train(data, machine, "rounds", began, attributes)
-        return {**attributes(trained), **self._evidence(data, [trained])}
+        return attributes(train_each(self, data, [machine], "rounds", began, attributes))
 
     def predict(self, X: Any) -> Array:
         """The values of the rows (n,)."""
-        return self._values(self._rows(X), self._beta())[:, 0] + self.intercept_[0]
+        return self._values(self._rows(X))[:, 0]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the squared norm, and C times the losses on these rows."""
         rows = self._rows(X, y, sample_weight, "numbers")
-        beta = self._beta()
-        values = self._values(rows, beta)[:, 0] + self.intercept_[0]
+        values = self._values(rows)[:, 0]
         y = np.concatenate([np.asarray(block.y) for block in rows])
         w = np.concatenate([block.w for block in rows])
         loss = self.C * float(w @ np.maximum(0.0, np.abs(y - values) - self.epsilon))
-        penalty = 0.5 * float(self._norms(beta).sum())
+        penalty = self._penalty()
         return Objective(loss + penalty, loss, penalty)
 
 
 def _attributes(model: SVR, data: Training, trained: Trained) -> Attributes:
-    beta = trained.machine.beta
-    support = np.flatnonzero(beta)
+    support = np.flatnonzero(trained.beta)
     return {
-        **data.known,
-        **model.row_attributes(data, [trained], 1),
-        **model.support_attributes(data, support),
+        **model.fitted_attributes(data, trained, support),
         "n_support_": np.array([len(support)], np.int32),
-        "dual_coef_": beta[support][None, :],
-        "intercept_": np.array([trained.machine.intercept]),
+        "dual_coef_": trained.beta[support].T,
     }

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from certifit.core import Array, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
@@ -31,6 +32,7 @@ WHOLE = 1e-3  # or this share, where all variables are one working set
 SHARP, EXTRA = 1e-13, 30
 PATIENCE = 300  # rounds in which the dual may rise by less than
 PROGRESS = 0.01  # of what is missing, before the loop gives up
+RIDGE, TINY = 1e-13, 1e-300  # of the sum of a square's diagonal, to make it positive definite
 COLUMNS = 4096  # rows of f that a thread updates at a time
 ROUNDING = 8 * float(np.finfo(float).eps)
 FOREVER = 1_000_000_000
@@ -125,8 +127,8 @@ class Rounds:
         self.target = min(tol, SHARP) if self.whole else tol
         self.square: Array | None = None  # kernel values within the working set
         self.latest = np.empty(0, np.int64)  # variables that came in last
-        self.closest: Point | None = None  # that with the smallest gap, relative
-        self.gap = self.objective = np.inf  # there
+        self.closest: Point | None = None  # that with the smallest gap
+        self.least = self.gap = self.objective = np.inf  # there: the gap, also relative to the objective
         self.mark = -np.inf  # the dual when the loop last made progress
         self.idle = self.extra = 0
 
@@ -138,8 +140,8 @@ class Rounds:
             self.mark, self.idle = found.dual, 0
         else:
             self.idle += 1
-        if self.closest is None or relative < self.gap:
-            self.closest, self.gap, self.objective = at, relative, found.primal
+        if self.closest is None or gap < self.least or relative <= self.target:
+            self.closest, self.least, self.gap, self.objective = at, gap, relative, found.primal
         return Step(at if relative <= self.target else self._round(at, found.t), found.primal, relative)
 
     @property
@@ -160,7 +162,9 @@ class Rounds:
             self.square = working_square(self.gram.kept, slots, row[chosen])
         part = at.alpha[chosen]
         eps = (WHOLE if self.whole else LOCAL) * violation
-        solve_pairs(self.square, y[chosen], t[chosen], part, C[chosen], eps, STEPS)
+        near = t[chosen]
+        if solve_pairs(self.square, y[chosen], near, part, C[chosen], eps, STEPS) == STEPS:
+            descend(self.square, y[chosen], near, part, C[chosen])
         change = y[chosen] * (part - at.alpha[chosen])
         alpha = at.alpha.copy()
         alpha[chosen] = part
@@ -186,6 +190,40 @@ class Rounds:
                 taken[new[-1]] = True
         self.latest = np.sort(np.concatenate(new))
         return np.sort(np.concatenate([old, self.latest]))
+
+
+def descend(K: Array, y: Array, t: Array, alpha: Array, C: Array) -> None:
+    """Move those of alpha (q,) that are inside their box, in place, towards their minimum with the others held.
+
+    Pairs of badly scaled rows move by a hair's breadth; Newton steps do not mind. Each goes to the minimum or up to
+    the first bound in its way, which holds that variable from then on. t (q,) follows, as in `solve_pairs`.
+    """
+    low, high = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+    z = y * alpha
+    free = np.flatnonzero((z > low) & (z < high))
+    while len(free) > 1:
+        A = K[np.ix_(free, free)]
+        A[np.diag_indices(len(free))] += RIDGE * (np.trace(A) + TINY)  # where nothing curves, the box is the limit
+        try:
+            both = cho_solve(cho_factor(A), np.column_stack([t[free], np.ones(len(free))]))
+        except LinAlgError:  # kernel values in float32, or of a function that is no kernel
+            break
+        move = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())  # of sum 0
+        move[-1] -= move.sum()
+        gain, curve = float(t[free] @ move), float(move @ K[np.ix_(free, free)] @ move)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(move > 0, (high[free] - z[free]) / move, (low[free] - z[free]) / move)
+        first = int(np.nanargmin(room))
+        step = min(gain / curve if curve > 0 else np.inf, float(room[first]))
+        if not gain > 0 or not np.isfinite(step):
+            break
+        z[free] = np.clip(z[free] + step * move, low[free], high[free])
+        t -= K[:, free] @ (step * move)
+        if step < room[first]:
+            break
+        z[free[first]] = high[free[first]] if move[first] > 0 else low[free[first]]
+        free = free[(z[free] > low[free]) & (z[free] < high[free])]
+    alpha[:] = y * z
 
 
 def _largest(values: Array, count: int) -> Array:

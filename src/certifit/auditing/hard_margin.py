@@ -1,0 +1,60 @@
+"""Fitted hard-margin machines as the problem they claim to have solved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.auditing.svc import PROVED, SCHEMES, _kernel, _rowwise, _support, _tried, _width
+from certifit.certificates import hard_margin as checker
+from certifit.certificates.plain import dense
+from certifit.core import Array, Certificate, Check, encode_labels
+
+
+def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """HardMarginSVC: one machine for each pair of classes."""
+    rows = fitted_rows(model, _width(model), X, y, sample_weight, "classes")
+    data = encode_labels(rows, np.asarray(model.classes_)).rows.load()
+    code, k, used = np.asarray(data.y), len(model.classes_), data.w > 0
+    support, kernel = _support(model, data), _kernel(model, data.X)
+    given, linear = (isinstance(model.kernel, str) and model.kernel == name for name in ("precomputed", "linear"))
+    table = np.arange(data.n_rows)[:, None] if given else data.X
+    proved, why = (True, PROVED) if kernel.valid else _tried(kernel.values, table, used)
+    ridge = np.divide(float(model.ridge), data.w, out=np.zeros(len(code)), where=used)
+    intercepts = numbers(model, "intercept_")
+    coef = numbers(model, "coef_") if linear else None
+    machines: list[Any] = []
+    judged: list[Any] = []
+    for i, (first, others, values) in enumerate(SCHEMES["ovo"](numbers(model, "dual_coef_"), code[support], k)):
+        beta = np.zeros(len(code))
+        beta[support] = values
+        member = np.flatnonzero(np.isin(code, [first, *others]) & used)
+        sign = np.where(code[member] == first, 1.0, -1.0)
+        slope = None if coef is None else coef[i]
+        machine = checker.Machine(member, sign, ridge[member], beta[member], float(intercepts[i]), slope)
+        machines.append(machine)
+        judged.append(checker.judge(machine, table, None if linear else kernel.values))
+    found = checker.assemble(judged, float(model.ridge) > 0, tol, proved, why)
+    checks = [
+        *found.checks,
+        *_rowwise(model, machines, judged),
+        *_margins(numbers(model, "margin_"), judged),
+        Check("support vectors without weight", float((~used[support]).sum()), 0.0),
+        Check("support vectors of a class miscounted by", _miscounted(model, code[support], k), 0.0),
+    ]
+    if not given:
+        off = np.abs(dense(model.support_vectors_) - dense(data.X[support])).max(initial=0.0)
+        checks.append(Check("support vectors differ from their rows by", float(off), 0.0))
+    return replace(found, checks=tuple(checks))
+
+
+def _margins(margin: Array, judged: list[Any]) -> list[Check]:
+    off = [abs(m / j.margin - 1.0) for m, j in zip(margin, judged, strict=True)]
+    return [Check("margins off by, relative", float(max(off)), 1e-6)]
+
+
+def _miscounted(model: Any, kinds: Array, k: int) -> float:
+    return float(np.abs(np.bincount(kinds, minlength=k) - model.n_support_).max())

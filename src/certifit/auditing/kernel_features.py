@@ -1,0 +1,138 @@
+"""Fitted kernel features, ours or scikit-learn's, and machines on them, as what they claim to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.auditing.linear_svm import linear_svm_spec
+from certifit.certificates import approximate_svc, linear_svm, svc
+from certifit.certificates import kernel_features as checker
+from certifit.certificates.plain import dense
+from certifit.core import Array, Block, Certificate, Check, DataError, Rows, apply_class_weight, encode_labels
+from certifit.core.mapped_rows import MappedRows
+
+UNSEEN = "taken as drawn at random: their seed is not known"
+
+
+def audit_nystroem(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Nystroem, with any kernel that SVC takes."""
+    rows = fitted_rows(model, np.shape(model.components_)[1], X, None, sample_weight, "none")
+    return _nystroem(model, rows, tol)
+
+
+def audit_fourier(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """RBFSampler."""
+    rows = fitted_rows(model, len(model.random_weights_), X, None, sample_weight, "none")
+    return _fourier(model, rows, tol)
+
+
+def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """ApproximateSVC: its features, and the linear machine on them."""
+    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, "classes")
+    labels = encode_labels(rows, np.asarray(model.classes_))
+    features, spec = model.features_, linear_svm_spec(model)
+    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    audited = _nystroem if hasattr(features, "components_") else _fourier
+    own = audited(features, labels.rows, checker.TOL)
+    phi, kernel = _maps(features, labels.rows)
+    rows = apply_class_weight(labels, model.class_weight)
+    found = linear_svm.certify(coef, intercept, spec, tol, MappedRows(rows, phi, coef.shape[1]))
+    facts = dict(own.facts)
+    if facts.get("kernel") == checker.PROVED:
+        machines = approximate_svc.Machines(coef, intercept, spec, phi)
+        exact = approximate_svc.original(machines, partial(_plain, kernel), rows, found.objective, own.objective)
+        facts = {**exact, **facts}
+    return replace(found, claim=approximate_svc.CLAIM, checks=(*found.checks, *own.checks), facts=facts)
+
+
+def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
+    kernel, valid = _kernel(model, rows)
+    index = np.asarray(model.component_indices_)
+    why = checker.PROVED if valid else checker.UNREFUTED
+    L, N = dense(model.components_), numbers(model, "normalization_")
+    return checker.certify_nystroem(L, N, index, kernel, tol, rows, _gamma_check(model, rows), why)
+
+
+def _fourier(model: Any, rows: Rows, tol: float) -> Certificate:
+    W, b, gamma = numbers(model, "random_weights_"), numbers(model, "random_offset_"), _gamma(model, rows)
+    drawn = _drawn(model, gamma, *W.shape)
+    checks, why = _gamma_check(model, rows), UNSEEN
+    if drawn is not None:
+        pairs = zip(("frequencies", "offsets"), (W, b), drawn, strict=True)
+        checks += tuple(checker.same(f"{name} differ from their seed's", *pair) for name, *pair in pairs)
+        why = checker.SEEDED
+    return checker.certify_fourier(W, b, gamma, tol, rows, checks, why)
+
+
+def _drawn(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array] | None:
+    """Frequencies and offsets drawn again, ours or as scikit-learn draws them, where the seed is known."""
+    if hasattr(model, "seed_"):
+        return checker.drawn_again(int(model.seed_), gamma, d, m)
+    if not isinstance(model.random_state, (int, np.integer)):
+        return None
+    rng = np.random.RandomState(model.random_state)
+    W = np.sqrt(2 * gamma) * rng.normal(size=(d, m))
+    return W, rng.uniform(0, 2 * np.pi, size=m)
+
+
+def _kernel(model: Any, rows: Rows) -> tuple[checker.Kernel, bool]:
+    """In plain NumPy, and whether it is positive semidefinite whatever the rows."""
+    kernel = model.kernel
+    if callable(kernel):
+        return partial(_given, kernel), bool(getattr(kernel, "valid", False))
+    gamma = _gamma(model, rows)
+    coef0, degree = (
+        (1.0 if model.coef0 is None else float(model.coef0)),
+        (3 if model.degree is None else model.degree),
+    )
+    known: dict[str, tuple[checker.Kernel, bool]] = {
+        "linear": (svc.linear, True),
+        "rbf": (partial(svc.radial, gamma), gamma >= 0),
+        "poly": (partial(svc.polynomial, degree, gamma, coef0), min(gamma, coef0) >= 0 and degree == int(degree)),
+        "sigmoid": (partial(svc.sigmoid, gamma, coef0), False),
+    }
+    if kernel not in known:
+        raise DataError(got=f"kernel={kernel!r}", wanted=f"one of {', '.join(known)}, or a callable")
+    return known[kernel]
+
+
+def _given(kernel: Callable[[Any, Any], Any], A: Array, B: Array) -> Array:
+    return dense(kernel(A, B))
+
+
+def _gamma(model: Any, rows: Rows) -> float:
+    """As fitted, where the model says so; else as it is set."""
+    for name in ("gamma_", "_gamma", "gamma"):
+        value = getattr(model, name, None)
+        if value is not None and not isinstance(value, str):
+            return float(value)
+    return checker.scale_gamma(rows) if model.gamma == "scale" else 1.0 / rows.n_features
+
+
+def _gamma_check(model: Any, rows: Rows) -> tuple[Check, ...]:
+    """'scale' means a number that the rows give."""
+    if not isinstance(model.gamma, str) or callable(getattr(model, "kernel", None)):
+        return ()
+    wanted = checker.scale_gamma(rows) if model.gamma == "scale" else 1.0 / rows.n_features
+    return (checker.same("gamma differs from its meaning", np.array(_gamma(model, rows)), np.array(wanted)),)
+
+
+def _maps(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.Kernel]:
+    """Features of a block, and the kernel they stand for."""
+    if hasattr(model, "random_weights_"):
+        W, b = numbers(model, "random_weights_"), numbers(model, "random_offset_")
+        return partial(checker.fourier, W, b), partial(svc.radial, _gamma(model, rows))
+    kernel, _ = _kernel(model, rows)
+    return partial(
+        checker.nystroem, kernel, dense(model.components_), numbers(model, "normalization_"), False
+    ), kernel
+
+
+def _plain(kernel: checker.Kernel, A: Any, B: Any) -> Array:
+    return kernel(dense(A), dense(B))

@@ -1,0 +1,111 @@
+"""One kernel machine for all classes, re-checked: its scores, a feasible dual point, and the gap row by row.
+
+The machine is f_c = Σᵢ β_ic k(·, xᵢ) and a bias b_c for every class c. Problem, dual and bound are those of
+`certificates.joint_svm`, with |f_c|² = β_cᵀ K β_c: if k is positive semidefinite, every feasible β proves a bound,
+and the machine's own coefficients, moved into the feasible set, are one. A row is optimal if no class that may get
+more of its coefficients misses more of its score than one that may give some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from certifit.certificates import svc
+from certifit.certificates.joint_svm import LOSSES, Spec, feasible, lower_bound, slacks
+from certifit.certificates.svc import BEYOND, EPS, MARGIN, NONE, Judged
+from certifit.core import Array, Certificate, Check
+
+AT = 1e-12  # of C: coefficients this close to a limit are at it
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine and the rows it was trained on."""
+
+    rows: Array  # (m,) row numbers in the table
+    y: Array  # (m,) class numbers
+    C: Array  # (m,) > 0, price of each row's loss
+    beta: Array  # (m, k) coefficients; those of a row sum to 0
+    intercept: Array  # (k,)
+    loss: str  # one of LOSSES
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(LOSSES[self.loss], 1.0, 0.0)
+
+    def limits(self) -> tuple[Array, Array]:
+        """The smallest and the largest coefficients (m, k) that are feasible."""
+        return LIMITS[self.loss](self.y[:, None] == np.arange(self.beta.shape[1]), self.C[:, None])
+
+
+# coefficients of rivals are minus a >= 0, that of the own class is Σ a
+LIMITS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
+    "weston-watkins": lambda own, C: (np.where(own, -np.inf, -C), np.where(own, np.inf, 0.0)),
+    "crammer-singer": lambda own, C: (np.full(own.shape, -np.inf), np.where(own, C, 0.0)),
+}
+
+
+def judge(machine: Machine, f: Array, alpha: Array, g: Array) -> Judged:
+    """f (m, k) are the machine's scores without biases, g those of the feasible coefficients `alpha`."""
+    y, C, beta, spec = machine.y, machine.C, machine.beta, machine.spec
+    own = np.arange(len(y)), y
+    low, high = machine.limits()
+    F = f + machine.intercept
+    losses = spec.loss.value(slacks(spec.loss, F, y))
+    square, linear = float((beta * f).sum()), spec.loss.margin * beta[own]
+    objective = 0.5 * square + float(C @ losses)
+    slackness = C * losses - linear + (beta * F).sum(axis=1)
+    gap = objective - float(linear.sum()) + 0.5 * square
+    sizes = np.abs(beta * F).sum() + np.abs(alpha * g).sum() + np.abs(linear).sum()
+    sizes += C @ (losses + np.abs(F).max(axis=1))
+    total = float(np.abs(beta).sum())
+    outside = max(np.maximum(low - beta, beta - high).max(), np.abs(beta.sum(axis=1)).max())
+    at_low, at_high = beta <= low + AT * C[:, None], beta >= high - AT * C[:, None]
+    full = (at_low | (at_high & (high > 0))).any(axis=1)  # some slack may be above 0
+    missing = -F
+    missing[own] += spec.loss.margin
+    most = np.where(at_high, -np.inf, missing).max(axis=1)
+    least = np.where(at_low, np.inf, missing).min(axis=1)
+    return Judged(
+        objective,
+        lower_bound(spec, alpha, y, float((alpha * g).sum())),
+        float(64 * EPS * sizes),
+        float(outside / C.max()),
+        float(np.abs(beta.sum(axis=0)).max()) / total if total > 0 else 0.0,
+        abs(float(slackness.sum()) - gap) / max(objective, np.finfo(float).tiny),
+        losses,
+        np.maximum(most - least, 0.0),
+        np.where((beta == 0).all(axis=1), NONE, np.where(full, BEYOND, MARGIN)).astype(np.int8),
+    )
+
+
+def assemble(
+    machines: Sequence[Machine], judged: Sequence[Judged], tol: float, proved: bool, why: str
+) -> Certificate:
+    """As `svc.assemble`; and no score has more bias than its rivals have less, which no loss would notice."""
+    found = svc.assemble(judged, tol, proved, why)
+    off = max(abs(float(m.intercept.sum())) / (1.0 + float(np.abs(m.intercept).max())) for m in machines)
+    return replace(found, checks=(*found.checks, Check("biases sum to, relative", off, svc.FEASIBLE)))
+
+
+def certify(
+    machines: Sequence[Machine],
+    kernel: Callable[[Array, Array], Array],
+    X: Any,
+    tol: float,
+    proved: bool,
+    why: str,
+) -> tuple[Certificate, list[Judged]]:
+    """Recompute every machine's scores on its rows of X (dense or CSR) with a kernel of float64 tables."""
+    judged = []
+    for machine in machines:
+        alpha, k = feasible(machine.spec, machine.beta, machine.y, machine.C), machine.beta.shape[1]
+        both = np.hstack([machine.beta, alpha])
+        support = np.flatnonzero(both.any(axis=1))
+        values = svc._values(kernel, X, machine.rows, machine.rows[support], both[support])
+        judged.append(judge(machine, values[:, :k], alpha, values[:, k:]))
+    return assemble(machines, judged, tol, proved, why), judged

@@ -1,0 +1,95 @@
+"""Rows as vectors of a space, for `solvers.nearest_points`: as they are, or by the kernel values between them."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq, qr
+
+from certifit.certificates.plain import dense
+from certifit.core import Array
+from certifit.core.rows import Matrix
+from certifit.kernels.smo import add_rows
+from certifit.models.svm_kernels import squared_lengths
+from certifit.models.svm_rows import Cache
+
+EPS = float(np.finfo(float).eps)
+ROUNDING = 16 * EPS  # in z, or in kernel values, relative to the size of the rows
+CLEAR = 1e-2  # squared distance of the hulls, relative to the size of the rows, next to which rounding is nothing
+
+
+class Vectors:
+    """Rows in the space of their columns: distances are good to rounding."""
+
+    def __init__(self, X: Matrix) -> None:
+        # (n, d): an offset neither matters nor cancels; sparse rows are where their zeros are
+        self.X = X.astype(np.float64) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
+        self.size = float(np.sqrt(squared_lengths(self.X).max()))
+
+    def values(self, rows: Array, coef: Array) -> tuple[Array, float]:
+        z = self.direction(rows, coef)
+        return self.X @ z, float(z @ z)
+
+    def direction(self, rows: Array, coef: Array) -> Array:
+        """Σ coef x, less what rounding has left of it along the differences within a class.
+
+        There is nothing else of it at nearest points of affine hulls. Next to a small margin it would tip the plane.
+        """
+        V = dense(self.X[rows])
+        z = coef @ V
+        if z @ z > CLEAR * self.size**2:
+            return z
+        sides = V[coef > 0], V[coef < 0]
+        differences = np.concatenate([side[1:] - side[0] for side in sides])
+        if not len(differences):
+            return z
+        Q, R, _ = qr(differences.T, mode="economic", pivoting=True)
+        Q = Q[:, np.abs(R.diagonal()) > ROUNDING * self.size]  # without directions made of rounding
+        return np.asarray(z - Q @ (Q.T @ z))
+
+    def steepest(self, rows: Array, sign: Array, ends: Array, others: Array, base: Array) -> Array:
+        V = sign[:, None] * dense(self.X[rows])
+        # by orthogonal factors: inner products of the differences would lose half of the digits
+        return np.asarray(lstsq((V[others] - V[base]).T, -V[ends].sum(axis=0), lapack_driver="gelsy")[0])
+
+    def rounding(self, square: float) -> float:
+        error = ROUNDING * self.size  # of z
+        return error * max(2 * float(np.sqrt(square)), error)
+
+
+class KernelSpace:
+    """Rows in the space of a kernel, known by its values; `ridge` (n,) gives every row a direction of its own."""
+
+    def __init__(self, cache: Cache, ridge: Array) -> None:
+        self.cache, self.ridge = cache, ridge
+        self.size = 0.0  # largest k(x, x) of the rows met
+
+    def values(self, rows: Array, coef: Array) -> tuple[Array, float]:
+        f = np.zeros(self.cache.gram.n)
+        for part in self._parts(rows):
+            slots = self.cache.fetch(rows[part])
+            f = add_rows(f, self.cache.kept, slots, coef[part], 0, len(f))
+            self.size = max(self.size, float(self.cache.kept[slots, rows[part]].max()))
+        f[rows] += self.ridge[rows] * coef
+        return f, max(0.0, float(coef @ f[rows]))
+
+    def steepest(self, rows: Array, sign: Array, ends: Array, others: Array, base: Array) -> Array:
+        parts = [self.cache.kept[np.ix_(self.cache.fetch(rows[part]), rows)] for part in self._parts(rows)]
+        G = np.concatenate(parts, dtype=np.float64)
+        G *= np.outer(sign, sign)
+        G[np.diag_indices(len(rows))] += self.ridge[rows]
+        D = G[others]
+        D -= G[base]  # (others, s): inner products of the differences with rows,
+        H, g = D[:, others], D[:, ends].sum(axis=1)
+        H -= D[:, base]  # and with one another
+        try:
+            return np.asarray(cho_solve(cho_factor(H), -g))
+        except LinAlgError:  # rows that depend on one another, to rounding
+            return np.asarray(lstsq(H, -g, cond=EPS * len(H))[0])
+
+    def rounding(self, square: float) -> float:  # noqa: ARG002
+        return ROUNDING * self.size
+
+    def _parts(self, rows: Array) -> list[slice]:
+        room = len(self.cache.kept)
+        return [slice(i, i + room) for i in range(0, len(rows), room)]

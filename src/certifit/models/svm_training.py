@@ -1,0 +1,182 @@
+"""Machines trained one after another on the same rows, watched and judged as one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from certifit.certificates import svc as certificates
+from certifit.core import Array, Certificate, Solution, Step
+from certifit.core.estimator import Attributes
+from certifit.core.loop import Watcher
+from certifit.core.rows import Matrix
+from certifit.models.svm_kernels import Projected
+from certifit.models.svm_rows import Cache, GivenGram, Gram, expansion, gram_of
+from certifit.solvers import smo
+
+PRECISE = 2000  # rows up to which kernel values are float64: they cost nothing there
+LOOSE = 1e-4  # relative gap from which float32 kernel values do
+MODEST = 10.0  # largest C for which they do
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows that have weight, and what is needed to make kernel values of them."""
+
+    X: Matrix  # (n, d); for a precomputed kernel (n, n)
+    y: Array  # (n,)
+    w: Array  # (n,) > 0
+    used: Array  # (n,) their numbers in the whole table
+    known: Attributes  # what is fitted already
+    kernel: Callable[[Any, Any], Any] | None  # None: precomputed
+    proved: bool  # the kernel is positive semidefinite
+    why: str
+    projected: Projected | None = None
+
+    def gram(self, rows: Array, single: bool) -> Gram:
+        """The kernel matrix of some rows."""
+        if self.kernel is None:
+            return GivenGram(self.X[np.ix_(rows, rows)] if len(rows) < len(self.X) else self.X)
+        return gram_of(self.X if len(rows) == self.X.shape[0] else self.X[rows], self.kernel, single)
+
+    @property
+    def rows(self) -> Matrix:
+        """What the kernel, if there is one, is a function of."""
+        return self.X if self.projected is None else self.projected.X
+
+    def take(self, rows: Array) -> Training:
+        """Some of these rows, to train machines on."""
+        X = self.X[rows] if self.kernel is not None else self.X[np.ix_(rows, rows)]
+        return replace(self, X=X, y=self.y[rows], w=self.w[rows], used=self.used[rows])
+
+    def values(self, rows: Array, centres: Array, beta: Array) -> Array:
+        """Σ β k(·, centre) at some rows (m, machines); centres are rows too."""
+        support = beta.any(axis=1)
+        centres, beta = centres[support], beta[support]
+        if self.kernel is None:
+            return np.asarray(self.X[np.ix_(rows, centres)], np.float64) @ beta
+        return expansion(self.kernel, self.X[centres], beta)(self.X[rows])
+
+
+@dataclass(frozen=True)
+class One:
+    """One machine on its rows, judged."""
+
+    machine: certificates.Machine
+    judged: certificates.Judged
+    loop: Solution[Any] | None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """All machines of a model, and what each row is to each of them."""
+
+    beta: Array  # (n, machines)
+    intercept: Array  # (machines,)
+    slacks: Array  # (n, machines)
+    residuals: Array  # (n, machines)
+    kinds: Array  # (n, machines), as certificates number them
+    loops: tuple[Solution[Any], ...]
+    certificate: Certificate
+
+
+ToAttributes = Callable[[Trained], Attributes]  # fitted attributes of what is trained so far
+
+
+def train_each(
+    model: Any,
+    data: Training,
+    machines: Sequence[certificates.Machine],
+    name: str,
+    began: float,
+    attributes: ToAttributes,
+) -> Trained:
+    """Solve for machines whose coefficients and intercepts are still open, with the settings of a KernelMachine."""
+    done: list[One] = []
+    cache: Cache | None = None
+    limit = (model.max_iter + 1) * len(machines) - 1 if model.max_iter >= 0 else smo.FOREVER
+    gathered = partial(_gathered, data, len(machines), float(model.tol))
+    duals = [_dual(machine) for machine in machines]
+    with model._watch.loop(name, limit, attributes) as watch:
+        total = Total(watch, duals)
+        for machine, dual in zip(machines, duals, strict=True):
+            single = len(machine.rows) > PRECISE and model.tol >= LOOSE and machine.C.max() <= MODEST
+            if cache is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
+                cache = Cache(data.gram(machine.rows, single), float(model.cache_size))
+            judge = partial(_judged, machine, dual)
+            watch.attributes = lambda point, judge=judge: attributes(gathered([*done, judge(point)]))
+            # float32 values leave the last per cent of the tolerance to rounding
+            tol = model.tol * (0.99 if cache.gram.dtype == np.float32 else 1.0)
+            left = None if model.max_time is None else max(0.0, model.max_time - (time.perf_counter() - began))
+            found = smo.solve(dual, cache, tol=tol, max_iter=model.max_iter, max_time=left, watcher=total)
+            total.next(found)
+            done.append(judge(found.params, found))
+    return gathered(done)
+
+
+class Total:
+    """Tells a watcher the objective and the gap of all machines together; those to come stand at zero."""
+
+    def __init__(self, watcher: Watcher, duals: Sequence[smo.Dual]) -> None:
+        self.watcher = watcher
+        self.objectives = [_at_zero(dual) for dual in duals] if len(duals) > 1 else [0.0]
+        self.gaps = self.objectives.copy()
+        self.current = 0
+
+    def begin(self) -> None:
+        self.watcher.begin()
+
+    def end(self, params: Any, step: Step[Any], tol: float) -> bool:
+        self._note(step.objective, step.gain)
+        objective = sum(self.objectives)
+        gain = sum(self.gaps) / objective if objective > 0 else 0.0
+        return self.watcher.end(params, Step(step.params, objective, gain), tol)
+
+    def next(self, found: Solution[Any]) -> None:
+        self._note(found.objective, found.gain)
+        self.current += 1
+
+    def _note(self, objective: float, relative: float) -> None:
+        self.objectives[self.current], self.gaps[self.current] = objective, relative * objective
+
+
+def _at_zero(dual: smo.Dual) -> float:
+    """The objective of a machine without support vectors."""
+    return smo.measure(dual, smo.Point(np.zeros(len(dual.y)), np.zeros(int(dual.row.max()) + 1))).primal
+
+
+def _gathered(data: Training, machines: int, tol: float, done: list[One]) -> Trained:
+    """As one; machines that are missing of so many have no support vectors yet."""
+    shape = (len(data.y), machines)
+    beta, slacks, residuals, intercept = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(machines)
+    kinds = np.zeros(shape, np.int8)
+    for i, (machine, judged) in enumerate((one.machine, one.judged) for one in done):
+        rows = machine.rows
+        beta[rows, i], intercept[i] = machine.beta, machine.intercept
+        slacks[rows, i], residuals[rows, i], kinds[rows, i] = judged.slacks, judged.residuals, judged.kinds
+    found = certificates.assemble([one.judged for one in done], tol, data.proved, data.why)
+    loops = tuple(one.loop for one in done if one.loop is not None)
+    return Trained(beta, intercept, slacks, residuals, kinds, loops, found)
+
+
+def _judged(
+    machine: certificates.Machine, dual: smo.Dual, point: smo.Point, loop: Solution[Any] | None = None
+) -> One:
+    beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
+    fitted = replace(machine, beta=beta, intercept=smo.measure(dual, point).intercept)
+    return One(fitted, certificates.judge(fitted, point.f, beta, point.f), loop)
+
+
+def _dual(machine: certificates.Machine) -> smo.Dual:
+    """The machine's dual in the solver's form. Numbers have two variables a row: too low and too high."""
+    rows = np.arange(len(machine.y))
+    if machine.epsilon is None:
+        return smo.Dual(rows, machine.y, -np.ones(len(rows)), machine.C)
+    sign = np.repeat([1.0, -1.0], len(rows))
+    y, C = np.tile(machine.y, 2), np.tile(machine.C, 2)
+    return smo.Dual(np.tile(rows, 2), sign, machine.epsilon - sign * y, C)
