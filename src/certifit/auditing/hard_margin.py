@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from certifit.auditing.fitted import fitted_rows, numbers
-from certifit.auditing.svc import PROVED, SCHEMES, _kernel, _rowwise, _support, _tried, _width
+from certifit.auditing.kernels import PROVED, kernel_of, tried
+from certifit.auditing.svc import SCHEMES, row_checks, support_rows, table_width
 from certifit.certificates import hard_margin as checker
 from certifit.certificates.plain import dense
 from certifit.core import Array, Certificate, Check, encode_labels
@@ -16,13 +17,13 @@ from certifit.core import Array, Certificate, Check, encode_labels
 
 def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """HardMarginSVC: one machine for each pair of classes."""
-    rows = fitted_rows(model, _width(model), X, y, sample_weight, "classes")
+    rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
     data = encode_labels(rows, np.asarray(model.classes_)).rows.load()
     code, k, used = np.asarray(data.y), len(model.classes_), data.w > 0
-    support, kernel = _support(model, data), _kernel(model, data.X)
+    support, kernel = support_rows(model, data), kernel_of(model, data.X)
     given, linear = (isinstance(model.kernel, str) and model.kernel == name for name in ("precomputed", "linear"))
     table = np.arange(data.n_rows)[:, None] if given else data.X
-    proved, why = (True, PROVED) if kernel.valid else _tried(kernel.values, table, used)
+    proved, why = (True, PROVED) if kernel.valid else tried(kernel.values, table, used)
     ridge = np.divide(float(model.ridge), data.w, out=np.zeros(len(code)), where=used)
     intercepts = numbers(model, "intercept_")
     coef = numbers(model, "coef_") if linear else None
@@ -40,7 +41,7 @@ def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     found = checker.assemble(judged, float(model.ridge) > 0, tol, proved, why)
     checks = [
         *found.checks,
-        *_rowwise(model, machines, judged),
+        *row_checks(model, machines, judged),
         *_margins(numbers(model, "margin_"), judged),
         Check("support vectors without weight", float((~used[support]).sum()), 0.0),
         Check("support vectors of a class miscounted by", _miscounted(model, code[support], k), 0.0),

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.auditing.kernels import KernelValues, known_gamma, named_kernel, own_kernel
 from certifit.auditing.linear_svm import linear_svm_spec
 from certifit.certificates import approximate_svc, linear_svm, svc
 from certifit.certificates import kernel_features as checker
 from certifit.certificates.plain import dense
-from certifit.core import Array, Block, Certificate, Check, DataError, Rows, apply_class_weight, encode_labels
+from certifit.core import Array, Block, Certificate, Check, Rows, apply_class_weight, encode_labels
 from certifit.core.mapped_rows import MappedRows
 
 UNSEEN = "taken as drawn at random: their seed is not known"
@@ -81,37 +82,21 @@ def _drawn(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array] | No
     return W, rng.uniform(0, 2 * np.pi, size=m)
 
 
-def _kernel(model: Any, rows: Rows) -> tuple[checker.Kernel, bool]:
-    """In plain NumPy, and whether it is positive semidefinite whatever the rows."""
-    kernel = model.kernel
-    if callable(kernel):
-        return partial(_given, kernel), bool(getattr(kernel, "valid", False))
-    gamma = _gamma(model, rows)
-    coef0, degree = (
-        (1.0 if model.coef0 is None else float(model.coef0)),
-        (3 if model.degree is None else model.degree),
-    )
-    known: dict[str, tuple[checker.Kernel, bool]] = {
-        "linear": (svc.linear, True),
-        "rbf": (partial(svc.radial, gamma), gamma >= 0),
-        "poly": (partial(svc.polynomial, degree, gamma, coef0), min(gamma, coef0) >= 0 and degree == int(degree)),
-        "sigmoid": (partial(svc.sigmoid, gamma, coef0), False),
-    }
-    if kernel not in known:
-        raise DataError(got=f"kernel={kernel!r}", wanted=f"one of {', '.join(known)}, or a callable")
-    return known[kernel]
-
-
-def _given(kernel: Callable[[Any, Any], Any], A: Array, B: Array) -> Array:
-    return dense(kernel(A, B))
+def _kernel(model: Any, rows: Rows) -> KernelValues:
+    """scikit-learn leaves parameters at None, for what its kernels do without them."""
+    if callable(model.kernel):
+        return own_kernel(model.kernel)
+    coef0, degree = (1.0 if model.coef0 is None else model.coef0), (3 if model.degree is None else model.degree)
+    return named_kernel(model.kernel, _gamma(model, rows), degree, coef0)
 
 
 def _gamma(model: Any, rows: Rows) -> float:
     """As fitted, where the model says so; else as it is set."""
-    for name in ("gamma_", "_gamma", "gamma"):
-        value = getattr(model, name, None)
-        if value is not None and not isinstance(value, str):
-            return float(value)
+    gamma = known_gamma(model)
+    return _meaning(model, rows) if gamma is None else gamma
+
+
+def _meaning(model: Any, rows: Rows) -> float:
     return checker.scale_gamma(rows) if model.gamma == "scale" else 1.0 / rows.n_features
 
 
@@ -119,8 +104,8 @@ def _gamma_check(model: Any, rows: Rows) -> tuple[Check, ...]:
     """'scale' means a number that the rows give."""
     if not isinstance(model.gamma, str) or callable(getattr(model, "kernel", None)):
         return ()
-    wanted = checker.scale_gamma(rows) if model.gamma == "scale" else 1.0 / rows.n_features
-    return (checker.same("gamma differs from its meaning", np.array(_gamma(model, rows)), np.array(wanted)),)
+    found, wanted = np.array(_gamma(model, rows)), np.array(_meaning(model, rows))
+    return (checker.same("gamma differs from its meaning", found, wanted),)
 
 
 def _maps(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.Kernel]:

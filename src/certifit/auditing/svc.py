@@ -6,27 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.auditing.kernels import PROVED, KernelValues, by_number, kernel_of, tried
 from certifit.certificates import joint_kernel
 from certifit.certificates import svc as checker
 from certifit.certificates.calibration import calibrated
 from certifit.certificates.plain import dense
 from certifit.core import Array, ArrayRows, Certificate, Check, DataError, class_weight_vector, encode_labels
-from certifit.linalg import positive_definite
 
-SAMPLE = 1500  # rows on which a kernel that is not proved valid is tried
-PROVED = "positive semidefinite by construction"
 CLOSE = 1e-5  # rows' numbers from kernel values in float32 may differ by this much
 
 
 def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """SVC: a machine for each pair of classes, in scikit-learn's layout, for each class, or for all of them."""
-    rows = fitted_rows(model, _width(model), X, y, sample_weight, "classes")
+    rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
     classes = np.asarray(model.classes_)
     labels = encode_labels(rows, classes)
     data = labels.rows.load()
@@ -36,7 +34,7 @@ def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     code, k = np.asarray(data.y), len(classes)
     weight = data.w * np.asarray(factor)[code]
     box = float(model.C) * weight
-    support, intercepts = _support(model, data), numbers(model, "intercept_").ravel()
+    support, intercepts = support_rows(model, data), numbers(model, "intercept_").ravel()
     scheme = str(getattr(model, "multi_class", "ovo"))
     scheme = "ovo" if scheme == "ovr" and k == 2 else scheme
     machines = MACHINES[scheme](numbers(model, "dual_coef_"), support, code, box, intercepts)
@@ -106,10 +104,10 @@ MACHINES: dict[str, Callable[..., list[Any]]] = {
 
 def audit_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """SVR: one machine for numbers."""
-    rows = fitted_rows(model, _width(model), X, y, sample_weight, "numbers")
+    rows = fitted_rows(model, table_width(model), X, y, sample_weight, "numbers")
     data = rows.load()
     box = float(model.C) * data.w
-    support, beta = _support(model, data), np.zeros(data.n_rows)
+    support, beta = support_rows(model, data), np.zeros(data.n_rows)
     beta[support] = numbers(model, "dual_coef_")[0]
     member = np.flatnonzero(box > 0)
     intercept = float(numbers(model, "intercept_").ravel()[0])
@@ -125,11 +123,11 @@ def machine_problem(model: Any) -> tuple[str, ...]:
     return (*(repr(getattr(model, name, None)) for name in names), *map(repr, ours))
 
 
-def _width(model: Any) -> int:
+def table_width(model: Any) -> int:
     return int(getattr(model, "n_features_in_", np.shape(model.support_vectors_)[1]))
 
 
-def _support(model: Any, data: ArrayRows) -> Array:
+def support_rows(model: Any, data: ArrayRows) -> Array:
     support = np.asarray(model.support_)
     rows = getattr(model, "shape_fit_", (data.n_rows,))[0]
     if data.n_rows != rows or support.max(initial=0) >= rows:
@@ -148,7 +146,7 @@ def _certificate(
     tol: float,
     more: Sequence[Check],
 ) -> Certificate:
-    X, kernel = data.X, _kernel(model, data.X)
+    X, kernel = data.X, kernel_of(model, data.X)
     given = isinstance(model.kernel, str) and model.kernel == "precomputed"
     table = np.arange(data.n_rows)[:, None] if given else X
     proved, why = kernel.valid, PROVED
@@ -156,11 +154,11 @@ def _certificate(
         used = np.flatnonzero(box > 0)
         G = np.zeros((data.n_rows, data.n_rows))
         G[np.ix_(used, used)], onto = _projected(kernel.values(dense(table[used]), dense(table[used])))
-        table, kernel = np.arange(data.n_rows)[:, None], _Kernel(partial(_given, G), True)
+        table, kernel = np.arange(data.n_rows)[:, None], KernelValues(partial(by_number, G), True)
         proved, why = True, "projected: eigenvalues below 0 became 0"
         more = [*more, *_expanded(model, X, used, onto, machines, given)]
     if not proved:
-        proved, why = _tried(kernel.values, table, box > 0)
+        proved, why = tried(kernel.values, table, box > 0)
     certify = joint_kernel.certify if isinstance(machines[0], joint_kernel.Machine) else checker.certify
     found, judged = certify(machines, kernel.values, table, tol, proved, why)
     checks = [*found.checks, *more, Check("support vectors without weight", float((box[support] == 0).sum()), 0.0)]
@@ -169,7 +167,7 @@ def _certificate(
         size = float(abs(X).max()) or 1.0
         checks.append(Check("support vectors differ from their rows, relative", float(off) / size, 1e-6))
     if hasattr(model, "support_codes_"):
-        checks += _rowwise(model, machines, judged)
+        checks += row_checks(model, machines, judged)
     return replace(found, checks=tuple(checks))
 
 
@@ -196,7 +194,7 @@ def _expanded(model: Any, X: Any, used: Array, onto: Array, machines: list[Any],
     ]
 
 
-def _rowwise(model: Any, machines: list[Any], judged: list[checker.Judged]) -> list[Check]:
+def row_checks(model: Any, machines: list[Any], judged: list[Any]) -> list[Check]:
     """What a model of ours says of each row, against what the checker found."""
     wrong, off = 0, 0.0
     for i, (machine, found) in enumerate(zip(machines, judged, strict=True)):
@@ -211,56 +209,3 @@ def _rowwise(model: Any, machines: list[Any], judged: list[checker.Judged]) -> l
         Check("rows of another kind than their coefficients say", float(wrong), 0.0),
         Check("slacks and residuals of rows off by, relative", float(off), CLOSE),
     ]
-
-
-class _Kernel(NamedTuple):
-    values: Callable[[Array, Array], Array]
-    valid: bool  # positive semidefinite, whatever the rows
-
-
-def _kernel(model: Any, X: Any) -> _Kernel:
-    kernel = model.kernel
-    if callable(kernel):
-        return _Kernel(kernel, bool(getattr(kernel, "valid", False)))
-    if kernel == "precomputed":
-        return _Kernel(partial(_given, np.asarray(X, np.float64)), False)
-    gamma, coef0, degree = _gamma(model, X), float(getattr(model, "coef0", 0.0)), getattr(model, "degree", 3)
-    known = {
-        "linear": _Kernel(checker.linear, True),
-        "rbf": _Kernel(partial(checker.radial, gamma), gamma >= 0),
-        "poly": _Kernel(partial(checker.polynomial, degree, gamma, coef0), min(gamma, coef0) >= 0),
-        "sigmoid": _Kernel(partial(checker.sigmoid, gamma, coef0), False),
-    }
-    if kernel not in known:
-        raise DataError(got=f"kernel={kernel!r}", wanted=f"one of {', '.join(known)}, 'precomputed' or a callable")
-    return known[kernel]
-
-
-def _gamma(model: Any, X: Any) -> float:
-    """As fitted, where the model says so; else as scikit-learn chooses it."""
-    for name in ("gamma_", "_gamma", "gamma"):
-        value = getattr(model, name, None)
-        if value is not None and not isinstance(value, str):
-            return float(value)
-    variance = dense(X).var() if model.gamma == "scale" else 1.0
-    return 1.0 / (X.shape[1] * variance)
-
-
-def _given(G: Array, A: Array, B: Array) -> Array:
-    """Values by row numbers."""
-    return G[np.ix_(A[:, 0].astype(np.int64), B[:, 0].astype(np.int64))]
-
-
-def _tried(kernel: Callable[[Array, Array], Array], X: Any, used: Array) -> tuple[bool, str]:
-    """Whether the Gram matrix is proved positive semidefinite, and how far that was looked into."""
-    rows = np.flatnonzero(used)
-    tried = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.int64))]
-    part = dense(X[tried])
-    G: Any = kernel(part, part)
-    G = np.asarray(G.toarray() if sparse.issparse(G) else G, np.float64)
-    answer = positive_definite((G + G.T) / 2, strict=False)
-    if answer.verdict == "no":
-        return False, "not positive semidefinite: the objective has no bound"
-    if answer and len(tried) == len(rows):
-        return True, "positive semidefinite on these rows"
-    return False, f"not refuted on {len(tried)} of {len(rows)} rows"

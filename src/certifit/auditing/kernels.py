@@ -1,0 +1,87 @@
+"""The kernel that a fitted model says it used, in plain NumPy, and whether it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from certifit.certificates import svc as checker
+from certifit.certificates.plain import dense
+from certifit.core import Array, DataError
+from certifit.linalg import positive_definite
+
+SAMPLE = 1500  # rows on which a kernel that is not proved valid is tried
+PROVED = "positive semidefinite by construction"
+
+
+class KernelValues(NamedTuple):
+    values: Callable[[Array, Array], Array]  # of two float64 tables
+    valid: bool  # positive semidefinite, whatever the rows
+
+
+def kernel_of(model: Any, X: Any) -> KernelValues:
+    """Of a model fitted on X."""
+    if isinstance(model.kernel, str) and model.kernel == "precomputed":
+        return KernelValues(partial(by_number, np.asarray(X, np.float64)), False)
+    if callable(model.kernel):
+        return own_kernel(model.kernel)
+    gamma = known_gamma(model)
+    if gamma is None:
+        variance = dense(X).var() if model.gamma == "scale" else 1.0
+        gamma = 1.0 / (X.shape[1] * variance)
+    return named_kernel(model.kernel, gamma, getattr(model, "degree", 3), getattr(model, "coef0", 0.0))
+
+
+def own_kernel(kernel: Callable[[Any, Any], Any]) -> KernelValues:
+    """A function of the user's."""
+    return KernelValues(partial(_dense_values, kernel), bool(getattr(kernel, "valid", False)))
+
+
+def named_kernel(kernel: Any, gamma: float, degree: Any, coef0: Any) -> KernelValues:
+    coef0 = float(coef0)
+    known = {
+        "linear": KernelValues(checker.linear, True),
+        "rbf": KernelValues(partial(checker.radial, gamma), gamma >= 0),
+        "poly": KernelValues(
+            partial(checker.polynomial, degree, gamma, coef0), min(gamma, coef0) >= 0 and degree == int(degree)
+        ),
+        "sigmoid": KernelValues(partial(checker.sigmoid, gamma, coef0), False),
+    }
+    if kernel not in known:
+        raise DataError(got=f"kernel={kernel!r}", wanted=f"one of {', '.join(known)}, 'precomputed' or a callable")
+    return known[kernel]
+
+
+def known_gamma(model: Any) -> float | None:
+    """As fitted or as set; None where the model says neither in numbers."""
+    for name in ("gamma_", "_gamma", "gamma"):
+        value = getattr(model, name, None)
+        if value is not None and not isinstance(value, str):
+            return float(value)
+    return None
+
+
+def by_number(G: Array, A: Array, B: Array) -> Array:
+    """Values of a given kernel matrix, for tables of row numbers."""
+    return G[np.ix_(A[:, 0].astype(np.int64), B[:, 0].astype(np.int64))]
+
+
+def tried(kernel: Callable[[Array, Array], Array], X: Any, used: Array) -> tuple[bool, str]:
+    """Whether the Gram matrix is proved positive semidefinite, and how far that was looked into."""
+    rows = np.flatnonzero(used)
+    sample = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.int64))]
+    part = dense(X[sample])
+    G = np.asarray(kernel(part, part), np.float64)
+    answer = positive_definite((G + G.T) / 2, strict=False)
+    if answer.verdict == "no":
+        return False, "not positive semidefinite: the objective has no bound"
+    if answer and len(sample) == len(rows):
+        return True, "positive semidefinite on these rows"
+    return False, f"not refuted on {len(sample)} of {len(rows)} rows"
+
+
+def _dense_values(kernel: Callable[[Any, Any], Any], A: Array, B: Array) -> Array:
+    return dense(kernel(A, B))
