@@ -466,7 +466,7 @@ def test_precomputed_is_the_same_problem():
 
 
 def test_a_function_on_more_rows_than_can_be_looked_at_claims_less(monkeypatch):
-    for module in ("certifit.models.svm_machine", "certifit.auditing.svc"):
+    for module in ("certifit.models.svm_machine", "certifit.auditing.kernels"):
         monkeypatch.setattr(f"{module}.SAMPLE", 50)
     X, y = two()
     model = SVC(kernel=lambda A, B: A @ B.T).fit(X, y)
