@@ -19,6 +19,7 @@ from certifit.certificates.joint_svm import LOSSES, Spec, feasible, lower_bound,
 from certifit.certificates.svc import BEYOND, EPS, MARGIN, NONE, Judged
 from certifit.core import Array, Certificate, Check
 
+Kernel = Callable[[Array, Array], Array]  # of float64 tables
 AT = 1e-12  # of C: coefficients this close to a limit are at it
 
 
@@ -93,14 +94,9 @@ def assemble(
 
 
 def certify(
-    machines: Sequence[Machine],
-    kernel: Callable[[Array, Array], Array],
-    X: Any,
-    tol: float,
-    proved: bool,
-    why: str,
+    machines: Sequence[Machine], kernel: Kernel, X: Any, tol: float, proved: bool, why: str
 ) -> tuple[Certificate, list[Judged]]:
-    """Recompute every machine's scores on its rows of X (dense or CSR) with a kernel of float64 tables."""
+    """Recompute every machine's scores on its rows of X (dense or CSR)."""
     judged = []
     for machine in machines:
         alpha, k = feasible(machine.spec, machine.beta, machine.y, machine.C), machine.beta.shape[1]

@@ -83,7 +83,7 @@ def _level(v, u):
             if v[j] > level:
                 total += v[j]
                 count += 1
-        if count == above or count == 0:
+        if count >= above or count == 0:  # more only by rounding
             return level
         above, level = count, (total - u) / count
 

@@ -29,7 +29,7 @@ from certifit.core.loop import Watcher
 from certifit.kernels.joint_svm import LANES, loss_rows, slopes, sweep
 from certifit.models.joint_svm_face import Face, adjoint_rows, score_rows, signed
 from certifit.models.joint_svm_start import smooth_start
-from certifit.models.linear_rows import shift_rows
+from certifit.models.linear_rows import row_shift, shift_rows
 
 SWEEPS = 5  # rounds over the rows that may still move, before each move of all that are free
 CYCLES, COST = (
@@ -139,6 +139,7 @@ class JointProblem:
             steps, cost = int(np.clip(steps, FEWEST, MOST)), cost + spent
             if self.rho == 0:
                 offset = offset + np.sqrt(self.tau) * V[-1, :k]
+                moving = np.arange(self.n)  # other biases may move others
             if cost > COST * self.n or not len(moving):
                 break
         return replace(at, q=q, V=V[:, :k].copy(), offset=offset, steps=steps, rounds=at.rounds + 1)
@@ -236,6 +237,13 @@ def ascend_jointly(
         max_time=max_time,
         watcher=watcher,
     )
+
+
+def joint_shift(rows: ArrayRows) -> Array | None:
+    """What free biases let us subtract: the means, far from which ascent is slow, unless that would fill CSR rows."""
+    if sparse.issparse(rows.X):
+        return row_shift(rows.X, rows.w)
+    return np.asarray(rows.w / rows.w.sum() @ np.where(rows.w[:, None] > 0, rows.X, 0.0), dtype=np.float64)
 
 
 def _both_machines(coef: Array, intercept: Array) -> tuple[Array, Array]:

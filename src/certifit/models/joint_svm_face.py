@@ -17,7 +17,7 @@ from certifit.kernels.joint_svm import ROUNDING
 from certifit.linalg.products import adjoint
 
 ENOUGH = 0.03  # of the gradient's size, at which the quadratic counts as solved
-SHORTER = 0.4  # share of a step that was too long
+SHORTER, TRIALS = 0.4, 50  # share of a step that was too long, and how often
 FASTER, SLOWER = 2.0, 0.67  # how many more steps next time where the step was taken whole, else fewer
 
 
@@ -53,13 +53,14 @@ class Face:
         step = self._conjugate(z, steps)
         first = self._first(step)  # a step so long meets no limit, and cannot be wrong
         t, here = 1.0, self._linear(self.q) - 0.5 * float((V**2).sum())
-        while True:
+        for _ in range(TRIALS):
             q = self._within(self.q + t * step)
             after = V + self._pull(q - self.q)
             if t <= first or self._linear(q) - 0.5 * float((after**2).sum()) > here:
                 self.all[self.index] = q
                 return after, int(steps * (FASTER if t == 1 else SLOWER)), self.spent * len(self.index)
             t = max(SHORTER * t, first)
+        return V, steps, self.spent * len(self.index)  # nothing but rounding is left
 
     def _first(self, step: Array) -> float:
         """Share of the step at which the first variable meets a limit."""

@@ -146,6 +146,8 @@ class Rounds(smo.Rounds):
     def _round(self, at: Any, t: Array) -> Any:
         dual = self.joint
         missed, pair = violations(t, at.beta, dual.low, dual.high)
+        if not missed.any():
+            return at
         rows = self._rows(missed, pair)
         slots = self.gram.fetch(rows)
         batch = Batch(dual, rows, working_square(self.gram.kept, slots, rows), at.beta, t)
