@@ -668,3 +668,36 @@ def test_an_interrupt_in_a_kernel_leaves_nothing(kind):
     with pytest.raises(KeyboardInterrupt):
         model.fit(*data())
     assert unfitted(model)
+
+
+# ---------------------------------------------------------------------------------------------- far from the origin
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr", "weston-watkins", "crammer-singer"])
+def test_a_linear_machine_does_not_mind_an_offset(multi_class):
+    X, y = three(90)
+    settings = {"kernel": "linear", "tol": 1e-8, "multi_class": multi_class}
+    near, far = SVC(**settings).fit(X, y), SVC(**settings).fit(X + 1e8, y)
+    assert far.certificate_.holds
+    assert audit(far, X + 1e8, y, tol=1e-6).holds
+    assert far.certificate_.objective == pytest.approx(near.certificate_.objective, rel=1e-6)
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-5 * np.abs(near.coef_).max())
+    values, expected = (T @ model.coef_.T + model.intercept_ for T, model in ((X + 1e8, far), (X, near)))
+    np.testing.assert_allclose(values, expected, atol=1e-5)
+    if multi_class != "crammer-singer":  # which likes two equal scores
+        np.testing.assert_array_equal(far.predict(X + 1e8), near.predict(X))
+
+
+def test_a_linear_regression_does_not_mind_an_offset():
+    X, y = amounts(90)
+    near, far = SVR(kernel="linear", tol=1e-8).fit(X, y), SVR(kernel="linear", tol=1e-8).fit(X + 1e8, y)
+    assert audit(far, X + 1e8, y, tol=1e-6).holds
+    np.testing.assert_allclose(far.predict(X + 1e8), near.predict(X), atol=1e-5)
+
+
+def test_what_rounding_hides_is_not_claimed():
+    """Cubes of rows near 1e6 are about 1e36: their differences are lost, and with them any proof."""
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] > 0
+    with pytest.warns(CertificateWarning, match="rounding in the objective"):
+        model = SVC(kernel="poly", tol=1e-6).fit(X + 1e6, y)
+    assert not model.certificate_.holds
+    assert not audit(model, X + 1e6, y).holds

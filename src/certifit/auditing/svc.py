@@ -157,6 +157,10 @@ def _certificate(
         table, kernel = np.arange(data.n_rows)[:, None], KernelValues(partial(by_number, G), True)
         proved, why = True, "projected: eigenvalues below 0 became 0"
         more = [*more, *_expanded(model, X, used, onto, machines, given)]
+    if isinstance(model.kernel, str) and model.kernel == "linear" and not sparse.issparse(X):
+        origin = dense(X).mean(axis=0)
+        machines = [_about(origin, X, machine) for machine in machines]
+        kernel = KernelValues(partial(checker.linear_from, origin), True)
     if not proved:
         proved, why = tried(kernel.values, table, box > 0)
     certify = joint_kernel.certify if isinstance(machines[0], joint_kernel.Machine) else checker.certify
@@ -169,6 +173,12 @@ def _certificate(
     if hasattr(model, "support_codes_"):
         checks += row_checks(model, machines, judged)
     return replace(found, checks=tuple(checks))
+
+
+def _about(origin: Array, X: Any, machine: Any) -> Any:
+    """A linear machine whose kernel is that of rows measured from another origin."""
+    slopes = machine.beta.T @ (dense(X[machine.rows]) - origin)  # (d,) or (k, d)
+    return replace(machine, intercept=machine.intercept + slopes @ origin)
 
 
 def _projected(G: Any) -> tuple[Array, Array]:

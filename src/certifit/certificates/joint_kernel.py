@@ -50,8 +50,11 @@ LIMITS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
 }
 
 
-def judge(machine: Machine, f: Array, alpha: Array, g: Array) -> Judged:
-    """f (m, k) are the machine's scores without biases, g those of the feasible coefficients `alpha`."""
+def judge(machine: Machine, f: Array, alpha: Array, g: Array, lengths: Array) -> Judged:
+    """f (m, k) are the machine's scores without biases, g those of the feasible coefficients `alpha`.
+
+    lengths (m,) are √k(x, x).
+    """
     y, C, beta, spec = machine.y, machine.C, machine.beta, machine.spec
     own = np.arange(len(y)), y
     low, high = machine.limits()
@@ -62,8 +65,12 @@ def judge(machine: Machine, f: Array, alpha: Array, g: Array) -> Judged:
     slackness = C * losses - linear + (beta * F).sum(axis=1)
     gap = objective - float(linear.sum()) + 0.5 * square
     sizes = np.abs(beta * F).sum() + np.abs(alpha * g).sum() + np.abs(linear).sum()
-    sizes += C @ (losses + np.abs(F).max(axis=1))
-    total = float(np.abs(beta).sum())
+    weight = np.abs(beta).sum(axis=1)
+    error = svc.blur(lengths, weight)
+    lossy = losses > error  # smaller losses go away if scores grow by as much
+    hidden = error @ (weight + C * lossy)
+    sizes += C @ (losses + np.abs(F).max(axis=1) * lossy)
+    total = float(weight.sum())
     outside = max(np.maximum(low - beta, beta - high).max(), np.abs(beta.sum(axis=1)).max())
     at_low, at_high = beta <= low + AT * C[:, None], beta >= high - AT * C[:, None]
     full = (at_low | (at_high & (high > 0))).any(axis=1)  # some slack may be above 0
@@ -74,7 +81,7 @@ def judge(machine: Machine, f: Array, alpha: Array, g: Array) -> Judged:
     return Judged(
         objective,
         lower_bound(spec, alpha, y, float((alpha * g).sum())),
-        float(64 * EPS * sizes),
+        float(64 * EPS * sizes + hidden),
         float(outside / C.max()),
         float(np.abs(beta.sum(axis=0)).max()) / total if total > 0 else 0.0,
         abs(float(slackness.sum()) - gap) / max(objective, np.finfo(float).tiny),
@@ -102,6 +109,7 @@ def certify(
         alpha, k = feasible(machine.spec, machine.beta, machine.y, machine.C), machine.beta.shape[1]
         both = np.hstack([machine.beta, alpha])
         support = np.flatnonzero(both.any(axis=1))
-        values = svc._values(kernel, X, machine.rows, machine.rows[support], both[support])
-        judged.append(judge(machine, values[:, :k], alpha, values[:, k:]))
+        values = svc.kernel_values(kernel, X, machine.rows, machine.rows[support], both[support])
+        lengths = svc.lengths(kernel, X, machine.rows)
+        judged.append(judge(machine, values[:, :k], alpha, values[:, k:], lengths))
     return assemble(machines, judged, tol, proved, why), judged

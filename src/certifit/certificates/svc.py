@@ -21,7 +21,10 @@ from certifit.core import Array, Certificate, Check
 CLAIM = "half the squared norm plus C times the losses within gap of the smallest"
 STATIONARY = "complementary slackness holds row by row; the kernel is not proved positive semidefinite"
 EPS = float(np.finfo(float).eps)
+TINY = float(np.finfo(float).tiny)
+HIDDEN = 1e-2  # of the objective: a proof that rounding could undo is none
 FEASIBLE = 1e-6  # of C: other libraries' coefficients may come in float32
+SEVERAL = 64  # rows whose own kernel values are computed at a time
 BLOCK = 4_000_000  # kernel values, or entries of rows, held at a time
 NONE, MARGIN, BEYOND = 0, 1, 2  # kinds of rows: not a support vector, on the margin, beyond it
 
@@ -63,8 +66,11 @@ class Judged(NamedTuple):
     kinds: Array  # (m,) NONE, MARGIN or BEYOND
 
 
-def judge(machine: Machine, f: Array, beta: Array, g: Array) -> Judged:
-    """f (m,) are the values of the machine (without intercept), g those of the feasible coefficients `beta`."""
+def judge(machine: Machine, f: Array, beta: Array, g: Array, lengths: Array) -> Judged:
+    """f (m,) are the values of the machine (without intercept), g those of the feasible coefficients `beta`.
+
+    lengths (m,) are √k(x, x), from which follows how large the terms are that f is made of.
+    """
     y, C, b, epsilon = machine.y, machine.C, machine.intercept, machine.epsilon or 0.0
     signed = machine.y * machine.beta if machine.epsilon is None else np.abs(machine.beta)
     if machine.epsilon is None:
@@ -80,6 +86,8 @@ def judge(machine: Machine, f: Array, beta: Array, g: Array) -> Judged:
     linear = y * beta - epsilon * np.abs(beta)
     bound = float(linear.sum()) - 0.5 * least
     sizes = np.abs(machine.beta) @ np.abs(f) + np.abs(beta) @ np.abs(g) + np.abs(linear).sum() + C @ slacks
+    error = blur(lengths, machine.beta)
+    hidden = error @ (np.abs(machine.beta) + C * (slacks > error))  # smaller slacks go away if f grows by as much
     at_bound = signed >= C * (1 - 1e-12)
     kinds = np.where(signed <= 0, NONE, np.where(at_bound, BEYOND, MARGIN)).astype(np.int8)
     own = y * machine.beta - epsilon * np.abs(machine.beta)
@@ -89,7 +97,7 @@ def judge(machine: Machine, f: Array, beta: Array, g: Array) -> Judged:
     return Judged(
         objective,
         bound,
-        float(64 * EPS * sizes),
+        float(64 * EPS * sizes + hidden),
         float(np.maximum(signed - C, -signed).max() / C.max()),
         abs(float(machine.beta.sum())) / total if total > 0 else 0.0,
         abs(float(slackness.sum()) - gap) / max(objective, np.finfo(float).tiny),
@@ -97,6 +105,11 @@ def judge(machine: Machine, f: Array, beta: Array, g: Array) -> Judged:
         np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]),
         kinds,
     )
+
+
+def blur(lengths: Array, beta: Array) -> Array:
+    """Rounding in Σ βⱼ k(x, xⱼ) (m,): no kernel value is larger than the product of its two rows' lengths."""
+    return EPS * float(lengths @ np.abs(beta)) * lengths
 
 
 def assemble(judged: Sequence[Judged], tol: float, proved: bool, why: str) -> Certificate:
@@ -107,6 +120,7 @@ def assemble(judged: Sequence[Judged], tol: float, proved: bool, why: str) -> Ce
         Check("coefficients outside their box, as a share of C", max(0.0, *(j.outside for j in judged)), FEASIBLE),
         Check("coefficients out of balance, relative", max(j.unbalanced for j in judged), FEASIBLE),
         Check("rows' slackness minus the gap, relative", max(j.astray for j in judged), FEASIBLE),
+        Check("rounding in the objective, relative", rounding / max(objective, TINY), HIDDEN),
     )
     facts: dict[str, float | str] = {
         "largest residual of a row": max(float(j.residuals.max()) for j in judged),
@@ -134,14 +148,14 @@ def certify(
     for machine in machines:
         beta = machine.feasible()
         support = np.flatnonzero((machine.beta != 0) | (beta != 0))
-        values = _values(
+        values = kernel_values(
             kernel, X, machine.rows, machine.rows[support], np.column_stack([machine.beta, beta])[support]
         )
-        judged.append(judge(machine, values[:, 0], beta, values[:, 1]))
+        judged.append(judge(machine, values[:, 0], beta, values[:, 1], lengths(kernel, X, machine.rows)))
     return assemble(judged, tol, proved, why), judged
 
 
-def _values(kernel: Callable[[Array, Array], Array], X: Any, rows: Array, support: Array, beta: Array) -> Array:
+def kernel_values(kernel: Callable[[Array, Array], Array], X: Any, rows: Array, support: Array, beta: Array) -> Array:
     """K[rows, support] β, some rows and some support vectors at a time."""
     out = np.zeros((len(rows), beta.shape[1]))
     wide = max(1, BLOCK // X.shape[1])  # rows that are made dense
@@ -151,6 +165,15 @@ def _values(kernel: Callable[[Array, Array], Array], X: Any, rows: Array, suppor
         for i in range(0, len(rows), step):
             out[i : i + step] += kernel(dense(X[rows[i : i + step]]), centres) @ beta[j : j + wide]
     return out
+
+
+def lengths(kernel: Callable[[Array, Array], Array], X: Any, rows: Array) -> Array:
+    """√k(x, x) of these rows."""
+    out = []
+    for i in range(0, len(rows), SEVERAL):
+        part = dense(X[rows[i : i + SEVERAL]])
+        out.append(np.diag(kernel(part, part)))
+    return np.sqrt(np.maximum(np.concatenate(out), 0.0))
 
 
 def radial(gamma: float, A: Array, B: Array) -> Array:
@@ -170,3 +193,8 @@ def sigmoid(gamma: float, coef0: float, A: Array, B: Array) -> Array:
 
 def linear(A: Array, B: Array) -> Array:
     return A @ B.T
+
+
+def linear_from(origin: Array, A: Array, B: Array) -> Array:
+    """As good as `linear` for coefficients of sum 0, and nothing cancels far from zero."""
+    return (A - origin) @ (B - origin).T

@@ -45,9 +45,9 @@ class Joint(PerClass):
         data, code, C = rows.data, rows.code, rows.C
         low, high = self.limits(code[:, None] == np.arange(rows.k), C[:, None])
         dual = joint_smo.Dual(code, C, low, high, self.margin, partial(self.losses, code=code))
-        gathered = partial(self._gathered, model, data, dual)
         single = len(code) > PRECISE and model.tol >= LOOSE and C.max() <= MODEST
         cache = Cache(data.gram(np.arange(len(code)), single), float(model.cache_size))
+        gathered = partial(self._gathered, model, data, dual, cache.gram.lengths())
         left = None if model.max_time is None else max(0.0, model.max_time - (time.perf_counter() - began))
         limit = model.max_iter if model.max_iter >= 0 else smo.FOREVER
         with model._watch.loop(name, limit, lambda point: attributes(gathered(point, ()))) as watch:
@@ -71,14 +71,16 @@ class Joint(PerClass):
         model: KernelMachine,
         data: Training,
         dual: joint_smo.Dual,
+        lengths: Array,
         point: joint_smo.Point,
         loops: tuple[Solution[Any], ...],
     ) -> Trained:
         b = joint_smo.measure(dual, point).b
         machine = certificates.Machine(np.arange(len(dual.y)), dual.y, dual.u, point.beta, b, self.name)
-        judged = certificates.judge(machine, point.f, point.beta, point.f)
+        judged = certificates.judge(machine, point.f, point.beta, point.f, lengths)
         certificate = certificates.assemble([machine], [judged], float(model.tol), data.proved, data.why)
         slacks, residuals, kinds = (found[:, None] for found in (judged.slacks, judged.residuals, judged.kinds))
+        b = data.intercepts(point.beta, b)
         return Trained(point.beta, b, slacks, residuals, kinds, loops, certificate)
 
 

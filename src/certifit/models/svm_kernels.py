@@ -71,6 +71,16 @@ class Linear(Kernel):
         return True
 
 
+@dataclass(frozen=True, eq=False)
+class LinearFrom(Linear):
+    """(x - origin)·(z - origin): as good as x·z for coefficients of sum 0, and nothing cancels far from zero."""
+
+    origin: Array  # (d,)
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return products(A - self.origin, B - self.origin)
+
+
 @dataclass(frozen=True)
 class RBF(Kernel):
     """exp(-gamma |x - z|²)"""

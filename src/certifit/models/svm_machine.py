@@ -28,6 +28,7 @@ from certifit.models.svm_kernels import (
     RBF,
     Kernel,
     Linear,
+    LinearFrom,
     Polynomial,
     Sigmoid,
     is_psd,
@@ -35,7 +36,7 @@ from certifit.models.svm_kernels import (
     variance_of_entries,
 )
 from certifit.models.svm_rows import expansion, sample_gram
-from certifit.models.svm_training import Trained, Training
+from certifit.models.svm_training import Trained, Training, slopes
 
 SAMPLE = 1500  # rows of a Gram matrix that are looked at for a witness against it
 PROJECTED = 3000  # most rows of a Gram matrix that is decomposed
@@ -93,6 +94,8 @@ class KernelMachine(Estimator):
         X = X[:, used] if self._precomputed and not every else X
         gamma = self._chosen_gamma(X, w)
         kernel = None if self._precomputed else self._kernel(gamma)
+        if isinstance(kernel, Linear) and not sparse.issparse(X):
+            kernel = LinearFrom(X.mean(axis=0, dtype=np.float64))
         known = {"gamma_": gamma, "shape_fit_": loaded.X.shape}
         data = Training(X, np.asarray(loaded.y)[used], w, used, known, kernel, True, VALID)
         return data if isinstance(kernel, Kernel) and kernel.valid else self._tried(data)
@@ -177,7 +180,7 @@ class KernelMachine(Estimator):
         if self.kernel != "linear":
             raise AttributeError("coef_ is there for kernel='linear' only: other kernels have none per column")
         check_is_fitted(self)
-        return np.asarray(self._beta().T @ self.support_vectors_)
+        return slopes(self.support_vectors_, self._beta())
 
     def _beta(self) -> Array:
         """Coefficients of the support vectors (s, machines)."""
@@ -193,6 +196,8 @@ class KernelMachine(Estimator):
         if self._precomputed:
             return rows.map(partial(_given_values, centres, beta)) + self.intercept_
         kernel = self._kernel(self.gamma_)
+        if isinstance(kernel, Linear):
+            return rows.map(partial(_linear_values, slopes(centres, beta))) + self.intercept_
         f = partial(_kernel_values, expansion(kernel, centres, beta))
         # somebody else's function may not be safe on several threads
         values = rows.map(f) if isinstance(kernel, Kernel) else np.concatenate([f(block) for block in rows])
@@ -203,7 +208,10 @@ class KernelMachine(Estimator):
         beta = self._beta()
         if hasattr(self, "support_gram_"):
             return 0.5 * float((beta * (self.support_gram_ @ beta)).sum())
-        values = expansion(self._kernel(self.gamma_), self.support_vectors_, beta, exact=True)(self.support_vectors_)
+        kernel = self._kernel(self.gamma_)
+        if isinstance(kernel, Linear):
+            return 0.5 * float(np.square(slopes(self.support_vectors_, beta)).sum())
+        values = expansion(kernel, self.support_vectors_, beta, exact=True)(self.support_vectors_)
         return 0.5 * float((beta * values).sum())
 
     def _check_width(self, rows: Rows) -> None:
@@ -223,6 +231,10 @@ class KernelMachine(Estimator):
 
 def _kernel_values(f: Callable[[Matrix], Array], block: Block) -> Array:
     return f(block.X)
+
+
+def _linear_values(coef: Array, block: Block) -> Array:
+    return np.asarray(block.X @ coef.T, np.float64)
 
 
 def _given_values(support: Array, beta: Array, block: Block) -> Array:

@@ -15,6 +15,7 @@ from certifit.core.rows import Matrix
 from certifit.models.svm_kernels import RBF, Kernel, squared_lengths
 from certifit.solvers.smo import over_blocks
 
+SEVERAL = 64  # rows whose own kernel values are computed at a time
 BLOCK = 1024  # columns of a kernel row that a thread computes at a time
 VALUES = 500_000  # kernel values held at a time, by a thread that evaluates machines
 STEEP = 100.0  # |β| up to which errors of that size do not matter in a machine's values
@@ -30,6 +31,12 @@ class Gram(ABC):
     @abstractmethod
     def block(self, rows: Array, columns: slice) -> Array:
         """K[rows, columns]."""
+
+    def lengths(self) -> Array:
+        """√k(x, x) (n,)."""
+        parts = [slice(a, min(a + SEVERAL, self.n)) for a in range(0, self.n, SEVERAL)]
+        own = [self.block(np.arange(part.start, part.stop), part).diagonal() for part in parts]
+        return np.sqrt(np.maximum(np.concatenate(own), 0.0))
 
     def fill(self, out: Array, slots: Array, rows: Array) -> None:
         """out[slots] = K[rows]."""
@@ -97,6 +104,9 @@ class RadialGram(Gram):
     def block(self, rows: Array, columns: slice) -> Array:
         return exponential(self.table.own(rows), self.table.right[columns])
 
+    def lengths(self) -> Array:
+        return np.ones(self.n)
+
 
 class PlainGram(Gram):
     """Any function of two tables."""
@@ -125,6 +135,9 @@ class GivenGram(Gram):
 
     def block(self, rows: Array, columns: slice) -> Array:
         return self.G[rows, columns]
+
+    def lengths(self) -> Array:
+        return np.sqrt(np.maximum(self.G.diagonal().astype(np.float64), 0.0))
 
 
 def evaluate(kernel: Callable[[Any, Any], Any], A: Matrix, B: Matrix) -> Array:

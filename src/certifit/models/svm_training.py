@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit.certificates import svc as certificates
 from certifit.core import Array, Certificate, Solution, Step
 from certifit.core.estimator import Attributes
 from certifit.core.loop import Watcher
 from certifit.core.rows import Matrix
-from certifit.models.svm_kernels import Projected
+from certifit.models.svm_kernels import LinearFrom, Projected
 from certifit.models.svm_rows import Cache, GivenGram, Gram, expansion, gram_of
 from certifit.solvers import smo
 
@@ -54,13 +55,29 @@ class Training:
         X = self.X[rows] if self.kernel is not None else self.X[np.ix_(rows, rows)]
         return replace(self, X=X, y=self.y[rows], w=self.w[rows], used=self.used[rows])
 
+    def intercepts(self, beta: Array, intercept: Array) -> Array:
+        """From a linear kernel's origin back to zero; beta (n, machines)."""
+        if not isinstance(self.kernel, LinearFrom):
+            return intercept
+        support = beta.any(axis=1)
+        return intercept - slopes(self.X[support], beta[support]) @ self.kernel.origin
+
     def values(self, rows: Array, centres: Array, beta: Array) -> Array:
         """Σ β k(·, centre) at some rows (m, machines); centres are rows too."""
         support = beta.any(axis=1)
         centres, beta = centres[support], beta[support]
+        if isinstance(self.kernel, LinearFrom):
+            return np.asarray(self.X[rows] @ slopes(self.X[centres], beta).T)
         if self.kernel is None:
             return np.asarray(self.X[np.ix_(rows, centres)], np.float64) @ beta
         return expansion(self.kernel, self.X[centres], beta)(self.X[rows])
+
+
+def slopes(X: Matrix, beta: Array) -> Array:
+    """Σ β x (machines, d) for coefficients (s, machines) of sum 0: it does not matter where rows are measured from."""
+    if sparse.issparse(X) or not len(beta):
+        return np.asarray(beta.T @ X)
+    return np.asarray(beta.T @ (X - X.mean(axis=0, dtype=np.float64)))
 
 
 @dataclass(frozen=True)
@@ -108,7 +125,7 @@ def train_each(
             single = len(machine.rows) > PRECISE and model.tol >= LOOSE and machine.C.max() <= MODEST
             if cache is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
                 cache = Cache(data.gram(machine.rows, single), float(model.cache_size))
-            judge = partial(_judged, machine, dual)
+            judge = partial(_judged, machine, dual, cache.gram.lengths())
             watch.attributes = lambda point, judge=judge: attributes(gathered([*done, judge(point)]))
             # float32 values leave the last per cent of the tolerance to rounding
             tol = model.tol * (0.99 if cache.gram.dtype == np.float32 else 1.0)
@@ -161,15 +178,20 @@ def _gathered(data: Training, machines: int, tol: float, done: list[One]) -> Tra
         slacks[rows, i], residuals[rows, i], kinds[rows, i] = judged.slacks, judged.residuals, judged.kinds
     found = certificates.assemble([one.judged for one in done], tol, data.proved, data.why)
     loops = tuple(one.loop for one in done if one.loop is not None)
+    intercept = data.intercepts(beta, intercept)
     return Trained(beta, intercept, slacks, residuals, kinds, loops, found)
 
 
 def _judged(
-    machine: certificates.Machine, dual: smo.Dual, point: smo.Point, loop: Solution[Any] | None = None
+    machine: certificates.Machine,
+    dual: smo.Dual,
+    lengths: Array,
+    point: smo.Point,
+    loop: Solution[Any] | None = None,
 ) -> One:
     beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
     fitted = replace(machine, beta=beta, intercept=smo.measure(dual, point).intercept)
-    return One(fitted, certificates.judge(fitted, point.f, beta, point.f), loop)
+    return One(fitted, certificates.judge(fitted, point.f, beta, point.f, lengths), loop)
 
 
 def _dual(machine: certificates.Machine) -> smo.Dual:
