@@ -13,10 +13,13 @@ from benchmarks.elastic_path import elastic_path
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
 from benchmarks.harness import Options, contest
 from benchmarks.import_time import import_time
-from benchmarks.kmeans import kmeans_mnist, kmeans_tall
+from benchmarks.joint_svm import joint_svm_mnist
+from benchmarks.kernel_features import rbf_million
+from benchmarks.kmeans import kmeans_many, kmeans_mnist, kmeans_tall
 from benchmarks.linear_svm import svm_mnist, svm_sparse, svm_tall
 from benchmarks.lle import lle_mnist, lle_swiss_roll
 from benchmarks.logistic import logistic_tall, softmax_mnist
+from benchmarks.mixture import mixture_holes, mixture_tall, mixture_wide
 from benchmarks.naive_bayes import naive_bayes_mnist
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
@@ -37,11 +40,17 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "lle_mnist": ("locally linear embedding of MNIST", partial(contest, lle_mnist)),
     "kmeans_mnist": ("k-means on MNIST", partial(contest, kmeans_mnist)),
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
+    "kmeans_many": ("k-means with many clusters", partial(contest, kmeans_many)),
+    "mixture_tall": ("Gaussian mixtures on many rows", partial(contest, mixture_tall)),
+    "mixture_wide": ("Gaussian mixtures of many components", partial(contest, mixture_wide)),
+    "mixture_holes": ("what holes cost a Gaussian mixture", mixture_holes),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),
     "softmax_mnist": ("multinomial logistic regression on MNIST", partial(contest, softmax_mnist)),
     "svm_tall": ("linear support vector machine on many rows", partial(contest, svm_tall)),
     "svm_mnist": ("linear support vector machine on MNIST", partial(contest, svm_mnist)),
     "svm_sparse": ("linear support vector machine on sparse rows", partial(contest, svm_sparse)),
+    "joint_svm_mnist": ("joint multiclass support vector machine on MNIST", partial(contest, joint_svm_mnist)),
+    "rbf_million": ("RBF kernel machine on a million rows", partial(contest, rbf_million)),
     "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
     "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),
@@ -67,7 +76,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--memory", action="store_true", help="measure each fit's peak memory too, in child processes"
     )
     parser.add_argument("--slow", action="store_true", help="run peers that take minutes a fit too")
-    parser.add_argument("--budget", type=float, default=300.0, metavar="S", help="seconds of calls a contestant gets")
+    parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds of calls a contestant gets")
     parser.add_argument(
         "--mnist", type=Path, metavar="DIR", help="folder of MNIST's IDX .gz files (or CERTIFIT_MNIST)"
     )

@@ -27,6 +27,11 @@ def kmeans_tall(options: Options) -> Iterator[Case]:
     yield from cases(X, 64, f"64 overlapping Gaussians {shape(X)}", {"float64": 0.6, "float32": 0.72})
 
 
+def kmeans_many(options: Options) -> Iterator[Case]:
+    X = overlapping_clusters(options.rows(500_000), 32, 256)
+    yield from cases(X, 256, f"256 overlapping Gaussians {shape(X)}", {"float64": 0.6, "float32": 0.6})
+
+
 def cases(X: Array, k: int, words: str, targets: dict[str, float]) -> Iterator[Case]:
     start = np.random.default_rng(0).choice(len(X), k, replace=False)
     what = f"{words}, k = {k}, {ITERATIONS} iterations from the same {k} rows, objective: sum of squared distances"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, naive_bayes, svm
+from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
 from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
 from sklearn.utils.validation import has_fit_parameter
 
@@ -27,6 +27,7 @@ from certifit import (
     ComplementNB,
     ElasticNet,
     GammaRegressor,
+    GaussianMixture,
     GaussianNB,
     GeneralizedLinearRegressor,
     HardMarginSVC,
@@ -110,6 +111,12 @@ def few_amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return amounts(min(n, 3000))
 
 
+def far_groups(n: int = 150) -> tuple[np.ndarray, None]:
+    """Groups that hardly overlap."""
+    X, y = groups(n, 3)
+    return X + 2 * CENTRES[y], None
+
+
 def apart(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     """Two classes with a gap between them."""
     X = groups(min(n, 3000), 3)[0]
@@ -169,6 +176,7 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
+MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
@@ -177,6 +185,7 @@ LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
 WAVES = {"n_components": 51, "random_state": 0}
 HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
 HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
+WATKINS, SINGER = {"multi_class": "weston-watkins"}, {"multi_class": "crammer-singer"}
 LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
@@ -185,6 +194,7 @@ lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="den
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
 truncated = partial(decomposition.TruncatedSVD, 2, algorithm="arpack")
 pca, kmeans = decomposition.PCA, cluster.KMeans
+gmm = partial(mixture.GaussianMixture, tol=1e-9, max_iter=5000, random_state=0)
 close = {"tol": 1e-10, "max_iter": 10_000}
 logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1e-10, max_iter=1000)
 
@@ -208,6 +218,9 @@ CATALOGUE = [
     Entry(SelectFeatures, INFORMATION, tallies, SCORED, partial(SelectKBest, mutual_information, k=2), INFORMATION),
     Entry(SelectFeatures, JEFFREYS, three, ("scores_",), partial(SelectKBest, jeffreys, k=2), JEFFREYS),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
+    Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
+    Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,
+          partial(gmm, 2, **DIAGONAL), DIAGONAL),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
     Entry(LogisticRegression, {}, three, LINEAR, logit),
     Entry(LogisticRegression, {**LBFGS, "C": 0.1}, three, LINEAR, partial(logit, C=0.1), LBFGS),
@@ -238,6 +251,8 @@ CATALOGUE = [
           partial(svm.LinearSVR, **SQUARED, epsilon=0.5, tol=1e-10, max_iter=100_000), SQUARED),
     Entry(SVC, {"tol": 1e-10}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10)),
     Entry(SVC, {"tol": 1e-10, **FLAT}, few_classes, EXPANSION, partial(svm.SVC, tol=1e-10, **FLAT), FLAT),
+    Entry(SVC, {"tol": 1e-10, **WATKINS}, few_classes, EXPANSION, partial(SVC, **WATKINS), WATKINS),
+    Entry(SVC, {"tol": 1e-10, **SINGER}, few_classes, EXPANSION, partial(SVC, **SINGER), SINGER),
     Entry(SVC, {"tol": 1e-10, **LIKELY}, few_classes, (*EXPANSION, "probability_slopes_"),
           partial(svm.SVC, tol=1e-10), LIKELY),
     Entry(SVC, {"tol": 1e-10, "multi_class": "ovr", **LIKELY}, few_three, (*EXPANSION, "probability_slopes_"),

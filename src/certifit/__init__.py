@@ -28,6 +28,9 @@ _HOME = {
     "jeffreys": "certifit.models.select_scores",
     "two_views": "certifit.models.pca_views",
     "KMeans": "certifit.models.kmeans",
+    "choose_clusters": "certifit.models.kmeans_choice",
+    "GaussianMixture": "certifit.models.gaussian_mixture",
+    "select_mixture": "certifit.models.mixture_choice",
     "LogisticRegression": "certifit.models.logistic",
     "LinearSVC": "certifit.models.linear_svm",
     "LinearSVR": "certifit.models.linear_svm",
@@ -85,11 +88,13 @@ if TYPE_CHECKING:
     from certifit.core.progress import ProgressBar
     from certifit.data import load_penguins
     from certifit.models.approximate_svc import ApproximateSVC
+    from certifit.models.gaussian_mixture import GaussianMixture
     from certifit.models.glm import GeneralizedLinearRegressor
     from certifit.models.hard_margin import HardMarginSVC
     from certifit.models.incremental_pca import IncrementalPCA
     from certifit.models.kernel_features import Nystroem, RBFSampler
     from certifit.models.kmeans import KMeans
+    from certifit.models.kmeans_choice import choose_clusters
     from certifit.models.linear import (
         ElasticNet,
         GammaRegressor,
@@ -102,6 +107,7 @@ if TYPE_CHECKING:
     from certifit.models.linear_svm import LinearSVC, LinearSVR
     from certifit.models.lle import LocallyLinearEmbedding
     from certifit.models.logistic import LogisticRegression
+    from certifit.models.mixture_choice import select_mixture
     from certifit.models.naive_bayes import GaussianNB
     from certifit.models.naive_bayes_discrete import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
     from certifit.models.naive_bayes_mixed import NaiveBayes

@@ -1,21 +1,16 @@
 """KMeans: known solutions, shortcuts that change no bit, degenerate data, and a certificate that cannot be fooled."""
 
 import warnings
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import cluster
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import check_estimator
 
 from certifit.certificates import kmeans as certificates
-from certifit.certificates import kmeans_bound
 from certifit.core import ArrayRows, CertificateWarning, DataError, as_rows
 from certifit.models import kmeans_init, kmeans_pass
 from certifit.models.kmeans import KMeans
@@ -77,7 +72,7 @@ def test_same_as_scikit_learn_from_the_same_start(data, k, small, monkeypatch):
 def test_iris_optima(k, optimum):
     """Proved by du Merle, Hansen, Jaumard & Mladenovic, An interior point algorithm for minimum sum-of-squares
     clustering, SIAM J. Sci. Comput. 21 (2000)."""
-    model = KMeans(k, n_init=40, random_state=0).fit(iris())
+    model = KMeans(k, n_init=10, random_state=0).fit(iris())
     assert model.inertia_ == pytest.approx(optimum, abs=1e-3)
     assert model.certificate_.holds
 
@@ -107,11 +102,6 @@ def test_history_falls_to_the_inertia():
     assert trace[-1] == model.inertia_
     assert model.n_iter_ == len(trace) - 1
     assert model.history_[-1].gain <= model.tol < model.history_[0].gain
-
-
-@pytest.mark.filterwarnings("ignore:Got . distinct rows:sklearn.exceptions.ConvergenceWarning")  # their data repeat
-def test_scikit_learn_checks():
-    check_estimator(KMeans(), on_skip=None)
 
 
 # ------------------------------------------------------------------------------------------------ exact shortcuts
@@ -257,16 +247,34 @@ def test_any_scale(scale, small, monkeypatch):
 @pytest.mark.parametrize("small", [0, 2**22])
 def test_one_far_outlier(small, dtype, monkeypatch):
     monkeypatch.setattr(kmeans_pass, "SMALL", small)
-    X = blobs(500, 3, 2).astype(dtype)
+    X = blobs(200, 3, 2).astype(dtype)
     alone = KMeans(2, random_state=0).fit(X)
     model = KMeans(3, random_state=0).fit(np.vstack([X, np.full((1, 3), 1e12, dtype)]))
     assert (model.labels_ == model.labels_[-1]).sum() == 1
     assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-6)
 
 
+@pytest.mark.parametrize("small", [0, 2**22])
+def test_a_constant_column_and_rows_of_no_weight_change_nothing(small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = blobs(300, 3, 4)
+    more = np.vstack([np.column_stack([X, np.full(300, 7.0)]), np.full((2, 4), 1e12)])
+    model = KMeans(4, init=X[:4]).fit(X)
+    again = KMeans(4, init=more[:4]).fit(more, sample_weight=np.append(np.ones(300), [0.0, 0.0]))
+    np.testing.assert_array_equal(again.labels_[:300], model.labels_)
+    np.testing.assert_allclose(
+        again.cluster_centers_, np.column_stack([model.cluster_centers_, [7.0] * 4]), rtol=1e-9
+    )
+    assert again.inertia_ == pytest.approx(model.inertia_, rel=1e-9)
+    assert again.certificate_.holds
+    assert again.certificate_.ratio == pytest.approx(model.certificate_.ratio, rel=1e-6)
+
+
 def test_values_that_overflow_are_refused():
     with pytest.raises(DataError, match="squared distances overflow"):
         KMeans(2, random_state=0).fit(blobs() * 1e200)
+    with pytest.raises(DataError, match="squared distances overflow"):
+        certificates.certify(blobs()[:2] * 1e200, None, 1e-6, as_rows(blobs() * 1e200))
 
 
 # ------------------------------------------------------------------------------------------------ degenerate data
@@ -327,7 +335,7 @@ def test_a_weight_is_a_number_of_rows(init, form):
 
 
 def test_starts():
-    X = blobs(500, 4, 6)
+    X = blobs(200, 4, 6)
     seen = []
 
     def choose(X, k, random_state):
@@ -336,7 +344,7 @@ def test_starts():
 
     KMeans(6, init=choose, random_state=0).fit(X)
     assert len(seen) == 10
-    assert seen[0][:2] == (500, 6)
+    assert seen[0][:2] == (200, 6)
     assert KMeans(6, init=X[:6], max_iter=1, tol=1e9).fit(X).n_iter_ == 0  # the start itself is good enough
     well_apart = make_blobs(600, 5, centers=6, cluster_std=0.01, random_state=1)
     start = KMeans(6, random_state=0, tol=1e9).fit(well_apart[0]).cluster_centers_
@@ -375,6 +383,10 @@ def test_stopping_early_is_said_with_the_number():
         ({"n_clusters": 0}, "n_clusters=0"),
         ({"n_clusters": 2.5}, "n_clusters=2.5"),
         ({"n_init": 0}, "n_init=0"),
+        ({"swaps": -1}, "swaps=-1; wanted a whole number of at least 0, or 'auto'"),
+        ({"swaps": 2, "init": np.eye(8, 4)}, "swaps=2 from given centres"),
+        ({"target_ratio": 0.9}, "target_ratio=0.9"),
+        ({"target_ratio": "close"}, "target_ratio='close'"),
         ({"max_iter": -1}, "max_iter=-1"),
         ({"tol": -1.0}, "tol=-1.0"),
         ({"max_time": "soon"}, "max_time='soon'"),
@@ -391,83 +403,6 @@ def test_bad_parameters(params, message):
 
 
 # ------------------------------------------------------------------------------------------------ the certificate
-@pytest.mark.parametrize("data", [iris, digits, wide, lambda: blobs(300, 30, 5), lambda: blobs(40, 60, 3)])
-@pytest.mark.parametrize("k", [1, 2, 3, 6])
-def test_bound_is_honest(data, k):
-    """No lower bound may exceed what scikit-learn reaches from many starts."""
-    X = data()
-    best = cluster.KMeans(k, n_init=10, random_state=0).fit(X)
-    fitted = KMeans(k, random_state=0).fit(X).certificate_
-    checked = certificates.certify(best.cluster_centers_, best.labels_, 1e-4, as_rows(X))
-    assert 0 < fitted.bound <= best.inertia_ * (1 + 1e-12)
-    assert 0 < checked.bound <= best.inertia_ * (1 + 1e-12)
-    assert checked.objective == pytest.approx(best.inertia_, rel=1e-9)
-
-
-def optimum(X, w, k):
-    """The smallest objective of all clusterings, one by one."""
-    least = np.inf
-    for labels in product(range(k), repeat=len(X)):
-        cost = 0.0
-        for a in set(labels):
-            here = np.array(labels) == a
-            cost += w[here] @ ((X[here] - w[here] @ X[here] / w[here].sum()) ** 2).sum(axis=1)
-        least = min(least, cost)
-    return least
-
-
-@given(st.integers(0, 2**31), st.integers(2, 6), st.integers(1, 4), st.integers(1, 3), st.integers(-6, 6))
-def test_bounds_never_exceed_the_optimum(seed, n, d, k, power):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-3, 4, size=(n, d)) * 10.0**power + rng.normal(size=(n, d))
-    k, w = min(k, n), rng.integers(1, 4, n).astype(float)
-    rows, best = as_rows(X, sample_weight=w), optimum(X, w, k) * (1 + 1e-9) + 1e-9
-    assert kmeans_bound.scatter_bound(rows, w @ X / w.sum(), w.sum(), k, d) <= best
-    for centres in (X[:k], rng.normal(size=(k, d))):  # any centres may guide the search for a bound
-        assert kmeans_bound.gram_bound(rows, centres, 100, 30) <= best
-
-
-def test_small_tables_get_a_close_bound():
-    apart = make_blobs(200, 2, centers=5, cluster_std=0.1, random_state=0)[0]
-    model = KMeans(5, n_init=5, random_state=0).fit(apart)
-    assert model.certificate_.ratio < 1.01
-    assert certificates.certify(model.cluster_centers_, None, 1e-3, as_rows(apart)).kind == "optimal"
-    model = KMeans(6, n_init=20, random_state=0).fit(iris())  # more centres than columns: Ding & He's bound is 0
-    assert model.certificate_.kind == "bounded"
-    assert model.certificate_.ratio < 1.2
-    w = np.arange(150) % 3
-    weighted, repeated = (
-        kmeans_bound.gram_bound(rows, model.cluster_centers_, 300, 20)
-        for rows in (as_rows(iris(), sample_weight=w), as_rows(np.repeat(iris(), w, axis=0)))
-    )
-    assert weighted == pytest.approx(repeated, rel=0.05)  # the same problem, by different steps
-
-
-def test_groups_of_rows_bound_the_whole(monkeypatch):
-    X = blobs(400, 2, 4)
-    model = KMeans(4, n_init=5, random_state=0).fit(X)
-    whole = kmeans_bound.gram_bound(as_rows(X), model.cluster_centers_, 400, 20)
-    monkeypatch.setattr(kmeans_bound, "GROUP", 100)
-    groups = kmeans_bound.gram_bound(as_rows(X), model.cluster_centers_, 400, 20)
-    assert 0.8 * whole < groups <= model.inertia_
-    assert kmeans_bound.gram_bound(as_rows(X), model.cluster_centers_, 399, 20) == 0.0
-
-
-def test_bound_from_fewer_directions_is_lower(monkeypatch):
-    X = wide(500, 60, 4)
-    m = X.mean(axis=0)
-    full, some = (kmeans_bound.scatter_bound(as_rows(X), m, len(X), 4, width) for width in (60, 20))
-    assert 0.5 * full < some < full
-    eigenvalues = np.linalg.svd(X - m, compute_uv=False) ** 2
-    assert full == pytest.approx(eigenvalues[3:].sum(), rel=1e-9)
-    csr = kmeans_bound.scatter_bound(as_rows(sparse.csr_array(X), sparse=True), m, len(X), 4, 20)
-    assert csr == pytest.approx(some, rel=1e-6)
-    monkeypatch.setattr(certificates, "WIDEST", 20)
-    monkeypatch.setattr(certificates, "DIRECTIONS", 10)
-    monkeypatch.setattr(certificates, "SMALL", 0)
-    assert 0 < certificates.certify(X[:4], None, 1.0, as_rows(X)).bound < some
-
-
 def perturbed(C, labels):
     yield "centres nudged", C + 0.05 * np.random.default_rng(0).normal(size=C.shape), labels
     yield "one centre nudged", C + 0.1 * (np.arange(len(C)) == 1)[:, None], labels
@@ -483,7 +418,7 @@ def perturbed(C, labels):
 
 
 def test_sabotage_is_found():
-    X = digits()[:300]
+    X = digits()[:80]
     model = KMeans(6, random_state=0).fit(X)
     C, labels = model.cluster_centers_, model.labels_
     assert certificates.certify(C, labels, 1e-6, as_rows(X)).holds
@@ -497,7 +432,7 @@ def test_sabotage_is_found():
 
 
 def test_other_peoples_centres():
-    X = digits()
+    X = digits()[:200]
     theirs = cluster.KMeans(7, n_init=1, tol=0.0, random_state=0).fit(X.astype(np.float32))
     for rows in (as_rows(X.astype(np.float32)), as_rows(sparse.csr_array(X.astype(np.float32)), sparse=True)):
         found = certificates.certify(theirs.cluster_centers_, theirs.labels_, 1e-4, rows)
@@ -512,7 +447,7 @@ def test_other_peoples_centres():
 
 
 def test_audit_agrees_with_the_fit():
-    for X, w in ((digits(), None), (iris(), np.arange(150) % 3), (wide(), None)):
+    for X, w in ((digits()[:200], None), (iris(), np.arange(150) % 3), (wide(200), None)):
         model = KMeans(4, random_state=0).fit(X, sample_weight=w)
         checked = certificates.certify(model.cluster_centers_, model.labels_, 1e-6, as_rows(X, sample_weight=w))
         assert checked.holds

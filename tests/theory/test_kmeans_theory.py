@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from certifit import KMeans
 from certifit.certificates.kmeans_bound import scatter_bound
+from certifit.certificates.kmeans_sdp import _problem, gram_bound
 from certifit.core import as_rows
 from certifit.models.kmeans_init import Starts
 
@@ -54,6 +55,29 @@ def test_no_partition_is_below_the_spectral_bound(k):
     for seed in range(20):
         assert within(X, kmeans2(X, k, minit="points", rng=seed)[1]) >= bound
         assert within(X, rng.integers(k, size=len(X))) >= bound
+
+
+def test_without_multipliers_the_relaxation_is_the_spectral_bound():
+    """Peng & Wei's dual at B = 0 is Ding & He's bound: Gram and scatter matrix have the same eigenvalues."""
+    X = load_iris().data
+    model = KMeans(3, swaps=0, random_state=0).fit(X)
+    problem = _problem(X, np.ones(150), model.cluster_centers_)
+    spectral = scatter_bound(as_rows(X), X.mean(axis=0), 150.0, 3, 4)
+    assert problem.bound(np.zeros((150, 150))) == pytest.approx(spectral, rel=1e-6)
+    assert gram_bound(as_rows(X), model.cluster_centers_, 150, 10) > 1.05 * spectral
+
+
+def test_on_a_line_each_further_cluster_gains_less():
+    """The optimum is convex in the number of clusters, since scatters of intervals are Monge (Aggarwal, Schieber &
+    Tokuyama, Finding a minimum-weight k-link path in graphs with the concave Monge property, 1994)."""
+    x = np.sort(np.random.default_rng(0).normal(size=60) ** 3)
+    scatter = np.array(
+        [[((x[i:j] - x[i:j].mean()) ** 2).sum() if i < j else 0.0 for j in range(61)] for i in range(60)]
+    )
+    i, a, b, j = np.sort(np.random.default_rng(1).integers(0, 59, (500, 4)), axis=1).T
+    assert (scatter[i, b + 1] + scatter[a, j + 1] <= scatter[i, j + 1] + scatter[a, b + 1] + 1e-9).all()
+    gains = -np.diff([KMeans(k).fit(x[:, None]).inertia_ for k in range(1, 12)])
+    assert (np.diff(gains) <= 1e-12).all()
 
 
 @pytest.mark.parametrize(("k", "optimum"), [(3, 78.8514), (5, 46.4462)])

@@ -13,12 +13,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.auditing.clusters import audit_clusters, centres
 from certifit.auditing.fitted import fitted_rows, numbers
 from certifit.auditing.hard_margin import audit_hard_margin
 from certifit.auditing.kernel_features import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.auditing.linear import SPECS, audit_linear, audit_statsmodels, linear_spec
 from certifit.auditing.linear_svm import audit_linear_svc, audit_linear_svr
 from certifit.auditing.lle import audit_lle
+from certifit.auditing.mixture import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
 from certifit.auditing.naive_bayes import (
     audit_bernoulli_nb,
     audit_categorical_nb,
@@ -31,7 +33,7 @@ from certifit.auditing.robust import TRIMMED, audit_robust_pca, audit_trimmed_pc
 from certifit.auditing.selection import audit_elimination, audit_filter, audit_l1, audit_sequential
 from certifit.auditing.spectral import audit_pca, audit_ppca, audit_svd
 from certifit.auditing.svc import audit_svc, audit_svr, machine_problem
-from certifit.certificates import firth, glm, kmeans, likelihood, logistic
+from certifit.certificates import firth, glm, likelihood, logistic
 from certifit.certificates.glm_losses import Spec
 from certifit.core import Certificate, DataError, Estimator, apply_class_weight, encode_labels
 from certifit.models.logistic import LogisticRegression
@@ -48,13 +50,15 @@ def audit(
 
     Parameters
     ----------
-    model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans, LogisticRegression,
-        naive Bayes, linear or generalised linear model, support vector machine, SelectKBest, anything with the same
-        fitted attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS,
-        Logit, Probit or Poisson fit (these carry their data: X and y may be left out)
+    model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
+        BisectingKMeans and faiss.Kmeans), GaussianMixture, LogisticRegression, naive Bayes, linear or generalised
+        linear model, support vector machine, Nystroem, RBFSampler, SelectKBest, anything with the same fitted
+        attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS, Logit,
+        Probit or Poisson fit (these carry their data: X and y may be left out)
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
-    **beside : offset, exposure or trials of a generalised linear model that was fitted with them
+    **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
+        clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
 
     Returns
     -------
@@ -92,12 +96,6 @@ def _auditor(model: Any) -> Auditor:
         got=f"a {type(model).__name__}",
         wanted=f"a fitted {', '.join(_AUDITORS)} or something with the same fitted attributes",
     )
-
-
-def _audit_kmeans(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    centers = numbers(model, "cluster_centers_")
-    rows = fitted_rows(model, centers.shape[1], X, None, sample_weight, "none")
-    return kmeans.certify(centers, getattr(model, "labels_", None), tol, rows)
 
 
 def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -156,9 +154,9 @@ def problem(model: Any) -> tuple[str, ...]:
         return machine_problem(model)
     if auditor is audit_linear:
         return "linear", *map(repr, linear_spec(model))
-    if auditor not in (audit_pca, _audit_kmeans):
+    if auditor not in (audit_pca, audit_clusters):
         return (str(id(model)),)
-    size = model.components_ if auditor is audit_pca else model.cluster_centers_
+    size = model.components_ if auditor is audit_pca else centres(model)
     return auditor.__name__, str(np.shape(size))
 
 
@@ -177,7 +175,10 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "RecursiveElimination": (audit_elimination, ("support_", "ranking_", "importances_")),
     "L1Selector": (audit_l1, ("coef_", "proved_zero_", "path_")),
     "TruncatedSVD": (audit_svd, ("components_", "singular_values_")),
-    "KMeans": (_audit_kmeans, ("cluster_centers_",)),
+    **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), (audit_clusters, ("cluster_centers_",))),
+    "Kmeans": (audit_clusters, ("centroids",)),  # of faiss
+    "GaussianMixture": (audit_gaussian_mixture, MIXTURE),
+    "BayesianGaussianMixture": (refuse_bayesian_mixture, MIXTURE),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
     "ApproximateSVC": (audit_approximate_svc, ("features_", "coef_", "intercept_", "classes_")),
     "Nystroem": (audit_nystroem, ("components_", "component_indices_", "normalization_")),

@@ -14,6 +14,8 @@ from sklearn.utils.validation import has_fit_parameter
 import certifit
 from certifit.cli.screen import Screen
 from certifit.core import Estimator
+from certifit.models.approximate_svc import ApproximateSVC
+from certifit.models.kernel_features_base import KernelFeatures
 from certifit.models.linear_svm import LinearMachine
 from certifit.models.lle_fronts import factor_fronts, make_plan, minimum_degree
 from certifit.models.svm_machine import KernelMachine
@@ -21,6 +23,13 @@ from certifit.models.svm_machine import KernelMachine
 SHAPES = ((150_000, 4), (40, 1000))  # rows and columns: tall enough for the compiled way, and wide
 WIDER = (40, 2500)  # where linear machines go another way
 FEW = ((2500, 4), (40, 1000))  # for estimators that are not sums over rows
+JOINT = [{"multi_class": kind} for kind in ("weston-watkins", "crammer-singer")]
+BY_KERNELS = (KernelMachine, KernelFeatures, ApproximateSVC)  # whose rows are many columns
+VARIANTS: dict[str, list[dict[str, Any]]] = {  # settings that lead to kernels of their own
+    "LinearSVC": JOINT,
+    "SVC": JOINT,
+    "GaussianMixture": [{"n_components": 2}, {"n_components": 2, "covariance_type": "diag"}],
+}
 
 
 def run_warm_up(screen: Screen) -> None:
@@ -33,7 +42,11 @@ def run_warm_up(screen: Screen) -> None:
             for done, (X, y) in enumerate(cases, start=1):
                 _use(getattr(certifit, name)(), X, y)
                 progress(done, len(cases))
+            for settings in VARIANTS.get(name, []):
+                for X, y in _small():
+                    _use(getattr(certifit, name)(**settings), X, y)
     _factor_dense_blocks()
+    certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
     screen.say(f"ready: {', '.join(names)}")
 
 
@@ -57,7 +70,7 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     targets = (2, 3) if cls.target == "classes" else (3,)
     forms = (np.asarray, sparse.csr_array) if cls.sparse else (np.asarray,)
     cases = []
-    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, KernelMachine)
+    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, BY_KERNELS)
     shapes = [*(SHAPES if by_sums else FEW), *([WIDER] if issubclass(cls, LinearMachine) else [])]
     for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
         y = 1 + np.arange(n) % k
@@ -69,8 +82,15 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     return cases
 
 
+def _small() -> list[tuple[Any, Any]]:
+    """Three classes in a few rows, float32 and float64."""
+    y = np.arange(300) % 3
+    X = np.random.default_rng(0).normal(size=(300, 4)) + y[:, None]
+    return [(X.astype(dtype), y) for dtype in (np.float32, np.float64)]
+
+
 def _use(model: Estimator, X: Any, y: Any) -> None:
-    quick = {"max_iter": 4, "max_time": 0.0, "disconnected": "join"}  # every kernel has run by then
+    quick = {"max_iter": 4, "max_time": 0.0, "disconnected": "join", "ridge": 1.0}  # every kernel has run by then
     model.set_params(**{name: value for name, value in quick.items() if name in model.get_params()})
     model.fit(X, y)
     for name in ("predict", "transform"):

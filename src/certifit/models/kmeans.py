@@ -4,16 +4,16 @@
 
 Lloyd's algorithm: rows go to their nearest centre, centres to the mean of their rows. With rows fixed to centres, the
 second step lowers the objective by exactly Σ_j n_j |mean_j - c_j|²: the gain that the loop promises and stops on.
-Bounds on distances skip work without changing a bit of the result (see `kernels.kmeans`).
+Bounds on distances skip work without changing a bit of the result (see `kernels.kmeans`). From the local optimum
+where that ends, centres are swapped (see `kmeans_swap`). A single column is solved exactly (see `kmeans_line`).
 References: Lloyd, Least squares quantization in PCM (1982); for the start, see `kmeans_init`.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,17 @@ from certifit.core import (
     Objective,
     Rows,
     Solution,
-    Step,
     check_settings,
-    fixed_point,
 )
 from certifit.core.estimator import Attributes
-from certifit.models.kmeans_frame import EPS, Clusters, Point
-from certifit.models.kmeans_init import Starts
-from certifit.models.kmeans_pass import Lloyd, check_range, farthest, is_small, nearest, square_distances, tally
+from certifit.models.kmeans_frame import Clusters, Point
+from certifit.models.kmeans_init import Starts, is_drawn
+from certifit.models.kmeans_line import best_intervals
+from certifit.models.kmeans_pass import Lloyd, is_small, nearest, square_distances, tally
+from certifit.models.kmeans_search import Search, is_better, rounding
+
+MOST_SWAPS = 32  # that are tried where nothing is said,
+SWAPPED = 2**16  # up to so many rows x columns x clusters
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -50,8 +53,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     n_clusters : int, default=8
     init : 'k-means++', 'random', array (n_clusters, d) or callable(X, n_clusters, random_state), default='k-means++'
         Where to start. From a large table (above 65536 rows or 16 million values), rows are drawn from a random part.
+        A single column is solved exactly with 'k-means++', unless max_iter is 0.
     n_init : 'auto' or int, default='auto'
-        Number of starts, of which the best result is kept; 'auto' is 1 for 'k-means++' and arrays, 10 otherwise.
+        Number of starts, of which the best result is kept; 'auto' is 1 for 'k-means++' and arrays, 10 otherwise (and
+        see `target_ratio`).
+    swaps : 'auto' or int, default='auto'
+        How often, from the local optimum of each start, one centre is moved to where rows are far from theirs, to be
+        kept if Lloyd's algorithm then reaches a smaller objective. 'auto' is twice n_clusters, at most 32, on
+        tables of up to 65536 rows x columns x clusters with drawn starts, where it takes little time; else 0.
+    target_ratio : float or None, default=None
+        Start again until the objective is proved to be at most this many times the optimum: at most n_init times,
+        with 'auto' 100 times or, where max_time is given, as often as it allows. For up to 256 rows, seconds more are
+        then spent on the proof: it may be what is missing.
     max_iter : int, default=300
         Most updates of the centres from each start.
     tol : float, default=1e-6
@@ -89,6 +102,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         *,
         init="k-means++",
         n_init="auto",
+        swaps="auto",
+        target_ratio=None,
         max_iter=300,
         tol=1e-6,
         max_time=None,
@@ -97,35 +112,32 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
+        self.swaps = swaps
+        self.target_ratio = target_ratio
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time
         self.random_state = random_state
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
-        began = time.perf_counter()
-        k, n_init = self._check(rows)
-        starts = Starts(self.init, k, rows, check_random_state(self.random_state))
+        k, n_init, swaps = self._check(rows)
         lloyd = Lloyd(rows, k)
-        best: Solution[Point] | None = None
-        for i in range(n_init):
-            centres = starts.draw()
-            left = None if self.max_time is None else self.max_time - (time.perf_counter() - began)
-            with self._watch.loop(f"start {i + 1} of {n_init}", self.max_iter, _attributes) as watch:
-                found = fixed_point(
-                    lloyd.measure,
-                    partial(_update, lloyd),
-                    Point(centres, centres),
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    max_time=left,
-                    watcher=watch,
-                )
-            if best is None or found.objective < best.objective:
-                best = found
-            if found.status in ("stopped", "max_time"):
+        seeded = isinstance(self.init, str) and self.init == "k-means++"
+        exact = best_intervals(rows, k) if seeded and self.max_iter > 0 else None
+        init = self.init
+        if exact is not None:
+            init, n_init, swaps = exact.centres, 1, 0
+        starts = Starts(init, k, rows, check_random_state(self.random_state))
+        search = Search(lloyd, starts, swaps, self.tol, self.max_iter, self.max_time, self._watch)
+        best, bound = search.local_optimum("start 1"), None
+        for i in range(1, n_init):
+            if self.target_ratio is not None and bound is None:
+                bound = lloyd.bound(best.params.centres, self.target_ratio)
+            if search.over or (bound is not None and best.objective <= self.target_ratio * bound):
                 break
-        assert best is not None
+            found = search.local_optimum(f"start {i + 1}")
+            if is_better(found, best):
+                best, bound = found, None
         clusters = lloyd.last if lloyd.at is best.params else lloyd.measure(best.params)
         if best.objective == 0 and (clusters.weight == 0).any():
             empty = int((clusters.weight == 0).sum())
@@ -134,42 +146,54 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        if bound is None:
+            bound = lloyd.bound(best.params.centres, self.target_ratio) if exact is None else exact.bound
         return {
             "cluster_centers_": best.params.centres,
             "labels_": lloyd.labels(),
             "inertia_": best.objective,
             "n_iter_": best.n_iter,
             "history_": best.history,
-            "certificate_": self._certificate(lloyd, best, clusters),
+            "certificate_": self._certificate(best, clusters, bound),
         }
 
-    def _check(self, rows: Rows) -> tuple[int, int]:
-        k, n_init = self.n_clusters, self.n_init
-        if n_init == "auto":
-            n_init = 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
+    def _check(self, rows: Rows) -> tuple[int, int, int]:
+        k, n_init, swaps = self.n_clusters, self.n_init, self.swaps
         check_settings(self, n_clusters=1, max_iter=0)
-        if not isinstance(n_init, Integral) or n_init < 1:
-            raise DataError(got=f"n_init={n_init!r}", wanted="a whole number of at least 1")
+        drawn = is_drawn(self.init)
+        if n_init == "auto" and self.target_ratio is not None and drawn:
+            n_init = 100 if self.max_time is None else 2**31
+        elif n_init == "auto":
+            n_init = 10 if drawn and not (isinstance(self.init, str) and self.init == "k-means++") else 1
+        if swaps == "auto":
+            swaps = min(2 * k, MOST_SWAPS) if drawn and rows.n_rows * rows.n_features * k <= SWAPPED else 0
+        for name, value, least in (("n_init", n_init, 1), ("swaps", swaps, 0)):
+            if not isinstance(value, Integral) or value < least:
+                raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {least}, or 'auto'")
+        if swaps and not drawn:
+            raise DataError(got=f"swaps={swaps} from given centres", wanted="starts drawn from the rows, or swaps=0")
+        if self.target_ratio is not None and not (
+            isinstance(self.target_ratio, Real) and float(self.target_ratio) >= 1
+        ):
+            raise DataError(got=f"target_ratio={self.target_ratio!r}", wanted="a number of at least 1, or None")
         if rows.n_rows < k:
             raise DataError(
                 got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={k})",
                 wanted="at least one row for each cluster",
                 fix="Ask for fewer clusters.",
             )
-        return int(k), int(n_init)
+        return int(k), int(n_init), int(swaps)
 
-    def _certificate(self, lloyd: Lloyd, best: Solution[Point], clusters: Clusters) -> Certificate:
+    def _certificate(self, best: Solution[Point], clusters: Clusters, bound: float) -> Certificate:
         C, A = best.params
         weight = clusters.weight
         sums = clusters.sums - weight[:, None] * (C - A)
         found = certificates.Measured(best.objective, weight, sums, 0.0)
-        mean = certificates.centre_of_mass(C, weight, sums)
-        bound = lloyd.bound(mean, float(weight.sum()))
         trace = np.array([mark.objective for mark in best.history])
         rise = float((np.diff(trace) / np.maximum(trace[:-1], np.finfo(float).tiny)).max(initial=0.0))
-        limit = 1e-10 + _rounding(C, weight) / max(best.objective, np.finfo(float).tiny)
+        limit = 1e-10 + rounding(C, weight) / max(best.objective, np.finfo(float).tiny)
         never_rose = Check("largest rise of the objective, relative", rise, limit)
-        return certificates.assemble(found, C, bound, self.tol, C.dtype, (never_rose,))
+        return certificates.assemble(found, C, bound, self.tol, C.dtype, self.target_ratio, (never_rose,))
 
     def predict(self, X: Any) -> Array:
         """The number of each row's nearest centre (n,)."""
@@ -201,39 +225,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _attributes(at: Point) -> Attributes:
-    return {"cluster_centers_": at.centres}
-
-
-def _rounding(C: Array, weight: Array) -> float:
-    """Gain that moving centres by their last digit makes or breaks."""
-    return float(4 * EPS**2 * (weight @ (C**2).sum(axis=1)))
-
-
-def _update(lloyd: Lloyd, at: Point, clusters: Clusters) -> Step[Point]:
-    """Centres to the means of their rows; a centre without rows to the farthest row."""
-    C, A = at
-    weight = clusters.weight
-    some = weight > 0
-    offset = C - A
-    mean = np.where(some[:, None], clusters.sums / np.where(some, weight, 1.0)[:, None], offset)  # from the anchors
-    scatter = clusters.squares - 2 * (offset * clusters.sums).sum(axis=1) + weight * (offset**2).sum(axis=1)
-    objective = float(np.maximum(scatter, 0.0).sum())
-    check_range(objective)
-    gain = float(weight @ ((mean - offset) ** 2).sum(axis=1))
-    relative = gain / objective if gain > _rounding(C, weight) + 1e-24 * objective else 0.0
-    centres = A + mean
-    empty = np.flatnonzero(~some)
-    if len(empty) and objective > 0:
-        rows = farthest(lloyd.rows, C, len(empty))
-        centres[empty[: len(rows)]] = rows
-        relative = np.inf if len(rows) else relative
-    # sums stay about an anchor until the mean is so far from it that digits would be lost
-    away = weight * (mean**2).sum(axis=1)
-    far = ~some | (away > 64 * (clusters.squares - away)) | lloyd.plain
-    return Step(Point(centres, np.where(far[:, None], centres, A)), objective, relative)
 
 
 def _lengths(C: Array, small: bool, block: Block) -> Array:

@@ -22,12 +22,11 @@ ROWS, ENTRIES = 2**16, 2**24  # draw from at most so many rows and entries; more
 
 
 class Starts:
-    """Starting centres (k, d), a new set with each call of `draw`."""
+    """Starting centres (k, d), a new set with each call of `draw`; and the rows these are drawn from."""
 
     def __init__(self, init: Any, k: int, rows: Rows, rng: np.random.RandomState) -> None:
         self.init, self.k, self.rng = init, k, rng
-        known = isinstance(init, str) and init in ("k-means++", "random")
-        self.given = not known and not callable(init)
+        self.given = not is_drawn(init)
         if self.given:
             self.centres = _check(init, "init", k, rows.n_features)
         else:
@@ -40,7 +39,51 @@ class Starts:
             made = self.init(self.sample.X, self.k, random_state=self.rng)
             return _check(made, "centres from init", self.k, self.sample.n_features)
         greedy = self.init == "k-means++"
-        return _draw(self.sample, self.k, 2 + int(np.log(self.k)) if greedy else 1, greedy, self.rng)
+        return self._seeds(2 + int(np.log(self.k)) if greedy else 1, greedy)
+
+    def _seeds(self, trials: int, greedy: bool) -> Array:
+        """k rows, far from each other if greedy; fewer distinct rows than k leave repeated centres."""
+        w, k = self.sample.w, self.k
+        order = self._order()
+        C = np.empty((k, self.sample.n_features))
+        C[:] = self._pick(w, order, 1)
+        closest = self.distances(C[:1])[:, 0]
+        for j in range(1, k):
+            mass = w * (closest if greedy else closest > 0)
+            if not mass.any():
+                break
+            candidates = self._pick(mass, order, trials)
+            D = np.minimum(closest[:, None], self.distances(candidates))
+            left = w @ D
+            best = int(np.argmax(left <= left.min() * (1 + 1e-9)))  # the first of equals, whatever the rounding
+            C[j], closest = candidates[best], D[:, best]
+        return C
+
+    def distances(self, C: Array) -> Array:
+        """Squared, of the sample's rows to these centres."""
+        return self.sample.map(partial(_distances, C, is_small(self.sample, self.k)))
+
+    def pick(self, mass: Array, count: int) -> Array:
+        """Rows (count, d) of the sample, drawn in proportion to their mass (n,)."""
+        return self._pick(mass, self._order(), count)
+
+    def _order(self) -> Array:
+        """Of the rows, by their values alone."""
+        direction = self.rng.normal(size=self.sample.n_features)
+        return np.argsort(self.sample.map(partial(_key, direction)), kind="stable")
+
+    def _pick(self, mass: Array, order: Array, count: int) -> Array:
+        """By inverting the distribution function along the order."""
+        total = np.cumsum(mass[order])
+        check_range(total[-1])
+        last = np.searchsorted(total, total[-1])
+        at = np.searchsorted(total, self.rng.random_sample(count) * total[-1], side="right")
+        return np.array([_row(self.sample, i) for i in order[np.minimum(at, last)]])
+
+
+def is_drawn(init: Any) -> bool:
+    """Whether starts are made from the rows, not given."""
+    return callable(init) or (isinstance(init, str) and init in ("k-means++", "random"))
 
 
 def _check(centres: Any, name: str, k: int, d: int) -> Array:
@@ -75,39 +118,12 @@ def _sample(rows: Rows, k: int, rng: np.random.RandomState) -> ArrayRows:
     return sample.take(np.flatnonzero(sample.w > 0))
 
 
-def _draw(rows: ArrayRows, k: int, trials: int, greedy: bool, rng: np.random.RandomState) -> Array:
-    """k rows, far from each other if greedy; fewer distinct rows than k leave repeated centres."""
-    small = is_small(rows, k)
-    order = np.argsort(rows.map(partial(_key, rng.normal(size=rows.n_features))), kind="stable")
-    C = np.empty((k, rows.n_features))
-    C[:] = _row(rows, _pick(rows.w, order, rng.random_sample(1))[0])
-    closest = rows.map(partial(_distances, C[:1], small))[:, 0]
-    for j in range(1, k):
-        mass = rows.w * (closest if greedy else closest > 0)
-        if not mass.any():
-            break
-        candidates = np.array([_row(rows, i) for i in _pick(mass, order, rng.random_sample(trials))])
-        D = np.minimum(closest[:, None], rows.map(partial(_distances, candidates, small)))
-        left = rows.w @ D
-        best = int(np.argmax(left <= left.min() * (1 + 1e-9)))  # the first of equals, whatever the rounding
-        C[j], closest = candidates[best], D[:, best]
-    return C
-
-
 def _key(direction: Array, block: Block) -> Array:
     return block.X @ direction
 
 
 def _distances(C: Array, small: bool, block: Block) -> Array:
     return square_distances(C, small, block.X)
-
-
-def _pick(mass: Array, order: Array, u: Array) -> Array:
-    """Numbers of rows drawn in proportion to their mass, by inverting the distribution function along the order."""
-    total = np.cumsum(mass[order])
-    check_range(total[-1])
-    last = np.searchsorted(total, total[-1])
-    return order[np.minimum(np.searchsorted(total, u * total[-1], side="right"), last)]
 
 
 def _row(rows: ArrayRows, i: int) -> Array:

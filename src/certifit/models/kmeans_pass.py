@@ -13,7 +13,9 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from certifit.certificates.kmeans_bound import Scatter, gram_bound, scatter_bound
+from certifit.certificates.kmeans import centre_of_mass
+from certifit.certificates.kmeans_bound import Scatter, scatter_bound
+from certifit.certificates.kmeans_sdp import CLOSE, GROUP, gram_bound
 from certifit.core import Array, Block, DataError, Matrix, Rows
 from certifit.kernels import kmeans as kernel
 from certifit.models.kmeans_frame import (
@@ -33,7 +35,8 @@ from certifit.models.kmeans_frame import (
     run_kernel,
 )
 
-TINY = 256  # rows up to which the costlier and better lower bound is worth its time in a fit
+PROVED, TINY = 1024, 512  # rows up to which a proof of optimality, and a better bound, is worth its time in a fit
+STEPS, HARD = 10, 400  # to improve that bound (0.3 s at most), and where a ratio is asked for (seconds)
 SMALL = 2**22  # rows x columns x centres below which compiling costs more than it saves
 
 
@@ -201,14 +204,22 @@ class Lloyd:
             notes.sketch = make_sketch(self.lead, block.X)
         return run_kernel(self._frame, notes, block)
 
-    def bound(self, mean: Array, weight: float) -> float:
-        """A number below which no other k centres bring the objective."""
+    def bound(self, C: Array, target: float | None = None) -> float:
+        """A number below which no other k centres bring the objective; C (k, d) are good ones.
+
+        Where it is to be at most `target` times smaller than their objective, few rows get more time.
+        """
         assert self.at is not None
-        k, (n, d) = len(self.at.centres), (self.rows.n_rows, self.rows.n_features)
+        k, (n, d) = len(C), (self.rows.n_rows, self.rows.n_features)
+        weight = float(self.last.weight.sum())
         if self.lead is None:
+            mean = centre_of_mass(self.at.anchors, self.last.weight, self.last.sums)
             width = d if d < 4 * few(k) or is_small(self.rows, k) else few(k)
             bound = scatter_bound(self.rows, mean, weight, k, width)
-            return max(bound, gram_bound(self.rows, self.at.centres, TINY, 10))
+            steps, close = STEPS if n <= TINY else 0, CLOSE
+            if target is not None:
+                steps, close = HARD if n <= GROUP else STEPS, max(CLOSE, 1 - 1 / target)
+            return max(bound, gram_bound(self.rows, C, PROVED, steps, close=close, only_tight=True))
         scatter = self.rows.sum(self._scatter if self._notes else partial(_scatter, self.lead))
         return scatter.bound(k, weight, n, self.lead.error) / self.lead.scale**2
 

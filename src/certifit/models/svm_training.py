@@ -74,7 +74,7 @@ class Training:
 
 
 def slopes(X: Matrix, beta: Array) -> Array:
-    """Σ β x (machines, d) for coefficients (s, machines) of sum 0: it does not matter where rows are measured from."""
+    """Σ β x (machines, d) for coefficients (s, machines) of sum 0: rows may be measured from anywhere."""
     if sparse.issparse(X) or not len(beta):
         return np.asarray(beta.T @ X)
     return np.asarray(beta.T @ (X - X.mean(axis=0, dtype=np.float64)))

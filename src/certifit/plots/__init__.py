@@ -4,6 +4,7 @@ Figures are made through matplotlib's object interface: no global state, no wind
 """
 
 from certifit.plots.classification import plot_coefficients, plot_confusion
+from certifit.plots.clusters import plot_cluster_choice
 from certifit.plots.compression import plot_images, plot_rate_distortion, rate_distortion
 from certifit.plots.convergence import plot_convergence
 from certifit.plots.divergence import plot_directions, plot_projection_path
@@ -17,6 +18,7 @@ from certifit.plots.svm import plot_machine
 
 __all__ = [
     "learning_curves",
+    "plot_cluster_choice",
     "plot_coefficients",
     "plot_components",
     "plot_confusion",

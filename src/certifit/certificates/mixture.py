@@ -1,0 +1,58 @@
+"""What every mixture's certificate says: EM has come to rest, and its next step obeys Jensen's inequality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from certifit.core import Array, Certificate, Check
+
+STATIONARY = (
+    "one more EM step raises the mean log-likelihood, less the penalty, by at most tol (nats a row); nothing is said "
+    "about other maxima"
+)
+ROUNDING = 1e-11  # of the sizes summed, forgiven
+
+
+class Stand(NamedTuple):
+    """Where a mixture stands, and what one more EM step makes of it; nats a row."""
+
+    loglik: float  # mean log-likelihood
+    penalty: float
+    after: float  # mean log-likelihood after the step
+    penalty_after: float
+    bound: float  # Σ q log(π f / q) after the step, q the posterior before it
+    kl: float  # KL(q || posterior after the step)
+
+
+def stationary(
+    stand: Stand,
+    weights: Array,
+    least: float,
+    tol: float,
+    more: tuple[Check, ...] = (),
+    facts: Mapping[str, float | str] | None = None,
+) -> Certificate:
+    """The certificate; `least` is a number below which no mixture's objective can be."""
+    objective = stand.penalty - stand.loglik
+    gain = (stand.after - stand.penalty_after) - (stand.loglik - stand.penalty)
+    rounding = ROUNDING * (1.0 + abs(stand.loglik) + abs(stand.after) + abs(stand.kl))
+    checks = (
+        Check("gain of one more EM step, nats a row", gain, tol + rounding),
+        Check("fall of the bound in the M step", max(0.0, _fall(stand)), rounding),
+        Check("|log-likelihood - bound - KL(q || posterior)|", abs(stand.after - stand.bound - stand.kl), rounding),
+        Check("KL(q || posterior) below zero", max(0.0, -stand.kl), rounding),
+        Check("weights' distance from adding up to one", abs(float(weights.sum()) - 1.0), 1e-12 * (1 + len(weights))),
+        Check("weights below zero", float((weights < 0).sum()), 0.0),
+        *more,
+    )
+    return Certificate("stationary", STATIONARY, objective, least, tol, tol, checks, facts or {})
+
+
+def _fall(stand: Stand) -> float:
+    return (stand.loglik - stand.penalty) - (stand.bound - stand.penalty_after)
+
+
+def nothing(claim_tol: float, *checks: Check) -> Certificate:
+    """For parameters that are no mixture at all: which check fails."""
+    return Certificate("stationary", STATIONARY, float("inf"), float("-inf"), claim_tol, claim_tol, checks)
