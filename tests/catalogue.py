@@ -39,6 +39,7 @@ from certifit import (
     LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
+    Mixture,
     MultinomialNB,
     NaiveBayes,
     Nystroem,
@@ -177,6 +178,7 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
 )
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
+RATES = np.array([[2.0, 5.0, 3.0, 2.0], [3.0, 8.0, 1.0, 3.0]])
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
 EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
@@ -221,6 +223,8 @@ CATALOGUE = [
     Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
     Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,
           partial(gmm, 2, **DIAGONAL), DIAGONAL),
+    Entry(Mixture, {"family": "poisson", "n_components": 2, "parameters_init": RATES, "tol": 1e-5}, tallies,
+          ("weights_", "parameters_"), partial(Mixture, "poisson", 2, random_state=1), {"n_components": 1}),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
     Entry(LogisticRegression, {}, three, LINEAR, logit),
     Entry(LogisticRegression, {**LBFGS, "C": 0.1}, three, LINEAR, partial(logit, C=0.1), LBFGS),

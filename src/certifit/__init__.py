@@ -30,6 +30,7 @@ _HOME = {
     "KMeans": "certifit.models.kmeans",
     "choose_clusters": "certifit.models.kmeans_choice",
     "GaussianMixture": "certifit.models.gaussian_mixture",
+    "Mixture": "certifit.models.mixture",
     "select_mixture": "certifit.models.mixture_choice",
     "LogisticRegression": "certifit.models.logistic",
     "LinearSVC": "certifit.models.linear_svm",
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from certifit.models.linear_svm import LinearSVC, LinearSVR
     from certifit.models.lle import LocallyLinearEmbedding
     from certifit.models.logistic import LogisticRegression
+    from certifit.models.mixture import Mixture
     from certifit.models.mixture_choice import select_mixture
     from certifit.models.naive_bayes import GaussianNB
     from certifit.models.naive_bayes_discrete import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.auditing.clusters import audit_clusters, centres
+from certifit.auditing.family_mixture import audit_mixture
 from certifit.auditing.fitted import fitted_rows, numbers
 from certifit.auditing.hard_margin import audit_hard_margin
 from certifit.auditing.kernel_features import audit_approximate_svc, audit_fourier, audit_nystroem
@@ -51,10 +52,10 @@ def audit(
     Parameters
     ----------
     model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
-        BisectingKMeans and faiss.Kmeans), GaussianMixture, LogisticRegression, naive Bayes, linear or generalised
-        linear model, support vector machine, Nystroem, RBFSampler, SelectKBest, anything with the same fitted
-        attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS, Logit,
-        Probit or Poisson fit (these carry their data: X and y may be left out)
+        BisectingKMeans and faiss.Kmeans), GaussianMixture, Mixture, LogisticRegression, naive Bayes, linear or
+        generalised linear model, support vector machine, Nystroem, RBFSampler, SelectKBest, anything with the same
+        fitted attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS,
+        Logit, Probit or Poisson fit (these carry their data: X and y may be left out)
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
@@ -178,6 +179,7 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), (audit_clusters, ("cluster_centers_",))),
     "Kmeans": (audit_clusters, ("centroids",)),  # of faiss
     "GaussianMixture": (audit_gaussian_mixture, MIXTURE),
+    "Mixture": (audit_mixture, ("weights_", "parameters_")),
     "BayesianGaussianMixture": (refuse_bayesian_mixture, MIXTURE),
     "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
     "ApproximateSVC": (audit_approximate_svc, ("features_", "coef_", "intercept_", "classes_")),

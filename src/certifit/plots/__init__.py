@@ -11,12 +11,14 @@ from certifit.plots.divergence import plot_directions, plot_projection_path
 from certifit.plots.figures import svg
 from certifit.plots.generative import learning_curves, plot_learning_curves
 from certifit.plots.losses import plot_losses
+from certifit.plots.mixture import em_frames, plot_em_steps, plot_em_trace, plot_mixture, plot_mixture_choice
 from certifit.plots.pca import plot_components, plot_scree
 from certifit.plots.robust import plot_first_axes, plot_split
 from certifit.plots.selection import plot_l1_path, plot_scores, plot_search
 from certifit.plots.svm import plot_machine
 
 __all__ = [
+    "em_frames",
     "learning_curves",
     "plot_cluster_choice",
     "plot_coefficients",
@@ -24,12 +26,16 @@ __all__ = [
     "plot_confusion",
     "plot_convergence",
     "plot_directions",
+    "plot_em_steps",
+    "plot_em_trace",
     "plot_first_axes",
     "plot_images",
     "plot_l1_path",
     "plot_learning_curves",
     "plot_losses",
     "plot_machine",
+    "plot_mixture",
+    "plot_mixture_choice",
     "plot_projection_path",
     "plot_rate_distortion",
     "plot_scores",
