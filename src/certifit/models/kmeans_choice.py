@@ -95,7 +95,7 @@ def choose_clusters(
     references : uniform tables with which the gap statistic compares; 0 leaves it out
     sample : rows on which silhouettes and gaps are computed, drawn at random from larger tables
     random_state : int, RandomState or None
-    **params : other parameters of `KMeans`
+    **params : other parameters of `KMeans`; n_init is 10 unless given, since a poor local optimum tells little
 
     >>> from sklearn.datasets import make_blobs
     >>> X, _ = make_blobs(90, centers=[[0, 0], [5, 0], [0, 5]], cluster_std=0.5, random_state=0)
@@ -111,6 +111,7 @@ def choose_clusters(
     rng = check_random_state(random_state)
     rows = as_rows(X, sample_weight=sample_weight, sparse=True)
     seed = int(rng.randint(2**31))
+    params = {"n_init": 10, **params}
     models = tuple(KMeans(k, random_state=seed, **params).fit(rows) for k in numbers)
     part = _sample(rows, min(sample, max(2, ENTRIES // rows.n_features)), rng)
     objective = np.array([model.inertia_ for model in models])
