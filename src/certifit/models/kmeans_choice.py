@@ -36,7 +36,7 @@ class ClusterChoice:
     n_clusters: Array  # (m,) ascending
     objective: Array  # (m,) Σ w |x - c|²
     bound: Array  # (m,) that no so many centres get below
-    fall: Array  # (m,) proved fall of the optimum by the last centre: a factor; NaN where K-1 was not fitted
+    fall: Array  # (m,) proved fall of the optimum by the last centre: a factor; NaN where K-1 > 1 was not fitted
     silhouette: Array  # (m,) NaN for one cluster
     gap: Array  # (m,)
     gap_error: Array  # (m,) standard error of the gap
@@ -95,32 +95,36 @@ def choose_clusters(
     references : uniform tables with which the gap statistic compares; 0 leaves it out
     sample : rows on which silhouettes and gaps are computed, drawn at random from larger tables
     random_state : int, RandomState or None
-    **params : other parameters of `KMeans`; n_init is 10 unless given, since a poor local optimum tells little
+    **params : other parameters of `KMeans`; n_init is 3 unless given, since a poor local optimum tells little
 
     >>> from sklearn.datasets import make_blobs
     >>> X, _ = make_blobs(90, centers=[[0, 0], [5, 0], [0, 5]], cluster_std=0.5, random_state=0)
     >>> choose_clusters(X, range(1, 6), random_state=0).choices
     {'fall': 3, 'silhouette': 3, 'gap': 3}
     """
-    numbers = np.unique(np.array([*n_clusters], dtype=object)).tolist()
+    numbers = sorted({*n_clusters}) if isinstance(n_clusters, Iterable) and not isinstance(n_clusters, str) else []
     if not numbers or references < 0 or sample < 2:
         raise DataError(
-            got=f"{len(numbers)} numbers of clusters, references={references}, sample={sample}",
-            wanted="at least one number, references of at least 0 and a sample of at least 2 rows",
+            got=f"n_clusters={n_clusters!r}, references={references}, sample={sample}",
+            wanted="at least one number of clusters, references of at least 0 and a sample of at least 2 rows",
+            fix="Give the numbers as a list or a range.",
         )
     rng = check_random_state(random_state)
     rows = as_rows(X, sample_weight=sample_weight, sparse=True)
     seed = int(rng.randint(2**31))
-    params = {"n_init": 10, **params}
+    params = {"n_init": 3, **params}
     models = tuple(KMeans(k, random_state=seed, **params).fit(rows) for k in numbers)
     part = _sample(rows, min(sample, max(2, ENTRIES // rows.n_features)), rng)
     objective = np.array([model.inertia_ for model in models])
     bound = np.array([np.fmax(model.certificate_.bound, 0.0) for model in models])
     bound = np.maximum.accumulate(bound[::-1])[::-1]  # what more centres do not reach, fewer do not
+    known = dict(zip(numbers, bound.tolist(), strict=True))
+    if 1 not in known and 2 in known:  # so that two centres can be compared
+        known[1] = float(np.fmax(KMeans(1).fit(rows).certificate_.bound, 0.0))
     fall = np.full(len(models), np.nan)
-    for i in range(1, len(models)):
-        if numbers[i] == numbers[i - 1] + 1 and objective[i] > 0:
-            fall[i] = bound[i - 1] / objective[i]
+    for i, k in enumerate(numbers):
+        if k - 1 in known and objective[i] > 0:
+            fall[i] = known[k - 1] / objective[i]
     silhouettes = np.array([_silhouette(part, model.cluster_centers_) for model in models])
     gap, error = _gaps(part, numbers, references, rng)
     return ClusterChoice(np.array(numbers), objective, bound, fall, silhouettes, gap, error, models)
