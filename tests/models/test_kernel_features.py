@@ -243,6 +243,27 @@ def test_damaged_frequencies_are_noticed(name):
     assert not audit_fourier(model, X, None, None, TOL).holds
 
 
+def test_landmarks_that_are_other_rows_are_noticed_far_from_the_origin():
+    X = table() + 1e8
+    model = Nystroem(n_components=20, random_state=0).fit(X)
+    assert audit_nystroem(model, X, None, None, TOL).holds
+    model.component_indices_ = model.component_indices_[::-1]
+    assert not audit_nystroem(model, X, None, None, TOL).holds
+
+
+def test_features_of_other_settings_are_noticed():
+    X, y = labelled()
+    nystroem, fourier = Nystroem(gamma=1.0, n_components=20).fit(X), RBFSampler(gamma=1.0, n_components=20).fit(X)
+    machine = ApproximateSVC(gamma=1.0, n_components=20).fit(X, y)
+    assert audit_approximate_svc(machine, X, y, None, 1e-3).holds
+    for model in (nystroem, fourier, machine):
+        model.gamma = 0.5
+    assert not audit_nystroem(nystroem, X, None, None, TOL).holds
+    assert not audit_fourier(fourier, X, None, None, TOL).holds
+    assert not audit_approximate_svc(machine, X, y, None, 1e-3).holds
+    assert not audit_approximate_svc(machine.set_params(gamma=1.0, kernel="linear"), X, y, None, 1e-3).holds
+
+
 def test_damaged_features_of_a_machine_are_noticed():
     X, y = labelled()
     for features, name in (("nystroem", "normalization_"), ("fourier", "random_offset_")):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn import svm
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.preprocessing import scale
 
 from certifit import DataError
@@ -124,7 +124,7 @@ def test_regression_with_a_free_intercept_is_libsvm():
 
 
 def test_audit_of_stochastic_gradients():
-    """Their mean loss + alpha/2 |β|² is ours divided by C = 1 / (alpha Σ w): as far from it as the objectives say."""
+    """Their mean loss + alpha/2 |β|² is ours divided by C = 1 / (alpha n): as far from it as the objectives say."""
     X, y = cancer()
     alpha = 0.01
     peer = SGDClassifier(alpha=alpha, max_iter=1000, tol=1e-5, random_state=0).fit(X, y)
@@ -135,6 +135,44 @@ def test_audit_of_stochastic_gradients():
     assert not found.holds
     assert found.bound <= best.certificate_.objective
     assert found.objective - best.certificate_.objective <= found.gap
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize(("loss", "tol"), [("hinge", 1e-2), ("log_loss", 1e-4)])
+def test_audit_of_stochastic_gradients_with_weights(loss, tol, class_weight):
+    """They count rows, not weights, in their mean and their balance: only then are they as near as this."""
+    X, y = cancer()
+    w = 5 * np.random.default_rng(0).exponential(size=len(y))
+    settings = {"alpha": 0.1, "max_iter": 500, "tol": None, "average": True, "random_state": 0}
+    peer = SGDClassifier(loss=loss, class_weight=class_weight, **settings).fit(X, y, sample_weight=w)
+    assert audit_linear_svc(peer, X, y, w, tol).holds
+    peer.coef_ = 1.5 * peer.coef_
+    assert not audit_linear_svc(peer, X, y, w, tol).holds
+
+
+def test_log_losses_of_several_classes_are_added_up():
+    """One class against the rest: objectives are those of scikit-learn's logistic regression, C = 1 / (alpha n)."""
+    X, y = load_iris(return_X_y=True)
+    peer = SGDClassifier(loss="log_loss", alpha=0.1, max_iter=50, tol=None, random_state=0).fit(X, y)
+    found = audit_linear_svc(peer, X, y, None, 1e-4)
+    eta = peer.decision_function(X) * np.where(y[:, None] == np.arange(3), 1, -1)
+    expected = np.logaddexp(0, -eta).sum() + 0.5 * 0.1 * len(X) * np.square(peer.coef_).sum()
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-12)
+    best = [LogisticRegression(C=1 / (0.1 * len(X)), tol=1e-9).fit(X, y == c) for c in range(3)]
+    peer.coef_, peer.intercept_ = (np.stack([getattr(m, name)[0] for m in best]) for name in ("coef_", "intercept_"))
+    assert audit_linear_svc(peer, X, y, None, 1e-4).holds
+    assert found.bound <= audit_linear_svc(peer, X, y, None, 1e-4).objective
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_what_rounding_hides_is_not_claimed(loss):
+    """At such a C a slack of one rounding costs more than everything else."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < 2], y[y < 2]
+    model = LinearSVC(C=1e16, loss=loss).fit(X, y)
+    found = audit_linear_svc(model, X, y, None, 1e-4)
+    assert not found.holds
+    assert any("rounding" in failure for failure in found.failures())
 
 
 # ------------------------------------------------------------------------------------- objective, certificate
@@ -358,7 +396,7 @@ def test_audit_says_what_it_cannot_read():
     with pytest.raises(DataError, match="l2"):
         audit_linear_svc(svm.LinearSVC(penalty="l1", dual=False, tol=0.1).fit(X, y), X, y, None, 1e-4)
     with pytest.raises(DataError, match="loss"):
-        audit_linear_svc(SGDClassifier(loss="log_loss").fit(X, y), X, y, None, 1e-4)
+        audit_linear_svc(SGDClassifier(loss="epsilon_insensitive").fit(X, y), X, y, None, 1e-4)
     with pytest.raises(DataError, match="machines"):
         audit_linear_svc(svm.SVC(kernel="linear").fit(X, y), X, y, None, 1e-4)  # one against one
 

@@ -244,6 +244,82 @@ def test_damage_to_support_and_kinds_is_noticed(kind):
     assert not audit(model, X, y).holds
 
 
+def hurt(model, **attributes):
+    other = copy.deepcopy(model)
+    vars(other).update(attributes)
+    return other
+
+
+def test_support_vectors_that_predict_otherwise_are_noticed():
+    """A row named twice, rows out of the order of their classes: coefficients are the same, predictions are not."""
+    X, y = three(90)
+    model = SVC().fit(X, y)
+    s, coef = model.support_, model.dual_coef_
+    again = np.append(s[0], s)
+    twice = hurt(model, support_=again, support_vectors_=X[again], dual_coef_=np.column_stack([coef[:, 0] + 9, coef]))
+    twice.n_support_ = model.n_support_ + np.array([1, 0, 0])
+    order = np.random.default_rng(0).permutation(len(s))
+    mixed = hurt(model, support_=s[order], support_vectors_=X[s[order]], dual_coef_=coef[:, order])
+    for other in (twice, mixed):
+        assert (other.predict(X) != model.predict(X)).any()
+        assert not audit(other, X, y).holds
+    with pytest.raises(DataError, match="support vectors from -"):
+        audit(hurt(model, support_=s - len(X)), X, y)
+
+
+def test_support_vectors_moved_far_from_the_origin_are_noticed():
+    X, y = three(90)
+    X = X + 1e8
+    model = SVC().fit(X, y)
+    assert audit(model, X, y).holds
+    noise = np.random.default_rng(0).normal(size=model.support_vectors_.shape)
+    assert not audit(hurt(model, support_vectors_=model.support_vectors_ + noise), X, y).holds
+
+
+@pytest.mark.parametrize("cls", [SVC, svm.SVC])
+def test_settings_that_are_not_those_of_the_fit_are_noticed(cls):
+    """With no coefficient at its bound, heavier classes have the same optimum; but not what class_weight says."""
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    X[:, 0] += 9 * y
+    model = cls(C=1e4, tol=1e-9, gamma=0.5).fit(X, y)
+    assert audit(model, X, y, tol=1e-3).holds
+    assert not audit(hurt(model, gamma="scale"), X, y, tol=1e-3).holds
+    assert not audit(hurt(model, class_weight_=2 * model.class_weight_), X, y, tol=1e-3).holds
+    assert not audit(hurt(model, classes_=model.classes_[::-1]), X, y, tol=1e-3).holds
+
+
+def test_what_is_said_beside_the_machine_is_checked_too():
+    X, y = three(90)
+    G = rbf_kernel(X)
+    given = SVC(kernel="precomputed").fit(G, y)
+    assert audit(given, G, y).holds
+    assert not audit(hurt(given, support_gram_=2 * given.support_gram_), G, y).holds
+    slacks = given.slacks_.copy()
+    slacks[y == 2, 0] += 0.1  # of the machine for classes 0 and 1
+    assert not audit(hurt(given, slacks_=slacks), G, y).holds
+    tiny = SVR(epsilon=0.0).fit(X, 1e-9 * X[:, 0])
+    assert audit(tiny, X, 1e-9 * X[:, 0]).holds
+    for change in ({"n_support_": tiny.n_support_ + 1}, {"slacks_": tiny.slacks_ + 1e-12}):
+        assert not audit(hurt(tiny, **change), X, 1e-9 * X[:, 0]).holds
+
+
+def test_regression_far_from_zero():
+    """The same machine, its intercept moved by as much: no more than rounding may be held against it."""
+    X, _ = three(90)
+    far, near = SVR().fit(X, X[:, 0] + 1e8), SVR().fit(X, X[:, 0])
+    assert audit(far, X, X[:, 0] + 1e8).holds
+    np.testing.assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-3)
+
+
+def test_a_kernel_that_is_not_symmetric_gets_no_bound():
+    X, y = two()
+    twisted = np.eye(4) + 0.01 * (np.triu(np.ones((4, 4))) - np.tril(np.ones((4, 4))))
+    G = X @ twisted @ X.T
+    found = audit(svm.SVC(kernel="precomputed").fit(G, y), G, y)
+    assert found.kind == "stationary"
+    assert found.facts["kernel"].startswith("not symmetric")
+
+
 @every_kind
 def test_stopping_early_is_said_and_the_gap_is_true(kind):
     best = fitted(kind)[0].certificate_.objective

@@ -9,9 +9,9 @@ import numpy as np
 
 from certifit.auditing.fitted import fitted_rows, numbers
 from certifit.auditing.kernels import PROVED, kernel_of, tried
-from certifit.auditing.svc import SCHEMES, row_checks, support_rows, table_width
+from certifit.auditing.svc import SCHEMES, placed, row_checks, support_checks, support_rows, table_width
 from certifit.certificates import hard_margin as checker
-from certifit.certificates.plain import dense
+from certifit.certificates.kernel_features import same
 from certifit.core import Array, Certificate, Check, encode_labels
 
 
@@ -20,7 +20,7 @@ def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
     data = encode_labels(rows, np.asarray(model.classes_)).rows.load()
     code, k, used = np.asarray(data.y), len(model.classes_), data.w > 0
-    support, kernel = support_rows(model, data), kernel_of(model, data.X)
+    support, (kernel, meant) = support_rows(model, data), kernel_of(model, data)
     given, linear = (isinstance(model.kernel, str) and model.kernel == name for name in ("precomputed", "linear"))
     table = np.arange(data.n_rows)[:, None] if given else data.X
     proved, why = (True, PROVED) if kernel.valid else tried(kernel.values, table, used)
@@ -43,19 +43,16 @@ def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
         *found.checks,
         *row_checks(model, machines, judged),
         *_margins(numbers(model, "margin_"), judged),
-        Check("support vectors without weight", float((~used[support]).sum()), 0.0),
-        Check("support vectors of a class miscounted by", _miscounted(model, code[support], k), 0.0),
+        *meant,
+        placed(model, code[support], k),
+        *support_checks(model, support, used, None if given else data.X),
     ]
-    if not given:
-        off = np.abs(dense(model.support_vectors_) - dense(data.X[support])).max(initial=0.0)
-        checks.append(Check("support vectors differ from their rows by", float(off), 0.0))
+    if given:
+        own = table[support]
+        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel.values(own, own)))
     return replace(found, checks=tuple(checks))
 
 
 def _margins(margin: Array, judged: list[Any]) -> list[Check]:
     off = [abs(m / j.margin - 1.0) for m, j in zip(margin, judged, strict=True)]
     return [Check("margins off by, relative", float(max(off)), 1e-6)]
-
-
-def _miscounted(model: Any, kinds: Array, k: int) -> float:
-    return float(np.abs(np.bincount(kinds, minlength=k) - model.n_support_).max())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from certifit.auditing.fitted import fitted_rows, numbers
-from certifit.auditing.kernels import KernelValues, known_gamma, named_kernel, own_kernel
+from certifit.auditing.kernels import KernelValues, fitted_gamma, gamma_check, named_kernel, own_kernel
 from certifit.auditing.linear_svm import linear_svm_spec
 from certifit.certificates import approximate_svc, linear_svm, svc
 from certifit.certificates import kernel_features as checker
@@ -49,7 +49,17 @@ def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: f
         machines = approximate_svc.Machines(coef, intercept, spec, phi)
         exact = approximate_svc.original(machines, partial(_plain, kernel), rows, found.objective, own.objective)
         facts = {**exact, **facts}
-    return replace(found, claim=approximate_svc.CLAIM, checks=(*found.checks, *own.checks), facts=facts)
+    checks = (*found.checks, *own.checks, _settings(model, features))
+    return replace(found, claim=approximate_svc.CLAIM, checks=checks, facts=facts)
+
+
+def _settings(model: Any, features: Any) -> Check:
+    """Whether the features are those that the machine says it has."""
+    kind = "nystroem" if hasattr(features, "components_") else "fourier"
+    set_to = {"features": kind, "kernel": "rbf", **features.get_params()}
+    names = ("features", "kernel", "gamma", "degree", "coef0", "n_components")
+    other = [name for name in names if name in set_to and set_to[name] != getattr(model, name)]
+    return Check("settings of the features that are not the machine's", float(len(other)), 0.0)
 
 
 def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
@@ -57,13 +67,13 @@ def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
     index = np.asarray(model.component_indices_)
     why = checker.PROVED if valid else checker.UNREFUTED
     L, N = dense(model.components_), numbers(model, "normalization_")
-    return checker.certify_nystroem(L, N, index, kernel, tol, rows, _gamma_check(model, rows), why)
+    return checker.certify_nystroem(L, N, index, kernel, tol, rows, gamma_check(model, rows), why)
 
 
 def _fourier(model: Any, rows: Rows, tol: float) -> Certificate:
-    W, b, gamma = numbers(model, "random_weights_"), numbers(model, "random_offset_"), _gamma(model, rows)
+    W, b, gamma = numbers(model, "random_weights_"), numbers(model, "random_offset_"), fitted_gamma(model, rows)
     drawn = _drawn(model, gamma, *W.shape)
-    checks, why = _gamma_check(model, rows), UNSEEN
+    checks, why = gamma_check(model, rows), UNSEEN
     if drawn is not None:
         pairs = zip(("frequencies", "offsets"), (W, b), drawn, strict=True)
         checks += tuple(checker.same(f"{name} differ from their seed's", *pair) for name, *pair in pairs)
@@ -87,32 +97,14 @@ def _kernel(model: Any, rows: Rows) -> KernelValues:
     if callable(model.kernel):
         return own_kernel(model.kernel)
     coef0, degree = (1.0 if model.coef0 is None else model.coef0), (3 if model.degree is None else model.degree)
-    return named_kernel(model.kernel, _gamma(model, rows), degree, coef0)
-
-
-def _gamma(model: Any, rows: Rows) -> float:
-    """As fitted, where the model says so; else as it is set."""
-    gamma = known_gamma(model)
-    return _meaning(model, rows) if gamma is None else gamma
-
-
-def _meaning(model: Any, rows: Rows) -> float:
-    return checker.scale_gamma(rows) if model.gamma == "scale" else 1.0 / rows.n_features
-
-
-def _gamma_check(model: Any, rows: Rows) -> tuple[Check, ...]:
-    """'scale' means a number that the rows give."""
-    if not isinstance(model.gamma, str) or callable(getattr(model, "kernel", None)):
-        return ()
-    found, wanted = np.array(_gamma(model, rows)), np.array(_meaning(model, rows))
-    return (checker.same("gamma differs from its meaning", found, wanted),)
+    return named_kernel(model.kernel, fitted_gamma(model, rows), degree, coef0)
 
 
 def _maps(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.Kernel]:
     """Features of a block, and the kernel they stand for."""
     if hasattr(model, "random_weights_"):
         W, b = numbers(model, "random_weights_"), numbers(model, "random_offset_")
-        return partial(checker.fourier, W, b), partial(svc.radial, _gamma(model, rows))
+        return partial(checker.fourier, W, b), partial(svc.radial, fitted_gamma(model, rows))
     kernel, _ = _kernel(model, rows)
     return partial(
         checker.nystroem, kernel, dense(model.components_), numbers(model, "normalization_"), False

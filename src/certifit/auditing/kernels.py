@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from certifit.certificates import svc as checker
+from certifit.certificates.kernel_features import same, scale_gamma
 from certifit.certificates.plain import dense
-from certifit.core import Array, DataError
+from certifit.core import Array, ArrayRows, Check, DataError, Estimator, Rows
 from certifit.linalg import positive_definite
 
 SAMPLE = 1500  # rows on which a kernel that is not proved valid is tried
+SYMMETRIC = 1e-5  # k(x, z) - k(z, x), relative: kernel values may come in float32
 PROVED = "positive semidefinite by construction"
 
 
@@ -22,17 +25,15 @@ class KernelValues(NamedTuple):
     valid: bool  # positive semidefinite, whatever the rows
 
 
-def kernel_of(model: Any, X: Any) -> KernelValues:
-    """Of a model fitted on X."""
+def kernel_of(model: Any, data: ArrayRows) -> tuple[KernelValues, tuple[Check, ...]]:
+    """Of a machine fitted on these rows, and whether its gamma is what it is set to be."""
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
-        return KernelValues(partial(by_number, np.asarray(X, np.float64)), False)
+        return KernelValues(partial(by_number, dense(data.X)), False), ()
     if callable(model.kernel):
-        return own_kernel(model.kernel)
-    gamma = known_gamma(model)
-    if gamma is None:
-        variance = dense(X).var() if model.gamma == "scale" else 1.0
-        gamma = 1.0 / (X.shape[1] * variance)
-    return named_kernel(model.kernel, gamma, getattr(model, "degree", 3), getattr(model, "coef0", 0.0))
+        return own_kernel(model.kernel), ()
+    rows = data if isinstance(model, Estimator) else ArrayRows(data.X)  # scikit-learn counts every row alike
+    degree, coef0 = getattr(model, "degree", 3), getattr(model, "coef0", 0.0)
+    return named_kernel(model.kernel, fitted_gamma(model, rows), degree, coef0), gamma_check(model, rows)
 
 
 def own_kernel(kernel: Callable[[Any, Any], Any]) -> KernelValues:
@@ -55,13 +56,27 @@ def named_kernel(kernel: Any, gamma: float, degree: Any, coef0: Any) -> KernelVa
     return known[kernel]
 
 
-def known_gamma(model: Any) -> float | None:
-    """As fitted or as set; None where the model says neither in numbers."""
-    for name in ("gamma_", "_gamma", "gamma"):
-        value = getattr(model, name, None)
-        if value is not None and not isinstance(value, str):
-            return float(value)
-    return None
+def fitted_gamma(model: Any, rows: Rows) -> float:
+    """As fitted, where the model says so; else as it is set."""
+    for name in ("gamma_", "_gamma"):
+        if isinstance(getattr(model, name, None), Real):
+            return float(getattr(model, name))
+    return _set_gamma(model, rows)
+
+
+def _set_gamma(model: Any, rows: Rows) -> float:
+    if isinstance(model.gamma, Real):
+        return float(model.gamma)
+    return scale_gamma(rows) if model.gamma == "scale" else 1.0 / rows.n_features
+
+
+def gamma_check(model: Any, rows: Rows) -> tuple[Check, ...]:
+    """'scale' means a number that the rows give; a linear kernel has no use for it."""
+    kernel = getattr(model, "kernel", "rbf")
+    if callable(kernel) or kernel == "linear":
+        return ()
+    found, wanted = np.array(fitted_gamma(model, rows)), np.array(_set_gamma(model, rows))
+    return (same("gamma differs from its meaning", found, wanted),)
 
 
 def by_number(G: Array, A: Array, B: Array) -> Array:
@@ -75,6 +90,8 @@ def tried(kernel: Callable[[Array, Array], Array], X: Any, used: Array) -> tuple
     sample = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.int64))]
     part = dense(X[sample])
     G = np.asarray(kernel(part, part), np.float64)
+    if np.abs(G - G.T).max() > SYMMETRIC * np.abs(G).max():
+        return False, "not symmetric: the objective has no bound"
     answer = positive_definite((G + G.T) / 2, strict=False)
     if answer.verdict == "no":
         return False, "not positive semidefinite: the objective has no bound"

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from certifit.auditing.fitted import fitted_rows, numbers
-from certifit.certificates import joint_svm, joint_svm_linear
+from certifit.certificates import joint_svm, joint_svm_linear, logistic
 from certifit.certificates import linear_svm as checker
 from certifit.certificates.linear_svm import Spec
-from certifit.core import Certificate, DataError, Estimator, apply_class_weight, encode_labels
+from certifit.core import Array, Block, Certificate, DataError, Estimator, Rows, apply_class_weight, encode_labels
+from certifit.core.labels import Labels
 from certifit.models.linear_svm import LOSSES, RESIDUAL_LOSSES
 
+SGD = ("hinge", "squared_hinge", "log_loss")
 # names of losses: ours, and scikit-learn's for the same ones
 _LOSSES = {**LOSSES, **RESIDUAL_LOSSES}
 _JOINT = {**joint_svm.LOSSES, "crammer_singer": joint_svm.LOSSES["crammer-singer"]}
 
 
 def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """A LinearSVC, an SVC with a linear kernel and two classes, or an SGDClassifier with a hinge."""
+    """A LinearSVC, an SVC with a linear kernel and two classes, or an SGDClassifier with a hinge or log_loss."""
+    if "SGDClassifier" in _names(model):
+        return _audit_sgd(model, X, y, sample_weight, tol)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
     joint = _JOINT.get(getattr(model, "multi_class", "ovr"))
     spec = linear_svm_spec(model)
+    rows = apply_class_weight(_labels(model, coef, X, y, sample_weight), getattr(model, "class_weight", None))
+    if joint is not None:
+        question = joint_svm.Spec(joint, spec.C, spec.rho)
+        return joint_svm_linear.certify(coef, _each(intercept, len(coef)), question, tol, rows, _dual(model))
+    return checker.certify(coef, _each(intercept, len(coef)), spec, tol, rows, _dual(model))
+
+
+def _labels(model: Any, coef: Array, X: Any, y: Any, sample_weight: Any) -> Labels:
     rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
     k = len(labels.classes)
@@ -31,11 +45,44 @@ def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
             got=f"a {type(model).__name__} with {len(coef)} machines for {k} classes",
             wanted="one machine for each class against the rest, or one for two classes",
         )
-    rows = apply_class_weight(labels, getattr(model, "class_weight", None))
-    if joint is not None:
-        question = joint_svm.Spec(joint, spec.C, spec.rho)
-        return joint_svm_linear.certify(coef, _each(intercept, len(coef)), question, tol, rows, _dual(model))
-    return checker.certify(coef, _each(intercept, len(coef)), _per_weight(spec, model, rows), tol, rows, _dual(model))
+    return labels
+
+
+def _audit_sgd(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """It minimises Σ w loss / n + alpha/2 |β|²; n counts rows without weights, as does its balance of classes."""
+    _ridge_only(model)
+    if model.loss not in SGD:
+        raise DataError(got=f"loss={model.loss!r}", wanted=f"one of {', '.join(map(repr, SGD))}")
+    coef = numbers(model, "coef_")
+    labels = _labels(model, coef, X, y, sample_weight)
+    counts = labels.rows.sum(partial(_counts, len(labels.classes)))
+    rows = apply_class_weight(replace(labels, weight=counts), model.class_weight)
+    intercept, lam = _each(numbers(model, "intercept_"), len(coef)), float(model.alpha) * rows.n_rows
+    if model.loss == "log_loss":
+        return _by_log_loss(coef, intercept, lam, bool(model.fit_intercept), tol, rows)
+    spec = Spec(*LOSSES[model.loss], 1 / lam, 0.0 if model.fit_intercept else None)
+    return checker.certify(coef, intercept, spec, tol, rows)
+
+
+def _counts(k: int, block: Block) -> Array:
+    assert block.y is not None
+    return np.bincount(block.y, minlength=k)
+
+
+def _by_log_loss(coef: Array, intercept: Array, lam: float, free: bool, tol: float, rows: Rows) -> Certificate:
+    """Logistic losses of each class against the rest, added up."""
+    codes = range(len(coef)) if len(coef) > 1 else (1,)
+    found = [
+        logistic.certify(beta[None], b[None], lam, free, tol, rows.relabel(partial(_is, code)))
+        for code, beta, b in zip(codes, coef, intercept, strict=True)
+    ]
+    objective, bound, limit = (sum(getattr(c, name) for c in found) for name in ("objective", "bound", "limit"))
+    checks = tuple(check for c in found for check in c.checks)
+    return replace(found[0], objective=objective, bound=bound, limit=limit, checks=checks)
+
+
+def _is(code: int, y: Array | None, w: Array) -> tuple[Array, Array]:
+    return np.asarray(y == code, np.int32), w
 
 
 def audit_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -48,33 +95,26 @@ def audit_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
 
 def linear_svm_spec(model: Any) -> Spec:
     """The problem that a fitted linear support vector machine says it has minimised, without its epsilon."""
-    names = {base.__name__ for base in type(model).__mro__}
     if isinstance(model, Estimator):
         return Spec(*_LOSSES[model.loss], float(model.C), model.intercept_weight())
-    if names & {"SVC", "SVR"}:
+    if _names(model) & {"SVC", "SVR"}:
         if model.kernel != "linear":
             raise DataError(got=f"an {type(model).__name__} with kernel={model.kernel!r}", wanted="kernel='linear'")
         return Spec(*_LOSSES["hinge"], float(model.C), 0.0)
-    if getattr(model, "penalty", "l2") != "l2":
-        raise DataError(got=f"{model!r}", wanted="penalty='l2'")
+    _ridge_only(model)
     if model.loss not in _LOSSES:
         raise DataError(got=f"loss={model.loss!r}", wanted=f"one of {', '.join(map(repr, _LOSSES))}")
-    free: float | None = 0.0 if model.fit_intercept else None
-    if names & {"SGDClassifier"}:
-        return Spec(*_LOSSES[model.loss], 1 / float(model.alpha), free)
     rho = float(model.intercept_scaling) ** -2 if model.fit_intercept else None
     return Spec(*_LOSSES[model.loss], float(model.C), rho)
 
 
-def _per_weight(spec: Spec, model: Any, rows: Any) -> Spec:
-    """SGDClassifier minimises the mean loss + alpha/2 |β|²: its C is 1 / (alpha Σ w)."""
-    if not hasattr(model, "alpha"):
-        return spec
-    return spec._replace(C=spec.C / float(rows.sum(_weight)))
+def _names(model: Any) -> set[str]:
+    return {base.__name__ for base in type(model).__mro__}
 
 
-def _weight(block: Any) -> float:
-    return float(block.w.sum())
+def _ridge_only(model: Any) -> None:
+    if getattr(model, "penalty", "l2") != "l2":
+        raise DataError(got=f"{model!r}", wanted="penalty='l2'")
 
 
 def _dual(model: Any) -> Any:

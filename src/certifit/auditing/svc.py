@@ -16,10 +16,21 @@ from certifit.auditing.kernels import PROVED, KernelValues, by_number, kernel_of
 from certifit.certificates import joint_kernel
 from certifit.certificates import svc as checker
 from certifit.certificates.calibration import calibrated
+from certifit.certificates.kernel_features import astray, same
 from certifit.certificates.plain import dense
-from certifit.core import Array, ArrayRows, Certificate, Check, DataError, class_weight_vector, encode_labels
+from certifit.core import (
+    Array,
+    ArrayRows,
+    Certificate,
+    Check,
+    DataError,
+    Estimator,
+    class_weight_vector,
+    encode_labels,
+)
 
 CLOSE = 1e-5  # rows' numbers from kernel values in float32 may differ by this much
+GIVEN = "their values are taken as the model has them"
 
 
 def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -28,25 +39,26 @@ def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     classes = np.asarray(model.classes_)
     labels = encode_labels(rows, classes)
     data = labels.rows.load()
-    factor = getattr(model, "class_weight_", None)
-    if factor is None or len(factor) != len(classes):
-        factor = class_weight_vector(classes, labels.weight, getattr(model, "class_weight", None))
     code, k = np.asarray(data.y), len(classes)
-    weight = data.w * np.asarray(factor)[code]
+    # scikit-learn's balance counts every row alike
+    total = labels.weight if isinstance(model, Estimator) else np.bincount(code, minlength=k)
+    factor = class_weight_vector(classes, total, getattr(model, "class_weight", None))
+    weight = data.w * factor[code]
     box = float(model.C) * weight
     support, intercepts = support_rows(model, data), numbers(model, "intercept_").ravel()
     scheme = str(getattr(model, "multi_class", "ovo"))
     scheme = "ovo" if scheme == "ovr" and k == 2 else scheme
     machines = MACHINES[scheme](numbers(model, "dual_coef_"), support, code, box, intercepts)
-    counted = np.bincount(code[support], minlength=k)
-    said = np.ravel(getattr(model, "n_support_", counted))
-    off = np.abs(counted - said).max() if len(said) == k else abs(counted.sum() - said.sum())
-    more = [Check("support vectors of a class miscounted by", float(off), 0.0)]
-    if hasattr(model, "probability_slopes_"):
-        used, slopes = weight > 0, numbers(model, "probability_slopes_")
-        values = numbers(model, "held_out_values_")[used]
-        more += calibrated(values, code[used], weight[used], slopes, k, scheme == "ovo")
-    return _certificate(model, data, support, box, machines, tol, more)
+    more = [placed(model, code[support], k)]
+    if getattr(model, "class_weight_", None) is not None:
+        more.append(same("weights of classes differ from their meaning", numbers(model, "class_weight_"), factor))
+    found = _certificate(model, data, support, box, machines, tol, more)
+    if not hasattr(model, "probability_slopes_"):
+        return found
+    used, slopes = weight > 0, numbers(model, "probability_slopes_")
+    values = numbers(model, "held_out_values_")[used]
+    likely = calibrated(values, code[used], weight[used], slopes, k, scheme == "ovo")
+    return replace(found, checks=(*found.checks, *likely), facts={**found.facts, "rows left out": GIVEN})
 
 
 Coefficients = Iterator[tuple[int, Sequence[int], Array]]  # class, the others it is told from, of support vectors
@@ -113,7 +125,7 @@ def audit_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     intercept = float(numbers(model, "intercept_").ravel()[0])
     target = np.asarray(data.y)[member]
     machine = checker.Machine(member, target, box[member], beta[member], intercept, float(model.epsilon))
-    return _certificate(model, data, support, box, [machine], tol, [])
+    return _certificate(model, data, support, box, [machine], tol, [placed(model, np.zeros_like(support), 1)])
 
 
 def machine_problem(model: Any) -> tuple[str, ...]:
@@ -130,11 +142,34 @@ def table_width(model: Any) -> int:
 def support_rows(model: Any, data: ArrayRows) -> Array:
     support = np.asarray(model.support_)
     rows = getattr(model, "shape_fit_", (data.n_rows,))[0]
-    if data.n_rows != rows or support.max(initial=0) >= rows:
+    if data.n_rows != rows or support.max(initial=0) >= rows or support.min(initial=0) < 0:
         raise DataError(
-            got=f"{data.n_rows} rows", wanted=f"the {rows} rows that the {type(model).__name__} was fitted on"
+            got=f"{data.n_rows} rows, support vectors from {support.min(initial=0)} to {support.max(initial=0)}",
+            wanted=f"the {rows} rows that the {type(model).__name__} was fitted on",
         )
     return support
+
+
+def placed(model: Any, kinds: Array, k: int) -> Check:
+    """Support vectors of these classes (s,) must come class after class: by that, coefficients belong to pairs."""
+    said = np.ravel(getattr(model, "n_support_", np.bincount(kinds, minlength=k)))
+    off = abs(len(kinds) - int(said.sum()))
+    if len(said) == k and not off:  # else a number of all, not of each class
+        off = int((np.repeat(np.arange(k), np.maximum(said, 0))[: len(kinds)] != kinds).sum())
+    return Check("support vectors out of the order of their classes", float(off), 0.0)
+
+
+def support_checks(model: Any, support: Array, used: Array, X: Any) -> list[Check]:
+    """Whether support vectors are rows that count, each once; X is None where there are but kernel values."""
+    checks = [
+        Check("support vectors without weight", float((~used[support]).sum()), 0.0),
+        Check("support vectors named twice", float(len(support) - len(np.unique(support))), 0.0),
+    ]
+    if X is not None:
+        off = astray(dense(model.support_vectors_), dense(X[support]))
+        limit = 0.0 if isinstance(model, Estimator) else CLOSE  # others may have float32
+        checks.append(Check("support vectors differ from their rows, relative", off, limit))
+    return checks
 
 
 def _certificate(
@@ -146,7 +181,7 @@ def _certificate(
     tol: float,
     more: Sequence[Check],
 ) -> Certificate:
-    X, kernel = data.X, kernel_of(model, data.X)
+    X, (kernel, meant) = data.X, kernel_of(model, data)
     given = isinstance(model.kernel, str) and model.kernel == "precomputed"
     table = np.arange(data.n_rows)[:, None] if given else X
     proved, why = kernel.valid, PROVED
@@ -165,13 +200,12 @@ def _certificate(
         proved, why = tried(kernel.values, table, box > 0)
     certify = joint_kernel.certify if isinstance(machines[0], joint_kernel.Machine) else checker.certify
     found, judged = certify(machines, kernel.values, table, tol, proved, why)
-    checks = [*found.checks, *more, Check("support vectors without weight", float((box[support] == 0).sum()), 0.0)]
-    if not given:
-        off = np.abs(dense(model.support_vectors_) - dense(X[support])).max(initial=0.0)
-        size = float(abs(X).max()) or 1.0
-        checks.append(Check("support vectors differ from their rows, relative", float(off) / size, 1e-6))
+    checks = [*found.checks, *meant, *more, *support_checks(model, support, box > 0, None if given else X)]
     if hasattr(model, "support_codes_"):
         checks += row_checks(model, machines, judged)
+    if hasattr(model, "support_gram_") and len(support):
+        own = dense(table[support])
+        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel.values(own, own)))
     return replace(found, checks=tuple(checks))
 
 
@@ -206,15 +240,16 @@ def _expanded(model: Any, X: Any, used: Array, onto: Array, machines: list[Any],
 
 def row_checks(model: Any, machines: list[Any], judged: list[Any]) -> list[Check]:
     """What a model of ours says of each row, against what the checker found."""
+    said = np.stack([model.support_codes_, model.slacks_, model.kkt_residuals_])
+    said = said.reshape(3, -1, len(machines))  # (3, n, machines)
     wrong, off = 0, 0.0
     for i, (machine, found) in enumerate(zip(machines, judged, strict=True)):
-        codes, slacks, residuals = (
-            np.asarray(values).reshape(-1, len(machines))[machine.rows, i]
-            for values in (model.support_codes_, model.slacks_, model.kkt_residuals_)
-        )
-        wrong += int((codes != found.kinds).sum())
-        scale = 1.0 + float(found.slacks.max(initial=0.0))
-        off = max(off, np.abs(slacks - found.slacks).max() / scale, np.abs(residuals - found.residuals).max() / scale)
+        expected = np.zeros(said.shape[:2])  # nothing is said of rows that a machine was not trained on
+        expected[:, machine.rows] = found.kinds, found.slacks, found.residuals
+        miss = np.abs(said[:, :, i] - expected)
+        wrong += int((miss[0] > 0).sum())
+        unit = 1.0 if getattr(machine, "epsilon", None) is None else float(np.ptp(machine.y)) + machine.epsilon
+        off = max(off, float(miss[1:].max()) / (unit + float(found.slacks.max(initial=0.0)) or 1.0))
     return [
         Check("rows of another kind than their coefficients say", float(wrong), 0.0),
         Check("slacks and residuals of rows off by, relative", float(off), CLOSE),

@@ -107,7 +107,18 @@ def _strangers(L: Array, index: Array, rows: Rows) -> float:
         return np.inf
     order = np.argsort(index, kind="stable")
     X = dense(rows.take(index[order]).X)
-    return float(np.abs(X - L[order]).max() / (np.abs(X).max() or 1.0))
+    return astray(L[order], X)
+
+
+def astray(found: Array, wanted: Array) -> float:
+    """By how much rows said to be these differ from them, in units of their columns' spreads: what a kernel sees."""
+    if found.shape != wanted.shape:
+        return np.inf
+    if not wanted.size:
+        return 0.0
+    spread, size = np.ptp(wanted, axis=0), np.abs(wanted).max(axis=0)
+    unit = np.where(spread > 1e-12 * size, spread, spread.max() or size.max() or 1.0)
+    return float((np.abs(found - wanted) / unit).max())
 
 
 # ---------------------------------------------------------------------------------------------- random features

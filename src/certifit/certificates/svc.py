@@ -60,7 +60,7 @@ class Judged(NamedTuple):
     rounding: float
     outside: float  # the worst coefficient's distance to its box, as a share of the largest C
     unbalanced: float  # |Σ β| / Σ |β|
-    astray: float  # Σ of the rows' slackness minus the gap, relative
+    astray: float  # Σ of the rows' slackness minus the gap, beyond rounding, relative
     slacks: Array  # (m,) losses
     residuals: Array  # (m,) by how much each row's optimality condition is missed, in units of f
     kinds: Array  # (m,) NONE, MARGIN or BEYOND
@@ -86,21 +86,22 @@ def judge(machine: Machine, f: Array, beta: Array, g: Array, lengths: Array) -> 
     linear = y * beta - epsilon * np.abs(beta)
     bound = float(linear.sum()) - 0.5 * least
     sizes = np.abs(machine.beta) @ np.abs(f) + np.abs(beta) @ np.abs(g) + np.abs(linear).sum() + C @ slacks
-    error = blur(lengths, machine.beta)
+    # what Σ β is besides 0: a linear machine's values then depend on where rows are measured from
+    error = blur(lengths, machine.beta) + abs(float(machine.beta.sum())) * lengths.max() * lengths
     hidden = error @ (np.abs(machine.beta) + C * (slacks > error))  # smaller slacks go away if f grows by as much
     at_bound = signed >= C * (1 - 1e-12)
     kinds = np.where(signed <= 0, NONE, np.where(at_bound, BEYOND, MARGIN)).astype(np.int8)
     own = y * machine.beta - epsilon * np.abs(machine.beta)
     slackness = C * slacks - own + machine.beta * (f + b)
     gap = objective - (float(own.sum()) - 0.5 * square)
-    total = float(np.abs(machine.beta).sum())
+    total, rounding = float(np.abs(machine.beta).sum()), float(64 * EPS * sizes + hidden)
     return Judged(
         objective,
         bound,
-        float(64 * EPS * sizes + hidden),
+        rounding,
         float(np.maximum(signed - C, -signed).max() / C.max()),
         abs(float(machine.beta.sum())) / total if total > 0 else 0.0,
-        abs(float(slackness.sum()) - gap) / max(objective, np.finfo(float).tiny),
+        max(0.0, abs(float(slackness.sum()) - gap) - rounding) / max(objective, TINY),
         slacks,
         np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]),
         kinds,
@@ -109,7 +110,7 @@ def judge(machine: Machine, f: Array, beta: Array, g: Array, lengths: Array) -> 
 
 def blur(lengths: Array, beta: Array) -> Array:
     """Rounding in Σ βⱼ k(x, xⱼ) (m,): no kernel value is larger than the product of its two rows' lengths."""
-    return EPS * float(lengths @ np.abs(beta)) * lengths
+    return 8 * EPS * float(lengths @ np.abs(beta)) * lengths
 
 
 def assemble(judged: Sequence[Judged], tol: float, proved: bool, why: str) -> Certificate:

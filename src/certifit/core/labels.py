@@ -43,8 +43,7 @@ class _Encode:
 
     def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
         assert y is not None
-        code = np.searchsorted(self.classes, y)
-        return np.minimum(code, len(self.classes) - 1).astype(np.int32), w  # rows of other classes have weight 0
+        return _places(self.classes, y).astype(np.int32), w  # rows of other classes have weight 0
 
 
 def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> Labels:
@@ -60,7 +59,7 @@ def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> 
                 wanted=f"labels among {classes.tolist()}",
             )
         total = np.zeros(len(classes))
-        total[np.searchsorted(classes, labels)] = weight
+        total[_places(classes, labels)] = weight
         return Labels(classes, total, rows.relabel(_Encode(classes)))
     if len(labels) < fewest:
         raise DataError(
@@ -69,6 +68,12 @@ def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> 
             fix="Check that the right column is the target and that no filter removed the others.",
         )
     return Labels(labels, weight, rows.relabel(_Encode(labels)))
+
+
+def _places(classes: Array, y: Array) -> Array:
+    """Where in `classes` each label is; a model's own may be in any order."""
+    order = np.argsort(classes)
+    return np.asarray(order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)])
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class ApproximateSVC(LinearSVC):
     max_iter : int, default=200
         Passes over the data.
     max_time : float or None
-        Seconds after which the best fit so far is returned, with what is proved about it.
+        Seconds, once the features are chosen, after which the best fit so far is returned, with what is proved.
     random_state : int, RandomState or None
         Of the features.
 
