@@ -1,1 +1,1 @@
-"""Programs to run and to read: `python -m certifit.examples.mnist_pca`, `… .compress_digits`, `… .joint_svm`, `… .em`."""
+"""Programs to run and to read: `python -m certifit.examples.NAME`: mnist_pca, compress_digits, joint_svm, em."""

@@ -62,6 +62,13 @@ class Training:
         support = beta.any(axis=1)
         return intercept - slopes(self.X[support], beta[support]) @ self.kernel.origin
 
+    def seen(self, rows: Array, beta: Array, intercept: float, f: Array) -> Array:
+        """f (m,) at these rows, as `predict` will compute it where a linear kernel's rows lie far from zero."""
+        if not isinstance(self.kernel, LinearFrom):
+            return f
+        coef = slopes(self.X[rows], beta[:, None])[0]
+        return np.asarray(self.X[rows] @ coef + (intercept - coef @ self.kernel.origin)) - intercept
+
     def values(self, rows: Array, centres: Array, beta: Array) -> Array:
         """Σ β k(·, centre) at some rows (m, machines); centres are rows too."""
         support = beta.any(axis=1)
@@ -125,7 +132,7 @@ def train_each(
             single = len(machine.rows) > PRECISE and model.tol >= LOOSE and machine.C.max() <= MODEST
             if cache is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
                 cache = Cache(data.gram(machine.rows, single), float(model.cache_size))
-            judge = partial(_judged, machine, dual, cache.gram.lengths())
+            judge = partial(_judged, data, machine, dual, cache.gram.lengths())
             watch.attributes = lambda point, judge=judge: attributes(gathered([*done, judge(point)]))
             # float32 values leave the last per cent of the tolerance to rounding
             tol = model.tol * (0.99 if cache.gram.dtype == np.float32 else 1.0)
@@ -183,6 +190,7 @@ def _gathered(data: Training, machines: int, tol: float, done: list[One]) -> Tra
 
 
 def _judged(
+    data: Training,
     machine: certificates.Machine,
     dual: smo.Dual,
     lengths: Array,
@@ -191,7 +199,8 @@ def _judged(
 ) -> One:
     beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
     fitted = replace(machine, beta=beta, intercept=smo.measure(dual, point).intercept)
-    return One(fitted, certificates.judge(fitted, point.f, beta, point.f, lengths), loop)
+    f = data.seen(machine.rows, beta, fitted.intercept, point.f)
+    return One(fitted, certificates.judge(fitted, f, beta, point.f, lengths), loop)
 
 
 def _dual(machine: certificates.Machine) -> smo.Dual:
