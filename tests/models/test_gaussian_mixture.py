@@ -93,6 +93,16 @@ def test_old_faithful_is_best_with_three_equal_covariances(geyser):
     assert len(str(choice).splitlines()) == 1 + 4
 
 
+def test_a_choice_takes_any_iterable_and_rows_with_entries_only():
+    X = np.concatenate([two_groups(), np.full((50, 2), np.nan)])
+    choice = select_mixture(X, (k for k in (1, 2)), (kind for kind in ("full", "diag")), random_state=0)
+    plain = select_mixture(two_groups(), [1, 2], ["full", "diag"], random_state=0)
+    assert len(choice.candidates) == 4
+    for a, b in zip(choice.candidates, plain.candidates, strict=True):
+        np.testing.assert_allclose(a[4:7], b[4:7], rtol=1e-9)
+    assert select_mixture(two_groups(), [2], "diag", random_state=0).best == plain.candidates[3]
+
+
 def test_a_choice_avoids_collapsed_components():
     X = np.concatenate([two_groups(), [[50.0, 50.0]]])
     choice = select_mixture(X, range(1, 4), ["full"], random_state=0)
@@ -150,6 +160,17 @@ def test_warm_start_goes_on_from_the_last_fit():
     assert model.certificate_.holds
 
 
+def test_another_shape_does_not_start_warm_nor_spoil_the_fit():
+    """With as many components as columns, arrays of diagonal and of tied covariances look alike."""
+    X = two_groups()
+    model = GaussianMixture(2, covariance_type="diag", warm_start=True, random_state=0).fit(X)
+    before = model.score_samples(X)
+    model.set_params(covariance_type="tied")
+    np.testing.assert_array_equal(model.score_samples(X), before)
+    fresh = GaussianMixture(2, covariance_type="tied", random_state=0).fit(X)
+    np.testing.assert_array_equal(model.fit(X).lower_bounds_, fresh.lower_bounds_)
+
+
 def test_sampling():
     model = GaussianMixture(2, random_state=0).fit(two_groups())
     X, y = model.sample(20_000, random_state=0)
@@ -157,7 +178,7 @@ def test_sampling():
     np.testing.assert_allclose(again.means_, model.means_, atol=0.03)
     np.testing.assert_allclose(again.covariances_, model.covariances_, atol=0.03)
     np.testing.assert_allclose(np.bincount(y) / len(y), model.weights_, atol=0.02)
-    for bad in (0, -1):
+    for bad in (0, -1, 2.5):
         with pytest.raises(DataError, match="n_samples"):
             model.sample(bad)
 
@@ -222,6 +243,17 @@ def test_far_from_the_origin(kind):
 
 
 @every_shape
+def test_means_that_cannot_be_stored_are_not_claimed(kind):
+    """Doubles near 1e15 are 0.125 apart: the certificate is that of the rounded means, which are not at rest."""
+    X = two_groups() + 1e15
+    with pytest.warns(ConvergenceWarning, match="gain of one more EM step"):
+        model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    assert not audit(model, X).holds
+    assert model.certificate_.objective == pytest.approx(audit(model, X).objective, rel=1e-9)
+    assert len(model.lower_bounds_) == model.n_iter_ + 1
+
+
+@every_shape
 def test_narrow_components_far_apart(kind):
     """1e5 standard deviations between them: each is measured about its own mean, and nothing cancels."""
     rng = np.random.default_rng(0)
@@ -258,8 +290,11 @@ def test_holes_are_left_out_of_the_likelihood(kind):
     np.testing.assert_array_equal(model.predict_proba(X)[empty], np.tile(model.weights_, (empty.sum(), 1)))
     assert model.certificate_.holds
     assert audit(model, X).holds
+    for criterion in ("bic", "aic", "score"):  # a row without entries has no say
+        assert getattr(model, criterion)(X) == pytest.approx(getattr(model, criterion)(X[~empty]), rel=1e-12)
+    assert model.score(X) == pytest.approx(model.loglikelihood_ / (~empty).sum(), rel=1e-12)
     without = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X[~empty])
-    np.testing.assert_allclose(without.means_, model.means_, rtol=1e-6)  # a row without entries has no say
+    np.testing.assert_allclose(without.means_, model.means_, rtol=1e-6)
 
 
 def test_one_component_on_two_columns_with_a_staircase_of_holes():
@@ -294,8 +329,9 @@ def test_any_source_gives_the_same_answer(share, tmp_path, monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------ degenerate tables
-def test_a_far_outlier_is_one_component_and_named():
-    X = np.concatenate([two_groups(), [[1e12, -1e12]]])
+@pytest.mark.parametrize("size", [1e12, 1e140])
+def test_a_far_outlier_is_one_component_and_named(size):
+    X = np.concatenate([two_groups(), [[size, -size]]])
     with pytest.warns(ConvergenceWarning, match=r"component \d is held up by reg_covar alone: row 200\.") as caught:
         model = GaussianMixture(3, random_state=0).fit(X)
     assert caught[0].filename == __file__
@@ -361,6 +397,7 @@ def test_refusals():
         ("means_init", np.zeros((3, 2)), r"of shape \(1, 2\)"),
         ("weights_init", [-1.0], "not all of them 0"),
         ("precisions_init", -np.eye(2)[None], "positive definite"),
+        ("precisions_init", [[[1.0, 0.5], [0.0, 1.0]]], "symmetric"),
     ]
     for name, value, words in bad:
         with pytest.raises(DataError, match=words):
@@ -369,6 +406,9 @@ def test_refusals():
         GaussianMixture(3).fit(X[:2])
     with pytest.raises(DataError, match="overflow"):
         GaussianMixture(1).fit(np.concatenate([X, [[1e200, 0.0]]]))
+    for scale in (1e-200, 1e154, [1.0, 1e-160]):
+        with pytest.raises(DataError, match=r"quartiles are from .* wanted 1e-130 to"):
+            GaussianMixture(1).fit(X * scale)
     with pytest.raises(DataError, match="column 1 of X without a single value"):
         GaussianMixture(1).fit(np.column_stack([X[:, 0], np.full(len(X), np.nan)]))
     with pytest.raises(DataError, match="variational"):
@@ -390,6 +430,29 @@ def test_sabotage_is_noticed(kind, holes):
         setattr(model, name, right)
     model.covariances_ = -model.covariances_
     assert not audit(model, X).holds
+
+
+@every_shape
+def test_what_a_mixture_says_of_itself_is_checked(kind):
+    """Numbers that repeat others: ours, and the factors that scikit-learn predicts with."""
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(IRIS)
+    theirs = mixture.GaussianMixture(2, covariance_type=kind, tol=1e-8, max_iter=1000, random_state=0).fit(IRIS)
+    trace = model.em_trace_.copy()
+    trace["kl"][1] += 0.1
+    wrong = [
+        (model, "loglikelihood_", model.loglikelihood_ + 1.0),
+        (model, "lower_bound_", model.lower_bound_ + 0.01),
+        (model, "lower_bounds_", model.lower_bounds_ + 0.01),
+        (model, "reg_covar_", model.reg_covar_ * 2),
+        (model, "em_trace_", trace),
+        (theirs, "precisions_cholesky_", theirs.precisions_cholesky_ * 1.01),
+    ]
+    for fitted, name, value in wrong:
+        assert audit(fitted, IRIS, tol=1e-5).holds
+        right = getattr(fitted, name)
+        setattr(fitted, name, value)
+        assert not audit(fitted, IRIS, tol=1e-5).holds, name
+        setattr(fitted, name, right)
 
 
 def test_scikit_learns_early_stop_is_noticed():

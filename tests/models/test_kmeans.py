@@ -277,6 +277,15 @@ def test_values_that_overflow_are_refused():
         certificates.certify(blobs()[:2] * 1e200, None, 1e-6, as_rows(blobs() * 1e200))
 
 
+def test_values_that_underflow_are_refused():
+    """At 1e-200 every squared distance is 0, which does not prove that rows lie on centres."""
+    for X in (blobs(50) * 1e-200, blobs(50, 1) * 1e-200, sparse.csr_array(blobs(50) * 1e-160)):
+        with pytest.raises(DataError, match="underflow"):
+            KMeans(3, random_state=0).fit(X)
+    with pytest.raises(DataError, match="underflow"):
+        certificates.certify(blobs(2) * 1e-200, None, 1e-6, as_rows(blobs(50) * 1e-200))
+
+
 # ------------------------------------------------------------------------------------------------ degenerate data
 @pytest.mark.parametrize("small", [0, 2**22])
 def test_fewer_distinct_rows_than_clusters(small, monkeypatch):
@@ -429,6 +438,31 @@ def test_sabotage_is_found():
         warnings.simplefilter("ignore", ConvergenceWarning)
         early.fit(X)
     assert not certificates.certify(early.cluster_centers_, early.labels_, 1e-6, as_rows(X)).holds
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype"),
+    [
+        (KMeans, np.float64),
+        (cluster.KMeans, np.float32),
+        (cluster.MiniBatchKMeans, np.float64),
+        (cluster.BisectingKMeans, np.float64),  # whose labels are not the nearest centres
+    ],
+)
+def test_what_labels_are_said_to_cost_is_checked(model, dtype):
+    X, w = digits()[:24].astype(dtype), np.arange(24) % 4
+    fitted = model(3, random_state=0).fit(X, sample_weight=w)
+    C, labels, rows = fitted.cluster_centers_, fitted.labels_, as_rows(X, sample_weight=w)
+    for inertia, right in ((fitted.inertia_, True), (1.01 * fitted.inertia_, False), (np.nan, False)):
+        checks = certificates.certify(C, labels, 1e-4, rows, inertia=inertia).checks
+        assert [check.passed for check in checks if "reported" in check.name] == [right]
+
+
+def test_labels_of_no_weight_are_checked():
+    X, w = digits()[:24], np.arange(24) % 4
+    model = KMeans(3, random_state=0).fit(X, sample_weight=w)
+    wrong = np.where(np.arange(24) == 4, (model.labels_ + 1) % 3, model.labels_)
+    assert not certificates.certify(model.cluster_centers_, wrong, 1e-6, as_rows(X, sample_weight=w)).holds
 
 
 def test_other_peoples_centres():

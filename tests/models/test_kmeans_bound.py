@@ -206,3 +206,23 @@ def test_bound_from_fewer_directions_is_lower(monkeypatch):
     monkeypatch.setattr(certificates, "DIRECTIONS", 10)
     monkeypatch.setattr(certificates, "SMALL", 0)
     assert 0 < certificates.certify(X[:4], None, 1.0, as_rows(X)).bound < some
+
+
+def test_improvement_stops_in_time():
+    rows, C = as_rows(iris()[::3]), KMeans(3, random_state=0).fit(iris()[::3]).cluster_centers_
+    closed, stopped, improved = (
+        gram_bound(rows, C, 100, steps, until=until) for steps, until in ((0, np.inf), (20, 0.0), (20, np.inf))
+    )
+    assert stopped == closed < improved
+
+
+def test_where_lapack_fails_another_routine_serves(monkeypatch):
+    """LAPACK's routine for some eigenvalues fails now and then where many are equal."""
+    rows, C = as_rows(few()), KMeans(3, random_state=0).fit(few()).cluster_centers_
+    expected = gram_bound(rows, C, 100, 5)
+
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("Internal Error.")
+
+    monkeypatch.setattr(kmeans_sdp, "eigh", fail)
+    assert gram_bound(rows, C, 100, 5) == pytest.approx(expected, rel=1e-9)

@@ -99,6 +99,28 @@ def test_narrow_clusters_far_apart():
     assert checked.holds
 
 
+@pytest.mark.parametrize("way", [kmeans_line._every, kmeans_line._halving])
+def test_light_numbers_do_not_vanish(way):
+    """Of weight 1e-12, far from heavy ones: a difference of sums of squares would lose them."""
+    x, w = np.array([-1.0, 0.5, 0.5 + 1e-7, 1.0]), np.array([1e-12, 1.0, 1.0, 1e-12])
+    for k in (1, 2, 3):
+        assert way(x, w, k)[1] == pytest.approx(optimum(x, w, k), rel=1e-9)
+
+
+def test_the_time_for_many_clusters_is_bounded(monkeypatch):
+    """Intervals take time in proportion to numbers x clusters: these are limited, which leaves Lloyd's algorithm."""
+    x = np.random.default_rng(0).normal(size=(60, 1))
+    best = KMeans(4).fit(x)
+    monkeypatch.setattr(kmeans_line, "MOST", 3)
+    monkeypatch.setattr(checker, "WORK", 4 * 50)
+    left = KMeans(4, random_state=0).fit(x)
+    assert left.inertia_ >= best.inertia_ * (1 - 1e-12)
+    checked = certificates.certify(best.cluster_centers_, best.labels_, 1e-6, as_rows(x))
+    assert (left.certificate_.kind, checked.kind) == ("bounded", "bounded")
+    monkeypatch.setattr(checker, "WORK", 15)
+    assert checker.line_bound(as_rows(x), 4) == 0.0
+
+
 @pytest.mark.parametrize("k", [2, 5, 9])
 def test_no_start_of_scikit_learn_is_better(k):
     x = load_iris().data[:, 2:3] + 0.01 * np.random.default_rng(0).normal(size=(150, 1))

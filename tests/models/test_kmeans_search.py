@@ -134,12 +134,15 @@ def test_choosing_from_weights_samples_and_few_rows():
     w[::10] = 0.0
     weighted = choose_clusters(X, [2, 3, 5], sample_weight=w, references=3, sample=60, random_state=0)
     assert weighted.choices["silhouette"] == 3
-    assert np.isnan(weighted.fall[[0, 2]]).all()  # 4 was not fitted
+    assert np.isnan(weighted.fall[2])  # 4 was not fitted
+    scatter = w.sum() * np.cov(X.T, aweights=w, ddof=0).trace()  # of one centre, which need not be asked for
+    assert weighted.fall[0] == pytest.approx(scatter / weighted.objective[0], rel=1e-9)
     with pytest.warns(ConvergenceWarning, match="Got 3 distinct rows"):
         few = choose_clusters([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0], [5.0, 5.0]], [2, 4], references=0, random_state=0)
     assert "gap" not in few.choices
-    with pytest.raises(DataError, match="0 numbers of clusters"):
-        choose_clusters(X, [])
+    for numbers in ([], 3, "3"):
+        with pytest.raises(DataError, match="at least one number of clusters"):
+            choose_clusters(X, numbers)
     with pytest.raises(DataError, match="n_clusters=0"):
         choose_clusters(X, [0, 1])
 

@@ -16,9 +16,10 @@ from certifit import CertificateWarning, DataError
 from certifit.certificates import ppca as certificates
 from certifit.core import as_rows
 from certifit.kernels.ppca import LANES, add_outer, centre, invert_packed, multiply_packed, outer_packed, sum_unmarked
+from certifit.linalg.packed import pack, unpack
 from certifit.models.ppca import MODEL, ProbabilisticPCA
 from certifit.models.ppca_em import measure, update, update_relevant
-from certifit.models.ppca_rows import Point, pack, posterior, unpack
+from certifit.models.ppca_rows import Point, posterior
 from certifit.models.ppca_start import filled_variances, random_point, survey
 
 IRIS = load_iris().data

@@ -40,4 +40,5 @@ def audit_clusters(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, 
     C = centres(model)
     rows = fitted_rows(model, C.shape[1], X, None, sample_weight, "none")
     labels = getattr(model, "labels_", None)
-    return kmeans.certify(C, labels, tol, rows, getattr(model, "target_ratio", None), effort)
+    target, inertia = (getattr(model, name, None) for name in ("target_ratio", "inertia_"))
+    return kmeans.certify(C, labels, tol, rows, target, effort, inertia)

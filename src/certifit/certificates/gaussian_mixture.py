@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import logsumexp, xlogy
 
-from certifit.certificates.mixture import Stand, nothing, stationary
+from certifit.certificates.mixture import Said, Stand, nothing, stationary, truthful
 from certifit.certificates.plain import dense
 from certifit.core import Array, ArrayRows, Block, Certificate, Check, DataError, Rows, Sums
 
@@ -24,6 +24,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 SAMPLE, ENTRIES = 2**16, 2**24  # rows and entries in a sample
 RANKED = 2**13  # rows of it that are put in order, to find the quartiles
 NEVER = -1e300  # stands for the logarithm of 0 in products with 0
+NARROWEST = 1e-130  # spread of a column
 AUTO, SMALLEST = 1e-6, 1e-12  # the floor of variances, in units of the squared spread: by default, and at least
 
 
@@ -85,6 +86,12 @@ def floors(reg_covar: float | str, spread: Array) -> Array:
     >>> floors("auto", np.array([1.0, 2.0])).tolist(), floors(0.01, np.array([1.0, 2.0])).tolist()
     ([1e-06, 4e-06], [0.01, 0.01])
     """
+    if not ((spread > NARROWEST) & (spread < 1 / NARROWEST)).all():
+        raise DataError(
+            got=f"columns whose quartiles are from {spread.min():.3g} to {spread.max():.3g} apart",
+            wanted=f"{NARROWEST:g} to {1 / NARROWEST:g}, so that squares neither over- nor underflow",
+            fix="Rescale the columns, for instance to unit variance.",
+        )
     least = SMALLEST * spread**2
     return AUTO * spread**2 if isinstance(reg_covar, str) else np.maximum(float(reg_covar), least)
 
@@ -170,8 +177,10 @@ class _After(Sums):
     kl: float
 
 
-def certify(model: Model, floor: Array, tol: float, rows: Rows, more: tuple[Check, ...] = ()) -> Certificate:
-    """Check a mixture on these rows, which may have holes (NaN)."""
+def certify(
+    model: Model, floor: Array, tol: float, rows: Rows, said: Said | None = None, more: tuple[Check, ...] = ()
+) -> Certificate:
+    """Check a mixture on these rows, which may have holes (NaN), and what it says of itself, where it does."""
     k, d = model.means.shape
     expand, shaped = KINDS[model.covariance_type]
     at = Point(model.weights, model.means, np.array(expand(model.covariances, k, d)))
@@ -190,7 +199,8 @@ def certify(model: Model, floor: Array, tol: float, rows: Rows, more: tuple[Chec
     stand = Stand(
         before.loglik / W, _penalty(at, floor), rest.loglik / W, _penalty(after, floor), rest.bound / W, rest.kl / W
     )
-    return stationary(stand, at.weights, least_objective(floor, k, before.observed / W), tol, (*checks[:2], *more))
+    more = (*checks[:2], *more, *(() if said is None else truthful(said, stand, W)))
+    return stationary(stand, at.weights, least_objective(floor, k, before.observed / W), tol, more)
 
 
 def _is_definite(C: Array) -> bool:
@@ -237,11 +247,11 @@ def _patterns(block: Block) -> Iterator[tuple[Array, Array, Array]]:
 def _joint(at: Point, seen: Array, X: Array) -> Array:
     """log π_k f_k of the observed entries (n, k)."""
     out = np.empty((len(X), len(at.weights)))
-    for k, (m, C) in enumerate(zip(at.means, at.C, strict=True)):
-        L = np.linalg.cholesky(C[np.ix_(seen, seen)])
-        y = np.linalg.solve(L, (X - m[seen]).T)
-        out[:, k] = -0.5 * (len(seen) * LOG_2PI + (y**2).sum(axis=0)) - np.log(np.diag(L)).sum()
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # -inf: of a component without weight, or immensely far away
+        for k, (m, C) in enumerate(zip(at.means, at.C, strict=True)):
+            L = np.linalg.cholesky(C[np.ix_(seen, seen)])
+            y = np.linalg.solve(L, (X - m[seen]).T)
+            out[:, k] = -0.5 * (len(seen) * LOG_2PI + (y**2).sum(axis=0)) - np.log(np.diag(L)).sum()
         return out + np.log(at.weights)
 
 

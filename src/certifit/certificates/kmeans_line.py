@@ -22,7 +22,8 @@ from certifit.certificates.plain import dense
 from certifit.core import Array, Rows
 
 EPS = float(np.finfo(np.float64).eps)
-MOST = 2**15  # numbers for which the best intervals are found; more are first rounded to so many
+MOST = 2**17  # numbers for which the best intervals are found; more are first rounded to so many,
+WORK = 2**20  # or to so many by clusters
 LOADED = 2**23  # rows that are sorted at all
 
 
@@ -39,21 +40,23 @@ def line_bound(rows: Rows, k: int) -> float:
     size = float(np.abs(x).max())
     scale = 2.0 ** -int(np.frexp(size)[1])  # exact; squares neither over- nor underflow
     x = x * scale
-    moved = 0.0
-    if len(x) > MOST:
-        x, w, moved = _rounded(x, w)
+    most, moved = min(MOST, WORK // k), 0.0
+    if len(x) > most:
+        x, w, moved = _rounded(x, w, most)
+    if len(x) <= k:
+        return 0.0
     best = smallest(x, w, k)
     # the root of the smallest sum of squares moves by no more than the rows do, all taken together
     return max(0.0, best**0.5 - moved**0.5) ** 2 / scale / scale
 
 
-def _rounded(x: Array, w: Array) -> tuple[Array, Array, float]:
-    """At most MOST runs of neighbours, each moved to its mean; and at least what that takes, Σ w (x - mean)².
+def _rounded(x: Array, w: Array, most: int) -> tuple[Array, Array, float]:
+    """At most `most` runs of neighbours, each moved to its mean; and at least what that takes, Σ w (x - mean)².
 
     Runs are longer where numbers are dense, in proportion to density^(2/3), which costs least (Panter & Dite 1951).
     """
     place = np.append(0.0, np.cumsum(np.diff(x) ** (2 / 3)))
-    first = np.unique(np.searchsorted(place, np.arange(MOST) * (place[-1] / MOST)))
+    first = np.unique(np.searchsorted(place, np.arange(most) * (place[-1] / most)))
     length = np.diff(np.append(first, len(x)))
     W = np.add.reduceat(w, first)
     mean = x[first] + np.add.reduceat(w * (x - np.repeat(x[first], length)), first) / W

@@ -16,6 +16,7 @@ More rows are split into groups: no centres serve all groups better than each gr
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ def gram_bound(
     group: int = GROUP,
     close: float = CLOSE,
     only_tight: bool = False,
+    until: float = np.inf,
 ) -> float:
     """A number that no k centres get below; 0 says nothing.
 
@@ -56,6 +58,7 @@ def gram_bound(
     group : rows in a group; every step decomposes their Gram matrix
     close : relative gap to the objective of C that needs no improvement
     only_tight : leave out the bound for all rows at once, in closed form, where it cannot prove C optimal
+    until : when to stop improving, by `time.perf_counter`
     """
     if rows.n_rows > 4 * most or rows.n_rows * rows.n_features > ENTRIES:  # even if some rows are equal
         return 0.0
@@ -75,7 +78,8 @@ def gram_bound(
                 best = _closed_form(whole)[0]
         if n <= group or (steps and best < whole.enough):
             parts = -(-n // group)
-            best = max(best, sum(_improve(_problem(X[g::parts], w[g::parts], C, close), steps) for g in range(parts)))
+            groups = (_problem(X[g::parts], w[g::parts], C, close) for g in range(parts))
+            best = max(best, sum(_improve(problem, steps, until) for problem in groups))
     return best * size * size
 
 
@@ -179,7 +183,7 @@ def _top(M: Array) -> float:
     """About the largest eigenvalue."""
     n = len(M)
     if n <= DIRECT:
-        return float(eigh(M, eigvals_only=True, subset_by_index=[n - 1, n - 1], check_finite=False)[0])
+        return float(np.linalg.eigvalsh(M)[-1])
     return float(eigsh(M, 1, which="LA", v0=np.cos(np.arange(n)), tol=1e-3, return_eigenvectors=False)[0])
 
 
@@ -187,7 +191,11 @@ def _leading(M: Array, m: int, Q: Array) -> tuple[Array, Array]:
     """About the m largest eigenvalues of M, ascending, and their vectors, orthonormal columns."""
     n = len(M)
     if n <= max(DIRECT, 4 * m):
-        return eigh(M, subset_by_index=[n - m, n - 1], check_finite=False)
+        try:
+            return eigh(M, subset_by_index=[n - m, n - 1], check_finite=False)
+        except LinAlgError:  # LAPACK's routine for some of them may fail where many are equal
+            theta, V = np.linalg.eigh(M)
+            return theta[-m:], V[:, -m:]
     # the guess goes apart, since Lanczos overlooks copies of a multiple eigenvalue
     QM = Q.T @ M
     rest = M - Q @ QM - QM.T @ Q.T + Q @ (QM @ Q) @ Q.T
@@ -256,7 +264,7 @@ def _suggested(problem: Problem, lam: float) -> Array:
     return B
 
 
-def _improve(problem: Problem, steps: int) -> float:
+def _improve(problem: Problem, steps: int, until: float) -> float:
     """The best bound of B in closed form and on the way from there."""
     k = len(problem.C)
     if len(problem.u) <= k:
@@ -270,7 +278,7 @@ def _improve(problem: Problem, steps: int) -> float:
     N, U = problem.V @ problem.V.T, -B / pace
     cuts = Cuts.none(problem.w)
     for step in range(1, steps + 1):
-        if best >= problem.enough:
+        if best >= problem.enough or time.perf_counter() > until:
             break
         Y = _fantope(_apart(N - U + G, u)[0], u, k - 1)
         N, U = cuts.project(1.6 * (Y + ones) - 0.6 * N + U)  # over-relaxed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from certifit.core import Array, Certificate, Check
 
 STATIONARY = (
@@ -12,6 +14,7 @@ STATIONARY = (
     "about other maxima"
 )
 ROUNDING = 1e-11  # of the sizes summed, forgiven
+REPORTED = 1e-6  # the same, of numbers that the model found in its own way
 
 
 class Stand(NamedTuple):
@@ -47,6 +50,32 @@ def stationary(
         *more,
     )
     return Certificate("stationary", STATIONARY, objective, least, tol, tol, checks, facts or {})
+
+
+class Said(NamedTuple):
+    """What a fitted mixture says of itself."""
+
+    loglikelihood: float  # Σ w log p(x)
+    lower_bound: float  # the objective, to be maximised
+    lower_bounds: Array  # (m,) at each step
+    trace: Array  # (m,) with the fields loglik, bound and kl
+
+
+def truthful(said: Said, stand: Stand, weight: float) -> tuple[Check, ...]:
+    """Whether what a mixture says of itself is so; `weight` is Σ w."""
+    objective = stand.loglik - stand.penalty
+    steps = {name: np.asarray(said.trace[name]) for name in ("loglik", "bound", "kl")}
+    apart = np.abs([steps["loglik"][-1] - objective, *(said.lower_bounds - steps["loglik"])]).max()
+    sums = np.abs(steps["loglik"] - steps["bound"] - steps["kl"]).max()
+    limit = REPORTED * (1.0 + abs(stand.loglik))
+    return (
+        Check("reported log-likelihood off, nats a row", abs(said.loglikelihood / weight - stand.loglik), limit),
+        Check("reported lower bound off, nats a row", abs(said.lower_bound - objective), limit),
+        Check("reported lower bounds and trace off, nats a row", float(apart), limit),
+        Check("|log-likelihood - bound - KL| in the trace", float(sums), limit),
+        Check("KL below zero in the trace", max(0.0, -float(steps["kl"].min())), limit),
+        Check("fall of the log-likelihood in the trace", float(-np.diff(steps["loglik"]).min(initial=0.0)), limit),
+    )
 
 
 def _fall(stand: Stand) -> float:

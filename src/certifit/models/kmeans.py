@@ -53,7 +53,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     n_clusters : int, default=8
     init : 'k-means++', 'random', array (n_clusters, d) or callable(X, n_clusters, random_state), default='k-means++'
         Where to start. From a large table (above 65536 rows or 16 million values), rows are drawn from a random part.
-        A single column is solved exactly with 'k-means++', unless max_iter is 0.
+        A single column is solved exactly with 'k-means++' and up to 1024 clusters, unless max_iter is 0.
     n_init : 'auto' or int, default='auto'
         Number of starts, of which the best result is kept; 'auto' is 1 for 'k-means++' and arrays, 10 otherwise (and
         see `target_ratio`).
@@ -132,12 +132,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         best, bound = search.local_optimum("start 1"), None
         for i in range(1, n_init):
             if self.target_ratio is not None and bound is None:
-                bound = lloyd.bound(best.params.centres, self.target_ratio)
+                bound = lloyd.bound(best.params.centres, self.target_ratio, search.until)
             if search.over or (bound is not None and best.objective <= self.target_ratio * bound):
                 break
             found = search.local_optimum(f"start {i + 1}")
             if is_better(found, best):
                 best, bound = found, None
+        certificates.check_underflow(rows, best.params.centres, best.objective)
         clusters = lloyd.last if lloyd.at is best.params else lloyd.measure(best.params)
         if best.objective == 0 and (clusters.weight == 0).any():
             empty = int((clusters.weight == 0).sum())
@@ -147,7 +148,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
                 stacklevel=2,
             )
         if bound is None:
-            bound = lloyd.bound(best.params.centres, self.target_ratio) if exact is None else exact.bound
+            bound = exact.bound if exact else lloyd.bound(best.params.centres, self.target_ratio, search.until)
         return {
             "cluster_centers_": best.params.centres,
             "labels_": lloyd.labels(),

@@ -22,6 +22,7 @@ from certifit.models.kmeans_pass import check_range
 
 SMALL = 512  # distinct numbers up to which compiling costs more than it saves
 LARGEST = 2**20  # distinct numbers x clusters that are solved exactly; more are first rounded to fewer
+MOST = 1024  # clusters, beyond which even that takes too long
 LOADED = 2**23  # rows that are sorted at all
 
 _running_sums: Any = kernel.running_sums
@@ -36,7 +37,7 @@ class Exact(NamedTuple):
 
 
 def best_intervals(rows: Rows, k: int) -> Exact | None:
-    """The best k clusters of a single column; None where there are more columns, or no more numbers than clusters.
+    """The best k clusters of a single column; None of more columns or `MOST` clusters, or of as many as numbers.
 
     Of more numbers than `LARGEST` / k, neighbours are taken together: the centres are then a very good start.
 
@@ -44,7 +45,7 @@ def best_intervals(rows: Rows, k: int) -> Exact | None:
     >>> best_intervals(as_rows([[1.0], [2.0], [9.0], [10.0]]), 2).centres.ravel()
     array([1.5, 9.5])
     """
-    if rows.n_features != 1 or rows.n_rows > LOADED:
+    if rows.n_features != 1 or rows.n_rows > LOADED or k > MOST:
         return None
     data = rows.load()
     X: Any = data.X
@@ -90,10 +91,14 @@ def _every(x: Array, w: Array, k: int) -> tuple[list[Array], float]:
     """For each layer the first number of the last interval (n+1,), and the smallest objective, by trying every i."""
     n = len(x)
     cost = np.full((n, n + 1), np.inf)  # of the i-th to the (j-1)-th
-    for i in range(n):
-        z = x[i:] - x[i]
-        cost[i, i + 1 :] = np.cumsum(w[i:] * z**2) - np.cumsum(w[i:] * z) ** 2 / np.cumsum(w[i:])
-    cost = np.maximum(cost, 0.0)
+    total, W, mean = np.zeros(n), np.zeros(n), np.zeros(n)  # of runs that begin with each i; means less the i-th
+    for j in range(n):  # joins them; where sums of squares cancel, light numbers would vanish
+        i = slice(j + 1)
+        away, before = (x[j] - x[i]) - mean[i], W[i].copy()
+        W[i] += w[j]
+        total[i] += w[j] * (before / W[i]) * away**2
+        mean[i] += away * (w[j] / W[i])
+        cost[i, j + 1] = total[i]
     D, starts = np.append(0.0, np.full(n, np.inf)), []
     for _ in range(k):
         total = D[:n, None] + cost
@@ -113,4 +118,5 @@ def _halving(x: Array, w: Array, k: int) -> tuple[list[Array], float]:
         _next_layer(S, m, D, new, start)
         starts.append(start)
         D = new
-    return starts, float(D[n])
+    doubt = k * (np.log2(n) + 2) * n * EPS**2 * float(w @ x**2)  # of running sums, which cancel
+    return starts, max(0.0, float(D[n]) - doubt)

@@ -204,10 +204,11 @@ class Lloyd:
             notes.sketch = make_sketch(self.lead, block.X)
         return run_kernel(self._frame, notes, block)
 
-    def bound(self, C: Array, target: float | None = None) -> float:
+    def bound(self, C: Array, target: float | None = None, until: float = np.inf) -> float:
         """A number below which no other k centres bring the objective; C (k, d) are good ones.
 
-        Where it is to be at most `target` times smaller than their objective, few rows get more time.
+        Where it is to be at most `target` times smaller than their objective, few rows get more time, but not beyond
+        `until` (`time.perf_counter`).
         """
         assert self.at is not None
         k, (n, d) = len(C), (self.rows.n_rows, self.rows.n_features)
@@ -219,7 +220,7 @@ class Lloyd:
             steps, close = STEPS if n <= TINY else 0, CLOSE
             if target is not None:
                 steps, close = HARD if n <= GROUP else STEPS, max(CLOSE, 1 - 1 / target)
-            return max(bound, gram_bound(self.rows, C, PROVED, steps, close=close, only_tight=True))
+            return max(bound, gram_bound(self.rows, C, PROVED, steps, close=close, only_tight=True, until=until))
         scatter = self.rows.sum(self._scatter if self._notes else partial(_scatter, self.lead))
         return scatter.bound(k, weight, n, self.lead.error) / self.lead.scale**2
 

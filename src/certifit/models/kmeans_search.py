@@ -87,7 +87,7 @@ class Search:
     watch: Watch
 
     def __post_init__(self) -> None:
-        self.began = time.perf_counter()
+        self.until = np.inf if self.max_time is None else time.perf_counter() + self.max_time
         self.over = False  # out of time, or told to stop
 
     def local_optimum(self, name: str) -> Solution[Point]:
@@ -103,7 +103,7 @@ class Search:
         return best
 
     def _descend(self, name: str, centres: Array) -> Solution[Point]:
-        left = None if self.max_time is None else self.max_time - (time.perf_counter() - self.began)
+        left = self.until - time.perf_counter()
         with self.watch.loop(name, self.max_iter, _attributes) as watch:
             found = descend(self.lloyd, centres, self.tol, self.max_iter, left, watch)
         self.over = found.status in ("stopped", "max_time")

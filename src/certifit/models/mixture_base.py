@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -136,25 +137,31 @@ class MixtureModel(DensityMixin, Estimator):
         return self._per_row(X, log_density)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Mean log-likelihood of a row's observed entries."""
-        return float(self.score_samples(X).mean())
+        """Mean log-likelihood of the rows with any entry."""
+        loglik, n = self._likelihood(self._rows(X), self._at())
+        return loglik / n
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
         """Mean negative log-likelihood of the rows with any entry, and the penalty."""
         rows, at = self._rows(X, sample_weight=sample_weight), self._at()
-        found = rows.sum(partial(likelihood, at))
-        check_finite(*found)
-        data, penalty = -float(found[0] / found[1]), at.components.penalty()
-        return Objective(data + penalty, data, penalty)
+        loglik, n = self._likelihood(rows, at)
+        penalty = at.components.penalty()
+        return Objective(penalty - loglik / n, -loglik / n, penalty)
+
+    def _likelihood(self, rows: Rows, at: Mixture) -> tuple[float, float]:
+        """Σ w log p(x) and Σ w, over rows that have a say."""
+        loglik, n = rows.sum(partial(likelihood, at)).tolist()
+        check_finite(loglik, n)
+        return loglik, n
 
     def bic(self, X: Any) -> float:
-        """Bayes' information criterion on these rows: smaller is better."""
-        ll = self.score_samples(X)
-        return self.n_parameters() * float(np.log(len(ll))) - 2 * float(ll.sum())
+        """Bayes' information criterion on the rows with any entry: smaller is better."""
+        loglik, n = self._likelihood(self._rows(X), self._at())
+        return self.n_parameters() * float(np.log(n)) - 2 * loglik
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion on these rows: smaller is better."""
-        return 2 * self.n_parameters() - 2 * float(self.score_samples(X).sum())
+        return 2 * self.n_parameters() - 2 * self._likelihood(self._rows(X), self._at())[0]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Rows drawn from the mixture (n_samples, d), and the components they come from; component after component.
@@ -162,7 +169,7 @@ class MixtureModel(DensityMixin, Estimator):
         Draws depend on `random_state` here or, without it, on the estimator's own.
         """
         check_is_fitted(self)
-        if n_samples < 1:
+        if not isinstance(n_samples, Integral) or n_samples < 1:
             raise DataError(got=f"n_samples={n_samples!r}", wanted="a whole number of at least 1")
         rng = check_random_state(self.random_state if random_state is None else random_state)
         counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())

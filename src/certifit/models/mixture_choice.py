@@ -1,6 +1,6 @@
 """How many Gaussian components, and of which shape: every combination fitted, and the best by a criterion.
 
-With ℓ the log-likelihood, m the number of free parameters and n the rows (Σ w):
+With ℓ the log-likelihood, m the number of free parameters and n the rows with any entry (Σ w):
     BIC = m log n - 2 ℓ,   ICL = BIC + 2 Σ w H(posterior),   AIC = 2 m - 2 ℓ;   smaller is better.
 References: Fraley & Raftery, Model-based clustering, discriminant analysis, and density estimation (2002); Biernacki,
 Celeux & Govaert, Assessing a mixture model for clustering with the integrated completed likelihood (2000).
@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certifit.core import Array, Block, Certificate, DataError, as_rows
 from certifit.models.gaussian_mixture import GaussianMixture
-from certifit.models.mixture_em import responsibilities
+from certifit.models.mixture_em import counts, responsibilities
 from certifit.models.mixture_gaussian_shapes import SHAPES
 
 CRITERIA = ("bic", "icl", "aic")
@@ -78,7 +78,7 @@ def select_mixture(
     Parameters
     ----------
     X, sample_weight : the rows and their weights, in any form that `fit` takes
-    n_components, covariance_types : what to try
+    n_components, covariance_types : what to try; a single shape may stand for itself
     criterion : 'bic', 'icl' or 'aic'
     **params : further settings of GaussianMixture
 
@@ -95,10 +95,12 @@ def select_mixture(
     if criterion not in CRITERIA:
         raise DataError(got=f"criterion={criterion!r}", wanted=f"one of {CRITERIA}")
     rows = as_rows(X, None, sample_weight, holes=True)
+    numbers = [*n_components]
+    kinds = [covariance_types] if isinstance(covariance_types, str) else [*covariance_types]
     found: list[Candidate] = []
     models: list[GaussianMixture] = []
-    for kind in covariance_types:
-        for k in n_components:
+    for kind in kinds:
+        for k in numbers:
             model = GaussianMixture(k, covariance_type=kind, **params)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # shown in the table
@@ -117,6 +119,6 @@ def select_mixture(
 
 
 def _entropy(at: Any, block: Block) -> Array:
-    """Σ w, and Σ w H(posterior)."""
-    R = responsibilities(at, block)
-    return np.array([block.w.sum(), -block.w @ xlogy(R, R).sum(axis=1)])
+    """Σ w, and Σ w H(posterior), over rows that have a say."""
+    R, w = responsibilities(at, block), np.where(counts(block), block.w, 0.0)
+    return np.array([w.sum(), -w @ xlogy(R, R).sum(axis=1)])

@@ -88,8 +88,8 @@ def posterior(logits: Array, w: Array | None = None) -> tuple[Array, Array]:
 
 def _logits(at: Mixture, X: Array, work: Any) -> tuple[Array, Any]:
     """log π_k f_k(x) (k, n)."""
-    logf, seen = at.components.look(X, work)
-    with np.errstate(divide="ignore"):  # a component of weight 0 has logarithm -inf
+    with np.errstate(divide="ignore", over="ignore"):  # -inf: of a component without weight, or immensely far away
+        logf, seen = at.components.look(X, work)
         logf += np.log(at.weights)[:, None]
     return logf, seen
 

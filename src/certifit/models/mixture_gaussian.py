@@ -20,9 +20,9 @@ import numpy as np
 
 from certifit.core import Array, Sums
 from certifit.kernels.mixture import shift_rows
+from certifit.linalg.holes import has_holes
 from certifit.models.mixture_gaussian_holes import Holes, by_pattern
 from certifit.models.mixture_gaussian_shapes import SHAPES, Shape
-from certifit.models.ppca_rows import has_holes
 
 LOG_2PI = float(np.log(2 * np.pi))
 FAR = 100.0  # standard deviations from the shift at which a component gets features of its own

@@ -13,8 +13,8 @@ import numpy as np
 
 from certifit.core import Array
 from certifit.kernels.mixture import complete, gather, pair_features
+from certifit.linalg.packed import pack
 from certifit.models.mixture_gaussian_shapes import pair_coefficients
-from certifit.models.ppca_rows import pack
 
 LOG_2PI = float(np.log(2 * np.pi))
 

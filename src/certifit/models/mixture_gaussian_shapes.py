@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 
 from certifit.core import Array
 from certifit.kernels.mixture import pair_features
-from certifit.models.ppca_rows import pack, unpack
+from certifit.linalg.packed import pack, unpack
 
 
 def pair_coefficients(P: Array) -> Array:

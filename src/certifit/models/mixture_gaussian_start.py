@@ -17,13 +17,13 @@ from scipy.spatial.distance import cdist
 
 from certifit.certificates.gaussian_mixture import Survey
 from certifit.core import Array, ArrayRows, DataError
+from certifit.linalg.packed import pack
 from certifit.models.kmeans_init import Starts
 from certifit.models.kmeans_pass import Lloyd, nearest
 from certifit.models.kmeans_search import descend
 from certifit.models.mixture_em import Mixture
 from certifit.models.mixture_gaussian import Gaussians
 from certifit.models.mixture_gaussian_shapes import SHAPES, Shape
-from certifit.models.ppca_rows import pack
 
 WARD_ROWS = 2000  # hierarchical groups are found in at most so many rows
 STEPS = 30  # most steps of k-means
@@ -107,6 +107,8 @@ def _given(values: Any, name: str, size: tuple[int, ...]) -> Array | None:
 def _inverse(shape: Shape, precisions: Array) -> Array:
     P = shape.private(precisions)
     try:
+        if P.ndim == 3 and not np.allclose(P, P.swapaxes(1, 2), rtol=1e-6, atol=0.0):
+            raise np.linalg.LinAlgError("not symmetric")
         with np.errstate(invalid="raise", divide="raise"):
             C = shape.invert(P)
             shape.log_det(P, 1)

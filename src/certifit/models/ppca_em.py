@@ -25,7 +25,9 @@ from scipy.linalg import eigh
 
 from certifit.core import Array, Block, DataError, Rows, Step, Sums, tree_sum
 from certifit.kernels.ppca import add_outer
-from certifit.models.ppca_rows import Point, check_noise, has_holes, pieces, posterior, sums_without, unpack
+from certifit.linalg.holes import has_holes
+from certifit.linalg.packed import unpack
+from certifit.models.ppca_rows import Point, check_noise, pieces, posterior, sums_without
 
 SMALLEST = 1e-11  # noise variance relative to the mean square of the entries at which EM gives up
 LARGEST = 2**28  # numbers in the sums of one pass

@@ -15,6 +15,8 @@ import numpy as np
 
 from certifit.core import Array, Block, DataError
 from certifit.kernels.ppca import centre, invert_packed, multiply_packed, outer_packed, sum_unmarked
+from certifit.linalg.holes import has_holes
+from certifit.linalg.packed import pack, unpack
 
 LOG_2PI = float(np.log(2 * np.pi))
 WORK = 2**22  # numbers that matrices of rows with holes may fill at a time
@@ -60,11 +62,6 @@ class Posterior:
     z: Array  # (rows, k) E z
     inverse: Array  # (m, (k + 1) (k + 2) / 2) M⁻¹ of each pattern, packed; the last k + 1 columns are left free
     log_likelihood: Array  # (rows,) of the observed entries
-
-
-def has_holes(X: Array) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isnan(X.sum()) and np.isnan(X).any())  # a sum is quicker than a mask
 
 
 def find_patterns(X: Array) -> Patterns:
@@ -121,20 +118,6 @@ def sums_without(left_out: Array, source: Array, total: Array, base: Array, out:
     """
     few = 2 * left_out.sum(axis=1) <= left_out.shape[1]
     sum_unmarked(np.ascontiguousarray(left_out), few, source, total, base, out)
-    return out
-
-
-def pack(A: Array) -> Array:
-    """The lower triangle of the symmetric A (..., k, k), row after row."""
-    i, j = np.tril_indices(A.shape[-1])
-    return np.ascontiguousarray(A[..., i, j])
-
-
-def unpack(packed: Array, k: int) -> Array:
-    """The symmetric matrices (..., k, k) of packed ones, which may have columns beyond."""
-    i, j = np.tril_indices(k)
-    out = np.empty((*packed.shape[:-1], k, k))
-    out[..., i, j] = out[..., j, i] = packed[..., : len(i)]
     return out
 
 
