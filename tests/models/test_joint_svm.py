@@ -14,8 +14,8 @@ from certifit import DataError
 from certifit.auditing.linear_svm import audit_linear_svc
 from certifit.certificates import joint_svm as checker
 from certifit.certificates.joint_svm_linear import certify
-from certifit.core import ArrayRows, CertificateWarning
-from certifit.kernels.joint_svm import loss_rows, slopes, sweep
+from certifit.core import ArrayRows, CertificateWarning, set_threads
+from certifit.kernels.joint_svm import curve_rows, loss_rows, smooth_rows
 from certifit.models.linear_svm import LinearSVC
 
 KINDS = {"weston-watkins": (2.0, False), "crammer-singer": (1.0, True)}
@@ -208,6 +208,78 @@ def test_rows_without_entries_and_opposite_labels(kind):
     assert model.certificate_.holds
 
 
+def corner(name):
+    """X, y and settings of problems that are hard on rounding or on the steps."""
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    return {
+        "huge C": (X, y, {"C": 1e10}),
+        "tiny C": (X, y, {"C": 1e-6}),
+        "unscaled": (*load_wine(return_X_y=True), {}),
+        "columns of very unequal scale": (X * [1e-6, 1.0, 1e6, 1e3], y, {}),
+        "far from 0": (X + 1e8, y, {}),
+        "tiny": (1e-9 * X, y, {"C": 1e18}),
+        "opposite labels": (np.repeat(X, 3, axis=0), np.tile([0, 1, 2], 150), {}),
+        "one row a class": (rng.normal(size=(5, 3)), np.arange(5), {"C": 1e6}),
+        "unequal classes": (X, y, {"class_weight": {0: 1e-6, 1: 1.0, 2: 1e6}}),
+    }[name]
+
+
+CORNERS = ("huge C", "tiny C", "unscaled", "columns of very unequal scale", "far from 0", "tiny",
+           "opposite labels", "one row a class", "unequal classes")  # fmt: skip
+
+
+@every_kind
+@pytest.mark.parametrize("name", CORNERS)
+def test_corners_end_proved(kind, name):
+    X, y, settings = corner(name)
+    model = LinearSVC(multi_class=kind, **settings).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-4
+    assert audit_linear_svc(model, X, y, None, 1e-4).holds
+
+
+@every_kind
+def test_units_do_not_matter(kind):
+    """β x stays where x is 1e-9 x, β 1e9 β and C 1e18 C; the objective is 1e18 as large."""
+    X, y = iris()
+    plain, tiny = LinearSVC(multi_class=kind).fit(X, y), LinearSVC(1e18, multi_class=kind).fit(1e-9 * X, y)
+    np.testing.assert_allclose(tiny.certificate_.objective, 1e18 * plain.certificate_.objective, rtol=1e-10)
+    np.testing.assert_allclose(tiny.coef_, 1e9 * plain.coef_, rtol=1e-5, atol=1e-5)
+
+
+@every_kind
+def test_rows_without_weight_decide_nothing(kind):
+    """A whole class and some more: the same digits as without these rows, and the same shapes."""
+    X, y = iris()
+    w = ((y != 1) & (np.arange(150) % 7 > 0)).astype(float)
+    model, rest = (
+        LinearSVC(multi_class=kind).fit(X, y, sample_weight=w),
+        LinearSVC(multi_class=kind).fit(X[w > 0], y[w > 0]),
+    )
+    np.testing.assert_allclose(model.certificate_.objective, rest.certificate_.objective, rtol=1e-10)
+    np.testing.assert_allclose(model.coef_, rest.coef_, atol=1e-6)
+    assert not model.dual_coef_[:, w == 0].any()
+
+
+@every_kind
+def test_any_number_of_threads_gives_the_same_bits(kind):
+    """Several blocks of rows, and of rows with free variables."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9000, 300)).astype(np.float32), rng.integers(0, 4, 9000)
+    found = []
+    for n in (1, 2, 3):
+        set_threads(n)
+        try:
+            with pytest.warns(CertificateWarning):
+                found.append(LinearSVC(0.01, multi_class=kind, max_iter=4).fit(X, y))
+        finally:
+            set_threads(None)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.coef_, found[0].coef_)
+        np.testing.assert_array_equal(other.dual_coef_, found[0].dual_coef_)
+        assert other.certificate_ == found[0].certificate_
+
+
 def test_out_of_time_and_passes():
     X, y = load_digits(return_X_y=True)
     for limit in ({"max_time": 0.0}, {"max_iter": 0}):
@@ -223,44 +295,29 @@ def test_unknown_kind():
 
 # ---------------------------------------------------------------------------------------------- kernels
 @every_kind
-def test_kernel_sweep_sets_each_row_to_its_best(kind):
-    """Against the projection of the checker (shared limit), or coordinate by coordinate; V stays Σ x α."""
-    rng = np.random.default_rng(0)
-    margin, shared = KINDS[kind]
-    X, y, u = rng.normal(size=(7, 3)), rng.integers(0, 4, 7), rng.exponential(size=7)
-    rows = sparse.csr_array(X)
-    table = rows.data, rows.indices.astype(np.uint32), rows.indptr.astype(np.uint32)
-    norms, offset = (X**2).sum(axis=1), rng.normal(size=4)
-    q = np.zeros((7, 4))
-    if shared:
-        q[np.arange(7), y] = u
-    V, expected = np.zeros((3, 8)), q.copy()
-    sweep(*table, y, u, norms, np.arange(7).astype(np.uint64), margin, shared, offset, q, V)
-    for i in range(7):
-        alpha = checker.signed(expected, y)
-        f = alpha.T @ X @ X[i] + offset
-        z = checker.slacks(checker.LOSSES[kind], f[None], y[i : i + 1])[0]
-        if shared:
-            step = expected[i] + z / norms[i]
-            expected[i] = checker.LOSSES[kind].project(step[None], y[i : i + 1], u[i : i + 1])[0]
-            continue
-        old = expected[i].copy()
-        for _ in range(2000):
-            for j in np.flatnonzero(np.arange(4) != y[i]):
-                move = expected[i] - old
-                slope = z[j] - norms[i] * (move[j] + move.sum())
-                expected[i, j] = np.clip(expected[i, j] + slope / (2 * norms[i]), 0, u[i])
-    np.testing.assert_allclose(q, expected, atol=1e-10)
-    np.testing.assert_allclose(V[:, :4], X.T @ checker.signed(q, y), atol=1e-12)
-
-
-@every_kind
-def test_kernel_losses_and_slopes(kind):
+def test_kernel_losses_and_their_smoothing(kind):
+    """Against the checker's projection; slopes and curvature against differences of values and slopes."""
     rng = np.random.default_rng(0)
     F, y, u = rng.normal(size=(20, 4)), rng.integers(0, 4, 20), rng.exponential(size=20)
+    u[3] = 0.0
     margin, shared = KINDS[kind]
-    z, loss = checker.slacks(checker.LOSSES[kind], F, y), checker.LOSSES[kind]
+    loss, h, t = checker.LOSSES[kind], 0.5, 1e-6
+    z = checker.slacks(loss, F, y)
     np.testing.assert_allclose(loss_rows(F, y, u, margin, shared), u @ loss.value(z), rtol=1e-13)
-    q = np.empty_like(F)
-    slopes(F, y, u, margin, shared, 0.5, q)
-    np.testing.assert_allclose(q, loss.project(u[:, None] / 0.5 * z, y, u), atol=1e-13)
+    old = loss.project(rng.normal(size=F.shape), y, u)
+    D, q, after = rng.normal(size=F.shape), np.empty_like(F), np.empty_like(F)
+
+    def smooth(F, q):
+        return smooth_rows(F, y, u, margin, shared, h, old, D, q)
+
+    value, slope, moved = smooth(F, q)
+    np.testing.assert_allclose(q, loss.project(old + u[:, None] / h * z, y, u), atol=1e-13)
+    counted = u > 0
+    away = (((q - old) ** 2).sum(axis=1)[counted] / u[counted]).sum()
+    np.testing.assert_allclose([value, moved], [(q * z).sum() - 0.5 * h * away, 0.5 * h * away], rtol=1e-12)
+    higher = smooth(F + t * D, after)[0]
+    np.testing.assert_allclose((higher - smooth(F - t * D, np.empty_like(F))[0]) / (2 * t), slope, rtol=1e-7)
+    free = (q > 0) & (shared | (q < u[:, None]))
+    curved = D.copy()
+    curve_rows(curved, y, free, u / h, shared)
+    np.testing.assert_allclose(curved, -(checker.signed(after, y) - checker.signed(q, y)) / t, atol=1e-5)

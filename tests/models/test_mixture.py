@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse, stats
 from sklearn.exceptions import ConvergenceWarning
 
-from certifit import CertificateWarning, DataError
+from certifit import CertificateWarning, DataError, audit
 from certifit.auditing.family_mixture import audit_mixture
 from certifit.families import (
     Binomial,
@@ -460,3 +460,12 @@ def test_rows_without_entries_or_weight_have_no_say():
     )
     np.testing.assert_allclose(alone.parameters_, beside.parameters_, rtol=1e-12)
     assert alone.certificate_.objective == pytest.approx(beside.certificate_.objective, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["loglikelihood_", "lower_bound_", "lower_bounds_"])
+def test_what_a_mixture_says_of_itself_is_checked(name):
+    X = np.random.default_rng(0).poisson([[2.0, 8.0]] * 40 + [[9.0, 1.0]] * 40)
+    model = Mixture("poisson", random_state=0).fit(X)
+    assert audit(model, X).holds
+    setattr(model, name, getattr(model, name) + 0.1)
+    assert not audit(model, X).holds

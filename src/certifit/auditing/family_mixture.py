@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from certifit.auditing.fitted import fitted_rows, numbers
+from certifit.auditing.mixture import said
 from certifit.certificates import family_mixture as checker
 from certifit.core import Array, Certificate
 from certifit.families import Categorical
@@ -28,7 +29,7 @@ def audit_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -
     theta = [
         [_theta(like, part[i]) for like, part in zip(likes, parts, strict=True)] for i in range(len(model.weights_))
     ]
-    return checker.certify(numbers(model, "weights_"), columns, theta, float(model.smoothing), tol, rows)
+    return checker.certify(numbers(model, "weights_"), columns, theta, float(model.smoothing), tol, rows, said(model))
 
 
 def _free(like: Any) -> list[str]:

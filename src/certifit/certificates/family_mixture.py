@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 from certifit.certificates.families import TEXTBOOK
 from certifit.certificates.gaussian_mixture import survey
-from certifit.certificates.mixture import Stand, nothing, stationary
+from certifit.certificates.mixture import Said, Stand, nothing, stationary, truthful
 from certifit.certificates.plain import dense
 from certifit.certificates.plain_families import PLAIN, Theta
 from certifit.core import Array, Block, Certificate, Check, Rows, Sums
@@ -99,8 +99,9 @@ def certify(
     smoothing: float,
     tol: float,
     rows: Rows,
+    said: Said | None = None,
 ) -> Certificate:
-    """Check a mixture on these rows; `theta` are parameters of each component, by column."""
+    """Check a mixture on these rows; `theta` are parameters of each component, by column, `said` what it reports."""
     columns = _measured(columns, rows)
     at = Point(weights, [[_member(c, _to_units(c, t)) for c, t in zip(columns, row, strict=True)] for row in theta])
     checks = (
@@ -128,7 +129,8 @@ def certify(
     )
     counts = all(PLAIN[c.family].middle for c in columns)
     matched = Check("members off the mean statistics of their rows by, nats a row,", missed / W, tol + 1e-11)
-    return stationary(stand, weights, 0.0 if counts else -np.inf, tol, (*checks[1:], matched))
+    more = (*checks[1:], matched, *(() if said is None else truthful(said, stand, W)))
+    return stationary(stand, weights, 0.0 if counts else -np.inf, tol, more)
 
 
 def _maximise(

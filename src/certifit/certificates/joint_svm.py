@@ -71,7 +71,7 @@ class CrammerSinger:
         """Onto the simplex q >= 0, Σ q = u: what is above a level that u decides (Held, Wolfe & Crowder 1974)."""
         falling = -np.sort(-q, axis=1)
         levels = (np.cumsum(falling, axis=1) - u[:, None]) / np.arange(1, q.shape[1] + 1)
-        last = q.shape[1] - 1 - np.argmax((falling > levels)[:, ::-1], axis=1)
+        last = q.shape[1] - 1 - np.argmax((falling >= levels)[:, ::-1], axis=1)
         return np.maximum(q - levels[np.arange(len(q)), last][:, None], 0.0)
 
     def shrink(self, a: Array, u: Array) -> Array:

@@ -4,7 +4,7 @@
     min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ - β·xᵢ - b)          φ(r) = (|r| - ε)₊ or its square
 
 The intercept b is free; scikit-learn penalises it, which `penalize_intercept` does too. More than two classes: one
-against the rest, each on its own, or all at once (`models.joint_svm`, in memory). Separate machines are solved by
+against the rest, each on its own, or all at once (`models.joint_svm`). Separate machines are solved by
 Newton's method on sums over rows, from any source (`models.linear_svm_solve`); those of tables with more than 2000
 columns by dual coordinate ascent in memory (`models.linear_svm_dual`).
 Reference: Vapnik, Statistical Learning Theory (1998), chapter 10.
@@ -22,7 +22,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from certifit.certificates.joint_svm import CLAIM as JOINT_CLAIM
-from certifit.certificates.linear_svm import CLAIM
+from certifit.certificates.linear_svm import CLAIM, told
 from certifit.core import (
     Array,
     ArrayRows,
@@ -38,7 +38,7 @@ from certifit.core import (
     encode_labels,
 )
 from certifit.core.estimator import Attributes
-from certifit.models.joint_svm import SHAPES, JointProblem, Shape, State, ascend_jointly, joint_objective
+from certifit.models.joint_svm import SHAPES, JointProblem, Shape, State, joint_objective, solve_jointly
 from certifit.models.linear_rows import row_shift
 from certifit.models.linear_svm_dual import Ascent, DualProblem, ascend
 from certifit.models.linear_svm_pass import Against, Ramp, Split, Within
@@ -94,7 +94,8 @@ class LinearMachine(Estimator):
         attributes = partial(self._attributes, aim, rows.n_features, fixed)
         with self._watch.loop("passes", self.max_iter, attributes) as watch:
             best = minimise(problem, splits, unit, b, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
-        return {**attributes(best.params), **self._found(best, rounding)}
+        found = attributes(best.params)
+        return {**found, **self._found(best, rounding, found["coef_"])}
 
     def _by_ascent(self, rows: Rows, splits: tuple[Split, ...], fixed: Attributes) -> Attributes:
         aim = self._aim()
@@ -105,16 +106,17 @@ class LinearMachine(Estimator):
             best = ascend(
                 problem, self._sizes(rows)[1], max_iter=self.max_iter, max_time=self.max_time, watcher=watch
             )
-        dual = problem.dual_coef(best.params)
-        return {**attributes(best.params), "dual_coef_": dual, **self._found(best, 0.0)}
+        found = {**attributes(best.params), "dual_coef_": problem.dual_coef(best.params)}
+        return {**found, **self._found(best, 0.0, found["coef_"])}
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state or 0).randint(2**31))
 
-    def _found(self, best: Solution[Any], rounding: float, claim: str = CLAIM) -> Attributes:
+    def _found(self, best: Solution[Any], rounding: float, coef: Array, claim: str = CLAIM) -> Attributes:
         value, tol = best.objective, float(self.tol)
         bound, limit = (1 - best.gain) * value - rounding, (tol + 1e-12) * value + rounding
-        certificate = Certificate("optimal", claim, value, bound, tol, limit)
+        checks = (told(rounding, value, float(np.abs(coef).max(initial=0.0))),)
+        certificate = Certificate("optimal", claim, value, bound, tol, limit, checks)
         return {"n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
 
     def _attributes(self, aim: Aim, d: int, fixed: Attributes, machines: tuple[Machine | Ascent, ...]) -> Attributes:
@@ -155,7 +157,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     multi_class : 'ovr', 'weston-watkins' or 'crammer-singer' (also 'crammer_singer')
         One machine for each class against the rest; or one problem for all classes, with the sum of the slacks
         max(0, 2 + f_k - f_y) of the wrong classes k as a row's loss, or with the largest of max(0, 1 + f_k - f_y).
-        The last two are solved in memory, and `loss` is not used (as in scikit-learn). With two classes
+        The last two need n k numbers in memory, and `loss` is not used (as in scikit-learn). With two classes
         Weston-Watkins is the machine of 'ovr' with loss='hinge' and the same C, Crammer-Singer that with 2C.
     penalize_intercept : bool, default=False
         Count intercept² / (2 intercept_scaling²) in the objective, as scikit-learn does.
@@ -169,15 +171,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     max_time : float or None
         Seconds after which the best fit so far is returned, with what is proved about it.
     random_state : int or None
-        Order of the rows where there are more than 2000 columns or all classes are fitted at once; None means 0. The
-        others need no chance.
+        Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. The others
+        need no chance.
 
     Attributes
     ----------
     coef_ : (1, d) or (k, d)
     intercept_ : (1,) or (k,)
     classes_ : (k,)
-    dual_coef_ : (1, n) or (k, n), where rows are taken in random order (see random_state): the certificate's witness
+    dual_coef_ : (1, n) or (k, n), the certificate's witness: for all classes at once, or over 2000 columns
     n_iter_ : number of updates
     history_ : objective, relative gap and seconds at every pass
     certificate_ : Certificate, of the sum of the objectives where there are several
@@ -241,21 +243,19 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return MULTI_CLASS[self.multi_class]
 
     def _jointly(self, rows: Rows, shape: Shape, fixed: Attributes) -> Attributes:
-        aim, rows = self._aim(), rows.load()
-        if aim.rho == 0:
-            aim = aim._replace(shift=row_shift(rows.X, rows.w))
-        k = len(fixed["classes_"])
-        problem = JointProblem(rows, k, shape, aim.C, aim.rho, aim.shift, float(self.tol), self._seed())
+        aim, k = self._aim(), len(fixed["classes_"])
+        problem = JointProblem(rows, k, shape, aim.C, aim.rho, float(self.tol))
 
         def attributes(at: State) -> Attributes:
             beta, b = problem.coefficients(at)
-            if len(beta) == 2:  # one machine says it all
+            if k == 2:  # one machine says it all
                 beta, b = beta[1:] - beta[:1], b[1:] - b[:1]
             return {**fixed, "coef_": beta, "intercept_": b, "dual_coef_": problem.dual_coef(at)}
 
         with self._watch.loop("passes", self.max_iter, attributes) as watch:
-            best = ascend_jointly(problem, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
-        return {**attributes(best.params), **self._found(best, problem.rounding, JOINT_CLAIM)}
+            best = solve_jointly(problem, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
+        found = attributes(best.params)
+        return {**found, **self._found(best, problem.rounding, found["coef_"], JOINT_CLAIM)}
 
     def _sizes(self, sample: ArrayRows) -> tuple[float, float, float]:
         return 1.0, 0.0, float(sample.w.sum())

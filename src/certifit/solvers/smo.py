@@ -241,10 +241,16 @@ def over_blocks(f: Callable[[T], R], blocks: Sequence[T]) -> list[R]:
     return parallel_map(f, blocks) if len(blocks) > 1 else [f(block) for block in blocks]
 
 
+class Tiring(Protocol):
+    @property
+    def tired(self) -> bool:
+        """More rounds are pointless."""
+
+
 class Patience:
     """Ends a loop that is not getting anywhere. Tells another watcher of every round."""
 
-    def __init__(self, rounds: Rounds, watcher: Watcher | None) -> None:
+    def __init__(self, rounds: Tiring, watcher: Watcher | None) -> None:
         self.rounds, self.watcher = rounds, watcher
 
     def begin(self) -> None:
