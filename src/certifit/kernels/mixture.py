@@ -55,11 +55,15 @@ def softmax(logits, w, log_p):
 
 @njit(cache=True, nogil=True)
 def shift_rows(X, shift, Z):
-    """Z (d, n) = X (n, d) - shift, turned round."""
+    """Z (d, n) = X (n, d) - shift, turned round; returns whether any entry is missing (NaN)."""
+    holes = 0
     for j in range(X.shape[1]):
         z, s = Z[j], shift[j]
         for i in range(len(X)):
             z[i] = X[i, j] - s
+        for i in range(len(X)):
+            holes += z[i] != z[i]
+    return holes > 0
 
 
 @njit(cache=True, nogil=True)

@@ -89,6 +89,11 @@ class Gaussians:
         return near + [(self.anchors[k], np.array([k])) for k in np.flatnonzero(far)]
 
     @cached_property
+    def together(self) -> bool:
+        """Whether all components share the features about the shift, as most often."""
+        return len(self.groups) == 1 and not self.groups[0][0].any()
+
+    @cached_property
     def linear(self) -> tuple[Array, Array]:
         """log f_k = constants + coefficients · (q(z), z) about the anchors: (k, width + d), (k,)."""
         m = self.means - self.anchors
@@ -117,22 +122,24 @@ class Gaussians:
         return np.empty((features, _rows_at_a_time(features)))
 
     def look(self, X: Array, work: Array) -> tuple[Array, Seen]:
-        Z = np.empty((X.shape[1], len(X)))
-        shift_rows(X, self.shift, Z)
-        if has_holes(X):
+        F = work[:, : len(X)] if len(X) <= work.shape[1] else np.empty((len(work), len(X)))
+        Z = F[-X.shape[1] :] if self.together else np.empty((X.shape[1], len(X)))
+        if shift_rows(X, self.shift, Z):
             return self._look_at_holes(Z)
         coefficients, constants = self.linear
-        logf = np.empty((len(constants), len(X)))
-        F = np.empty((0, 0))
-        for anchor, members in self.groups:
-            F = self._features(Z, anchor, work)
-            logf[members] = coefficients[members] @ F
+        if self.together:
+            self.shape.features(Z, F[: -len(Z)])
+            logf = coefficients @ F
+        else:
+            logf = np.empty((len(constants), len(X)))
+            for anchor, members in self.groups:
+                logf[members] = coefficients[members] @ self._features(Z, anchor, F)
         logf += constants[:, None]
         return logf, Seen(Z, F, [])
 
-    def _features(self, Z: Array, anchor: Array, work: Array) -> Array:
+    def _features(self, Z: Array, anchor: Array, F: Array) -> Array:
+        """The features about an anchor, in F (width + d, n)."""
         width = self.shape.width(len(Z))
-        F = work[:, : Z.shape[1]] if Z.shape[1] <= work.shape[1] else np.empty((len(work), Z.shape[1]))
         np.subtract(Z, anchor[:, None], out=F[width:])
         self.shape.features(F[width:], F[:width])
         return F
@@ -146,11 +153,12 @@ class Gaussians:
             for (_, members), found in zip(self.groups, holes, strict=True):
                 first[members], pairs[members] = found.collect(R[members])
             return Moments(first, self.shape.reduce(pairs, d))
-        out = np.empty((len(R), width + d))
-        for anchor, members in self.groups:
-            if len(self.groups) > 1:  # only the last group's are still there
-                F = self._features(Z, anchor, F)
-            out[members] = R[members] @ F.T
+        if self.together:
+            out = R @ F.T
+        else:
+            out = np.empty((len(R), width + d))
+            for anchor, members in self.groups:
+                out[members] = R[members] @ self._features(Z, anchor, F).T
         return Moments(out[:, width:], out[:, :width])
 
     def _look_at_holes(self, Z: Array) -> tuple[Array, Seen]:
