@@ -26,7 +26,7 @@ from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.ppca import ppca_holes
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
 from benchmarks.robust_pca import robust_pca
-from benchmarks.svc import svc_mnist, svc_narrow
+from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
 
 QUICK = 20  # --quick divides sizes by this
 
@@ -52,6 +52,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "joint_svm_mnist": ("joint multiclass support vector machine on MNIST", partial(contest, joint_svm_mnist)),
     "rbf_million": ("RBF kernel machine on a million rows", partial(contest, rbf_million)),
     "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
+    "svc_predict": ("decision values of a kernel machine on MNIST", partial(contest, svc_predict)),
     "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),
     "poisson_tall": ("Poisson regression on many rows", partial(contest, poisson_tall)),

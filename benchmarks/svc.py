@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn import svm
 from sklearn.datasets import make_classification
 
 from benchmarks.datasets import Array, mnist, shape
 from benchmarks.harness import Case, Contestant, Options
 from benchmarks.logistic import grid
 from benchmarks.peers import estimator
+from certifit import SVC
 
 C = 1.0
+PACKAGES = {"certifit": "certifit", "scikit-learn": "sklearn.svm"}
 QUALITY = 1e-3
 EPS = float(np.finfo(float).eps)
 OURS, STOCK, INTEL = "certifit.models.svc:SVC", "sklearn.svm:SVC", "sklearnex.svm:SVC"
@@ -24,6 +29,26 @@ def svc_mnist(options: Options) -> Iterator[Case]:
     n = options.rows(10_000)
     X, y = X[:n], (y[:n] > 4).astype(np.int64)
     yield from cases(X, y, f"MNIST, the first rows, {shape(X)}, digits 0-4 against 5-9", target=1.0)
+
+
+def svc_predict(options: Options) -> Iterator[Case]:
+    """decision_function of machines that each library has fitted itself."""
+    X, y, _ = mnist(options)
+    n = options.rows(10_000)
+    X, y, new = X[:n], (y[:n] > 4).astype(np.int64), X[n : 2 * n]
+    models = {"certifit": SVC(C=C).fit(X, y), "scikit-learn": svm.SVC(C=C, tol=0.01).fit(X, y)}
+    contestants = [Contestant(name, PACKAGES[name], partial(_decide, model, new)) for name, model in models.items()]
+    counts = " and ".join(str(len(model.support_)) for model in models.values())
+    what = f"MNIST, {shape(new)} new rows, {counts} support vectors, objective: mean size of a decision value"
+    yield Case("decision_function", what, contestants, _mean_size, 0.01, 0.3)
+
+
+def _decide(model: Any, X: Array, _: Any) -> Any:
+    return SimpleNamespace(f=model.decision_function(X))
+
+
+def _mean_size(found: Any) -> float:
+    return float(np.abs(found.f).mean())
 
 
 def svc_narrow(options: Options) -> Iterator[Case]:
