@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from certifit.certificates import kmeans as certificates
 from certifit.certificates import kmeans_line as checker
 from certifit.core import DataError, as_rows
-from certifit.kernels.kmeans_line import next_layer, running_sums, scatter
+from certifit.kernels.kmeans_line import _scatter, next_layer, running_sums
 from certifit.models import kmeans_line
 from certifit.models.kmeans import KMeans
 
@@ -190,7 +190,7 @@ def test_kernel_scatters_are_exact_to_rounding():
     running_sums(x, w, S)
     for i, j in combinations(range(13), 2):
         want = float(cost(x[i:j], w[i:j]))
-        assert scatter(S, i, j) == pytest.approx(want, rel=1e-12, abs=1e-18)
+        assert _scatter(S, i, j) == pytest.approx(want, rel=1e-12, abs=1e-18)
 
 
 def test_kernel_layer_is_the_best_of_every_start():
@@ -202,7 +202,7 @@ def test_kernel_layer_is_the_best_of_every_start():
     for m in range(1, 4):
         next_layer(S, m, D, new, start)
         for j in range(m, 26):
-            every = [D[i] + scatter(S, i, j) for i in range(m - 1, j)]
+            every = [D[i] + _scatter(S, i, j) for i in range(m - 1, j)]
             assert new[j] == min(every)
             assert every[start[j] - (m - 1)] == new[j]
         assert np.isinf(new[:m]).all()

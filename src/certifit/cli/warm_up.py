@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 import certifit
@@ -44,7 +45,7 @@ def run_warm_up(screen: Screen) -> None:
                 progress(done, len(cases))
             for settings in VARIANTS.get(name, []):
                 for X, y in _small():
-                    _use(getattr(certifit, name)(**settings), X, y)
+                    getattr(certifit, name)(**settings).fit(X, y)
     _factor_dense_blocks()
     certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
     screen.say(f"ready: {', '.join(names)}")
@@ -68,7 +69,7 @@ def _is_estimator(value: Any) -> bool:
 def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     rng = np.random.default_rng(0)
     targets = (2, 3) if cls.target == "classes" else (3,)
-    forms = (np.asarray, sparse.csr_array) if cls.sparse else (np.asarray,)
+    forms = (np.asarray, sparse.csr_array) if get_tags(cls()).input_tags.sparse else (np.asarray,)
     cases = []
     by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, BY_KERNELS)
     shapes = [*(SHAPES if by_sums else FEW), *([WIDER] if issubclass(cls, LinearMachine) else [])]

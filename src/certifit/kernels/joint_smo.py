@@ -43,7 +43,7 @@ def violations(G, beta, low, high):
 
 
 @njit(cache=True, nogil=True)
-def project_row(v, low, high, out):
+def _project_row(v, low, high, out):
     """out (k,) = the point nearest v with sum 0 and low <= out <= high, which is clip(v - t, low, high) for one t.
 
     The sum falls with t in straight pieces: Newton's method, kept within a bracket, ends on the right piece. Either
@@ -77,7 +77,7 @@ def project_rows(V, low, high):
     """Every row of V (q, k) put at the nearest point with sum 0 within its limits."""
     out = np.empty_like(V)
     for i in range(V.shape[0]):
-        project_row(V[i], low[i], high[i], out[i])
+        _project_row(V[i], low[i], high[i], out[i])
     return out
 
 
@@ -107,7 +107,7 @@ def solve_rows(K, G, beta, low, high, r, tau, eps, max_sweeps):
                 continue
             for c in range(k):
                 v[c] = beta[i, c] + G[c, i] / K[i, i]
-            project_row(v, low[i], high[i], new)
+            _project_row(v, low[i], high[i], new)
             row = K[i]
             for c in range(k):
                 change = new[c] - beta[i, c]

@@ -39,7 +39,7 @@ def running_sums(x, w, S):
 
 
 @njit(cache=True, nogil=True)
-def scatter(S, i, j):
+def _scatter(S, i, j):
     """Σ w (x - mean)² over the i-th to the (j-1)-th number."""
     W, e = _add(S[0, j], -S[0, i])
     W, V = _add(W, e + (S[1, j] - S[1, i]))
@@ -71,7 +71,7 @@ def next_layer(S, m, D, new, start):
         j = (low + high) // 2
         best, at = np.inf, first
         for i in range(first, min(last, j - 1) + 1):
-            value = D[i] + scatter(S, i, j)
+            value = D[i] + _scatter(S, i, j)
             if value < best:
                 best, at = value, i
         new[j], start[j] = best, at
