@@ -203,9 +203,9 @@ def test_a_file_that_changes_between_passes(form, change, tmp_path):
 
 
 @pytest.mark.parametrize("change", [rewrite, touch, vanish])
-def test_a_file_that_changes_during_a_pass(change, tmp_path, monkeypatch):
+def test_a_file_that_changes_during_a_pass(change, tmp_path, blocks_of):
     """The sum is not handed out, although every block was read."""
-    monkeypatch.setattr("certifit.core.file_rows.block_rows", lambda _: 512)
+    blocks_of(512)
     path = big(tmp_path / "t.parquet")
     rows = as_rows(path)
 

@@ -52,9 +52,8 @@ KINDS = np.array(["setosa", "versicolor", "virginica"])
 
 
 @pytest.fixture(autouse=True)
-def _small_blocks(monkeypatch):
-    for module in ("rows", "file_rows", "dask_rows"):
-        monkeypatch.setattr(f"certifit.core.{module}.block_rows", lambda _: BLOCK)
+def _small_blocks(blocks_of):
+    blocks_of(BLOCK)
 
 
 @pytest.fixture(autouse=True)

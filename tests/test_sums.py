@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -224,3 +225,23 @@ def test_blas_is_held_to_one_thread_while_anyone_is_inside():
             assert most() == 1
         assert most() == 1
     assert most() == before
+
+
+def test_an_interrupt_while_blas_is_being_held_leaves_it_as_it_was(monkeypatch):
+    class Library:
+        user_api, num_threads, interrupted = "blas", 7, False
+
+        def set_num_threads(self, n):
+            self.num_threads = n
+            if not self.interrupted:
+                self.interrupted = True
+                raise KeyboardInterrupt
+
+    library = Library()
+    monkeypatch.setattr("certifit.core.threads._controller", lambda: SimpleNamespace(lib_controllers=[library]))
+    with pytest.raises(KeyboardInterrupt), single_threaded_blas():
+        pass
+    assert library.num_threads == 7
+    with single_threaded_blas():
+        assert library.num_threads == 1
+    assert library.num_threads == 7

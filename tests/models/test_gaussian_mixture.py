@@ -312,10 +312,9 @@ def test_one_component_on_two_columns_with_a_staircase_of_holes():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_any_source_gives_the_same_answer(share, tmp_path, monkeypatch):
+def test_any_source_gives_the_same_answer(share, tmp_path, blocks_of):
     """Small blocks in memory, a Parquet file and Dask partitions, with and without holes."""
-    for module in ("rows", "file_rows", "dask_rows"):
-        monkeypatch.setattr(f"certifit.core.{module}.block_rows", lambda _: 64)
+    blocks_of(64)
     X = punched(two_groups(400), share)
     frame = pd.DataFrame(X, columns=["a", "b"])
     frame.to_parquet(tmp_path / "t.parquet")

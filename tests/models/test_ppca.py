@@ -406,9 +406,8 @@ def test_holes_in_rows_without_weight():
 
 @pytest.mark.parametrize("settings", [{}, {"solver": "em", "random_state": 0}, {"n_components": "ard"}])
 @pytest.mark.parametrize("share", [0.0, 0.2])
-def test_every_source_gives_the_same_bits(share, settings, tmp_path, monkeypatch):
-    for module in ("rows", "file_rows", "dask_rows"):
-        monkeypatch.setattr(f"certifit.core.{module}.block_rows", lambda _: 64)
+def test_every_source_gives_the_same_bits(share, settings, tmp_path, blocks_of):
+    blocks_of(64)
     X = with_holes(factors(300), share)
     model = ProbabilisticPCA(**{"n_components": 2, **settings})
     here = clone(model).fit(X)
@@ -422,8 +421,8 @@ def test_every_source_gives_the_same_bits(share, settings, tmp_path, monkeypatch
         np.testing.assert_array_equal(there.impute(source), here.impute(X))
 
 
-def test_threads_do_not_change_the_bits(threads, monkeypatch):
-    monkeypatch.setattr("certifit.core.rows.block_rows", lambda _: 64)
+def test_threads_do_not_change_the_bits(threads, blocks_of):
+    blocks_of(64)
     X, seen = with_holes(factors(500)), []
     for n in (1, 2, 5):
         threads(n)

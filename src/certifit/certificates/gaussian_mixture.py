@@ -7,6 +7,7 @@ covariances: ½ Σ_j floor_j (C⁻¹)_jj). By Hadamard's inequality no mixture's
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -98,7 +99,7 @@ def floors(reg_covar: float | str, spread: Array) -> Array:
 
 def least_objective(floor: Array, k: int, observed: Array) -> float:
     """No mixture of k components has a smaller objective; `observed` (d,) is the share of entries in each column."""
-    return float((xlogy(observed, 2 * np.pi * np.e * floor / k) - xlogy(observed, observed)).sum() / 2)
+    return float((xlogy(observed, 2 * np.pi * math.e * floor / k) - xlogy(observed, observed)).sum() / 2)
 
 
 # ------------------------------------------------------------------------------------------ one plain EM step

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 from certifit.core.errors import DataError
 from certifit.core.sums import S
@@ -51,29 +51,34 @@ def _controller() -> ThreadpoolController:
 
 
 _lock = threading.Lock()
-_holders = 0
-_limit: Any = None
+_holders: set[object] = set()
+_before: list[tuple[LibController, int]] = []  # the BLAS libraries while held, and what they go back to
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Hold BLAS to one thread while anyone is inside: the blocks are what runs in parallel.
 
-    Entered by several threads at once (Dask workers, nested sums), the first sets the limit and the last lifts it.
+    Entered by several threads at once (Dask workers, nested sums), the first sets the limit and the last lifts it;
+    an interrupt that arrives half-way leaves nothing that the next to leave would not put right.
     """
-    global _holders, _limit
-    with _lock:
-        if _holders == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
-            _limit.__enter__()
-        _holders += 1
+    global _before
+    me = object()
     try:
+        with _lock:
+            _holders.add(me)
+            if not _before:
+                _before = [(lib, lib.num_threads) for lib in _controller().lib_controllers if lib.user_api == "blas"]
+            for lib, _ in _before:
+                lib.set_num_threads(1)
         yield
     finally:
         with _lock:
-            _holders -= 1
-            if _holders == 0:
-                _limit.__exit__(None, None, None)
+            _holders.discard(me)
+            if not _holders:
+                for lib, threads in _before:
+                    lib.set_num_threads(threads)
+                _before = []
 
 
 def parallel_sum(f: Callable[[T], S], blocks: Iterable[T]) -> S:
