@@ -21,7 +21,6 @@ from benchmarks.memory import peak_in_child
 from benchmarks.reporting import Report, Table, as_number, as_percent, as_seconds, say
 
 NOISY = 0.05  # share of the machine's processor time used by others above which a case is flagged
-PATIENCE = 30.0  # seconds of one call after which a contestant gets neither a tighter tolerance nor a warm call
 SETTLE = 0.05  # seconds between calls, for the last contestant's idle threads to stop spinning
 PACKAGES = {"sklearn": "scikit-learn", "sklearnex": "scikit-learn-intelex", "faiss": "faiss-cpu"}  # by module
 
@@ -79,6 +78,7 @@ class Case:
     quality: float  # relative suboptimality up to which objectives count as equal
     target: float  # wanted: our median / the best peer's
     optimum: Callable[[], tuple[float, float]] | None = None  # (best known, proved relative gap); None: best seen
+    patience: float = 30.0  # seconds of one call after which there is neither a tighter tolerance nor a warm call
 
 
 @dataclass(eq=False)
@@ -129,7 +129,7 @@ def run_case(case: Case, best: float, options: Options) -> list[Entry]:
             say(f"{case.name}: {entry.contestant.name}: {entry.problem or as_seconds(entry.trial)}")
     for turn in range(options.repeat):
         say(f"{case.name}: round {turn + 1} of {options.repeat}")
-        alive = [e for e in entries if not e.problem and e.trial < PATIENCE and sum(e.warm) < options.budget]
+        alive = [e for e in entries if not e.problem and e.trial < case.patience and sum(e.warm) < options.budget]
         shift = turn % max(1, len(alive))
         for entry in alive[shift:] + alive[:shift]:  # nobody goes first every time
             _attempt(entry, partial(_warm_call, entry, case))
@@ -180,9 +180,9 @@ def _choose_tol(entry: Entry, case: Case, best: float) -> None:
 
     tols = entry.contestant.tols
     low, high, step = 0, 0, 1
-    while not (reached := reaches(tols[high])) and high < len(tols) - 1 and seen[tols[high]][1] < PATIENCE:
+    while not (reached := reaches(tols[high])) and high < len(tols) - 1 and seen[tols[high]][1] < case.patience:
         low, high, step = high + 1, min(high + step, len(tols) - 1), 2 * step
-    entry.gave_up = not reached and seen[tols[high]][1] >= PATIENCE
+    entry.gave_up = not reached and seen[tols[high]][1] >= case.patience
     entry.tol = tols[bisect_left(tols, True, low, high, key=reaches)] if reached else tols[high]
     entry.objective, entry.trial = seen[entry.tol]
 
