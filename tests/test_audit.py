@@ -1,14 +1,17 @@
 """Other libraries' models under audit, and two of them side by side."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from catalogue import groups
-from sklearn import cluster, decomposition, linear_model
+from scipy import sparse
+from sklearn import cluster, decomposition, linear_model, svm
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 
 import certifit
 from certifit import DataError, audit, compare
@@ -359,3 +362,42 @@ def test_compare_says_which_of_two_is_right():
     assert verdict["good"].holds
     assert not verdict["bad"].holds
     assert verdict["bad"].bound <= verdict["good"].objective <= verdict["bad"].objective
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {2: 3.0}])
+def test_separate_machines_weigh_their_own_class_only(class_weight):
+    """LIBLINEAR and scikit-learn's SGD, with more than two classes; scikit-learn's own answer is the witness."""
+    X, y = load_iris(return_X_y=True)
+    X, y = scale(X[:120]), y[:120]
+    model = svm.LinearSVC(class_weight=class_weight, tol=1e-9, max_iter=100_000, random_state=0).fit(X, y)
+    assert audit(model, X, y, tol=1e-6).holds
+    model.coef_[1] *= 1.1
+    assert not audit(model, X, y, tol=1e-4).holds
+
+
+ATTRIBUTES = "support_ support_vectors_ dual_coef_ intercept_ n_support_ C kernel gamma degree coef0 n_features_in_"
+
+
+@pytest.mark.parametrize(
+    ("model", "also"), [(svm.SVC(tol=1e-8), ("classes_", "class_weight")), (svm.SVR(tol=1e-8), ("epsilon",))]
+)
+def test_a_machine_of_another_library_is_known_by_its_attributes(model, also):
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    alike = SimpleNamespace(**{name: getattr(model, name) for name in (*ATTRIBUTES.split(), *also)})
+    assert audit(alike, X, y).holds
+    alike.dual_coef_ = 1.01 * alike.dual_coef_
+    assert not audit(alike, X, y).holds
+    alike.nu = 0.5  # NuSVC and NuSVR minimise something else
+    with pytest.raises(DataError, match="Got a SimpleNamespace"):
+        audit(alike, X, y)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, np.asarray])
+def test_a_kernel_machine_of_scikit_learn_on_any_rows(form):
+    X, y = load_iris(return_X_y=True)
+    for kernel in ("rbf",) if sparse.issparse(form(X)) else ("rbf", lambda A, B: A @ B.T):
+        model = svm.SVC(kernel=kernel, tol=1e-8).fit(form(X), y)
+        assert audit(model, form(X), y).holds
+        model.support_ = np.roll(model.support_, 1)
+        assert not audit(model, form(X), y).holds

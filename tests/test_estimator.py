@@ -58,16 +58,16 @@ class Raises:
             if self.left == 0:
                 raise self.error
 
-    def setup(self, estimator, context):  # noqa: ARG002
+    def setup(self, estimator, context):
         self._call("setup")
 
-    def on_fit_task_begin(self, estimator, context):  # noqa: ARG002
+    def on_fit_task_begin(self, estimator, context):
         self._call("begin")
 
-    def on_fit_task_end(self, estimator, context):  # noqa: ARG002
+    def on_fit_task_end(self, estimator, context):
         self._call("end")
 
-    def teardown(self, estimator, context):  # noqa: ARG002
+    def teardown(self, estimator, context):
         self.down = True
 
 
@@ -226,10 +226,11 @@ def test_any_number_of_threads_gives_the_same_bits(entry, threads):
     """Four blocks and a rest."""
     X, y = entry.data(140_000)
     w = np.random.default_rng(0).exponential(size=len(X))
+    rough = {"tol": 1e-4} if "tol" in entry.params else {}  # the bits of a pass count, not how many passes there are
     seen = []
     for n in (1, 2, 3, 5):
         threads(n)
-        model = entry.make().fit(X, y, sample_weight=w)
+        model = entry.make(**rough).fit(X, y, sample_weight=w)
         seen.append((fitted(model, entry), model.certificate_, outputs(model, X[:100])))
     for attributes, certificate, answers in seen[1:]:
         assert_same(attributes, seen[0][0])
@@ -380,7 +381,7 @@ def test_a_callback_may_stop_the_fit(entry):
     X, y = entry.data()
 
     class Enough(Raises):
-        def on_fit_task_end(self, estimator, context):  # noqa: ARG002
+        def on_fit_task_end(self, estimator, context):
             return context.task_name == "pass"
 
     with pytest.warns(CertificateWarning):
@@ -396,7 +397,7 @@ def test_contexts_do_not_hoard_parameters(entry):
     class Hoard(Raises):
         root = None
 
-        def on_fit_task_end(self, estimator, context):  # noqa: ARG002
+        def on_fit_task_end(self, estimator, context):
             if context.parent is None:
                 Hoard.root = context
 

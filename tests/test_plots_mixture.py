@@ -27,7 +27,7 @@ def test_ellipses_hold_half_and_most_of_each_component(kind, library):
     ax = plot_mixture(model, X)
     C = {
         "full": lambda C, i: C[i],
-        "tied": lambda C, i: C,  # noqa: ARG005
+        "tied": lambda C, i: C,
         "diag": lambda C, i: np.diag(C[i]),
         "spherical": lambda C, i: C[i] * np.eye(2),
     }[kind]
@@ -109,7 +109,7 @@ def test_the_staircase_is_the_trace():
 def test_criteria_by_number_of_components():
     choice = select_mixture(X, range(1, 4), ["diag", "full"], random_state=0)
     bic, aic = plot_mixture_choice(choice, ("bic", "aic"))
-    assert [text.get_text() for text in bic.get_legend().get_texts()] == ["diag", "full"]
+    assert [text.get_text() for text in bic.get_legend().get_texts()] == ["diag", "full", "chosen by BIC"]
     diag = [c for c in choice.candidates if c.covariance_type == "diag"]
     np.testing.assert_array_equal(bic.lines[0].get_xydata(), [(c.n_components, c.bic) for c in diag])
     np.testing.assert_array_equal(aic.lines[0].get_ydata(), [c.aic for c in diag])

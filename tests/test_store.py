@@ -18,9 +18,11 @@ from sklearn.decomposition import PCA as ScikitPCA
 from sklearn.exceptions import NotFittedError
 
 import certifit
-from certifit import PCA, SVC, KMeans, LogisticRegression, load, save, store
+from certifit import PCA, SVC, KMeans, LogisticRegression, Mixture, load, save, store
 from certifit.core import DataError
 from certifit.data import load_penguins
+from certifit.families import Gamma, Gaussian, GaussianFixedVariance
+from certifit.models.svm_kernels import RBF, Kernel, Linear, Polynomial
 from certifit.models.table import TableClassifier
 
 X, y = load_iris(return_X_y=True)
@@ -35,6 +37,8 @@ def same(a, b):
         return type(a) is type(b) and all(same(getattr(a, name), getattr(b, name)) for name in parts)
     if isinstance(a, tuple | list):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return type(a) is type(b) and list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if hasattr(a, "get_params"):
         return type(a) is type(b) and same_model(a, b)
     return type(a) is type(b) and (a == b or a != a)
@@ -55,6 +59,10 @@ MODELS = {
     "sparse matrix": lambda: SVC(kernel="linear", probability=True).fit(
         sparse.csr_matrix(X.astype(np.float32)), y > 0
     ),
+    "kernel": lambda: SVC(
+        kernel=2.0 * RBF(0.1) * Linear() + (0.01 * Polynomial(2, 0.1, 1.0)).exp(), probability=True
+    ).fit(X, y),
+    "families": lambda: Mixture([Gamma, Gaussian, "gamma", Gaussian], 2, random_state=0).fit(X),
     "table": lambda: TableClassifier().fit(load_penguins(), "species"),
 }
 
@@ -193,6 +201,38 @@ def test_what_cannot_be_stored_is_refused(tmp_path):
     random = LogisticRegression(random_state=np.random.RandomState(0)).fit(X, y)
     with pytest.raises(DataError, match=r"LogisticRegression.random_state.*set_params\(random_state=0\)"):
         save(random, path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_member_of_a_family_is_stored_with_its_parameters(tmp_path):
+    model = Mixture({0: "gamma", 1: GaussianFixedVariance(0.0, 0.25)}, 2, random_state=0).fit(X[:, :2])
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert type(again.family[1]) is GaussianFixedVariance
+    assert again.family[1].parameters == model.family[1].parameters
+    assert (again.predict_proba(X[:, :2]) == model.predict_proba(X[:, :2])).all()
+
+    def change(document):
+        document["model"]["params"]["family"] = {"family": "families.Family"}
+
+    with pytest.raises(DataError, match="cannot read"):
+        load(rewritten(tmp_path / "model", tmp_path / "crafted", change))
+
+
+class OwnKernel(Kernel):
+    """A user's class, which no file may name."""
+
+    valid = True
+
+    def values(self, A, B):
+        return A @ B.T
+
+
+@pytest.mark.parametrize("kernel", [lambda A, B: A @ B.T, OwnKernel(), 1.0 + OwnKernel()])
+def test_kernels_that_are_code_are_refused(tmp_path, kernel):
+    model = SVC(kernel=kernel).fit(X, y)
+    with pytest.raises(DataError, match=r"SVC.kernel.*kernel='precomputed'"):
+        save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -41,6 +41,11 @@ _HOME = {
     "Nystroem": "certifit.models.kernel_features",
     "RBFSampler": "certifit.models.kernel_features",
     "SVR": "certifit.models.svr",
+    "Linear": "certifit.models.svm_kernels",
+    "Polynomial": "certifit.models.svm_kernels",
+    "RBF": "certifit.models.svm_kernels",
+    "Sigmoid": "certifit.models.svm_kernels",
+    "is_psd": "certifit.models.svm_kernels",
     "GeneralizedLinearRegressor": "certifit.models.glm",
     "LinearRegression": "certifit.models.linear",
     "Ridge": "certifit.models.linear",
@@ -123,6 +128,7 @@ if TYPE_CHECKING:
     from certifit.models.select_scores import anova_f, correlation_f, feature_scores, jeffreys, mutual_information
     from certifit.models.select_sequential import SequentialSelector
     from certifit.models.svc import SVC
+    from certifit.models.svm_kernels import RBF, Linear, Polynomial, Sigmoid, is_psd
     from certifit.models.svr import SVR
     from certifit.models.table import TableClassifier
     from certifit.models.trimmed_pca import TrimmedPCA

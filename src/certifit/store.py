@@ -28,13 +28,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import certifit
+from certifit import families
 from certifit.core import Array, Certificate, Check, DataError, Mark, Objective
+from certifit.models import svm_kernels
 from certifit.models.columns import Column
 
 FORMAT = 1
 _HEADER = re.compile(rb"certifit-model ([0-9]{1,4}) ([0-9a-f]{64})\n")
 _CSR: dict[str, Any] = {cls.__name__: cls for cls in (sparse.csr_array, sparse.csr_matrix)}
-_RECORDS: dict[str, Any] = {cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective)}
+_KERNELS = ("Constant", "Exponential", "Linear", "Polynomial", "Product", "RBF", "Sigmoid", "Sum")
+_FAMILIES: dict[str, Any] = {
+    f"families.{name}": cls
+    for name, cls in vars(families).items()
+    if isinstance(cls, type) and issubclass(cls, families.Family) and cls is not families.Family
+}
+_RECORDS: dict[str, Any] = {
+    **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective)},
+    **{f"kernels.{name}": getattr(svm_kernels, name) for name in _KERNELS},
+    **_FAMILIES,
+}
+_NAMES = {cls: name for name, cls in _RECORDS.items()}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -170,9 +183,12 @@ class _Writer:
         elif name in _CSR and _CSR[name] is type(value):
             parts = [self._put(part) for part in (value.data, value.indices, value.indptr)]
             return {"csr": name, "parts": parts, "shape": list(value.shape)}
-        elif _RECORDS.get(name) is type(value):
+        elif type(value) in _NAMES:
             names = [f.name for f in fields(value)] if is_dataclass(value) else value._fields
-            return {"record": name, "fields": {f: self.encode(getattr(value, f), f"{where}.{f}") for f in names}}
+            found = {f: self.encode(getattr(value, f), f"{where}.{f}") for f in names}
+            return {"record": _NAMES[type(value)], "fields": found}
+        elif isinstance(value, type) and _NAMES.get(value) in _FAMILIES:
+            return {"family": _NAMES[value]}
         elif type(value) in (list, tuple):
             return {name: [self.encode(item, f"{where}[{i}]") for i, item in enumerate(value)]}
         elif isinstance(value, Mapping):
@@ -188,9 +204,10 @@ class _Writer:
             }
         raise DataError(
             got=f"{where} of type {type(value).__module__}.{name}, which cannot be stored as plain data",
-            wanted="numbers, text, arrays of them, and certifit models",
+            wanted="numbers, text, arrays of them, and certifit's models, kernels and families",
             fix="If it is a setting, replace it before saving, for instance random_state by a whole number "
-            "(model.set_params(random_state=0)) or a function by its name; the fitted result does not change.",
+            "(model.set_params(random_state=0)) or a function by its name; the fitted result does not change. "
+            "A kernel of your own can be kept as a matrix: kernel='precomputed'.",
         )
 
     def _put(self, array: Array) -> int:
@@ -227,6 +244,8 @@ class _Reader:
             return matrix
         if kind == "record":
             return _RECORDS[content](**{k: self.decode(v) for k, v in value["fields"].items()})
+        if kind == "family":
+            return _FAMILIES[content]
         if kind in ("list", "tuple"):
             items = [self.decode(item) for item in content]
             return items if kind == "list" else tuple(items)

@@ -4,6 +4,7 @@ import copy
 import pickle
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from certifit.certificates import hard_margin as certificates
 from certifit.models import hard_margin_pair
 from certifit.models.hard_margin import HardMarginSVC
 from certifit.models.svm_kernels import RBF
+from certifit.solvers import nearest_points
 
 CORNERS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 
@@ -124,6 +126,46 @@ def test_libsvm_with_a_huge_c_agrees(params, data):
     # a bound is one for everybody: the sum over pairs of half the squared norms of LIBSVM, which nearly separates
     assert mine.certificate_.bound <= np.abs(theirs.dual_coef_).sum() / 2 * (1 + 1e-6)
     assert mine.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("params", "data"),
+    [
+        ({"kernel": "rbf", "gamma": 2.0}, partial(overlapping, 200)),  # nearly every row a support vector
+        ({"kernel": "rbf", "gamma": 0.5}, partial(overlapping, 120)),  # kernel values next to dependent
+        ({"kernel": "poly", "degree": 2, "coef0": 1.0}, partial(apart, 150)),  # more rows than dimensions
+        ({}, partial(apart, 150, 12, gap=0.1)),
+        ({"kernel": "rbf", "ridge": 0.1}, partial(overlapping, 200)),
+    ],
+)
+def test_many_rows_at_a_time_find_what_single_ones_do(params, data, monkeypatch):
+    """Wolfe's method (1976), two rows a step, is the reference."""
+    X, y = data()
+    mine = HardMarginSVC(**params).fit(X, y)
+    monkeypatch.setattr(nearest_points, "MOST", nearest_points.FEWEST)
+    slow = HardMarginSVC(**params).fit(X, y)
+    assert mine.certificate_.holds
+    assert mine.n_iter_[0] < slow.n_iter_[0]
+    np.testing.assert_allclose(mine.margin_, slow.margin_, rtol=1e-7)
+    np.testing.assert_allclose(mine.decision_function(X), slow.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_every_row_twice_is_the_same_problem(kernel):
+    X, y = apart(150)
+    once = HardMarginSVC(kernel=kernel, gamma=1.0).fit(X, y)
+    twice = HardMarginSVC(kernel=kernel, gamma=1.0).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    np.testing.assert_allclose(twice.margin_, once.margin_, rtol=1e-10)
+    assert twice.certificate_.holds
+    assert len(np.unique(twice.support_ // 2)) == len(twice.support_)  # one of the two is enough
+
+
+def test_steep_kernels_of_different_formulas_miss_one_by_rounding_only():
+    """exp(-5 |x - z|²) from two orders of summation differs by more than a product of matrices does."""
+    X, y = load_iris(return_X_y=True)
+    model = HardMarginSVC(kernel="rbf", gamma=5.0).fit(X, y)
+    assert model.certificate_.holds
+    assert audit(model, X, y).holds
 
 
 def separable(X, y):
@@ -317,7 +359,7 @@ def test_the_checker_works_in_any_parts(monkeypatch):
         model, X, y = fitted(kind)
         whole = audit(model, X, y)
         with monkeypatch.context() as patch:
-            patch.setattr("certifit.certificates.svc.BLOCK", 40)
+            patch.setattr("certifit.certificates.kernel_values.BLOCK", 40)
             np.testing.assert_allclose(audit(model, X, y).objective, whole.objective, rtol=1e-12)
 
 

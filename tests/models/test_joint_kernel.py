@@ -107,7 +107,7 @@ def test_a_general_solver_agrees(kind):
     start = np.concatenate([np.zeros(9), np.full(n, margin)])
     found = optimize.minimize(
         objective, start, jac=gradient, method="SLSQP", bounds=[(None, None)] * 9 + [(0, None)] * n,
-        constraints={"type": "ineq", "fun": lambda x: A @ x - margin, "jac": lambda x: A},  # noqa: ARG005
+        constraints={"type": "ineq", "fun": lambda x: A @ x - margin, "jac": lambda x: A},
         options={"ftol": 1e-14, "maxiter": 500},
     )  # fmt: skip
     model = SVC(multi_class=kind, kernel="linear", C=0.8, tol=1e-9).fit(X, y)

@@ -12,14 +12,19 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.pipeline import make_pipeline
 
+from certifit import CertificateWarning
 from certifit.auditing.kernel_features import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.certificates import approximate_svc as certificates
 from certifit.certificates.linear_svm import Spec
 from certifit.core import ArrayRows, DataError, NoSolutionError, set_threads
 from certifit.core.mapped_rows import MappedRows
+from certifit.models import kernel_features_landmarks as landmarks
 from certifit.models.approximate_svc import ApproximateSVC
 from certifit.models.kernel_features import Nystroem, RBFSampler
+from certifit.models.kernel_features_problem import NystroemProblem
 from certifit.models.linear_svm import LinearSVC
+from certifit.models.linear_svm_pass import Against, Ask, Ramp, rounded
+from certifit.models.linear_svm_solve import Aim, Problem
 from certifit.models.svm_kernels import RBF, Linear, Polynomial
 
 TOL = 1e-4
@@ -119,6 +124,29 @@ def test_pivoted_landmarks_are_near_the_best_possible_and_find_small_groups():
     assert mean["rpcholesky"] < 0.5 * mean["uniform"]
 
 
+def test_several_draws_at_a_time_are_those_of_one_at_a_time():
+    """Chen et al. (2023), algorithm 1: the second pivot is drawn by what the first leaves over; 5 standard errors."""
+    X, w, rng = np.array([[0.0], [0.5], [0.8], [2.0]]), np.array([1.0, 2.0, 1.0, 0.5]), np.random.default_rng(0)
+    K = rbf_kernel(X, gamma=1.0)
+    expected = np.zeros((4, 4))
+    for i in range(4):
+        left = w * (1.0 - K[i] ** 2)
+        expected[i] = w[i] / w.sum() * left / left.sum()
+    pool = landmarks.Pool(X, w, X[:, 0], 2, RBF(1.0), lambda A: np.ones(len(A)), np.inf)
+    found, draws = np.zeros((4, 4)), 3000
+    for _ in range(draws):
+        found[tuple(landmarks.RULES["rpcholesky"](pool, rng))] += 1 / draws
+    assert (np.abs(found - expected) <= 5 * np.sqrt(expected / draws)).all()
+
+
+def test_landmarks_found_until_time_is_up_are_proved_as_any_others():
+    X = table(1000)
+    model = Nystroem(n_components=500, random_state=0).hurried(0.0).fit(X)
+    assert 0 < len(model.components_) < 500
+    assert model.certificate_.holds
+    assert audit_nystroem(model, X, None, None, TOL).holds
+
+
 @pytest.mark.parametrize("cls", [Nystroem, RBFSampler])
 def test_far_from_the_origin(cls):
     X = np.round(table(), 3)
@@ -149,7 +177,7 @@ def test_what_is_no_kernel_is_refused_with_a_witness():
         ({"landmarks": "best"}, "landmarks='best'"),
         ({"gamma": -1.0}, "gamma=-1.0"),
         ({"n_components": 0}, "n_components=0"),
-        ({"kernel": lambda A, B: np.ones(len(A)), "landmarks": "uniform"}, "an array of shape"),  # noqa: ARG005
+        ({"kernel": lambda A, B: np.ones(len(A)), "landmarks": "uniform"}, "an array of shape"),
     ],
 )
 def test_bad_settings(params, got):
@@ -368,6 +396,58 @@ def test_bounds_for_the_kernel_itself_are_honest_for_any_coefficients(rho, loss)
         coef, b = size * rng.normal(size=(1, 60)), size * rng.normal(size=1) * (rho == 0.0)
         machines = certificates.Machines(coef, b, Spec(*loss, 1.0, rho), features.feature_map())
         assert certificates.lower_bound(machines, RBF(0.3), ArrayRows(X, y)) <= optimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("radius", [0.0, 0.1])
+def test_sums_of_kernel_values_are_sums_of_features(radius, shifted):
+    """N on sums over rows instead of on each row: the same losses, duals, Hessians and rows near the kink."""
+    X, y = labelled(600)
+    rows, rng = ArrayRows(X, y), np.random.default_rng(0)
+    model = Nystroem(n_components=30, random_state=0).fit(X)
+    mapped, pose = model.mapped(rows), model.problem(rows)
+    aim = Aim(Ramp(np.inf), 1.0, 0.0, model.transform(X).mean(axis=0) if shifted else None)
+    mine, plain = pose(mapped, aim, 1e-3, 0.0), Problem(mapped, aim, 1e-3, 0.0)
+    assert isinstance(mine, NystroemProblem)
+    asks = (Ask(Against(1), rng.normal(size=31), rounded(0.5), radius),)
+    (found,), (expected,) = mine.sums(asks).passes, plain.sums(asks).passes
+    for name in ("loss", "used", "v", "linear", "square", "mass", "curved"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
+    if radius:
+        np.testing.assert_allclose(found.near.A, expected.near.A, atol=1e-9)
+        np.testing.assert_array_equal(found.near.q, expected.near.q)
+    else:
+        np.testing.assert_allclose(found.H, expected.H, rtol=1e-9, atol=1e-9)
+
+
+def test_kernel_values_next_to_dependent_are_left_to_their_features():
+    X, y = labelled(600)
+    model = Nystroem(gamma=1e-3, n_components=100, random_state=0).fit(X)
+    assert model.problem(ArrayRows(X, y)) is Problem
+
+
+@pytest.mark.parametrize("features", ["nystroem", "fourier"])
+def test_room_for_features_changes_nothing_but_time(features, monkeypatch):
+    monkeypatch.setattr("certifit.models.approximate_svc.SAMPLE", 300)  # so that these rows count as many
+    X, y = labelled(6000)
+    given = {"features": features, "n_components": 25, "tol": 1e-9, "random_state": 0}
+    kept, made = (ApproximateSVC(cache_size=size, **given).fit(X, y) for size in (500, 1e-3))
+    np.testing.assert_allclose(made.certificate_.objective, kept.certificate_.objective, rtol=2e-9)
+    np.testing.assert_allclose(made.decision_function(X), kept.decision_function(X), atol=1e-3)
+    assert audit_approximate_svc(made, X, y, None, 1e-8).holds
+
+
+def test_time_covers_the_features_too():
+    """Nothing is left for the machine: what is proved of it is little, and true."""
+    X, y = labelled(1000)
+    best = ApproximateSVC(n_components=300, random_state=0).fit(X, y)
+    with pytest.warns(CertificateWarning, match="asked for"):
+        model = ApproximateSVC(n_components=300, max_time=0.0, random_state=0).fit(X, y)
+    assert len(model.features_.components_) < len(best.features_.components_)
+    assert model.certificate_.gap > 0
+    assert not audit_approximate_svc(model, X, y, None, 1e-3).holds
+    finer = LinearSVC(loss="hinge", tol=1e-6).fit(model.features_.transform(X), y).certificate_.objective
+    assert model.certificate_.bound <= finer <= model.certificate_.objective
 
 
 @pytest.mark.parametrize("features", ["nystroem", "fourier"])

@@ -1,5 +1,7 @@
 """KMeans: known solutions, shortcuts that change no bit, degenerate data, and a certificate that cannot be fooled."""
 
+import itertools
+import math
 import warnings
 from types import SimpleNamespace
 
@@ -14,7 +16,15 @@ from certifit.certificates import kmeans as certificates
 from certifit.core import ArrayRows, CertificateWarning, DataError, as_rows
 from certifit.models import kmeans_init, kmeans_pass
 from certifit.models.kmeans import KMeans
-from certifit.models.kmeans_frame import Point, lead_directions, make_frame, make_sketch, new_notes, run_kernel
+from certifit.models.kmeans_frame import (
+    Point,
+    aimed,
+    lead_directions,
+    make_frame,
+    make_sketch,
+    new_notes,
+    run_kernel,
+)
 
 
 @pytest.fixture
@@ -145,6 +155,31 @@ def test_kernel_finds_nearest_centres_and_sums(X, k, dtype):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(X).max() ** 2)
 
 
+@np.errstate(invalid="ignore")  # where kernels are not compiled, NumPy speaks of the infinities they use
+@pytest.mark.parametrize("weights", ["one", "counts", "decaying"])
+@pytest.mark.parametrize("X", [blobs(300, 3), blobs(300, 3) + 1e8, ties(300)], ids=["blobs", "far away", "ties"])
+def test_kernel_sums_are_right_and_do_not_depend_on_the_road(X, weights):
+    """Wherever centres were before, sums have the bits of a first pass, and the digits of math.fsum."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([X, [[1e30, 0.0, 0.0], [0.0, -1e15, 0.0]]])  # two that fit no grid
+    w = {"one": np.ones(302), "counts": rng.integers(0, 3, 302), "decaying": 0.7 ** np.arange(302)}[weights]
+    block = next(iter(ArrayRows(X, w=w.astype(float))))
+    notes, frame, A = new_notes(302), None, X[[0, 1, 2, 3, 300]].astype(float)
+    for step in range(6):
+        C = X[rng.choice(300, 5, replace=False)] + 0.1
+        A = np.where(rng.random((5, 1)) < 0.2, C, A)  # some anchors move
+        frame = make_frame(Point(C, A), frame)
+        found = run_kernel(frame, notes, block)
+        fresh = new_notes(302)
+        first = run_kernel(make_frame(Point(C, A), None), fresh, block)
+        np.testing.assert_array_equal(notes.labels, fresh.labels)
+        for name in ("weight", "sums", "squares"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(first, name), err_msg=f"{name}, {step}")
+        for a, j in itertools.product(range(5), range(3)):
+            terms = (w * (X[:, j] - A[a, j]))[notes.labels == a]
+            assert abs(found.sums[a, j] - math.fsum(terms)) <= 1e-13 * math.fsum(np.abs(terms))
+
+
 def test_kernel_square_distances():
     X, C = blobs(20, 5).astype(np.float32), blobs(3, 5)
     expected = ((X[:, None].astype(float) - C) ** 2).sum(axis=2)
@@ -163,6 +198,10 @@ def test_sketch_is_used_and_keeps_its_promises():
     np.testing.assert_allclose(sketch.Y, inside, atol=1e-5)
     assert (sketch.rest >= np.sqrt(((Z - inside @ lead.V.T) ** 2).sum(axis=1))).all()
     means = KMeans(3, random_state=0).fit(X).cluster_centers_
+    assert aimed(lead, np.random.default_rng(0).normal(size=(3, 200))) is None  # too much is outside
+    exact = aimed(lead, means)
+    np.testing.assert_allclose(exact.V.T @ exact.V, np.eye(exact.V.shape[1]), atol=1e-12)
+    assert make_frame(Point(means, means), None, exact).outside < 1e-9
     frame = make_frame(Point(means, means), None, lead)
     assert frame.apart.shape == (3, 3)
     over = (means - lead.shift) * lead.scale @ (np.eye(X.shape[1]) - lead.V @ lead.V.T)
@@ -380,8 +419,21 @@ def test_time_budget_keeps_the_best_so_far():
     assert cut.n_iter_ == 0
 
 
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_time_runs_out_while_a_start_is_drawn(init, monkeypatch):
+    X = blobs(500)
+    whole = kmeans_init.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw()
+    clock = itertools.count()
+    monkeypatch.setattr(kmeans_init.time, "perf_counter", lambda: next(clock))
+    cut = kmeans_init.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw(until=9)
+    np.testing.assert_array_equal(cut[:10], whole[:10])
+    assert (cut[10:] != whole[10:]).any()
+    assert {*map(tuple, cut)} <= {*map(tuple, X)}
+    assert len(np.unique(cut, axis=0)) == 40
+
+
 def test_stopping_early_is_said_with_the_number():
-    with pytest.warns(CertificateWarning, match=r"gain .* relative is 0.0\d+, allowed 1e-06"):
+    with pytest.warns(CertificateWarning, match=r"gain .* relative: 0.0\d+, allowed 1e-06"):
         model = KMeans(8, max_iter=1, random_state=0).fit(digits())
     assert not model.certificate_.holds
 
@@ -402,7 +454,7 @@ def test_stopping_early_is_said_with_the_number():
         ({"init": "kmeans"}, "init='kmeans'"),
         ({"init": np.zeros((2, 4))}, r"init of shape \(2, 4\); wanted .* = \(8, 4\)"),
         ({"init": np.full((8, 4), np.nan)}, "init with NaN"),
-        ({"init": lambda X, k, random_state: X[: k - 1]}, r"centres from init of shape \(7, 4\)"),  # noqa: ARG005
+        ({"init": lambda X, k, random_state: X[: k - 1]}, r"centres from init of shape \(7, 4\)"),
         ({"n_clusters": 151}, "n_samples=150 should be >= n_clusters=151"),
     ],
 )

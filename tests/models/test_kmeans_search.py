@@ -78,7 +78,7 @@ def test_starts_go_on_until_the_ratio_is_proved():
 def test_a_target_out_of_reach_is_said_with_the_number(monkeypatch):
     X = load_iris().data
     monkeypatch.setattr(kmeans_pass, "HARD", 10)
-    with pytest.warns(CertificateWarning, match=r"objective, relative to its lower bound is 1\.0\d, allowed 1\.01"):
+    with pytest.warns(CertificateWarning, match=r"objective, relative to its lower bound: 1\.0\d, allowed 1\.01"):
         model = KMeans(3, target_ratio=1.01, n_init=2, random_state=0).fit(X)
     assert not model.certificate_.holds
     with pytest.warns(CertificateWarning, match="lower bound"):

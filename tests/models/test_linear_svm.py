@@ -10,12 +10,12 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.preprocessing import scale
 
-from certifit import DataError
+from certifit import DataError, audit
 from certifit.auditing.linear_svm import audit_linear_svc, audit_linear_svr
 from certifit.core import CertificateWarning
 from certifit.kernels.linear_svm import ramp_rows, sweep_dense, sweep_sparse
 from certifit.losses import EpsilonInsensitive, Hinge, HuberisedHinge, SquaredEpsilonInsensitive, SquaredHinge
-from certifit.models import linear_svm
+from certifit.models import linear_machine
 from certifit.models.linear_svm import LinearSVC, LinearSVR
 
 LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "huberised_hinge": HuberisedHinge()}
@@ -219,7 +219,7 @@ def test_sabotage_is_noticed(loss, intercept, change):
 
 
 def test_a_wrong_dual_is_noticed(monkeypatch):
-    monkeypatch.setattr(linear_svm, "WIDE", 2)
+    monkeypatch.setattr(linear_machine, "WIDE", 2)
     X, y = noisy()
     model = LinearSVC(loss="hinge").fit(X, y)
     assert model.dual_coef_.shape == (1, len(X))
@@ -296,7 +296,7 @@ def test_dual_ascent_gives_the_same_objective(loss, intercept, form, monkeypatch
     X, y = load_iris(return_X_y=True)
     X = form(scale(X))
     newton = LinearSVC(loss=loss, tol=1e-10, **intercept).fit(X, y)
-    monkeypatch.setattr(linear_svm, "WIDE", 2)
+    monkeypatch.setattr(linear_machine, "WIDE", 2)
     model = LinearSVC(loss=loss, tol=1e-6, max_iter=2000, **intercept).fit(X, y)
     best = newton.certificate_.objective
     assert model.certificate_.holds
@@ -309,7 +309,7 @@ def test_dual_ascent_for_regression(monkeypatch):
     X, y = load_diabetes(return_X_y=True)
     X = scale(X)
     newton = LinearSVR(epsilon=5.0, tol=1e-10).fit(X, y)
-    monkeypatch.setattr(linear_svm, "WIDE", 2)
+    monkeypatch.setattr(linear_machine, "WIDE", 2)
     model = LinearSVR(epsilon=5.0, tol=1e-5).fit(X, y)
     assert model.certificate_.holds
     np.testing.assert_allclose(model.certificate_.objective, newton.certificate_.objective, rtol=1e-5)
@@ -482,3 +482,18 @@ def test_sparse_columns_far_from_zero(loss):
     np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-4)
     assert far.n_iter_ <= 2 * near.n_iter_ + 2
     assert far.certificate_.holds
+
+
+@pytest.mark.parametrize(
+    "model", [LinearSVC(loss="hinge"), LinearSVC(), LinearSVC(multi_class="crammer-singer"), LinearSVR()]
+)
+def test_what_rounding_the_intercept_hides_is_not_claimed(model):
+    """Far from 0 the intercept makes up for coef · mean and has no digits left for the margin."""
+    X, y = load_iris(return_X_y=True)
+    near, far = X[:, :3] + 1e8, X[:, :3] + 1e13
+    model.fit(near, y)
+    assert model.certificate_.holds
+    assert audit(model, near, y).holds
+    with pytest.warns(CertificateWarning):
+        model.fit(far, y)
+    assert not audit(model, far, y).holds

@@ -430,7 +430,7 @@ def test_progress_and_interruption():
         def on_fit_task_begin(self, estimator, context): ...
         def teardown(self, estimator, context): ...
 
-        def on_fit_task_end(self, estimator, context):  # noqa: ARG002
+        def on_fit_task_end(self, estimator, context):
             seen.append(context.task_name)
             if len(seen) == 2 and stop:
                 raise KeyboardInterrupt

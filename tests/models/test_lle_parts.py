@@ -81,7 +81,7 @@ def test_pynndescent_is_asked_for_by_name(monkeypatch):
     class NNDescent:
         """Stands in for the package: same interface, exact, but for one row."""
 
-        def __init__(self, X, n_neighbors, random_state):  # noqa: ARG002
+        def __init__(self, X, n_neighbors, random_state):
             self.search = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
             graph = self.search.kneighbors(X, return_distance=False)
             graph[3, -1] = N - 1 - graph[3, -1]

@@ -15,7 +15,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from certifit import CertificateWarning, DataError
 from certifit.certificates import ppca as certificates
 from certifit.core import as_rows
-from certifit.kernels.ppca import LANES, add_outer, centre, invert_packed, multiply_packed, outer_packed, sum_unmarked
+from certifit.kernels.inverses import LANES, invert_packed
+from certifit.kernels.ppca import add_outer, centre, multiply_packed, outer_packed, sum_unmarked
 from certifit.linalg.packed import pack, unpack
 from certifit.models.ppca import MODEL, ProbabilisticPCA
 from certifit.models.ppca_em import measure, update, update_relevant

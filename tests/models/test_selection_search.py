@@ -207,7 +207,7 @@ def test_a_callback_may_stop_the_search():
         def on_fit_task_begin(self, estimator, context):
             pass
 
-        def on_fit_task_end(self, estimator, context):  # noqa: ARG002
+        def on_fit_task_end(self, estimator, context):
             return context.task_name == "pass"
 
         def teardown(self, estimator, context):

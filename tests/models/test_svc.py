@@ -197,7 +197,8 @@ def test_fit_and_checker_agree(kind):
 def test_the_checker_works_in_any_parts(monkeypatch):
     model, X, y = fitted("three classes")
     whole = audit(model, X, y)
-    monkeypatch.setattr("certifit.certificates.svc.BLOCK", 40)
+    for name in ("BLOCK", "VALUES"):
+        monkeypatch.setattr(f"certifit.certificates.kernel_values.{name}", 40)
     np.testing.assert_allclose(audit(model, X, y).objective, whole.objective, rtol=1e-12)
 
 
@@ -361,7 +362,7 @@ def test_every_gap_on_the_way_is_true():
         assert mark.objective >= best * (1 - 1e-9)
 
 
-def test_float32_kernel_values_are_accurate_enough():
+def test_values_in_float32_are_accurate_enough():
     """Above 2000 rows the default tolerance lets kernel values be float32; the checker's are float64."""
     X, y = two(2600)
     model = SVC().fit(X, y)
@@ -436,7 +437,7 @@ def test_the_cache_keeps_what_was_used_last():
         rows = rng.choice(60, 10)
         np.testing.assert_allclose(cache.kept[cache.fetch(rows)], expected[rows], rtol=1e-12)
     filled = []
-    cache.gram.fill = lambda out, slots, rows: filled.append(rows)  # noqa: ARG005
+    cache.gram.fill = lambda out, slots, rows: filled.append(rows)
     cache.fetch(rows)
     assert not filled
 

@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from certifit import CertificateWarning, audit
+from certifit.models import calibration
 from certifit.models.calibration import FLATTEST, coupled, fit_slope, folds, led_by, smoothed_targets
 from certifit.models.svc import SVC
 
@@ -188,6 +189,20 @@ def test_damage_to_probabilities_is_noticed(multi_class):
     assert not audit(hurt, X, y).holds
 
 
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr", "crammer-singer"])
+def test_probabilities_that_do_not_follow_from_the_slopes_are_noticed(multi_class, monkeypatch):
+    X, y = three()
+    model = SVC(probability=True, multi_class=multi_class, C=0.05).fit(X, y)
+    sound = audit(model, X, y)
+    assert sound.holds
+    assert "given held_out_values_" in sound.claim
+    assert sound.facts["values of rows left out"] == "taken as the model has them"
+    right = calibration.led_by
+    for wrong in (lambda p, w: right(0.99 * p + 0.0033, w), lambda p, w: right(p, w)[:, ::-1]):
+        monkeypatch.setattr(calibration, "led_by", wrong)
+        assert any("probabilities differ" in words for words in audit(model, X, y).failures())
+
+
 def test_sparse_precomputed_and_named_kernels_give_the_same():
     X, y = three(90)
     settings = {"probability": True, "tol": 1e-9}
@@ -235,6 +250,6 @@ def test_probabilities_are_there_where_asked_for_only():
 
 def test_out_of_time_is_said():
     X, y = three()
-    with pytest.warns(CertificateWarning, match="parts left out whose machines are not within tolerance is 5"):
+    with pytest.warns(CertificateWarning, match="parts left out whose machines are not within tolerance: 5"):
         model = SVC(probability=True, max_time=0.0).fit(X, y)
     agrees(model, X)

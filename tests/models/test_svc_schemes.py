@@ -132,7 +132,7 @@ def test_gaps_told_on_the_way_are_those_of_all_machines():
         def teardown(self, estimator, context): ...
         def on_fit_task_begin(self, estimator, context): ...
 
-        def on_fit_task_end(self, estimator, context):  # noqa: ARG002
+        def on_fit_task_end(self, estimator, context):
             step = getattr(context, "step", None)
             if step is not None:
                 seen.append((step.objective, step.gain))

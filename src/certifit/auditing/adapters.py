@@ -91,11 +91,13 @@ def _auditor(model: Any) -> Auditor:
         if name in names:
             return auditor
     for name, (auditor, attributes) in _AUDITORS.items():
-        if name in _BY_ATTRIBUTES and all(hasattr(model, a) for a in attributes):
+        if name not in _ALIKE or hasattr(model, "nu"):  # NuSVC and its like solve another problem
+            continue
+        if all(hasattr(model, a) for a in (*attributes, *_ALIKE[name])):
             return auditor
     raise DataError(
         got=f"a {type(model).__name__}",
-        wanted=f"a fitted {', '.join(_AUDITORS)} or something with the same fitted attributes",
+        wanted=f"a fitted {', '.join(_AUDITORS)}, or something with all attributes of a {', '.join(_ALIKE)}",
     )
 
 
@@ -200,4 +202,10 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     **{f"{name}Results": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
     **{f"{name}ResultsWrapper": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
 }
-_BY_ATTRIBUTES = ("PCA", "KMeans")  # coef_ alone does not tell which loss was minimised
+# Others are known by their attributes, with these besides. (coef_ alone does not tell which loss was minimised.)
+_ALIKE: dict[str, tuple[str, ...]] = {
+    "PCA": (),
+    "KMeans": (),
+    "SVC": ("C", "kernel", "classes_"),
+    "SVR": ("C", "kernel", "epsilon"),
+}

@@ -25,11 +25,7 @@ class Comparison:
 
     def table(self) -> list[tuple[str, ...]]:
         ordered = sorted(self.certificates.items(), key=lambda item: item[1].objective)
-        return [
-            (name, f"{c.objective:.10g}", f"{c.bound:.10g}", f"{c.gap:.3g}", f"{c.relative_gap:.2g}",
-             _verdict(c))
-            for name, c in ordered
-        ]  # fmt: skip
+        return [(name, f"{c.objective:.10g}", *_distance(c), _verdict(c)) for name, c in ordered]
 
     def __str__(self) -> str:
         lines = [HEADINGS, *self.table()]
@@ -73,6 +69,12 @@ def compare(
     if show:
         print(comparison)
     return comparison
+
+
+def _distance(c: Certificate) -> tuple[str, str, str]:
+    """From the best possible; a fixed point or a statistical claim says nothing about that."""
+    known = c.kind in ("optimal", "bounded", "impossible")
+    return (f"{c.bound:.10g}", f"{c.gap:.3g}", f"{c.relative_gap:.2g}") if known else ("", "", "")
 
 
 def _verdict(c: Certificate) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit.core import Array, DataError, Rows, as_rows
 
 
 def numbers(model: Any, name: str) -> Array:
     """A fitted attribute as float64, finite."""
-    values = np.asarray(getattr(model, name), dtype=np.float64)
+    values = getattr(model, name)
+    values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
     if not np.isfinite(values).all():
         raise DataError(
             got=f"{name} with NaN or infinity in a fitted {type(model).__name__}",
@@ -32,7 +34,8 @@ def fitted_rows(
     holes: bool = False,
 ) -> Rows:
     """The rows a model was fitted on, with the columns it knows."""
-    estimator = model if hasattr(model, "n_features_in_") else None
+    alike = hasattr(model, "n_features_in_") and hasattr(model, "__sklearn_tags__")
+    estimator = model if alike else None
     rows = as_rows(
         X,
         y,

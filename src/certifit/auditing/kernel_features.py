@@ -12,9 +12,10 @@ import numpy as np
 from certifit.auditing.fitted import fitted_rows, numbers
 from certifit.auditing.kernels import KernelValues, fitted_gamma, gamma_check, named_kernel, own_kernel
 from certifit.auditing.linear_svm import linear_svm_spec
-from certifit.certificates import approximate_svc, linear_svm, svc
+from certifit.certificates import approximate_svc, linear_svm
 from certifit.certificates import kernel_features as checker
 from certifit.certificates.plain import dense
+from certifit.certificates.plain_kernels import Radial
 from certifit.core import Array, Block, Certificate, Check, Rows, apply_class_weight, encode_labels
 from certifit.core.mapped_rows import MappedRows
 
@@ -104,7 +105,7 @@ def _maps(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.Ker
     """Features of a block, and the kernel they stand for."""
     if hasattr(model, "random_weights_"):
         W, b = numbers(model, "random_weights_"), numbers(model, "random_offset_")
-        return partial(checker.fourier, W, b), partial(svc.radial, fitted_gamma(model, rows))
+        return partial(checker.fourier, W, b), Radial(fitted_gamma(model, rows))
     kernel, _ = _kernel(model, rows)
     return partial(
         checker.nystroem, kernel, dense(model.components_), numbers(model, "normalization_"), False

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.certificates import svc as checker
+from certifit.certificates import plain_kernels
 from certifit.certificates.kernel_features import same, scale_gamma
 from certifit.certificates.plain import dense
 from certifit.core import Array, ArrayRows, Check, DataError, Estimator, Rows
@@ -21,14 +20,14 @@ PROVED = "positive semidefinite by construction"
 
 
 class KernelValues(NamedTuple):
-    values: Callable[[Array, Array], Array]  # of two float64 tables
+    values: plain_kernels.Plain
     valid: bool  # positive semidefinite, whatever the rows
 
 
 def kernel_of(model: Any, data: ArrayRows) -> tuple[KernelValues, tuple[Check, ...]]:
     """Of a machine fitted on these rows, and whether its gamma is what it is set to be."""
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
-        return KernelValues(partial(by_number, dense(data.X)), False), ()
+        return KernelValues(plain_kernels.Given(dense(data.X)), False), ()
     if callable(model.kernel):
         return own_kernel(model.kernel), ()
     rows = data if isinstance(model, Estimator) else ArrayRows(data.X)  # scikit-learn counts every row alike
@@ -38,18 +37,18 @@ def kernel_of(model: Any, data: ArrayRows) -> tuple[KernelValues, tuple[Check, .
 
 def own_kernel(kernel: Callable[[Any, Any], Any]) -> KernelValues:
     """A function of the user's."""
-    return KernelValues(partial(_dense_values, kernel), bool(getattr(kernel, "valid", False)))
+    return KernelValues(plain_kernels.Foreign(kernel), bool(getattr(kernel, "valid", False)))
 
 
 def named_kernel(kernel: Any, gamma: float, degree: Any, coef0: Any) -> KernelValues:
     coef0 = float(coef0)
     known = {
-        "linear": KernelValues(checker.linear, True),
-        "rbf": KernelValues(partial(checker.radial, gamma), gamma >= 0),
+        "linear": KernelValues(plain_kernels.Linear(), True),
+        "rbf": KernelValues(plain_kernels.Radial(gamma), gamma >= 0),
         "poly": KernelValues(
-            partial(checker.polynomial, degree, gamma, coef0), min(gamma, coef0) >= 0 and degree == int(degree)
+            plain_kernels.Polynomial(degree, gamma, coef0), min(gamma, coef0) >= 0 and degree == int(degree)
         ),
-        "sigmoid": KernelValues(partial(checker.sigmoid, gamma, coef0), False),
+        "sigmoid": KernelValues(plain_kernels.Sigmoid(gamma, coef0), False),
     }
     if kernel not in known:
         raise DataError(got=f"kernel={kernel!r}", wanted=f"one of {', '.join(known)}, 'precomputed' or a callable")
@@ -79,11 +78,6 @@ def gamma_check(model: Any, rows: Rows) -> tuple[Check, ...]:
     return (same("gamma differs from its meaning", found, wanted),)
 
 
-def by_number(G: Array, A: Array, B: Array) -> Array:
-    """Values of a given kernel matrix, for tables of row numbers."""
-    return G[np.ix_(A[:, 0].astype(np.int64), B[:, 0].astype(np.int64))]
-
-
 def tried(kernel: Callable[[Array, Array], Array], X: Any, used: Array) -> tuple[bool, str]:
     """Whether the Gram matrix is proved positive semidefinite, and how far that was looked into."""
     rows = np.flatnonzero(used)
@@ -98,7 +92,3 @@ def tried(kernel: Callable[[Array, Array], Array], X: Any, used: Array) -> tuple
     if answer and len(sample) == len(rows):
         return True, "positive semidefinite on these rows"
     return False, f"not refuted on {len(sample)} of {len(rows)} rows"
-
-
-def _dense_values(kernel: Callable[[Any, Any], Any], A: Array, B: Array) -> Array:
-    return dense(kernel(A, B))

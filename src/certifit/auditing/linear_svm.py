@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,11 +13,21 @@ from certifit.auditing.fitted import fitted_rows, numbers
 from certifit.certificates import joint_svm, joint_svm_linear, logistic
 from certifit.certificates import linear_svm as checker
 from certifit.certificates.linear_svm import Spec
-from certifit.core import Array, Block, Certificate, DataError, Estimator, Rows, apply_class_weight, encode_labels
-from certifit.core.labels import Labels
+from certifit.core import (
+    Array,
+    Block,
+    Certificate,
+    DataError,
+    Estimator,
+    apply_class_weight,
+    check_choices,
+    encode_labels,
+)
+from certifit.core.labels import Labels, class_weight_vector
 from certifit.models.linear_svm import LOSSES, RESIDUAL_LOSSES
 
 SGD = ("hinge", "squared_hinge", "log_loss")
+Certify = Callable[..., Certificate]  # of one machine's (1, d) and (1,), and of rows with y in 0, 1
 # names of losses: ours, and scikit-learn's for the same ones
 _LOSSES = {**LOSSES, **RESIDUAL_LOSSES}
 _JOINT = {**joint_svm.LOSSES, "crammer_singer": joint_svm.LOSSES["crammer-singer"]}
@@ -28,12 +39,15 @@ def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
         return _audit_sgd(model, X, y, sample_weight, tol)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
     joint = _JOINT.get(getattr(model, "multi_class", "ovr"))
-    spec = linear_svm_spec(model)
-    rows = apply_class_weight(_labels(model, coef, X, y, sample_weight), getattr(model, "class_weight", None))
+    spec, labels = linear_svm_spec(model), _labels(model, coef, X, y, sample_weight)
+    class_weight, intercept = getattr(model, "class_weight", None), _each(intercept, len(coef))
     if joint is not None:
-        question = joint_svm.Spec(joint, spec.C, spec.rho)
-        return joint_svm_linear.certify(coef, _each(intercept, len(coef)), question, tol, rows, _dual(model))
-    return checker.certify(coef, _each(intercept, len(coef)), spec, tol, rows, _dual(model))
+        question, rows = joint_svm.Spec(joint, spec.C, spec.rho), apply_class_weight(labels, class_weight)
+        return joint_svm_linear.certify(coef, intercept, question, tol, rows, _dual(model))
+    if isinstance(model, Estimator) or len(coef) == 1 or class_weight is None:
+        return checker.certify(coef, intercept, spec, tol, apply_class_weight(labels, class_weight), _dual(model))
+    certify = partial(checker.certify, spec=spec, tol=tol)
+    return _against_the_rest(certify, coef, intercept, labels, class_weight)
 
 
 def _labels(model: Any, coef: Array, X: Any, y: Any, sample_weight: Any) -> Labels:
@@ -51,17 +65,17 @@ def _labels(model: Any, coef: Array, X: Any, y: Any, sample_weight: Any) -> Labe
 def _audit_sgd(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """It minimises Σ w loss / n + alpha/2 |β|²; n counts rows without weights, as does its balance of classes."""
     _ridge_only(model)
-    if model.loss not in SGD:
-        raise DataError(got=f"loss={model.loss!r}", wanted=f"one of {', '.join(map(repr, SGD))}")
+    check_choices(model, loss=SGD)
     coef = numbers(model, "coef_")
     labels = _labels(model, coef, X, y, sample_weight)
-    counts = labels.rows.sum(partial(_counts, len(labels.classes)))
-    rows = apply_class_weight(replace(labels, weight=counts), model.class_weight)
-    intercept, lam = _each(numbers(model, "intercept_"), len(coef)), float(model.alpha) * rows.n_rows
+    labels = replace(labels, weight=labels.rows.sum(partial(_counts, len(labels.classes))))
+    intercept, lam = _each(numbers(model, "intercept_"), len(coef)), float(model.alpha) * labels.rows.n_rows
     if model.loss == "log_loss":
-        return _by_log_loss(coef, intercept, lam, bool(model.fit_intercept), tol, rows)
-    spec = Spec(*LOSSES[model.loss], 1 / lam, 0.0 if model.fit_intercept else None)
-    return checker.certify(coef, intercept, spec, tol, rows)
+        certify: Certify = partial(logistic.certify, lam=lam, fit_intercept=bool(model.fit_intercept), tol=tol)
+    else:
+        spec = Spec(*LOSSES[model.loss], 1 / lam, 0.0 if model.fit_intercept else None)
+        certify = partial(checker.certify, spec=spec, tol=tol)
+    return _against_the_rest(certify, coef, intercept, labels, model.class_weight)
 
 
 def _counts(k: int, block: Block) -> Array:
@@ -69,20 +83,26 @@ def _counts(k: int, block: Block) -> Array:
     return np.bincount(block.y, minlength=k)
 
 
-def _by_log_loss(coef: Array, intercept: Array, lam: float, free: bool, tol: float, rows: Rows) -> Certificate:
-    """Logistic losses of each class against the rest, added up."""
-    codes = range(len(coef)) if len(coef) > 1 else (1,)
+def _against_the_rest(
+    certify: Certify, coef: Array, intercept: Array, labels: Labels, class_weight: Any
+) -> Certificate:
+    """Machines of each class against the rest, added up. With more than two of them, scikit-learn and LIBLINEAR give
+    a machine's own class its weight and all others the weight 1."""
+    factor = class_weight_vector(labels.classes, labels.weight, class_weight)
+    if len(coef) == 1:
+        return certify(coef, intercept, rows=labels.rows.relabel(partial(_is, 1, factor)))
+    factors = np.where(np.eye(len(coef)), factor, 1.0)
     found = [
-        logistic.certify(beta[None], b[None], lam, free, tol, rows.relabel(partial(_is, code)))
-        for code, beta, b in zip(codes, coef, intercept, strict=True)
+        certify(beta[None], b[None], rows=labels.rows.relabel(partial(_is, code, factors[code])))
+        for code, (beta, b) in enumerate(zip(coef, intercept, strict=True))
     ]
     objective, bound, limit = (sum(getattr(c, name) for c in found) for name in ("objective", "bound", "limit"))
     checks = tuple(check for c in found for check in c.checks)
     return replace(found[0], objective=objective, bound=bound, limit=limit, checks=checks)
 
 
-def _is(code: int, y: Array | None, w: Array) -> tuple[Array, Array]:
-    return np.asarray(y == code, np.int32), w
+def _is(code: int, factor: Array, y: Array | None, w: Array) -> tuple[Array, Array]:
+    return np.asarray(y == code, np.int32), w * factor[y]
 
 
 def audit_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -102,8 +122,7 @@ def linear_svm_spec(model: Any) -> Spec:
             raise DataError(got=f"an {type(model).__name__} with kernel={model.kernel!r}", wanted="kernel='linear'")
         return Spec(*_LOSSES["hinge"], float(model.C), 0.0)
     _ridge_only(model)
-    if model.loss not in _LOSSES:
-        raise DataError(got=f"loss={model.loss!r}", wanted=f"one of {', '.join(map(repr, _LOSSES))}")
+    check_choices(model, loss=_LOSSES)
     rho = float(model.intercept_scaling) ** -2 if model.fit_intercept else None
     return Spec(*_LOSSES[model.loss], float(model.C), rho)
 

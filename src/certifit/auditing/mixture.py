@@ -35,9 +35,12 @@ def said(model: Any) -> Said | None:
 def _consistent(model: Any, found: checker.Model, floor: Array) -> tuple[Check, ...]:
     """Attributes that repeat others or the settings: the penalty's floor; what scikit-learn predicts with."""
     checks: tuple[Check, ...] = ()
+    if hasattr(model, "covariance_type_"):
+        other = float(model.covariance_type_ != model.covariance_type)
+        checks = (Check("covariance_type_ other than covariance_type", other, 0.0),)
     if hasattr(model, "reg_covar_"):
         off = float(np.abs(numbers(model, "reg_covar_") / floor - 1).max())
-        checks = (Check("reg_covar_ off what the settings say, relative", off, 1e-6),)
+        checks = (*checks, Check("reg_covar_ off what the settings say, relative", off, 1e-6))
     if "precisions_cholesky_" in vars(model):  # not worked out when asked for
         expand = checker.KINDS[found.covariance_type][0]
         U, C = (

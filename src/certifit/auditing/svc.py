@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from certifit.auditing.fitted import fitted_rows, numbers
-from certifit.auditing.kernels import PROVED, KernelValues, by_number, kernel_of, tried
+from certifit.auditing.kernels import PROVED, kernel_of, tried
+from certifit.auditing.probabilities import with_probabilities
 from certifit.certificates import joint_kernel
 from certifit.certificates import svc as checker
-from certifit.certificates.calibration import calibrated
 from certifit.certificates.kernel_features import astray, same
 from certifit.certificates.plain import dense
+from certifit.certificates.plain_kernels import Given, Linear, Plain
 from certifit.core import (
     Array,
     ArrayRows,
@@ -30,7 +31,6 @@ from certifit.core import (
 )
 
 CLOSE = 1e-5  # rows' numbers from kernel values in float32 may differ by this much
-GIVEN = "their values are taken as the model has them"
 
 
 def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -52,13 +52,11 @@ def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     more = [placed(model, code[support], k)]
     if getattr(model, "class_weight_", None) is not None:
         more.append(same("weights of classes differ from their meaning", numbers(model, "class_weight_"), factor))
-    found = _certificate(model, data, support, box, machines, tol, more)
+    problem = _problem(model, data, box, machines)
+    found = _certificate(model, data, support, box, machines, problem, tol, more)
     if not hasattr(model, "probability_slopes_"):
         return found
-    used, slopes = weight > 0, numbers(model, "probability_slopes_")
-    values = numbers(model, "held_out_values_")[used]
-    likely = calibrated(values, code[used], weight[used], slopes, k, scheme == "ovo")
-    return replace(found, checks=(*found.checks, *likely), facts={**found.facts, "rows left out": GIVEN})
+    return with_probabilities(found, model, X, code, weight, scheme == "ovo", partial(_values, machines, problem))
 
 
 Coefficients = Iterator[tuple[int, Sequence[int], Array]]  # class, the others it is told from, of support vectors
@@ -74,7 +72,7 @@ def _of_pairs(coef: Array, kinds: Array, k: int) -> Coefficients:
         yield first, [second], beta
 
 
-def _against_the_rest(coef: Array, kinds: Array, k: int) -> Coefficients:  # noqa: ARG001
+def _against_the_rest(coef: Array, _kinds: Array, k: int) -> Coefficients:
     for first in range(k):
         yield first, [c for c in range(k) if c != first], coef[first]
 
@@ -125,7 +123,8 @@ def audit_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     intercept = float(numbers(model, "intercept_").ravel()[0])
     target = np.asarray(data.y)[member]
     machine = checker.Machine(member, target, box[member], beta[member], intercept, float(model.epsilon))
-    return _certificate(model, data, support, box, [machine], tol, [placed(model, np.zeros_like(support), 1)])
+    more = [placed(model, np.zeros_like(support), 1)]
+    return _certificate(model, data, support, box, [machine], _problem(model, data, box, [machine]), tol, more)
 
 
 def machine_problem(model: Any) -> tuple[str, ...]:
@@ -136,7 +135,9 @@ def machine_problem(model: Any) -> tuple[str, ...]:
 
 
 def table_width(model: Any) -> int:
-    return int(getattr(model, "n_features_in_", np.shape(model.support_vectors_)[1]))
+    """Of the rows it was fitted on; scikit-learn keeps no support vectors with a kernel of the user's."""
+    seen = getattr(model, "shape_fit_", np.shape(model.support_vectors_))
+    return int(getattr(model, "n_features_in_", seen[1]))
 
 
 def support_rows(model: Any, data: ArrayRows) -> Array:
@@ -165,11 +166,44 @@ def support_checks(model: Any, support: Array, used: Array, X: Any) -> list[Chec
         Check("support vectors without weight", float((~used[support]).sum()), 0.0),
         Check("support vectors named twice", float(len(support) - len(np.unique(support))), 0.0),
     ]
-    if X is not None:
+    kept = model.support_vectors_.shape[0] or isinstance(model, Estimator)
+    if X is not None and kept:
         off = astray(dense(model.support_vectors_), dense(X[support]))
         limit = 0.0 if isinstance(model, Estimator) else CLOSE  # others may have float32
         checks.append(Check("support vectors differ from their rows, relative", off, limit))
     return checks
+
+
+class Problem(NamedTuple):
+    """What a model's machines are functions of."""
+
+    table: Any  # rows, or row numbers
+    kernel: Plain
+    proved: bool  # positive semidefinite
+    why: str
+    checks: tuple[Check, ...]  # that the kernel is the model's
+
+
+def _problem(model: Any, data: ArrayRows, box: Array, machines: list[Any]) -> Problem:
+    X, (kernel, checks) = data.X, kernel_of(model, data)
+    given = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    numbered = np.arange(data.n_rows)[:, None]
+    table = numbered if given else X
+    if hasattr(model, "expansion_coef_"):
+        used = np.flatnonzero(box > 0)
+        G = np.zeros((data.n_rows, data.n_rows))
+        G[np.ix_(used, used)], onto = _projected(kernel.values(dense(table[used]), dense(table[used])))
+        checks = (*checks, *_expanded(model, X, used, onto, machines, given))
+        return Problem(numbered, Given(G), True, "projected: eigenvalues below 0 became 0", checks)
+    if isinstance(kernel.values, Linear) and not sparse.issparse(X):
+        return Problem(X, Linear(dense(X).mean(axis=0)), True, PROVED, checks)
+    proved, why = (True, PROVED) if kernel.valid else tried(kernel.values, table, box > 0)
+    return Problem(table, kernel.values, proved, why, checks)
+
+
+def _values(machines: list[Any], problem: Problem, rows: Array) -> Array:
+    """(m, machines) at these rows."""
+    return np.hstack([machine.values(problem.kernel, problem.table, rows) for machine in machines])
 
 
 def _certificate(
@@ -178,41 +212,21 @@ def _certificate(
     support: Array,
     box: Array,
     machines: list[Any],
+    problem: Problem,
     tol: float,
     more: Sequence[Check],
 ) -> Certificate:
-    X, (kernel, meant) = data.X, kernel_of(model, data)
-    given = isinstance(model.kernel, str) and model.kernel == "precomputed"
-    table = np.arange(data.n_rows)[:, None] if given else X
-    proved, why = kernel.valid, PROVED
-    if hasattr(model, "expansion_coef_"):
-        used = np.flatnonzero(box > 0)
-        G = np.zeros((data.n_rows, data.n_rows))
-        G[np.ix_(used, used)], onto = _projected(kernel.values(dense(table[used]), dense(table[used])))
-        table, kernel = np.arange(data.n_rows)[:, None], KernelValues(partial(by_number, G), True)
-        proved, why = True, "projected: eigenvalues below 0 became 0"
-        more = [*more, *_expanded(model, X, used, onto, machines, given)]
-    if isinstance(model.kernel, str) and model.kernel == "linear" and not sparse.issparse(X):
-        origin = dense(X).mean(axis=0)
-        machines = [_about(origin, X, machine) for machine in machines]
-        kernel = KernelValues(partial(checker.linear_from, origin), True)
-    if not proved:
-        proved, why = tried(kernel.values, table, box > 0)
+    table, kernel, proved, why, meant = problem
     certify = joint_kernel.certify if isinstance(machines[0], joint_kernel.Machine) else checker.certify
-    found, judged = certify(machines, kernel.values, table, tol, proved, why)
-    checks = [*found.checks, *meant, *more, *support_checks(model, support, box > 0, None if given else X)]
+    found, judged = certify(machines, kernel, table, tol, proved, why)
+    rows = None if isinstance(model.kernel, str) and model.kernel == "precomputed" else data.X
+    checks = [*found.checks, *meant, *more, *support_checks(model, support, box > 0, rows)]
     if hasattr(model, "support_codes_"):
         checks += row_checks(model, machines, judged)
     if hasattr(model, "support_gram_") and len(support):
         own = dense(table[support])
-        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel.values(own, own)))
+        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel(own, own)))
     return replace(found, checks=tuple(checks))
-
-
-def _about(origin: Array, X: Any, machine: Any) -> Any:
-    """A linear machine whose kernel is that of rows measured from another origin."""
-    slopes = machine.beta.T @ (dense(X[machine.rows]) - origin)  # (d,) or (k, d)
-    return replace(machine, intercept=machine.intercept + slopes @ origin)
 
 
 def _projected(G: Any) -> tuple[Array, Array]:
@@ -249,7 +263,8 @@ def row_checks(model: Any, machines: list[Any], judged: list[Any]) -> list[Check
         miss = np.abs(said[:, :, i] - expected)
         wrong += int((miss[0] > 0).sum())
         unit = 1.0 if getattr(machine, "epsilon", None) is None else float(np.ptp(machine.y)) + machine.epsilon
-        off = max(off, float(miss[1:].max()) / (unit + float(found.slacks.max(initial=0.0)) or 1.0))
+        size = unit + float(found.slacks.max(initial=0.0)) or 1.0
+        off = float(np.maximum(off, miss[1:].max() / size))  # NaN stays
     return [
         Check("rows of another kind than their coefficients say", float(wrong), 0.0),
         Check("slacks and residuals of rows off by, relative", float(off), CLOSE),

@@ -17,14 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from certifit.certificates.families import TEXTBOOK
 from certifit.certificates.gaussian_mixture import survey
-from certifit.certificates.mixture import Said, Stand, nothing, stationary, truthful
+from certifit.certificates.mixture import NEVER, After, Said, Stand, compare, nothing, stationary, truthful
 from certifit.certificates.plain import dense
 from certifit.certificates.plain_families import PLAIN, Theta
+from certifit.certificates.textbook import TEXTBOOK
 from certifit.core import Array, Block, Certificate, Check, Rows, Sums
 
-NEVER = -1e300  # stands for the logarithm of 0 in products with 0
 LEAST = 1e-6  # imagined rows in columns that are not counts, at the fewest
 CONSTANT = 1e3  # for each row, in Gaussian columns without spread
 
@@ -83,13 +82,6 @@ class _Step(Sums):
     n: Array  # Σ r (k,)
     seen: Array  # Σ r over rows with an entry, by column (k, d)
     total: Array  # Σ r T, column after column (k, M)
-
-
-@dataclass(frozen=True)
-class _After(Sums):
-    loglik: float
-    bound: float
-    kl: float
 
 
 def certify(
@@ -249,12 +241,6 @@ def _in_units(column: Column, x: Array) -> Array:
     return (x - column.unit[0]) / column.unit[1]
 
 
-def _compare(at: Point, after: Point, block: Block) -> _After:
-    """The step from one mixture to another, row by row, by the first one's posterior q."""
+def _compare(at: Point, after: Point, block: Block) -> After:
     X, w, here = _rows(block)
-    joint, new = _joint(at, X, here), _joint(after, X, here)
-    log_q = joint - logsumexp(joint, axis=1, keepdims=True)
-    log_p = logsumexp(new, axis=1)
-    bound = np.exp(log_q) * (new - log_q)
-    kl = np.exp(log_q) * (log_q - (new - log_p[:, None]))
-    return _After(float(w @ log_p), float(w @ bound.sum(axis=1)), float(w @ kl.sum(axis=1)))
+    return compare(_joint(at, X, here), _joint(after, X, here), w)

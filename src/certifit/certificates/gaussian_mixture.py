@@ -17,14 +17,13 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import logsumexp, xlogy
 
-from certifit.certificates.mixture import Said, Stand, nothing, stationary, truthful
+from certifit.certificates.mixture import After, Said, Stand, compare, nothing, stationary, truthful
 from certifit.certificates.plain import dense
 from certifit.core import Array, ArrayRows, Block, Certificate, Check, DataError, Rows, Sums
 
 LOG_2PI = float(np.log(2 * np.pi))
 SAMPLE, ENTRIES = 2**16, 2**24  # rows and entries in a sample
 RANKED = 2**13  # rows of it that are put in order, to find the quartiles
-NEVER = -1e300  # stands for the logarithm of 0 in products with 0
 NARROWEST = 1e-130  # spread of a column
 AUTO, SMALLEST = 1e-6, 1e-12  # the floor of variances, in units of the squared spread: by default, and at least
 
@@ -64,7 +63,7 @@ def survey(rows: Rows) -> Survey:
         spread[j] = np.sqrt(sample.w[here] @ away[here] ** 2 / sample.w[here].sum())
     if (spread == 0).any():  # a column without spread counts as one like the others
         spread[spread == 0] = np.exp(np.log(spread[spread > 0]).mean()) if spread.any() else 1.0
-    return Survey(sample, places[:, 1], spread)
+    return Survey(sample, places[:, 1].copy(), spread)
 
 
 def _quartiles(sample: ArrayRows, column: int) -> Array:
@@ -112,7 +111,7 @@ class Model(NamedTuple):
     covariance_type: str
 
 
-def _each(C: Array, k: int, d: int) -> Array:  # noqa: ARG001
+def _each(C: Array, _k: int, _d: int) -> Array:
     return C
 
 
@@ -120,11 +119,11 @@ def _same(C: Array, k: int, d: int) -> Array:
     return np.broadcast_to(C, (k, d, d))
 
 
-def _along(C: Array, k: int, d: int) -> Array:  # noqa: ARG001
+def _along(C: Array, _k: int, d: int) -> Array:
     return C[:, :, None] * np.eye(d)
 
 
-def _round(C: Array, k: int, d: int) -> Array:  # noqa: ARG001
+def _round(C: Array, _k: int, d: int) -> Array:
     return C[:, None, None] * np.eye(d)
 
 
@@ -132,15 +131,15 @@ def _pool(n: Array, S: Array) -> Array:
     return np.broadcast_to((n[:, None, None] * S).sum(axis=0) / n.sum(), S.shape)
 
 
-def _diagonals(n: Array, S: Array) -> Array:  # noqa: ARG001
+def _diagonals(_n: Array, S: Array) -> Array:
     return np.diagonal(S, axis1=1, axis2=2)[:, :, None] * np.eye(S.shape[1])
 
 
-def _averages(n: Array, S: Array) -> Array:  # noqa: ARG001
+def _averages(_n: Array, S: Array) -> Array:
     return np.trace(S, axis1=1, axis2=2)[:, None, None] / S.shape[1] * np.eye(S.shape[1])
 
 
-def _unchanged(n: Array, S: Array) -> Array:  # noqa: ARG001
+def _unchanged(_n: Array, S: Array) -> Array:
     return S
 
 
@@ -169,13 +168,6 @@ class _Step(Sums):
     first: Array  # Σ r (x - mean) (k, d)
     second: Array  # Σ r (x - mean)(x - mean)ᵀ (k, d, d), what is missing by its expectation
     observed: Array  # Σ w by column (d,)
-
-
-@dataclass(frozen=True)
-class _After(Sums):
-    loglik: float
-    bound: float
-    kl: float
 
 
 def certify(
@@ -281,15 +273,8 @@ def _expect(at: Point, block: Block) -> _Step:
     return total
 
 
-def _compare(at: Point, after: Point, block: Block) -> _After:
-    """The step from one mixture to another, row by row, by the first one's posterior q."""
-    total = _After(0.0, 0.0, 0.0)
+def _compare(at: Point, after: Point, block: Block) -> After:
+    total = After(0.0, 0.0, 0.0)
     for seen, X, w in _patterns(block):
-        joint = np.maximum(_joint(at, seen, X), NEVER)
-        log_q = joint - logsumexp(joint, axis=1, keepdims=True)
-        new = np.maximum(_joint(after, seen, X), NEVER)
-        log_p = logsumexp(new, axis=1)
-        bound = np.exp(log_q) * (new - log_q)
-        kl = np.exp(log_q) * (log_q - (new - log_p[:, None]))
-        total = total + _After(float(w @ log_p), float(w @ bound.sum(axis=1)), float(w @ kl.sum(axis=1)))
+        total = total + compare(_joint(at, seen, X), _joint(after, seen, X), w)
     return total

@@ -16,10 +16,11 @@ import numpy as np
 
 from certifit.certificates import svc
 from certifit.certificates.joint_svm import LOSSES, Spec, feasible, lower_bound, slacks
+from certifit.certificates.kernel_values import Values
+from certifit.certificates.plain_kernels import Plain, plain
 from certifit.certificates.svc import BEYOND, EPS, MARGIN, NONE, Judged
 from certifit.core import Array, Certificate, Check
 
-Kernel = Callable[[Array, Array], Array]  # of float64 tables
 AT = 1e-12  # of C: coefficients this close to a limit are at it
 
 
@@ -38,6 +39,16 @@ class Machine:
     def spec(self) -> Spec:
         return Spec(LOSSES[self.loss], 1.0, 0.0)
 
+    def losses(self, kernel: Plain, X: Any, some: Array) -> Array:
+        """Of some of its rows."""
+        F = self.values(kernel, X, self.rows[some])
+        return self.spec.loss.value(slacks(self.spec.loss, F, self.y[some]))
+
+    def values(self, kernel: Plain, X: Any, at: Array) -> Array:
+        """Scores (m, k) at these rows of X."""
+        seen = Values.of(kernel, X, at, self.rows, self.beta, np.float64)
+        return seen.f + seen.intercept(kernel, self.intercept)[0]
+
     def limits(self) -> tuple[Array, Array]:
         """The smallest and the largest coefficients (m, k) that are feasible."""
         return LIMITS[self.loss](self.y[:, None] == np.arange(self.beta.shape[1]), self.C[:, None])
@@ -51,42 +62,51 @@ LIMITS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
 
 
 def judge(machine: Machine, f: Array, alpha: Array, g: Array, lengths: Array) -> Judged:
+    """As `weigh`, for scores that are good to rounding; lengths (m,) are √k(x, x)."""
+    weight = np.abs(machine.beta).sum(axis=1)
+    return weigh(machine, f, alpha, g, 8 * EPS * float(lengths @ weight) * lengths)
+
+
+def weigh(machine: Machine, f: Array, alpha: Array, g: Array, error: Array) -> Judged:
     """f (m, k) are the machine's scores without biases, g those of the feasible coefficients `alpha`.
 
-    lengths (m,) are √k(x, x).
+    error (m,) is how far any of them may be off.
     """
-    y, C, beta, spec = machine.y, machine.C, machine.beta, machine.spec
+    y, C, beta, b, spec = machine.y, machine.C, machine.beta, machine.intercept, machine.spec
     own = np.arange(len(y)), y
     low, high = machine.limits()
-    F = f + machine.intercept
-    losses = spec.loss.value(slacks(spec.loss, F, y))
-    square, linear = float((beta * f).sum()), spec.loss.margin * beta[own]
-    objective = 0.5 * square + float(C @ losses)
+    F = f + b
+    z = slacks(spec.loss, F, y)
+    losses = spec.loss.value(z)
+    square, linear = (beta * f).sum(), spec.loss.margin * beta[own]
+    objective = 0.5 * square + C @ losses
     slackness = C * losses - linear + (beta * F).sum(axis=1)
-    gap = objective - float(linear.sum()) + 0.5 * square
-    sizes = np.abs(beta * F).sum() + np.abs(alpha * g).sum() + np.abs(linear).sum()
+    gap = objective - linear.sum() + 0.5 * square
+    astray = slackness.sum() - gap - b @ beta.sum(axis=0, dtype=f.dtype)
+    sizes = np.abs(beta * F).sum() + np.abs(alpha * g).sum() + np.abs(linear).sum() + C @ losses
     weight = np.abs(beta).sum(axis=1)
-    error = svc.blur(lengths, weight)
-    lossy = losses > error  # smaller losses go away if scores grow by as much
-    hidden = error @ (weight + C * lossy)
-    sizes += C @ (losses + np.abs(F).max(axis=1) * lossy)
+    most = z + 2 * error[:, None]  # a rival's score may rise by as much as the own one falls
+    most[own] = 0.0
+    hidden = error @ (weight + np.abs(alpha).sum(axis=1)) / 2 + C @ (spec.loss.value(most) - losses)
+    hidden += np.abs(b) @ np.abs(alpha.sum(axis=0))  # which is 0 to rounding, as the bound asks for
     total = float(weight.sum())
     outside = max(np.maximum(low - beta, beta - high).max(), np.abs(beta.sum(axis=1)).max())
     at_low, at_high = beta <= low + AT * C[:, None], beta >= high - AT * C[:, None]
     full = (at_low | (at_high & (high > 0))).any(axis=1)  # some slack may be above 0
     missing = -F
     missing[own] += spec.loss.margin
-    most = np.where(at_high, -np.inf, missing).max(axis=1)
-    least = np.where(at_low, np.inf, missing).min(axis=1)
+    above = np.where(at_high, -np.inf, missing).max(axis=1)
+    below = np.where(at_low, np.inf, missing).min(axis=1)
+    rounding = float(64 * np.finfo(f.dtype).eps * sizes + hidden + EPS * abs(objective))
     return Judged(
-        objective,
+        float(objective),
         lower_bound(spec, alpha, y, float((alpha * g).sum())),
-        float(64 * EPS * sizes + hidden),
+        rounding,
         float(outside / C.max()),
         float(np.abs(beta.sum(axis=0)).max()) / total if total > 0 else 0.0,
-        abs(float(slackness.sum()) - gap) / max(objective, np.finfo(float).tiny),
-        losses,
-        np.maximum(most - least, 0.0),
+        max(0.0, abs(float(astray)) - rounding) / max(float(objective), svc.TINY),
+        losses.astype(np.float64),
+        np.maximum(above - below, 0.0).astype(np.float64),
         np.where((beta == 0).all(axis=1), NONE, np.where(full, BEYOND, MARGIN)).astype(np.int8),
     )
 
@@ -101,15 +121,15 @@ def assemble(
 
 
 def certify(
-    machines: Sequence[Machine], kernel: Kernel, X: Any, tol: float, proved: bool, why: str
+    machines: Sequence[Machine], kernel: Callable[[Any, Any], Any], X: Any, tol: float, proved: bool, why: str
 ) -> tuple[Certificate, list[Judged]]:
     """Recompute every machine's scores on its rows of X (dense or CSR)."""
-    judged = []
-    for machine in machines:
-        alpha, k = feasible(machine.spec, machine.beta, machine.y, machine.C), machine.beta.shape[1]
-        both = np.hstack([machine.beta, alpha])
-        support = np.flatnonzero(both.any(axis=1))
-        values = svc.kernel_values(kernel, X, machine.rows, machine.rows[support], both[support])
-        lengths = svc.lengths(kernel, X, machine.rows)
-        judged.append(judge(machine, values[:, :k], alpha, values[:, k:], lengths))
+    judged = [svc.closely(_judged, machine, plain(kernel), X, tol) for machine in machines]
     return assemble(machines, judged, tol, proved, why), judged
+
+
+def _judged(machine: Machine, kernel: Plain, X: Any, dtype: Any) -> Judged:
+    alpha, k = feasible(machine.spec, machine.beta, machine.y, machine.C), machine.beta.shape[1]
+    seen = Values.of(kernel, X, machine.rows, machine.rows, np.hstack([machine.beta, alpha]), dtype)
+    b, error = seen.intercept(kernel, machine.intercept)
+    return weigh(replace(machine, intercept=b), seen.f[:, :k], alpha, seen.f[:, k:], error)

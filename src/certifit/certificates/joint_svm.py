@@ -67,7 +67,7 @@ class CrammerSinger:
     def value(self, z: Array) -> Array:
         return np.max(z, axis=1)
 
-    def project(self, q: Array, y: Array, u: Array) -> Array:  # noqa: ARG002
+    def project(self, q: Array, y: Array, u: Array) -> Array:
         """Onto the simplex q >= 0, Σ q = u: what is above a level that u decides (Held, Wolfe & Crowder 1974)."""
         falling = -np.sort(-q, axis=1)
         levels = (np.cumsum(falling, axis=1) - u[:, None]) / np.arange(1, q.shape[1] + 1)
@@ -78,7 +78,7 @@ class CrammerSinger:
         total = a.sum(axis=1)
         return a * np.divide(u, total, out=np.ones_like(u), where=total > u)[:, None]
 
-    def ties(self, q: Array, y: Array, u: Array, j: int, k: int) -> Array:  # noqa: ARG002
+    def ties(self, q: Array, y: Array, u: Array, j: int, k: int) -> Array:
         return ((q[:, j] > 0) & (q[:, k] > 0)) / np.maximum((q > 0).sum(axis=1), 1)
 
 

@@ -12,7 +12,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from certifit.certificates.joint_svm import (
     CLAIM,
@@ -26,16 +25,17 @@ from certifit.certificates.joint_svm import (
     signed,
     slacks,
 )
+from certifit.certificates.linear_machine import ROUNDS, descend, left, pull, scores, targets, weights
+from certifit.certificates.linear_svm import ROUNDING, told
 from certifit.certificates.logistic import centre, no_intercept
 from certifit.certificates.plain import dense
-from certifit.core import Array, Block, Certificate, Rows
+from certifit.core import Array, Certificate, Rows
 
 WIDTHS = 10.0 ** -np.arange(0.0, 7.0, 1.0)  # h, in units of the margin
 MANY, EACH = 2048, 4  # rows that are solved for: the first, or so many for each parameter
 WIDE = 1000  # parameters beyond which no system is solved
 NARROWEST = 1e-3  # h of the method of multipliers at first
 STIFFER = 2.0  # in each round
-ROUNDS = 40
 
 
 def certify(
@@ -50,30 +50,13 @@ def certify(
     checks = (no_intercept(b),) if spec.rho is None else ()
     if spec.rho == 0:
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
-    F = rows.map(partial(_scores, coef, b, m))
-    y, u = rows.map(_targets), spec.C * rows.map(_weights)
+    F = rows.map(partial(scores, coef, b, m))
+    y, u = rows.map(targets).astype(np.int64), spec.C * rows.map(weights)
     value = objective(spec, F, y, u, float((coef**2).sum()), b)
     best = max(_bounds(spec, np.column_stack([coef, b]), F, y, u, m, tol * value, value, rows, dual))
-    off = rounding(spec, u, len(coef))
+    off = rounding(spec, u, len(coef)) + ROUNDING * float(u.sum()) * float((np.abs(coef) @ np.abs(m)).sum())
+    checks = (*checks, told(off, value, float(np.abs(coef).max())))
     return Certificate("optimal", CLAIM, value, min(best, value), tol, (tol + 1e-12) * value + off, checks)
-
-
-def _scores(coef: Array, b: Array, m: Array, block: Block) -> Array:
-    return (dense(block.X) - m) @ coef.T + b
-
-
-def _targets(block: Block) -> Array:
-    assert block.y is not None
-    return np.asarray(block.y, dtype=np.int64)
-
-
-def _weights(block: Block) -> Array:
-    return block.w
-
-
-def _pull(alpha: Array, m: Array, block: Block) -> Array:
-    """αᵀ (X - m) of these rows (k, d)."""
-    return alpha[block.start : block.start + len(block.w)].T @ (dense(block.X) - m)
 
 
 def _bounds(
@@ -84,7 +67,7 @@ def _bounds(
 
     def proved(alpha: Array) -> float:
         alpha = feasible(spec, alpha, y, u)
-        return lower_bound(spec, alpha, y, float((rows.sum(partial(_pull, alpha, m)) ** 2).sum()))
+        return lower_bound(spec, alpha, y, float((rows.sum(partial(pull, alpha, m)) ** 2).sum()))
 
     if dual is not None and dual.shape == F.T.shape:
         found = proved(np.asarray(dual, np.float64).T)
@@ -136,21 +119,10 @@ class Smooth(NamedTuple):
             q = self.at(more)
             return self.value(more, q) + 0.5 * float((G * theta**2).sum()) - float((c * theta).sum()), q
 
-        value, q = total(theta)
-        for _ in range(ROUNDS):
-            gradient = G * theta - c - signed(q, self.y).T @ Z
-            if left(gradient, G, theta) <= 0.01 * tol:
-                break
-            step = -_solve(self._hessian(Z, G, q), gradient.ravel()).reshape(theta.shape)
-            slope, t = float((gradient * step).sum()), 1.0
-            trial = total(theta + step)
-            while trial[0] > value + 1e-4 * t * slope and t > 1e-6:
-                t *= 0.5
-                trial = total(theta + t * step)
-            if not trial[0] < value:
-                break  # nothing but rounding is left
-            theta, (value, q) = theta + t * step, trial
-        return theta
+        def gradient(theta: Array, q: Array) -> Array:
+            return G * theta - c - signed(q, self.y).T @ Z
+
+        return descend(total, gradient, partial(self._hessian, Z, G), G, theta, tol).theta
 
     def _hessian(self, Z: Array, G: Array, q: Array) -> Array:
         """Classes j and k pull at each other: (e_j - e_k) (e_j - e_k)ᵀ ⊗ Σ ties z zᵀ, added up over pairs.
@@ -189,7 +161,7 @@ def _near(
     far = signed(Smooth(loss, y, u, F, EPS, np.zeros_like(F)).at(np.zeros_like(F)), y)
     far[near] = 0.0
     Z, G = dense(rows.take(near).X) - m, np.ones(rows.n_features)
-    c = rows.sum(partial(_pull, far, m))
+    c = rows.sum(partial(pull, far, m))
     if spec.rho is not None:
         Z, G, c = np.column_stack([Z, np.ones(count)]), np.append(G, spec.rho), np.column_stack([c, far.sum(axis=0)])
     theta = theta[:, : len(G)]
@@ -216,19 +188,3 @@ def _multipliers(
             break
         h /= STIFFER
     return best[1]
-
-
-def _solve(H: Array, g: Array) -> Array:
-    scale = 1 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
-    scaled = H * scale * scale[:, None]
-    try:
-        return scale * cho_solve(cho_factor(scaled), scale * g)
-    except LinAlgError:
-        return scale * np.linalg.lstsq(scaled, scale * g, rcond=1e-14)[0]
-
-
-def left(gradient: Array, G: Array, theta: Array) -> float:
-    """What a gradient of this size can be worth: ½ |gradient|² in the norm of G⁻¹, and |b| times that of free b."""
-    held = G > 0
-    free = (np.abs(gradient) * (1 + np.abs(theta)))[:, ~held]
-    return 0.5 * float((gradient[:, held] ** 2 / G[held]).sum()) + float(free.sum())

@@ -12,17 +12,17 @@ counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import brentq
+from scipy.optimize import brentq, lsq_linear
 
+from certifit.certificates.linear_machine import ROUNDS, descend, left, pull, scores, targets, weights
 from certifit.certificates.logistic import centre, no_intercept
 from certifit.certificates.plain import dense
-from certifit.core import Array, Block, Certificate, Check, Rows
+from certifit.core import Array, Certificate, Check, Rows
 
 CLAIM = "losses and penalty within gap of their minimum"
 WIDTHS = 10.0 ** -np.arange(0.0, 7.0, 0.5)  # of the rounded kink, in units of the targets
@@ -30,11 +30,10 @@ MANY = 2048  # rows near the kink that are solved for, or so many for each colum
 EACH = 8
 WIDE = 4000  # columns beyond which no system is solved
 NARROWEST = 1e-3  # width, in the same units, of what the method of multipliers adds at first
-ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target
+ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target and to what the intercept makes up for
 HIDDEN = 1e-2  # most of the objective that rounding may be
 TINY = float(np.finfo(float).tiny)
 STIFFER = 2.0  # in each round
-ROUNDS = 40
 
 
 class Spec(NamedTuple):
@@ -72,8 +71,8 @@ def certify(
     m = centre(rows) if spec.rho == 0 else np.zeros(rows.n_features)
     b = intercept + coef @ m
     checks = (no_intercept(b),) if spec.rho is None else ()
-    eta = rows.map(partial(_scores, coef, b, m))
-    y, w = rows.map(_targets), rows.map(_weights)
+    eta = rows.map(partial(scores, coef, b, m))
+    y, w = rows.map(targets), rows.map(weights)
     objective = bound = rounding = 0.0
     for c in range(len(coef)):
         at = _slacks(eta[:, c], y, w, spec, c if len(coef) > 1 else 1)
@@ -83,7 +82,7 @@ def certify(
         points = _dual_points(given, at, spec, m, rows)
         best = max(_bounds(at, spec, coef[c], b[c], m, value, tol, points, rows))
         objective, bound = objective + value, bound + min(best, value)
-        rounding += ROUNDING * float(at.u @ np.abs(at.q))
+        rounding += ROUNDING * float(at.u @ np.abs(at.q) + at.u.sum() * (np.abs(coef[c]) @ np.abs(m)))
     checks = (*checks, told(rounding, objective, float(np.abs(coef).max())))
     return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * objective + rounding, checks)
 
@@ -92,24 +91,6 @@ def told(rounding: float, objective: float, steepest: float) -> Check:
     """A proof that rounding could undo is none; but a flat function that misses nothing may cost nothing."""
     share = rounding / max(objective, TINY) if steepest > 0 else 0.0
     return Check("rounding in the objective, relative", share, HIDDEN)
-
-
-def _scores(coef: Array, b: Array, m: Array, block: Block) -> Array:
-    return (dense(block.X) - m) @ coef.T + b
-
-
-def _targets(block: Block) -> Array:
-    assert block.y is not None
-    return np.asarray(block.y)
-
-
-def _weights(block: Block) -> Array:
-    return block.w
-
-
-def _pull(R: Array, m: Array, block: Block) -> Array:
-    """Rᵀ (X - m) of these rows; R (n, columns)."""
-    return R[block.start : block.start + len(block.w)].T @ (dense(block.X) - m)
 
 
 def _slacks(eta: Array, y: Array, w: Array, spec: Spec, code: int) -> Slacks:
@@ -161,7 +142,7 @@ def _dual_points(found: Iterable[Array], at: Slacks, spec: Spec, m: Array, rows:
     if not points:
         return []
     signed = np.stack(points, axis=1) * at.s[:, None]  # (sides, points)
-    v = rows.sum(partial(_pull, signed.reshape(-1, rows.n_rows, len(points)).sum(axis=0), m))
+    v = rows.sum(partial(pull, signed.reshape(-1, rows.n_rows, len(points)).sum(axis=0), m))
     return [Dual(a, v[j]) for j, a in enumerate(points)]
 
 
@@ -179,10 +160,26 @@ def _bounds(
     yield from found
     if value - max(found) <= tol * value or rows.n_features > WIDE:
         return
+    theta, G = beta, np.ones(rows.n_features)
+    if spec.rho is not None:
+        theta, G = np.append(beta, b), np.append(G, spec.rho)
+
+    def solved(near: Array, multipliers: Callable[[Array, Array], Array]) -> float:
+        """The bound with exact multipliers for the sides `near`, the others being on their side of the bend."""
+        a = _completed(near, at, spec, m, rows, multipliers)
+        return _bound(_dual_points([a], at, spec, m, rows)[0], at, spec)
+
+    if np.isinf(spec.kappa):
+        near = _nearest(at, rows.n_rows, len(theta))
+        at_bend = solved(near, lambda A, c: _balancing(A, G * theta - c, at.u[near]))
+        yield at_bend
+        if value - at_bend <= tol * value:
+            return
     best = int(np.argmax(found[: len(shapes)]))
     width = max(shapes[best].e, NARROWEST * unit)
-    exact = _near(at, spec, beta, b, points[best].a, width, m, tol * value, rows)
-    yield from (_bound(p, at, spec) for p in _dual_points([exact], at, spec, m, rows))
+    near = _around(at, spec, max(MANY, EACH * len(theta)))
+    q, u, a = at.q[near], at.u[near], points[best].a[near]
+    yield solved(near, lambda A, c: _multipliers(A, q, u, spec, a, G, c, theta, width, tol * value))
 
 
 def _balance(at: Slacks, spec: Spec) -> float:
@@ -200,26 +197,42 @@ def _balance(at: Slacks, spec: Spec) -> float:
     return float(brentq(excess, low, high, xtol=1e-15 * reach, rtol=1e-15))
 
 
-def _near(
-    at: Slacks, spec: Spec, beta: Array, b: float, a: Array, width: float, m: Array, tol: float, rows: Rows
-) -> Array:
-    """A dual point that is exact for the rows near where φ bends, the others being on their side of it."""
-    d1 = rows.n_features + (spec.rho is not None)
-    count = min(len(at.z), max(MANY, EACH * d1))
+def _nearest(at: Slacks, n: int, count: int) -> Array:
+    """The sides where so many rows' losses bend."""
+    away = np.where(at.u > 0, np.abs(at.z), np.inf)
+    of_rows = away.reshape(-1, n).min(axis=0)
+    return np.flatnonzero(away <= np.partition(of_rows, min(n, count) - 1)[min(n, count) - 1])
+
+
+def _around(at: Slacks, spec: Spec, count: int) -> Array:
+    """So many sides, those nearest to where the loss is curved."""
     away = np.maximum(-spec.e - at.z, at.z + spec.e - spec.top / spec.kappa)  # negative where φ is curved
-    near = np.sort(np.argpartition(np.where(at.u > 0, away, np.inf), count - 1)[:count])
-    far = at.u * _slope(at.z, spec)
-    far[near] = 0.0
-    signed = (far * at.s).reshape(-1, rows.n_rows).sum(axis=0)
-    pull = rows.sum(partial(_pull, signed[:, None], m))[0]
+    count = min(len(at.z), count)
+    return np.sort(np.argpartition(np.where(at.u > 0, away, np.inf), count - 1)[:count])
+
+
+def _completed(
+    near: Array, at: Slacks, spec: Spec, m: Array, rows: Rows, multipliers: Callable[[Array, Array], Array]
+) -> Array:
+    """Slopes of the losses, but for the sides `near`: multipliers(A, c) of A, s (x, 1) of these, and of c, the sum of
+    all others' a s (x, 1)."""
+    a = at.u * _slope(at.z, spec)
+    a[near] = 0.0
+    signed = (a * at.s).reshape(-1, rows.n_rows).sum(axis=0)
+    c = rows.sum(partial(pull, signed[:, None], m))[0]
     row, place = np.unique(near % rows.n_rows, return_inverse=True)
-    A = at.s[near][:, None] * (dense(rows.take(row).X) - m)[place]  # (count, d)
-    theta, G = beta, np.ones(d1)
+    A = at.s[near][:, None] * (dense(rows.take(row).X) - m)[place]  # (sides, d)
     if spec.rho is not None:
-        A, theta, pull = np.column_stack([A, at.s[near]]), np.append(beta, b), np.append(pull, signed.sum())
-        G[-1] = spec.rho
-    far[near] = _multipliers(A, at.q[near], at.u[near], spec, a[near], G, pull, theta, width, tol)
-    return far
+        A, c = np.column_stack([A, at.s[near]]), np.append(c, signed.sum())
+    a[near] = multipliers(A, c)
+    return a
+
+
+def _balancing(A: Array, rest: Array, u: Array) -> Array:
+    """a with Aᵀa = rest, as near as can be: at the minimum, rows where the loss bends hold what the others leave."""
+    size = np.abs(A).max(axis=0, initial=0.0)
+    size[size == 0] = 1.0
+    return u * lsq_linear((A / size * u[:, None]).T, rest / size, (0.0, 1.0), "bvls", max_iter=10).x
 
 
 def _multipliers(
@@ -233,54 +246,28 @@ def _multipliers(
     u = np.where(u > 0, u, 1.0)
     soft, firm = 1 / (spec.kappa * u), 2 * width / u
 
-    def at(theta: Array, old: Array) -> tuple[float, Array, Array]:
+    def at(theta: Array) -> tuple[float, Array]:
         z = q + spec.e - A @ theta
         a = np.clip((firm * old + z) / (firm + soft), 0.0, top)
         value = 0.5 * float(G @ theta**2) - float(c @ theta)
-        value += float((a * z - 0.5 * soft * a**2 - 0.5 * firm * (a - old) ** 2).sum())
-        return value, a, (a > 0) & (a < top)
+        return value + float((a * z - 0.5 * soft * a**2 - 0.5 * firm * (a - old) ** 2).sum()), a
+
+    def gradient(theta: Array, a: Array) -> Array:
+        return G * theta - c - A.T @ a
+
+    def hessian(a: Array) -> Array:
+        free = (a > 0) & (a < top)
+        return np.diag(G) + (A[free] / (firm + soft)[free][:, None]).T @ A[free]
 
     best = np.inf, a
     for _ in range(ROUNDS):
-        old, change = a, 1 / STIFFER
-        value, a, free = at(theta, old)
-        for _ in range(ROUNDS):
-            gradient = G * theta - c - A.T @ a
-            if _left(gradient, G, theta) <= 0.01 * tol:
-                break
-            step = -_solve(np.diag(G) + (A[free] / (firm + soft)[free][:, None]).T @ A[free], gradient)
-            slope, t = float(gradient @ step), 1.0
-            trial = at(theta + step, old)
-            while trial[0] > value + 1e-4 * t * slope and t > 1e-6:
-                t *= 0.5
-                trial = at(theta + t * step, old)
-            if not trial[0] < value:
-                change = STIFFER  # too stiff to move, or nothing but rounding is left
-                break
-            theta = theta + t * step
-            value, a, free = trial
+        old = a
+        theta, a, stuck = descend(at, gradient, hessian, G, theta, tol)
         z = q + spec.e - A @ theta
         gap = float((u * _loss(z - spec.e, spec))[top > 0].sum() - (a * z - 0.5 * soft * a**2).sum())
-        gap += _left(G * theta - c - A.T @ a, G, theta)
+        gap += left(gradient(theta, a), G, theta)
         best = min(best, (gap, a), key=lambda found: found[0])
         if gap <= 0.1 * tol:
             break
-        firm = firm * change
+        firm = firm * STIFFER if stuck else firm / STIFFER
     return best[1]
-
-
-def _solve(H: Array, g: Array) -> Array:
-    scale = 1 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
-    scaled = H * scale * scale[:, None]
-    try:
-        return scale * cho_solve(cho_factor(scaled), scale * g)
-    except LinAlgError:
-        return scale * np.linalg.lstsq(scaled, scale * g, rcond=1e-14)[0]
-
-
-def _left(gradient: Array, G: Array, theta: Array) -> float:
-    """What a gradient of this size can be worth: ½ |gradient|² in the norm of G⁻¹, and |b| times that of a free b."""
-    held = G > 0
-    return 0.5 * float((gradient[held] ** 2 / G[held]).sum()) + float(
-        (np.abs(gradient) * (1 + np.abs(theta)))[~held].sum()
-    )

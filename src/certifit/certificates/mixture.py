@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
-from certifit.core import Array, Certificate, Check
+from certifit.core import Array, Certificate, Check, Sums
 
 STATIONARY = (
     "one more EM step raises the mean log-likelihood, less the penalty, by at most tol (nats a row); nothing is said "
     "about other maxima"
 )
+NEVER = -1e300  # stands for the logarithm of 0 in products with 0
 ROUNDING = 1e-11  # of the sizes summed, forgiven
 REPORTED = 1e-6  # the same, of numbers that the model found in its own way
 
@@ -26,6 +29,28 @@ class Stand(NamedTuple):
     penalty_after: float
     bound: float  # Σ q log(π f / q) after the step, q the posterior before it
     kl: float  # KL(q || posterior after the step)
+
+
+@dataclass(frozen=True)
+class After(Sums):
+    """What one more EM step makes of the likelihood, summed over rows by weight; see `Stand`."""
+
+    loglik: float
+    bound: float
+    kl: float
+
+
+def compare(joint: Array, new: Array, w: Array) -> After:
+    """The step from one mixture to another, row by row, by the first one's posterior q.
+
+    log π_k f_k (n, k) of the two, and the rows' weights w (n,).
+    """
+    joint, new = np.maximum(joint, NEVER), np.maximum(new, NEVER)
+    log_q = joint - logsumexp(joint, axis=1, keepdims=True)
+    log_p = logsumexp(new, axis=1)
+    bound = np.exp(log_q) * (new - log_q)
+    kl = np.exp(log_q) * (log_q - (new - log_p[:, None]))
+    return After(float(w @ log_p), float(w @ bound.sum(axis=1)), float(w @ kl.sum(axis=1)))
 
 
 def stationary(

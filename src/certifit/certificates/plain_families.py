@@ -26,11 +26,11 @@ class Plain(NamedTuple):
     middle: Callable[[Theta], Any] | None  # tau of one more row, for counts
 
 
-def _itself(x: Array, known: Theta) -> Array:  # noqa: ARG001
+def _itself(x: Array, _known: Theta) -> Array:
     return x[:, None]
 
 
-def _beta(tau: Array, known: Theta) -> dict[str, Any]:  # noqa: ARG001
+def _beta(tau: Array, _known: Theta) -> dict[str, Any]:
     """ψ(a) - ψ(a + b) = E log x,  ψ(b) - ψ(a + b) = E log (1 - x), in logarithms of a and b."""
 
     def off(z: Array) -> Array:
@@ -45,7 +45,7 @@ def _beta(tau: Array, known: Theta) -> dict[str, Any]:  # noqa: ARG001
     return {"a": a, "b": b}
 
 
-def _gamma(tau: Array, known: Theta) -> dict[str, Any]:  # noqa: ARG001
+def _gamma(tau: Array, _known: Theta) -> dict[str, Any]:
     gap = np.log(tau[1]) - tau[0]
     shape = np.exp(brentq(lambda z: z - digamma(np.exp(z)) - gap, -40.0, 40.0, xtol=1e-14))
     return {"shape": shape, "rate": shape / tau[1]}

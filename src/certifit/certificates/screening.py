@@ -70,8 +70,8 @@ LOSSES = {
         lambda eta, y: 0.5 * (eta[:, 0] - y) ** 2,
         lambda eta, y: eta - y[:, None],
         lambda u, y: u[:, 0] * (0.5 * u[:, 0] + y),
-        lambda k: 1.0,  # noqa: ARG005
-        lambda eta, w: np.array([[w.sum()]]),  # noqa: ARG005
+        lambda k: 1.0,
+        lambda eta, w: np.array([[w.sum()]]),
     ),
     "logistic": Loss(
         _logistic_value,

@@ -77,7 +77,7 @@ def _about(origin: Array, away: Array, block: Block) -> _About:
     return _About(weight, z, zz, ((X != 0) & (X != 1)).sum(axis=0))
 
 
-def _together(y: Array | None, w: Array) -> tuple[Array | None, Array]:  # noqa: ARG001
+def _together(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
     return np.zeros(len(w), int), w
 
 
@@ -91,7 +91,7 @@ def _moments(rows: Rows, k: int) -> _Moments:
     return _Moments(s.weight, away + rest, np.maximum(s.zz / s.weight[:, None] - rest**2, 0), origin, s.odd)
 
 
-def _variance(rows: Rows, k: int) -> Recomputed:  # noqa: ARG001
+def _variance(rows: Rows, _k: int) -> Recomputed:
     return _moments(rows.relabel(_together), 1).variance[0], None
 
 
@@ -165,7 +165,7 @@ def _with_target(rows: Rows) -> tuple[_Moments, _Cross, Any]:
     return m, s, mean
 
 
-def _correlation(rows: Rows, k: int) -> Recomputed:  # noqa: ARG001
+def _correlation(rows: Rows, _k: int) -> Recomputed:
     m, s, mean = _with_target(rows)
     n, sxx, syy = s.weight, m.variance[0] * s.weight, s.yy - s.y**2 / s.weight
     explained = np.where(m.variance[0] > TINY * (m.origin + m.away[0]) ** 2, s.xy**2 / sxx, 0)
@@ -259,15 +259,15 @@ def _one_information(table: dict[tuple[float, int], float]) -> tuple[float, floa
     ) if freedom else 1
 
 
-def _discrete(rows: Rows, k: int) -> Recomputed:  # noqa: ARG001
+def _discrete(rows: Rows, _k: int) -> Recomputed:
     return _information(rows, _as_they_are)
 
 
-def _binned(rows: Rows, k: int) -> Recomputed:  # noqa: ARG001
+def _binned(rows: Rows, _k: int) -> Recomputed:
     return _information(rows, _CutBoth(_moments(rows.relabel(_together), 1), None))
 
 
-def _regression(rows: Rows, k: int) -> Recomputed:  # noqa: ARG001
+def _regression(rows: Rows, _k: int) -> Recomputed:
     m, s, mean = _with_target(rows)
     return _information(rows, _CutBoth(m, (mean, np.sqrt(s.yy / s.weight))))
 

@@ -10,12 +10,13 @@ Several machines (one for each pair of classes) are certified by their sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.certificates.plain import dense
+from certifit.certificates.kernel_values import Values
+from certifit.certificates.plain_kernels import Plain, plain
 from certifit.core import Array, Certificate, Check
 
 CLAIM = "half the squared norm plus C times the losses within gap of the smallest"
@@ -24,8 +25,9 @@ EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 HIDDEN = 1e-2  # of the objective: a proof that rounding could undo is none
 FEASIBLE = 1e-6  # of C: other libraries' coefficients may come in float32
-SEVERAL = 64  # rows whose own kernel values are computed at a time
-BLOCK = 4_000_000  # kernel values, or entries of rows, held at a time
+SLIGHT = 1e-2  # of the tolerance: where rounding could be more, kernel values are computed in a longer type,
+LONG = 20_000_000  # unless that takes more multiplications than this, counting a value as
+VALUE = 20  # of them, besides those of its columns
 NONE, MARGIN, BEYOND = 0, 1, 2  # kinds of rows: not a support vector, on the margin, beyond it
 
 
@@ -40,16 +42,31 @@ class Machine:
     intercept: float
     epsilon: float | None = None  # None: y are classes
 
-    def feasible(self) -> Array:
+    def feasible(self, dtype: Any = np.float64) -> Array:
         """The coefficients, cut back to the box and then to balance."""
+        beta = self.beta.astype(dtype)
         if self.epsilon is None:
-            beta = self.y * np.clip(self.y * self.beta, 0.0, self.C)
+            beta = self.y * np.clip(self.y * beta, 0.0, self.C)
         else:
-            beta = np.clip(self.beta, -self.C, self.C)
+            beta = np.clip(beta, -self.C, self.C)
         up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
         if up > down:
             return np.where(beta > 0, beta * (down / up), beta)
         return np.where(beta < 0, beta * (up / down), beta) if down > 0 else beta
+
+    def misses(self, values: Array, some: Any = slice(None)) -> Array:
+        """By how much values (with the intercept) at some rows miss the margin, or the tube, where above 0."""
+        y = self.y[some]
+        return 1.0 - y * values if self.epsilon is None else np.abs(y - values) - self.epsilon
+
+    def losses(self, kernel: Plain, X: Any, some: Array) -> Array:
+        """Of some of its rows."""
+        return np.maximum(self.misses(self.values(kernel, X, self.rows[some])[:, 0], some), 0.0)
+
+    def values(self, kernel: Plain, X: Any, at: Array) -> Array:
+        """(m, 1) at these rows of X."""
+        seen = Values.of(kernel, X, at, self.rows, self.beta[:, None], np.float64)
+        return seen.f + seen.intercept(kernel, self.intercept)[0]
 
 
 class Judged(NamedTuple):
@@ -67,50 +84,45 @@ class Judged(NamedTuple):
 
 
 def judge(machine: Machine, f: Array, beta: Array, g: Array, lengths: Array) -> Judged:
+    """As `weigh`, for values that are good to rounding; lengths (m,) are √k(x, x)."""
+    return weigh(machine, f, beta, g, 8 * EPS * float(lengths @ np.abs(machine.beta)) * lengths)
+
+
+def weigh(machine: Machine, f: Array, beta: Array, g: Array, error: Array) -> Judged:
     """f (m,) are the values of the machine (without intercept), g those of the feasible coefficients `beta`.
 
-    lengths (m,) are √k(x, x), from which follows how large the terms are that f is made of.
+    error (m,) is how far either of them may be off.
     """
     y, C, b, epsilon = machine.y, machine.C, machine.intercept, machine.epsilon or 0.0
     signed = machine.y * machine.beta if machine.epsilon is None else np.abs(machine.beta)
-    if machine.epsilon is None:
-        miss = 1.0 - y * (f + b)  # > 0: within the margin
-        reach = miss
-    else:
-        error = y - f - b
-        miss = np.abs(error) - epsilon
-        reach = np.where(machine.beta != 0, np.sign(machine.beta) * error - epsilon, miss)
+    miss = reach = machine.misses(f + b)
+    if machine.epsilon is not None:
+        reach = np.where(machine.beta != 0, np.sign(machine.beta) * (y - f - b) - epsilon, miss)
     slacks = np.maximum(miss, 0.0)
-    square, least = float(machine.beta @ f), float(beta @ g)
-    objective = 0.5 * square + float(C @ slacks)
+    square, least = machine.beta @ f, beta @ g
+    objective = 0.5 * square + C @ slacks
     linear = y * beta - epsilon * np.abs(beta)
-    bound = float(linear.sum()) - 0.5 * least
     sizes = np.abs(machine.beta) @ np.abs(f) + np.abs(beta) @ np.abs(g) + np.abs(linear).sum() + C @ slacks
-    # what Σ β is besides 0: a linear machine's values then depend on where rows are measured from
-    error = blur(lengths, machine.beta) + abs(float(machine.beta.sum())) * lengths.max() * lengths
-    hidden = error @ (np.abs(machine.beta) + C * (slacks > error))  # smaller slacks go away if f grows by as much
+    hidden = error @ (np.abs(machine.beta) + np.abs(beta)) / 2 + C @ (np.maximum(miss + error, 0.0) - slacks)
+    hidden += abs(b) * abs(beta.sum())  # where Σ β = 0 to rounding, as the bound asks for
     at_bound = signed >= C * (1 - 1e-12)
     kinds = np.where(signed <= 0, NONE, np.where(at_bound, BEYOND, MARGIN)).astype(np.int8)
     own = y * machine.beta - epsilon * np.abs(machine.beta)
     slackness = C * slacks - own + machine.beta * (f + b)
-    gap = objective - (float(own.sum()) - 0.5 * square)
-    total, rounding = float(np.abs(machine.beta).sum()), float(64 * EPS * sizes + hidden)
+    gap = objective - (own.sum() - 0.5 * square)
+    total, astray = float(np.abs(machine.beta).sum()), slackness.sum() - gap - b * machine.beta.sum(dtype=f.dtype)
+    rounding = float(64 * np.finfo(f.dtype).eps * sizes + hidden + EPS * abs(objective))
     return Judged(
-        objective,
-        bound,
+        float(objective),
+        float(linear.sum() - 0.5 * least),
         rounding,
         float(np.maximum(signed - C, -signed).max() / C.max()),
         abs(float(machine.beta.sum())) / total if total > 0 else 0.0,
-        max(0.0, abs(float(slackness.sum()) - gap) - rounding) / max(objective, TINY),
-        slacks,
-        np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]),
+        max(0.0, abs(float(astray)) - rounding) / max(float(objective), TINY),
+        slacks.astype(np.float64),
+        np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]).astype(np.float64),
         kinds,
     )
-
-
-def blur(lengths: Array, beta: Array) -> Array:
-    """Rounding in Σ βⱼ k(x, xⱼ) (m,): no kernel value is larger than the product of its two rows' lengths."""
-    return 8 * EPS * float(lengths @ np.abs(beta)) * lengths
 
 
 def assemble(judged: Sequence[Judged], tol: float, proved: bool, why: str) -> Certificate:
@@ -129,73 +141,39 @@ def assemble(judged: Sequence[Judged], tol: float, proved: bool, why: str) -> Ce
         "rows beyond it": float(sum(int((j.kinds == BEYOND).sum()) for j in judged)),
         "kernel": why,
     }
-    limit = tol * abs(objective) + rounding
+    limit = tol * abs(objective) + 2 * min(rounding, HIDDEN * abs(objective))
     if proved:
-        return Certificate("optimal", CLAIM, objective, bound - rounding / 2, tol, limit, checks, facts)
+        return Certificate("optimal", CLAIM, objective, bound - rounding, tol, limit, checks, facts)
     slack = Check("complementary slackness", objective - bound, limit)
     return Certificate("stationary", STATIONARY, objective, np.nan, tol, limit, (*checks, slack), facts)
 
 
 def certify(
     machines: Sequence[Machine],
-    kernel: Callable[[Array, Array], Array],
+    kernel: Callable[[Any, Any], Any],
     X: Any,
     tol: float,
     proved: bool,
     why: str,
 ) -> tuple[Certificate, list[Judged]]:
-    """Recompute every machine's values on its rows of X (dense or CSR) with a kernel of float64 tables."""
-    judged = []
-    for machine in machines:
-        beta = machine.feasible()
-        support = np.flatnonzero((machine.beta != 0) | (beta != 0))
-        values = kernel_values(
-            kernel, X, machine.rows, machine.rows[support], np.column_stack([machine.beta, beta])[support]
-        )
-        judged.append(judge(machine, values[:, 0], beta, values[:, 1], lengths(kernel, X, machine.rows)))
+    """Recompute every machine's values on its rows of X (dense or CSR)."""
+    judged = [closely(_judged, machine, plain(kernel), X, tol) for machine in machines]
     return assemble(judged, tol, proved, why), judged
 
 
-def kernel_values(kernel: Callable[[Array, Array], Array], X: Any, rows: Array, support: Array, beta: Array) -> Array:
-    """K[rows, support] β, some rows and some support vectors at a time."""
-    out = np.zeros((len(rows), beta.shape[1]))
-    wide = max(1, BLOCK // X.shape[1])  # rows that are made dense
-    for j in range(0, len(support), wide):
-        centres = dense(X[support[j : j + wide]])
-        step = min(wide, max(1, BLOCK // len(centres)))
-        for i in range(0, len(rows), step):
-            out[i : i + step] += kernel(dense(X[rows[i : i + step]]), centres) @ beta[j : j + wide]
-    return out
+def closely(judge: Callable[..., Any], machine: Any, kernel: Plain, X: Any, tol: float) -> Any:
+    """What judge(machine, kernel, X, dtype) finds in float64, or in a longer type where rounding matters in that."""
+    found = judge(machine, kernel, X, np.float64)
+    support = machine.beta.any(axis=1).sum() if machine.beta.ndim > 1 else np.count_nonzero(machine.beta)
+    work = len(machine.beta) * int(support) * (X.shape[1] + VALUE)
+    if found.rounding <= SLIGHT * tol * abs(found.objective) or not kernel.longer or work > LONG:
+        return found
+    longer = judge(machine, kernel, X, np.longdouble)
+    return longer if longer.rounding < found.rounding else found
 
 
-def lengths(kernel: Callable[[Array, Array], Array], X: Any, rows: Array) -> Array:
-    """√k(x, x) of these rows."""
-    out = []
-    for i in range(0, len(rows), SEVERAL):
-        part = dense(X[rows[i : i + SEVERAL]])
-        out.append(np.diag(kernel(part, part)))
-    return np.sqrt(np.maximum(np.concatenate(out), 0.0))
-
-
-def radial(gamma: float, A: Array, B: Array) -> Array:
-    """exp(-γ |x - z|²), about the mean of B so that nothing cancels."""
-    A, B = A - B.mean(axis=0), B - B.mean(axis=0)
-    squares = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1) - 2.0 * (A @ B.T)
-    return np.exp(-gamma * np.maximum(squares, 0.0))
-
-
-def polynomial(degree: float, gamma: float, coef0: float, A: Array, B: Array) -> Array:
-    return np.power(gamma * (A @ B.T) + coef0, degree)
-
-
-def sigmoid(gamma: float, coef0: float, A: Array, B: Array) -> Array:
-    return np.tanh(gamma * (A @ B.T) + coef0)
-
-
-def linear(A: Array, B: Array) -> Array:
-    return A @ B.T
-
-
-def linear_from(origin: Array, A: Array, B: Array) -> Array:
-    """As good as `linear` for coefficients of sum 0, and nothing cancels far from zero."""
-    return (A - origin) @ (B - origin).T
+def _judged(machine: Machine, kernel: Plain, X: Any, dtype: Any) -> Judged:
+    beta = machine.feasible(dtype)
+    seen = Values.of(kernel, X, machine.rows, machine.rows, np.column_stack([machine.beta, beta]), dtype)
+    b, error = seen.intercept(kernel, machine.intercept)
+    return weigh(replace(machine, intercept=b[0]), seen.f[:, 0], beta, seen.f[:, 1], error)

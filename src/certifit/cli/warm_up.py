@@ -17,15 +17,19 @@ from certifit.cli.screen import Screen
 from certifit.core import Estimator
 from certifit.models.approximate_svc import ApproximateSVC
 from certifit.models.kernel_features_base import KernelFeatures
-from certifit.models.linear_svm import LinearMachine
+from certifit.models.linear_machine import LinearMachine
 from certifit.models.lle_fronts import factor_fronts, make_plan, minimum_degree
 from certifit.models.svm_machine import KernelMachine
 
-SHAPES = ((150_000, 4), (40, 1000))  # rows and columns: tall enough for the compiled way, and wide
-WIDER = (40, 2500)  # where linear machines go another way
-FEW = ((2500, 4), (40, 1000))  # for estimators that are not sums over rows
+# rows and columns
+TALL = (150_000, 4)  # enough for the compiled way
+FEW = (2500, 4)  # for estimators that are not sums over rows
+WIDE = (40, 100)
+WIDER = (40, 1000)  # where classifiers go another way
+WIDEST = (40, 2500)  # where linear machines go another way
 JOINT = [{"multi_class": kind} for kind in ("weston-watkins", "crammer-singer")]
-BY_KERNELS = (KernelMachine, KernelFeatures, ApproximateSVC)  # whose rows are many columns
+BY_FEATURES = (KernelFeatures, ApproximateSVC)
+BY_KERNELS = (KernelMachine, *BY_FEATURES)  # whose rows are many columns
 VARIANTS: dict[str, list[dict[str, Any]]] = {  # settings that lead to kernels of their own
     "LinearSVC": JOINT,
     "SVC": JOINT,
@@ -72,7 +76,9 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     forms = (np.asarray, sparse.csr_array) if get_tags(cls()).input_tags.sparse else (np.asarray,)
     cases = []
     by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, BY_KERNELS)
-    shapes = [*(SHAPES if by_sums else FEW), *([WIDER] if issubclass(cls, LinearMachine) else [])]
+    shapes = [TALL if by_sums else FEW, WIDER if cls.target == "classes" else WIDE]
+    if issubclass(cls, LinearMachine):
+        shapes.append(WIDEST)
     for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
         y = 1 + np.arange(n) % k
         X = np.floor(np.abs(rng.normal(size=(n, d)) + y[:, None]))  # counts: every model takes them
@@ -92,6 +98,8 @@ def _small() -> list[tuple[Any, Any]]:
 
 def _use(model: Estimator, X: Any, y: Any) -> None:
     quick = {"max_iter": 4, "max_time": 0.0, "disconnected": "join", "ridge": 1.0}  # every kernel has run by then
+    if isinstance(model, BY_FEATURES):
+        quick["n_components"] = 30
     model.set_params(**{name: value for name, value in quick.items() if name in model.get_params()})
     model.fit(X, y)
     for name in ("predict", "transform"):

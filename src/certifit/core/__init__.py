@@ -2,7 +2,7 @@
 
 from certifit.core.as_rows import as_rows
 from certifit.core.certificate import Certificate, Check
-from certifit.core.checks import check_settings
+from certifit.core.checks import check_choices, check_settings
 from certifit.core.errors import DataError, NoSolutionError, SourceChangedError
 from certifit.core.estimator import CertificateWarning, Estimator, Objective
 from certifit.core.labels import apply_class_weight, class_weight_vector, encode_labels
@@ -33,6 +33,7 @@ __all__ = [
     "apply_class_weight",
     "as_rows",
     "block_rows",
+    "check_choices",
     "check_settings",
     "class_weight_vector",
     "encode_labels",

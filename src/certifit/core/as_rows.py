@@ -73,7 +73,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: T
 
         return dask_rows(X, y, sample_weight, estimator, terms, reset)
     if not (isinstance(X, (np.ndarray, list, tuple)) or sp.issparse(X) or is_pandas(X)):
-        from certifit.core.files import open_source
+        from certifit.core.open_source import open_source
 
         source = open_source(X)
         if source is not None:

@@ -86,7 +86,7 @@ class Certificate:
 
     def failures(self) -> list[str]:
         """One phrase for each thing that does not hold, with the number reached and the number asked for."""
-        out = [f"{c.name} is {c.residual:.3g}, allowed {c.limit:.3g}" for c in self.checks if not c.passed]
+        out = [f"{c.name}: {c.residual:.3g}, allowed {c.limit:.3g}" for c in self.checks if not c.passed]
         if self.kind == "optimal" and not self._close:
             out.insert(
                 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Number, Real
 from typing import Any, Literal
@@ -206,3 +206,15 @@ def check_settings(model: Any, numbers: Sequence[str] = ("tol", "max_time"), **l
             continue
         if not isinstance(value, Real) or not float(value) >= 0:
             raise DataError(got=f"{name}={value!r}", wanted="a number of at least 0")
+
+
+def check_choices(model: Any, **choices: Collection[str]) -> None:
+    """Refuse settings of a model that are none of the names they are chosen from.
+
+    >>> from types import SimpleNamespace
+    >>> check_choices(SimpleNamespace(loss="hinge"), loss=("hinge", "squared_hinge"))
+    """
+    for name, known in choices.items():
+        value = getattr(model, name)
+        if not isinstance(value, str) or value not in known:
+            raise DataError(got=f"{name}={value!r}", wanted=f"one of {', '.join(map(repr, known))}")

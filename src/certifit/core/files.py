@@ -1,16 +1,11 @@
-"""Tables that can be read again and again, batch by batch, in the same order: Parquet, CSV, Arrow, polars.
+"""Tables that can be read again and again, batch by batch, in the same order: Parquet, CSV, Arrow.
 
 Files are read in bounded memory and watched: a file that changes between or during passes is an error.
 """
 
 from __future__ import annotations
 
-import difflib
-import os
 import re
-import shutil
-import tempfile
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,8 +25,6 @@ from certifit.core.errors import DataError, SourceChangedError
 Types: TypeAlias = Mapping[str, Any]  # Arrow type wanted of each column to read
 Batches: TypeAlias = Generator[Any, None, None]  # of Arrow record batches
 
-PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".csv.gz")
 BUFFER = 2**16  # bytes read at a time per column; without it, whole column chunks of a row group are held
 
 
@@ -52,7 +45,7 @@ class Table(Source):
     in_memory = False
     stamps: Sequence[Stamp] = ()  # the files it is read from
 
-    def select(self, types: Types) -> Self:  # noqa: ARG002
+    def select(self, types: Types) -> Self:
         return self
 
     def read(self, types: Types, rows: int) -> Batches:
@@ -63,55 +56,6 @@ class Table(Source):
 
     @abstractmethod
     def _read(self, types: Types, rows: int) -> Batches: ...
-
-
-def open_source(X: Any) -> Source | None:
-    """X as a source of named columns, or None where it is an array."""
-    library = type(X).__module__.partition(".")[0]
-    if isinstance(X, (str, os.PathLike)):
-        return _open_path(Path(X))
-    if isinstance(X, pa.Table):
-        return ArrowTable(X)
-    if isinstance(X, pa.RecordBatch):
-        return ArrowTable(pa.Table.from_batches([X]))
-    if isinstance(X, pa.dataset.Dataset):
-        return Dataset(X)
-    if library == "polars" and hasattr(X, "sink_parquet"):
-        return Query(X)
-    if library == "polars" and hasattr(X, "columns"):
-        return ArrowTable(X.to_arrow())
-    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
-        return Stream(pa.RecordBatchReader.from_stream(X))
-    return None
-
-
-def _open_path(path: Path) -> Source:
-    if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.suffix in PARQUET and not p.name.startswith((".", "_")))
-        if not files:
-            raise DataError(
-                got=f"directory {str(path)!r} without Parquet files",
-                wanted=f"files that end in {' or '.join(PARQUET)}",
-                fix="For nested or partitioned directories pass pyarrow.dataset.dataset(path, partitioning='hive').",
-            )
-        return ParquetFiles(files)
-    if not path.exists():
-        siblings = os.listdir(path.parent) if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, siblings, n=3)
-        raise DataError(
-            got=f"path {str(path)!r}, where there is no file",
-            wanted="an existing Parquet or CSV file, or a directory of Parquet files",
-            fix=f"Did you mean {' or '.join(repr(name) for name in near)}?" if near else "",
-        )
-    if path.suffix in PARQUET:
-        return ParquetFiles([path])
-    if path.name.endswith(CSV):
-        return CsvFile(path)
-    raise DataError(
-        got=f"file {str(path)!r} of unknown kind {path.suffix!r}",
-        wanted=f"a name that ends in {', '.join((*PARQUET, *CSV))}",
-        fix="Other formats: pass a data frame, or a pyarrow.dataset.Dataset.",
-    )
 
 
 @dataclass(frozen=True)
@@ -229,7 +173,7 @@ class CsvFile(Table):
         self.n_rows = sum(batch.num_rows for batch in self.read(types, 0))
         return self
 
-    def _read(self, types: Types, rows: int) -> Batches:  # noqa: ARG002  (the parser's blocks are bytes)
+    def _read(self, types: Types, rows: int) -> Batches:  # the parser's blocks are bytes
         with self._open(types) as reader:
             yield from reader
 
@@ -312,47 +256,3 @@ class Dataset(Table):
             wanted="complete files of one schema",
             fix="Pass the path of a file or directory instead to learn which file is damaged.",
         )
-
-
-class Stream(Source):
-    """Batches that come only once: kept in a temporary Parquet file for as long as the rows are in use."""
-
-    def __init__(self, reader: Any) -> None:
-        self.reader, self.schema = reader, reader.schema
-
-    def select(self, types: Types) -> Table:
-        folder = tempfile.mkdtemp(prefix="certifit-")
-        path = Path(folder, "rows.parquet")
-        try:
-            self._write(path, list(types))
-            table = ParquetFiles([path])
-        except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            if not isinstance(error, OSError):
-                raise
-            raise DataError(
-                got=f"a temporary directory {folder!r} that cannot hold the rows ({error})",
-                wanted="room for the columns in use",
-                fix="Set TMPDIR to a larger disk, or write the table to Parquet yourself and pass its path.",
-            ) from error
-        weakref.finalize(table, shutil.rmtree, folder, ignore_errors=True)
-        return table
-
-    def _write(self, path: Path, columns: list[str]) -> None:
-        schema = pa.schema([self.schema.field(name) for name in columns])
-        with pa.parquet.ParquetWriter(path, schema, compression="lz4", use_dictionary=False) as file:
-            for batch in self.reader:
-                file.write_batch(batch.select(columns))
-
-
-class Query(Stream):
-    """A polars query, run once: a second run may give other rows or another order."""
-
-    def __init__(self, query: Any) -> None:
-        import polars as pl
-
-        self.query = query
-        self.schema = pl.DataFrame(schema=query.collect_schema()).to_arrow().schema
-
-    def _write(self, path: Path, columns: list[str]) -> None:
-        self.query.select(columns).sink_parquet(path, compression="lz4", row_group_size=2**16)

@@ -14,7 +14,8 @@ from certifit.core.sums import S, tree_sum
 class MappedRows(Rows):
     """The rows f(block) (rows, width) of other rows, wherever these are, with their targets and weights.
 
-    Blocks are cut to the size that suits the new width. `f` must be picklable and work row by row.
+    Blocks are cut to the size that suits the new width. `f` must be picklable and work row by row; every pass calls
+    it again, so that these rows are not in memory even where the others are.
 
     >>> from certifit.core import as_rows
     >>> squares = MappedRows(as_rows([[1.0, 2.0], [3.0, 4.0]]), lambda block: block.X[:, :1] ** 2, 1)
@@ -24,7 +25,7 @@ class MappedRows(Rows):
 
     def __init__(self, rows: Rows, f: Callable[[Block], Array], width: int) -> None:
         self.rows, self.f, self.n_features = rows, f, width
-        self.n_rows, self.in_memory = rows.n_rows, rows.in_memory
+        self.n_rows = rows.n_rows
         self.dtype = np.dtype(np.float64)
         self.piece = block_rows(width)
 
@@ -45,9 +46,10 @@ class MappedRows(Rows):
         return MappedRows(self.rows.take(index), self.f, self.n_features).load()
 
     def load(self) -> ArrayRows:
-        blocks = self.each(_keep)
-        y = None if blocks[0].y is None else np.concatenate([b.y for b in blocks if b.y is not None])
-        return ArrayRows(np.concatenate([b.X for b in blocks]), y, np.concatenate([b.w for b in blocks]))
+        rows = self.rows.load()
+        X = np.empty((self.n_rows, self.n_features))  # filled as they are made, else twice the memory is needed
+        MappedRows(rows, self.f, self.n_features).each(partial(_put, X))
+        return ArrayRows(X, rows.y, rows.w)
 
 
 def _pieces(f: Callable[[Block], Array], size: int, block: Block) -> Iterator[Block]:
@@ -66,5 +68,5 @@ def _each(f: Callable[[Block], R], mapped: Callable[[Block], Array], size: int, 
     return [f(piece) for piece in _pieces(mapped, size, block)]
 
 
-def _keep(block: Block) -> Block:
-    return block
+def _put(X: Array, block: Block) -> None:
+    X[block.start : block.start + len(block.w)] = block.X

@@ -41,7 +41,7 @@ class ProgressBar:
         self._screens: dict[Any, Progress] = {}
         self._bars: dict[Any, tuple[TaskID, float]] = {}
 
-    def setup(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+    def setup(self, estimator: Any, context: Any) -> None:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -57,7 +57,7 @@ class ProgressBar:
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         pass
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         step = getattr(context, "step", None)
         screen = self._screens.get(context.root_uuid)
         if step is None or screen is None:
@@ -82,7 +82,7 @@ class ProgressBar:
             gap=shown,
         )
 
-    def teardown(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+    def teardown(self, estimator: Any, context: Any) -> None:
         screen = self._screens.pop(context.root_uuid, None)
         self._bars.clear()
         if screen is not None:

@@ -111,7 +111,7 @@ class Family(ABC):
         return member
 
     @classmethod
-    def support_of(cls, **known: Any) -> Support:  # noqa: ARG003
+    def support_of(cls, **known: Any) -> Support:
         """Where x lives, given the known parameters."""
         return cls.support  # type: ignore[return-value]
 

@@ -7,8 +7,10 @@ Four things make it fast; none of them shows in the result, down to the last bit
   summed in float64 and the smallest wins, the lowest number among equals: a label depends on row and centres alone.
 - Wide rows meet the centres in a few leading directions only. Means of many rows have little beyond these, and the
   Cauchy-Schwarz inequality bounds what that little can do.
-- Rows come in cells. A cell's sum for a cluster is kept until a row enters or leaves the cluster, and is then taken
-  afresh in the order of the rows. Sums are about anchors, points near the centres, so that nothing cancels.
+- A row that changes its cluster is taken from one sum and added to another. Before, it is split into multiples of two
+  grids, so coarse that sums of a whole block do not round: they are the same in any order (Demmel & Nguyen, Fast
+  reproducible floating-point summation, 2013). Sums are about anchors, points near the centres, so that nothing
+  cancels.
 """
 
 import numpy as np
@@ -101,7 +103,7 @@ def _rival(P, r, offset, a):
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
 def _settle(
     X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P, own, size,
-    offset, dirty, start, R,
+    offset,
 ):  # fmt: skip
     """Labels and bounds of m rows from their products P (m, k) with the scaled centres.
 
@@ -166,49 +168,51 @@ def _settle(
                     second = q if q < second else second
             up[i] = np.sqrt(nearest) * (1.0 + small)
             low[i] = np.sqrt(max(0.0, min(second, base + back * (others - limit)))) * (1.0 - small)
-        if a != old:
-            labels[i] = a
-            cell = (i - start) // R
-            dirty[cell, a] = True
-            dirty[cell, old] = True
+        labels[i] = a
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _add_up(X, w, anchors, labels, first, last, cell, dirty, cells, counts, squares, sums, weight, square):
-    """Renew the sums of a cell's clusters that changed; add the cell's sums to the block's."""
-    k, d = anchors.shape
-    some = False
-    for a in range(k):
-        if dirty[a]:
-            some = True
-            counts[cell, a] = 0.0
-            squares[cell, a] = 0.0
-            for j in range(d):
-                cells[cell, a, j] = 0.0
-    if some:
-        for i in range(first, last):
-            a = labels[i]
-            if dirty[a]:
-                wi = w[i]
-                q = 0.0
-                for j in range(d):
-                    t = X[i, j] - anchors[a, j]
-                    cells[cell, a, j] += wi * t
-                    q += t * t
-                counts[cell, a] += wi
-                squares[cell, a] += wi * q
-    for a in range(k):
-        if counts[cell, a] > 0.0:
-            weight[a] += counts[cell, a]
-            square[a] += squares[cell, a]
-            for j in range(d):
-                sums[a, j] += cells[cell, a, j]
+# False has to be said: else the caller's way is inherited, and (t + coarse) - coarse becomes t.
+@njit(cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always")
+def _add(X, i, wi, anchors, a, coarse, fine, major, minor):
+    """Add w (x - anchor): its multiple of a coarse grid to `major`, that of a fine grid in what is left to `minor`.
+
+    Adding and taking away 3/2 2^52 steps of a grid rounds to it, and to the opposite where w is negative.
+    """
+    for j in range(X.shape[1]):
+        t = wi * (X[i, j] - anchors[a, j])
+        whole = (t + coarse) - coarse
+        left = t - whole
+        major[a, j] += whole
+        minor[a, j] += (left + fine) - fine
+
+
+@njit(cache=True, nogil=True, fastmath=False, error_model="numpy")
+def _add_up(
+    X, w, anchors, moved, labels, before, first, last, coarse, fine, limit, least, major, minor, square, stray,
+    sums, weight, squares,
+):  # fmt: skip
+    """Bring the sums of a run of rows up to date with their labels; add up its weights and squares."""
+    for i in range(first, last):
+        a, b, wi = labels[i], before[i - first], w[i]
+        if wi > 0.0 and (a != b or moved[a]):
+            if not (moved[b] or stray[i]):
+                _add(X, i, -wi, anchors, b, coarse, fine, major, minor)
+            square[i] = wi * _square_distance(X, i, anchors, a)
+            stray[i] = not (wi >= least and wi * square[i] <= limit)
+            if not stray[i]:
+                _add(X, i, wi, anchors, a, coarse, fine, major, minor)
+        weight[a] += wi
+        squares[a] += square[i]
+        if stray[i]:
+            for j in range(X.shape[1]):
+                sums[a, j] += wi * (X[i, j] - anchors[a, j])
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 def assign(
     X, w, C, anchors, moved, shift, scale, small, half, norms, reach, steps, near, drift, fall, outside, apart,
-    labels, up, low, sketch, length, rest, cells, counts, squares, R, sums, weight, square,
+    labels, up, low, sketch, length, rest, coarse, fine, limit, least,
+    major, minor, square, stray, sums, weight, squares,
 ):  # fmt: skip
     """Give each row its nearest centre; add up the clusters.
 
@@ -222,27 +226,29 @@ def assign(
     has moved since the bounds were set, `fall` (k,) the farthest that any other has. Sums are about `anchors` (k, d),
     of which those marked `moved` (k,) have changed.
     Kept from pass to pass: `labels`; bounds on the distances to the own centre, `up`, and to any other, `low` (n,)
-    (with a sketch, `low - up` bounds their difference); and for each cell of R rows `cells` (·, k, d), `counts` and
-    `squares` (·, k).
-    Adds Σ w (x - anchor) to `sums` (k, d), Σ w to `weight` (k,), Σ w |x - anchor|² to `square` (k,).
+    (with a sketch, `low - up` bounds their difference); the sums `major` and `minor` (k, d) on the grids of `coarse`
+    and `fine`; each row's part of the squares, `square` (n,); and which rows are `stray` (n,), of less weight than
+    `least` or too far out, (w |x - anchor|)² above `limit`: these fit no grid and are added in every pass.
+    Adds Σ w (x - anchor) to `sums` (k, d), Σ w to `weight` (k,), Σ w |x - anchor|² to `squares` (k,).
     """
     n = X.shape[0]
     k, p = small.shape
     wide = apart.shape[0] > 0
-    batch = max(R, BATCH)
     tile = min(n, TILE)
-    todo = np.empty(batch, np.int64)
+    todo = np.empty(BATCH, np.int64)
+    before = np.empty(BATCH, np.int32)
     Z = np.empty((tile, p), np.float32)
     P = np.empty((tile, k), np.float32)
     own = np.empty(tile)
     size = np.empty(tile)
     offset = np.empty(k, np.float32)
-    dirty = np.empty((batch // R, k), np.bool_)
-    for start in range(0, n, batch):
-        stop = min(n, start + batch)
-        for cell in range(dirty.shape[0]):
-            for a in range(k):
-                dirty[cell, a] = moved[a]
+    for a in range(k):
+        if moved[a]:
+            major[a] = 0.0
+            minor[a] = 0.0
+    for start in range(0, n, BATCH):
+        stop = min(n, start + BATCH)
+        before[: stop - start] = labels[start:stop]
         doubts = _undecided(start, stop, labels, up, low, drift, fall, near, todo)
         for first in range(0, doubts, tile):
             last = min(doubts, first + tile)
@@ -261,11 +267,12 @@ def assign(
                 np.dot(Z[:m], small.T, P[:m])
                 _settle(
                     X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P,
-                    own, size, offset, dirty, start, R,
+                    own, size, offset,
                 )  # fmt: skip
-        for first in range(start, stop, R):
-            cell = first // R
-            _add_up(
-                X, w, anchors, labels, first, min(stop, first + R), cell, dirty[cell - start // R],
-                cells, counts, squares, sums, weight, square,
-            )  # fmt: skip
+        _add_up(
+            X, w, anchors, moved, labels, before, start, stop, coarse, fine, limit, least, major, minor,
+            square, stray, sums, weight, squares,
+        )  # fmt: skip
+    for a in range(k):
+        for j in range(X.shape[1]):
+            sums[a, j] += major[a, j] + minor[a, j]

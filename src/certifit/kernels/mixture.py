@@ -8,49 +8,100 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from certifit.kernels.ppca import centre
+
 LOG_2PI = float(np.log(2 * np.pi))
 LOG2_E = 1.0 / np.log(2.0)
 LOG_2_HIGH, LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two parts, as fdlibm has it
 SMALLEST = -700.0  # logarithms below it count as those of 0
-TAYLOR = 1.0 / np.array([6227020800.0, 479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0])
+NEVER = -1e300  # stands for the logarithm of 0 in products with 0
+ROUND = 1.5 * 2.0**52 + 1023.0  # added to a number it leaves, in the last bits, the nearest whole one as an exponent
+EVEN = 1.0 / np.array([479001600.0, 3628800.0, 40320.0, 720.0, 24.0, 2.0])  # 1/12!, 1/10!, ...
+ODD = 1.0 / np.array([39916800.0, 362880.0, 5040.0, 120.0, 6.0])
 
 
 # Contraction lets products and sums run as one instruction; nothing is assumed about NaN or infinity.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def softmax(logits, w, log_p):
-    """logits (k, n) become w exp(logits) / Σ exp(logits); log_p (n,) is log Σ exp(logits), NaN where a logit is.
+def _exp(y):
+    """exp(y), y <= 0, to two units in the last place: a Taylor sum about the nearest power of 2.
 
-    The exponential is a Taylor sum about the nearest power of 2, good to the last digit: unlike a library's, the
-    compiler runs it for several rows at a time.
+    Unlike a library's, the compiler runs it for many rows at a time; even and odd terms do not wait for each other.
     """
-    k, n = logits.shape
-    top, total = logits[0].copy(), np.zeros(n)
-    for a in range(1, k):
-        row = logits[a]
-        for i in range(n):
-            top[i] = top[i] if top[i] > row[i] else row[i]
+    x = SMALLEST if y < SMALLEST else y
+    t = x * LOG2_E + ROUND
+    m = t - ROUND
+    r = (x - m * LOG_2_HIGH) - m * LOG_2_LOW
+    s = r * r
+    even, odd = EVEN[0], ODD[0]
+    for c in range(1, len(EVEN)):
+        even = even * s + EVEN[c]
+    for c in range(1, len(ODD)):
+        odd = odd * s + ODD[c]
+    power = np.int64(np.float64(t).view(np.int64) << 52).view(np.float64)
+    return 0.0 if y < SMALLEST else ((odd * r + even) * s + r + 1.0) * power
+
+
+@njit(cache=True, nogil=True)
+def _peaks(logf, log_weights):
+    """The largest of log_weights + logf (k, n) in each column (n,)."""
+    top = logf[0] + log_weights[0]
+    for a in range(1, len(logf)):
+        row, c = logf[a], log_weights[a]
+        for i in range(len(row)):
+            y = row[i] + c
+            top[i] = top[i] if top[i] > y else y
+    return top
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def softmax(logf, log_weights, w, log_p):
+    """logf (k, n) becomes w p / Σ p, p = exp(log_weights + logf); log_p (n,) is log Σ p, NaN where a logarithm is."""
+    k, n = logf.shape
+    top, total = _peaks(logf, log_weights), np.zeros(n)
     for a in range(k):
-        row = logits[a]
+        row, c = logf[a], log_weights[a]
         for i in range(n):
-            y = row[i] - top[i]
-            x = SMALLEST if y < SMALLEST else y
-            m = np.floor(x * LOG2_E + 0.5)
-            r = (x - m * LOG_2_HIGH) - m * LOG_2_LOW
-            p = TAYLOR[0]
-            for c in range(1, len(TAYLOR)):
-                p = p * r + TAYLOR[c]
-            p = ((((p * r + 1.0 / 24.0) * r + 1.0 / 6.0) * r + 0.5) * r + 1.0) * r + 1.0
-            power = np.int64((np.int64(m) + 1023) << 52).view(np.float64)
-            e = 0.0 if y < SMALLEST else p * power
-            row[i] = e
-            total[i] += e
+            row[i] = _exp(row[i] + c - top[i])
+            total[i] += row[i]
     for i in range(n):
         log_p[i] = top[i] + np.log(total[i])
         total[i] = w[i] / total[i]
     for a in range(k):
-        row = logits[a]
+        row = logf[a]
         for i in range(n):
             row[i] *= total[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def contrast(first, second, log_weights, log_weights_second, out):
+    """Two mixtures' log-densities (k, n) row by row; out (4, n).
+
+    log p of the first and the second; Σ q log(π f / q) of the second, q the first one's posterior; KL(q || posterior
+    of the second).
+    """
+    k, n = first.shape
+    before, after, bound, kl = out[0], out[1], out[2], out[3]
+    top, top_second = _peaks(first, log_weights), _peaks(second, log_weights_second)
+    Q, total, total_second = np.empty((k, n)), np.zeros(n), np.zeros(n)
+    for a in range(k):
+        x, y, q, c, c_second = first[a], second[a], Q[a], log_weights[a], log_weights_second[a]
+        for i in range(n):
+            q[i] = _exp(x[i] + c - top[i])
+            total[i] += q[i]
+        for i in range(n):
+            total_second[i] += _exp(y[i] + c_second - top_second[i])
+    for i in range(n):
+        before[i] = top[i] + np.log(total[i])
+        after[i] = top_second[i] + np.log(total_second[i])
+        bound[i] = kl[i] = 0.0
+    for a in range(k):
+        x, y, q, c, c_second = first[a], second[a], Q[a], log_weights[a], log_weights_second[a]
+        for i in range(n):
+            r = q[i] / total[i]
+            log_q = max(x[i] + c, NEVER) - before[i]  # a number, also where a component has no weight
+            joint = max(y[i] + c_second, NEVER)
+            bound[i] += r * (joint - log_q)
+            kl[i] += r * (log_q - (joint - after[i]))
 
 
 @njit(cache=True, nogil=True)
@@ -79,118 +130,76 @@ def pair_features(Z, out):
 
 
 # ------------------------------------------------------------------------------------------ rows with holes
-# Rows Z (n, d) have 0 in their holes and come sorted by pattern: rows starts[p] to starts[p + 1] miss the columns
-# that missing[p] (d,) marks. P (k, d, d) are the components' precisions. See `models.mixture_gaussian_holes`.
+# Rows of the same pattern lie side by side: those from rows[p, 0] up to rows[p, 1] miss columns[p] (q,), the same
+# number in all patterns here. P_MM⁻¹ is packed as its lower triangle, row after row: (patterns, k, q (q + 1) / 2).
+# See `models.mixture_gaussian_holes`.
 @njit(cache=True, nogil=True)
-def _listed(marks, out):
-    """The numbers of the marked columns; how many."""
-    n = 0
-    for j in range(len(marks)):
-        out[n] = j
-        n += 1 if marks[j] else 0
-    return n
+def less_means(X, m, E):
+    """E (k, n, d) = X (n, d) less each of the means m (k, d), 0 where X has a hole."""
+    for k in range(len(m)):
+        centre(X, m[k], E[k])
 
 
-@njit(cache=True, nogil=True)
-def _factor(P, M, q, L):
-    """L (q, q), lower triangular, with L Lᵀ = P[M, M]; returns log |P[M, M]|."""
-    log_det = 0.0
-    for a in range(q):
-        for b in range(a + 1):
-            total = P[M[a], M[b]]
-            for c in range(b):
-                total -= L[a, c] * L[b, c]
-            L[a, b] = np.sqrt(total) if a == b else total / L[b, b]
-        log_det += 2.0 * np.log(L[a, a])
-    return log_det
+# Reassociation lets a sum of products run over several columns at a time.
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _dot(x, y):
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j] * y[j]
+    return total
 
 
 @njit(cache=True, nogil=True)
-def complete(Z, missing, starts, P, Pm, squares, fill):
-    """Turn squares (k, n), those of rows with 0 in their holes, into those of what is observed.
+def complete(columns, rows, inverses, log_det, G, E, squares):
+    """squares (k, n) of what is observed, less q log 2π, and with log |P_MM|.
 
-    fill (k, n, d), 0 before, gets the entries that are expected in the holes.
+    E (k, n, d), the rows less the means, gets the entries that are expected in the holes; G is E P.
     """
-    d = Z.shape[1]
-    M, L, y = np.empty(d + 1, np.int64), np.empty((d, d)), np.empty(d)
-    for p in range(len(missing)):
-        q = _listed(missing[p], M)
-        if q == 0:
-            continue
-        for k in range(len(P)):
-            constant = _factor(P[k], M, q, L) - q * LOG_2PI
-            for i in range(starts[p], starts[p + 1]):
-                z = Z[i]
-                square = 0.0
+    q = columns.shape[1]
+    g, v = np.empty(q), np.empty(q)
+    for p in range(len(columns)):
+        M = columns[p]
+        for k in range(len(E)):
+            inverse, constant = inverses[p, k], log_det[p, k] - q * LOG_2PI
+            for i in range(rows[p, 0], rows[p, 1]):
+                e, c, fall = E[k, i], 0, 0.0
+                square = _dot(e, G[k, i])
                 for a in range(q):
-                    row = P[k, M[a]]
-                    g = -Pm[k, M[a]]
-                    for j in range(d):
-                        g += row[j] * z[j]
+                    g[a] = G[k, i, M[a]]
+                for a in range(q):
+                    total = inverse[c + a] * g[a]
                     for b in range(a):
-                        g -= L[a, b] * y[b]
-                    y[a] = g / L[a, a]
-                    square += y[a] * y[a]
-                squares[k, i] += constant - square
-                out = fill[k, i]
-                for a in range(q - 1, -1, -1):
-                    v = y[a]
-                    for b in range(a + 1, q):
-                        v -= L[b, a] * y[b]
-                    y[a] = v / L[a, a]
-                    out[M[a]] = -y[a]
-
-
-@njit(cache=True, nogil=True)
-def gather(Z, missing, starts, P, fill, R, first, second):
-    """Add what the holes add to Σ r z, first (k, d), and to the lower triangles of Σ r z zᵀ, second (k, d, d)."""
-    d = Z.shape[1]
-    M, L, cross = np.empty(d + 1, np.int64), np.empty((d, d)), np.empty((d, d))
-    for p in range(len(missing)):
-        q = _listed(missing[p], M)
-        if q == 0:
-            continue
-        for k in range(len(P)):
-            weight = 0.0
-            cross[:q] = 0.0
-            for i in range(starts[p], starts[p + 1]):
-                r = R[k, i]
-                if r == 0.0:
-                    continue
-                weight += r
-                z, v = Z[i], fill[k, i]
+                        total += inverse[c + b] * g[b]
+                        v[b] += inverse[c + b] * g[a]
+                    v[a] = total
+                    c += a + 1
                 for a in range(q):
-                    scaled = r * v[M[a]]
-                    first[k, M[a]] += scaled
-                    row = cross[a]
-                    for j in range(d):
-                        row[j] += scaled * (z[j] + v[j])
-            if weight == 0.0:
-                continue
-            _add_inverse(P[k], M, q, L, weight, cross)
-            for a in range(q):
-                i = M[a]
-                for j in range(d):
-                    if j <= i:
-                        second[k, i, j] += cross[a, j]
-                    elif not missing[p, j]:
-                        second[k, j, i] += cross[a, j]
+                    fall += g[a] * v[a]
+                    e[M[a]] = -v[a]
+                squares[k, i] = square + constant - fall
 
 
 @njit(cache=True, nogil=True)
-def _add_inverse(P, M, q, L, weight, out):
-    """out[a, M[b]] += weight (P[M, M]⁻¹)[a, b]."""
-    _factor(P, M, q, L)
-    for c in range(q):  # L over its own inverse, column after column
-        L[c, c] = 1.0 / L[c, c]
-        for a in range(c + 1, q):
-            total = 0.0
-            for b in range(c, a):
-                total -= L[a, b] * L[b, c]
-            L[a, c] = total / L[a, a]
-    for a in range(q):
-        for b in range(q):
-            total = 0.0
-            for c in range(max(a, b), q):
-                total += L[c, a] * L[c, b]
-            out[a, M[b]] += weight * total
+def weigh(E, R, out, first):
+    """out (k, n, d) = R E, and first (k, d) its sums over rows."""
+    for k in range(len(E)):
+        total = first[k]
+        total[:] = 0.0
+        for i in range(E.shape[1]):
+            r, e, o = R[k, i], E[k, i], out[k, i]
+            for j in range(len(total)):
+                o[j] = r * e[j]
+                total[j] += o[j]
+
+
+@njit(cache=True, nogil=True)
+def add_blocks(columns, inverses, weights, second):
+    """Add weights[k, p] P_MM⁻¹ to the lower triangles of second (k, d, d)."""
+    for p in range(len(columns)):
+        M = columns[p]
+        for k in range(len(second)):
+            own, inverse, weight, c = second[k], inverses[p, k], weights[k, p], 0
+            for a in range(len(M)):
+                for b in range(a + 1):
+                    own[M[a], M[b]] += weight * inverse[c]
+                    c += 1

@@ -88,7 +88,7 @@ def warn_unless_holds(certificate: Certificate, name: str) -> None:
         warnings.warn(message, CertificateWarning, stacklevel=3)
 
 
-def _lapack(A: Any, k: int, tol: float, rng: np.random.Generator) -> Pairs:  # noqa: ARG001
+def _lapack(A: Any, k: int, _tol: float, _rng: np.random.Generator) -> Pairs:
     A = to_dense(A)
     d = len(A)
     if k < d // 3:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from certifit.core import Array
+
+
+@cache
+def _triangle(k: int) -> tuple[Array, Array]:
+    return np.tril_indices(k)
 
 
 def pack(A: Array) -> Array:
@@ -13,7 +20,7 @@ def pack(A: Array) -> Array:
     >>> pack(np.array([[1.0, 2.0], [2.0, 5.0]])).tolist()
     [1.0, 2.0, 5.0]
     """
-    i, j = np.tril_indices(A.shape[-1])
+    i, j = _triangle(A.shape[-1])
     return np.ascontiguousarray(A[..., i, j])
 
 
@@ -23,7 +30,7 @@ def unpack(packed: Array, k: int) -> Array:
     >>> unpack(np.array([1.0, 2.0, 5.0]), 2).tolist()
     [[1.0, 2.0], [2.0, 5.0]]
     """
-    i, j = np.tril_indices(k)
+    i, j = _triangle(k)
     out = np.empty((*packed.shape[:-1], k, k))
     out[..., i, j] = out[..., j, i] = packed[..., : len(i)]
     return out

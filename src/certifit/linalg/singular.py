@@ -109,7 +109,7 @@ def _triplets(A: Any, k: int | None, method: str, tol: float, random_state: Any)
     return A, U * sign, s, Vt * sign[:, None]
 
 
-def _lapack(A: Any, k: int, tol: float, rng: np.random.Generator) -> Triplets:  # noqa: ARG001
+def _lapack(A: Any, k: int, _tol: float, _rng: np.random.Generator) -> Triplets:
     A = to_dense(A)
     try:
         U, s, Vt = lapack_svd(A, full_matrices=False)

@@ -81,7 +81,7 @@ class ZeroOne(MarginLoss):
     def _conjugate(self, u: Array) -> Array:
         return u
 
-    def _prox(self, v: Array, t: Array) -> Array:  # noqa: ARG002
+    def _prox(self, v: Array, t: Array) -> Array:
         raise DataError(
             got="a proximal step of the 0-1 loss",
             wanted="one of a convex loss",

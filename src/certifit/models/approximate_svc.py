@@ -10,10 +10,13 @@ the kernel itself: see `certificates.approximate_svc`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from certifit.certificates import approximate_svc as certificates
 from certifit.certificates.kernel_features import PROVED
@@ -24,6 +27,10 @@ from certifit.models.kernel_features import Nystroem, RBFSampler, values
 from certifit.models.kernel_features_base import KernelFeatures
 from certifit.models.linear_svm import LinearSVC
 from certifit.models.linear_svm_pass import Against
+from certifit.models.linear_svm_solve import SAMPLE, Problem
+
+SHARE = 8  # one in so many rows to start with: solving for these costs less than a pass over all
+CHOICE = 0.25  # of the time allowed: most that may go into the choice of features
 
 FEATURES: dict[str, Callable[[Any], KernelFeatures]] = {
     "nystroem": lambda model: Nystroem(
@@ -57,12 +64,13 @@ class ApproximateSVC(LinearSVC):
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     cache_size : float, default=500
-        Megabytes of features that are kept, if these are enough for all of them and the rows are in memory; else
-        features are made anew in every pass.
+        Megabytes of features that are kept: of all rows, if these are enough and the rows are in memory; else of some
+        rows to start with, and features are made anew in every pass.
     max_iter : int, default=200
         Passes over the data.
     max_time : float or None
-        Seconds, once the features are chosen, after which the best fit so far is returned, with what is proved.
+        Seconds after which the best fit so far is returned, with what is proved; up to a quarter of them go into the
+        choice of features. Passes are not cut short: one proves what the features are worth, one the fit.
     random_state : int, RandomState or None
         Of the features.
 
@@ -121,7 +129,7 @@ class ApproximateSVC(LinearSVC):
         self.max_time = max_time
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         self._aim()
         check_settings(self, ("cache_size",))
         if self.features not in FEATURES:
@@ -132,15 +140,19 @@ class ApproximateSVC(LinearSVC):
                 wanted="kernel='rbf'",
                 fix="Use features='nystroem' for other kernels.",
             )
-        labels = encode_labels(rows)
-        features = FEATURES[self.features](self).fit(labels.rows)
+        began, labels = time.perf_counter(), encode_labels(rows)
+        seconds = np.inf if self.max_time is None else CHOICE * self.max_time
+        features = FEATURES[self.features](self).hurried(seconds).fit(labels.rows)
         rows = apply_class_weight(labels, self.class_weight)
         mapped: Rows = features.mapped(rows)
-        if rows.in_memory and 8e-6 * mapped.n_rows * mapped.n_features <= self.cache_size:
-            mapped = mapped.load()
+        room, pose = int(self.cache_size * 1e6 / (8 * mapped.n_features)), features.problem(rows)
+        if rows.in_memory and rows.n_rows <= room:
+            mapped, pose = mapped.load(), Problem
         k = len(labels.classes)
         splits = tuple(map(Against, range(k) if k > 2 else (1,)))
-        fitted = self._by_newton(mapped, splits, {"classes_": labels.classes, "features_": features})
+        fixed = {"classes_": labels.classes, "features_": features}
+        sample = max(SAMPLE, min(room, rows.n_rows // SHARE))
+        fitted = self._by_newton(mapped, splits, fixed, partial(pose, sample=sample, began=began))
         return {**fitted, "certificate_": self._with_kernel(fitted, features, rows)}
 
     def _with_kernel(self, fitted: Attributes, features: KernelFeatures, rows: Rows) -> Certificate:

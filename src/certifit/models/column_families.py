@@ -35,8 +35,13 @@ BY_NAME: dict[str, Family] = {
 }
 
 
-def column_families(given: Any, d: int, names: Sequence[str]) -> list[Family]:
+VECTORS = "For vectors use GaussianMixture."
+
+
+def column_families(given: Any, d: int, names: Sequence[str], *, advice: str = VECTORS) -> list[Family]:
     """A member of each column's family, from a family for all, a list, or a dict by column name or number.
+
+    `advice` ends the message to someone who gives something else.
 
     >>> column_families({"visits": "poisson", "ill": "bernoulli"}, 2, ["ill", "visits"])
     [Bernoulli(p=0.5), Poisson(rate=1.0)]
@@ -53,7 +58,7 @@ def column_families(given: Any, d: int, names: Sequence[str]) -> list[Family]:
         given = [given] * d
     if len(given) != d:
         raise DataError(got=f"{len(given)} families", wanted=f"one for each of the {d} columns")
-    return [_member(value) for value in given]
+    return [_member(value, advice) for value in given]
 
 
 def only_counts(given: Any) -> bool:
@@ -74,7 +79,7 @@ def family_name(like: Family) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(like).__name__).strip("_")
 
 
-def _member(value: Any) -> Family:
+def _member(value: Any, advice: str = "") -> Family:
     if isinstance(value, type):  # a family whose parameters are all free
         value = next((member for member in BY_NAME.values() if type(member) is value), value)
     if isinstance(value, str):
@@ -82,7 +87,7 @@ def _member(value: Any) -> Family:
     if isinstance(value, Family) and not value.support.vector:
         return value
     raise DataError(
-        got=f"family {value!r}",
+        got=f"family {value.__name__ if isinstance(value, type) else repr(value)}",
         wanted=f"one of {', '.join(BY_NAME)}, or a family of numbers from certifit.families",
-        fix="Where parameters are known, give a member: Binomial(0.5, n=10). For vectors use GaussianMixture.",
+        fix=f"Where parameters are known, give a member: Binomial(0.5, n=10). {advice}".strip(),
     )

@@ -47,11 +47,11 @@ class ResponseFamily(ABC):
     def half_deviance(self, y: Array, mu: Array) -> Array:
         """d(y, μ) / 2: 0 where μ = y, positive elsewhere."""
 
-    def base(self, y: Array, trials: Array | float) -> Array | float:  # noqa: ARG002
+    def base(self, y: Array, trials: Array | float) -> Array | float:
         """The part of log f(y; μ = y) that does not depend on the dispersion; `trials` matters to binomials alone."""
         return 0.0
 
-    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:  # noqa: ARG002
+    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:
         """From Σ w base, the deviance and Σ w: log f(y; μ, φ) = log f(y; y, φ) - d(y, μ)/2φ, φ = deviance / rows."""
         return base - 0.5 * deviance
 
@@ -81,7 +81,7 @@ class Gaussian(ResponseFamily):
     def half_deviance(self, y: Array, mu: Array) -> Array:
         return 0.5 * (y - mu) ** 2
 
-    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:  # noqa: ARG002
+    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:
         return -0.5 * rows * float(np.log(2 * np.pi * deviance / rows) + 1)
 
 
@@ -118,7 +118,7 @@ class Poisson(ResponseFamily):
     def half_deviance(self, y: Array, mu: Array) -> Array:
         return xlogy(y, y) - xlogy(y, mu) - (y - mu)
 
-    def base(self, y: Array, trials: Array | float) -> Array:  # noqa: ARG002
+    def base(self, y: Array, trials: Array | float) -> Array:
         return xlogy(y, y) - y - gammaln(y + 1)
 
 
@@ -134,7 +134,7 @@ class Gamma(ResponseFamily):
     def half_deviance(self, y: Array, mu: Array) -> Array:
         return (y - mu) / mu - np.log(y / mu)
 
-    def base(self, y: Array, trials: Array | float) -> Array:  # noqa: ARG002
+    def base(self, y: Array, trials: Array | float) -> Array:
         return -np.log(y)
 
     def log_likelihood(self, base: float, deviance: float, rows: float) -> float:
@@ -154,7 +154,7 @@ class InverseGaussian(ResponseFamily):
     def half_deviance(self, y: Array, mu: Array) -> Array:
         return 0.5 * ((y - mu) / mu) ** 2 / y
 
-    def base(self, y: Array, trials: Array | float) -> Array:  # noqa: ARG002
+    def base(self, y: Array, trials: Array | float) -> Array:
         return -1.5 * np.log(y)
 
     def log_likelihood(self, base: float, deviance: float, rows: float) -> float:
@@ -182,7 +182,7 @@ class NegativeBinomial(ResponseFamily):
         t = self.theta
         return xlogy(y, y) - xlogy(y, mu) - (y + t) * np.log((y + t) / (mu + t))
 
-    def base(self, y: Array, trials: Array | float) -> Array:  # noqa: ARG002
+    def base(self, y: Array, trials: Array | float) -> Array:
         t = self.theta
         ways = gammaln(y + t) - gammaln(t) - gammaln(y + 1)
         return ways + xlogy(y, y / (y + t)) - t * np.log1p(y / t)
@@ -218,7 +218,7 @@ class Tweedie(ResponseFamily):
         positive = np.maximum(y, 0.0)  # negative y occur for negative powers alone, where their term vanishes
         return positive ** (2 - p) / ((1 - p) * (2 - p)) - y * mu ** (1 - p) / (1 - p) + mu ** (2 - p) / (2 - p)
 
-    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:  # noqa: ARG002
+    def log_likelihood(self, base: float, deviance: float, rows: float) -> float:
         return np.nan  # the density has no closed form
 
 

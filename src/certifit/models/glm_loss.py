@@ -50,7 +50,7 @@ class Loss:
         u = (mu - y) / self.family.variance(mu) * self.link.slope(eta)
         return Derivatives(np.where(valid, phi, np.inf), u, self.expected(eta))
 
-    def constant(self, y: Array) -> Array | float:  # noqa: ARG002
+    def constant(self, y: Array) -> Array | float:
         """What `phi` leaves out of the half deviance."""
         return 0.0
 
@@ -73,7 +73,7 @@ class LeastSquares(Loss):
         u = eta - y
         return Derivatives(0.5 * u**2, u, np.ones_like(u))
 
-    def floor(self, y: Array, constant: Array) -> Array:  # noqa: ARG002
+    def floor(self, y: Array, constant: Array) -> Array:
         return (1000 * np.finfo(float).eps * y) ** 2  # scores of nearly collinear columns round more than y
 
 

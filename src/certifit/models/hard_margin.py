@@ -61,7 +61,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     cache_size : float, default=200
         Megabytes of kernel values kept.
     max_iter : int, default=-1
-        Most steps (each brings in up to two rows) for each pair of classes; -1 is no limit.
+        Most steps for each pair of classes, each of which brings in some rows and solves for them; -1 is no limit.
     max_time : float or None, default=None
         Seconds after which the best machines so far are returned, with what is proved about them.
     decision_function_shape : 'ovr' or 'ovo'
@@ -128,7 +128,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         self.max_time = max_time
         self.decision_function_shape = decision_function_shape
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
         self._check_settings()
         self._check_width(rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,21 +14,16 @@ from certifit.certificates.plain import dense
 from certifit.core import Array, NoSolutionError, Solution
 from certifit.models.hard_margin_rows import KernelSpace, Vectors
 from certifit.models.svm_kernels import Linear
-from certifit.models.svm_rows import Cache, evaluate, gram_of
-from certifit.models.svm_training import Training
+from certifit.models.svm_recheck import plain_of
+from certifit.models.svm_rows import Cache, gram_of
+from certifit.models.svm_training import One, Training
 from certifit.solvers.nearest_points import Point, Space, between
 
 WIDE = 1000  # columns of sparse rows, up to which those that matter are made dense
 SHOWN = 6  # row numbers of a witness that are named
 
 
-@dataclass(frozen=True)
-class Separated:
-    """One machine on its rows, judged."""
-
-    machine: certificates.Machine
-    judged: certificates.Judged
-    loop: Solution[Any] | None
+Separated = One[certificates.Machine, certificates.Judged]
 
 
 @dataclass(frozen=True)
@@ -73,11 +67,10 @@ class Pair:
         V = dense(self.data.X[self.rows[rows]])
         return signed @ (V - V.mean(axis=0))  # Σ signed = 0: an offset does not matter, and must not cancel
 
-    def _table(self) -> tuple[Any, Callable[[Array, Array], Array] | None]:
+    def _table(self) -> tuple[Any, Callable[[Any, Any], Any] | None]:
         """What the checker looks at: rows and their kernel, or row numbers and where to look up a kernel value."""
-        if self.data.kernel is None:
-            return np.arange(len(self.data.y))[:, None], partial(_given, self.data.X)
-        return self.data.X, None if self.linear else partial(evaluate, self.data.kernel)
+        X, kernel = plain_of(self.data)
+        return X, None if self.linear else kernel
 
     def inseparable(self, space: Space, at: Point, first: Any, second: Any) -> NoSolutionError:
         """The error that shows where the hulls of classes `first` and `second` meet."""
@@ -122,10 +115,6 @@ class Pair:
             if self.y[other] != self.y[i]:
                 return np.array([other, i])
         return None
-
-
-def _given(G: Array, A: Array, B: Array) -> Array:
-    return np.asarray(G[np.ix_(A[:, 0].astype(np.int64), B[:, 0].astype(np.int64))], np.float64)
 
 
 def _named(rows: Array) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq, qr
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack, qr, qr_multiply, solve_triangular
 
 from certifit.certificates.plain import dense
 from certifit.core import Array
@@ -47,14 +47,32 @@ class Vectors:
         Q = Q[:, np.abs(R.diagonal()) > ROUNDING * self.size]  # without directions made of rounding
         return np.asarray(z - Q @ (Q.T @ z))
 
-    def steepest(self, rows: Array, sign: Array, ends: Array, others: Array, base: Array) -> Array:
-        V = sign[:, None] * dense(self.X[rows])
-        # by orthogonal factors: inner products of the differences would lose half of the digits
-        return np.asarray(lstsq((V[others] - V[base]).T, -V[ends].sum(axis=0), lapack_driver="gelsy")[0])
+    def face(self, rows: Array, sign: Array) -> VectorFace:
+        return VectorFace(sign[:, None] * dense(self.X[rows]))
 
     def rounding(self, square: float) -> float:
         error = ROUNDING * self.size  # of z
         return error * max(2 * float(np.sqrt(square)), error)
+
+
+class VectorFace:
+    """Some of these rows, with their signs."""
+
+    def __init__(self, V: Array) -> None:
+        self.V = V  # (m, d)
+
+    def values(self, share: Array) -> Array:
+        return self.V @ (share @ self.V)
+
+    def steepest(self, ends: Array, others: Array, base: Array) -> Array:
+        V = self.V
+        # by orthogonal factors: inner products of the differences would lose half of the digits
+        z, R, order = qr_multiply((V[others] - V[base]).T, -V[ends].sum(axis=0), mode="right", pivoting=True)
+        size = np.abs(R.diagonal())
+        rank = int(np.count_nonzero(size > EPS * max(R.shape) * size.max()))
+        mu = np.zeros(len(others))
+        mu[order[:rank]] = solve_triangular(R[:rank, :rank], z[:rank])
+        return mu
 
 
 class KernelSpace:
@@ -73,23 +91,48 @@ class KernelSpace:
         f[rows] += self.ridge[rows] * coef
         return f, max(0.0, float(coef @ f[rows]))
 
-    def steepest(self, rows: Array, sign: Array, ends: Array, others: Array, base: Array) -> Array:
+    def face(self, rows: Array, sign: Array) -> KernelFace:
         parts = [self.cache.kept[np.ix_(self.cache.fetch(rows[part]), rows)] for part in self._parts(rows)]
         G = np.concatenate(parts, dtype=np.float64)
-        G *= np.outer(sign, sign)
+        G *= sign
+        G *= sign[:, None]
         G[np.diag_indices(len(rows))] += self.ridge[rows]
-        D = G[others]
-        D -= G[base]  # (others, s): inner products of the differences with rows,
-        H, g = D[:, others], D[:, ends].sum(axis=1)
-        H -= D[:, base]  # and with one another
-        try:
-            return np.asarray(cho_solve(cho_factor(H), -g))
-        except LinAlgError:  # rows that depend on one another, to rounding
-            return np.asarray(lstsq(H, -g, cond=EPS * len(H))[0])
+        return KernelFace(G)
 
-    def rounding(self, square: float) -> float:  # noqa: ARG002
+    def rounding(self, square: float) -> float:
         return ROUNDING * self.size
 
     def _parts(self, rows: Array) -> list[slice]:
         room = len(self.cache.kept)
         return [slice(i, i + room) for i in range(0, len(rows), room)]
+
+
+class KernelFace:
+    """Some of these rows, with their signs, by their inner products."""
+
+    def __init__(self, G: Array) -> None:
+        self.G = G  # (m, m)
+
+    def values(self, share: Array) -> Array:
+        return self.G @ share
+
+    def steepest(self, ends: Array, others: Array, base: Array) -> Array:
+        side = (base == ends[1]).astype(np.int64)
+        H = self.G[np.ix_(others, others)]
+        H -= self.G[np.ix_(ends, others)][side]  # inner products of the differences with others,
+        D = self.G[np.ix_(others, ends)] - self.G[np.ix_(ends, ends)][side]  # with the ends,
+        H -= D[:, side]  # and with one another
+        g = D.sum(axis=1)
+        try:
+            return np.asarray(cho_solve(cho_factor(H.T, check_finite=False), -g, check_finite=False))
+        except LinAlgError:  # rows that depend on one another, to rounding
+            return _independent(H, g)
+
+
+def _independent(H: Array, g: Array) -> Array:
+    """μ with H μ = -g, of rows that do not depend on one another; 0 for the others."""
+    L, order, rank, _ = lapack.dpstrf(H.T, lower=1)
+    order = order[:rank] - 1
+    mu = np.zeros(len(g))
+    mu[order] = cho_solve((L[:rank, :rank], True), -g[order])
+    return mu

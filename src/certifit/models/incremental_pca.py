@@ -63,10 +63,10 @@ class IncrementalPCA(PCA):
         self.batch_size = batch_size
         self.tol = tol
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         return self._attributes(scatter(rows), self.n_components, rows.n_rows, rows.dtype)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add the rows of X to those seen so far."""
         first = not hasattr(self, "scatter_")
         with self._all_or_nothing(first):

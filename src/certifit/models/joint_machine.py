@@ -13,7 +13,6 @@ the algorithmic implementation of multiclass kernel-based vector machines (2001)
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,10 +23,11 @@ import numpy as np
 from certifit.certificates import joint_kernel as certificates
 from certifit.core import Array, Solution
 from certifit.models.svm_machine import KernelMachine
-from certifit.models.svm_rows import Cache
+from certifit.models.svm_rows import kernel_rows
 from certifit.models.svm_schemes import Labelled, PerClass
-from certifit.models.svm_training import LOOSE, MODEST, PRECISE, ToAttributes, Trained, Training
-from certifit.solvers import joint_smo, smo
+from certifit.models.svm_training import ToAttributes, Trained, Training, gram_for, limits
+from certifit.solvers import joint_smo
+from certifit.solvers.rounds import FOREVER
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,12 @@ class Joint(PerClass):
         data, code, C = rows.data, rows.code, rows.C
         low, high = self.limits(code[:, None] == np.arange(rows.k), C[:, None])
         dual = joint_smo.Dual(code, C, low, high, self.margin, partial(self.losses, code=code))
-        single = len(code) > PRECISE and model.tol >= LOOSE and C.max() <= MODEST
-        cache = Cache(data.gram(np.arange(len(code)), single), float(model.cache_size))
-        gathered = partial(self._gathered, model, data, dual, cache.gram.lengths())
-        left = None if model.max_time is None else max(0.0, model.max_time - (time.perf_counter() - began))
-        limit = model.max_iter if model.max_iter >= 0 else smo.FOREVER
+        gram = gram_for(model, data, np.arange(len(code)), C)
+        kept = kernel_rows(gram, float(model.cache_size))
+        gathered = partial(self._gathered, model, data, dual, gram.lengths())
+        limit = model.max_iter if model.max_iter >= 0 else FOREVER
         with model._watch.loop(name, limit, lambda point: attributes(gathered(point, ()))) as watch:
-            # float32 values leave the last per cent of the tolerance to rounding
-            tol = model.tol * (0.99 if cache.gram.dtype == np.float32 else 1.0)
-            found = joint_smo.solve(dual, cache, tol=tol, max_iter=model.max_iter, max_time=left, watcher=watch)
+            found = joint_smo.solve(dual, kept, limits(model, gram, began), watch)
         return gathered(found.params, (found,))
 
     def losses(self, values: Array, code: Array) -> Array:
@@ -63,7 +60,7 @@ class Joint(PerClass):
         z[own] = 0.0
         return self.total(z)
 
-    def loss(self, values: Array, rows_code: Array, C: Array, k: int) -> float:  # noqa: ARG002
+    def loss(self, values: Array, rows_code: Array, C: Array, k: int) -> float:
         return float(C @ self.losses(values, rows_code))
 
     def _gathered(

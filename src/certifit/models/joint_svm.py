@@ -31,7 +31,7 @@ from certifit.models.joint_svm_newton import Curvature, Solve
 from certifit.models.joint_svm_pass import Columns, class_sums, joint_loss, pull_rows, score_rows, signed, targets
 from certifit.models.linear_rows import row_shift
 from certifit.models.logistic_solve import subsample
-from certifit.solvers.smo import Patience, over_blocks
+from certifit.solvers.rounds import Patience, over_blocks
 
 WIDEST, NARROWEST = 3.0, 1e-5  # h at first and at last, in units of the margin
 GENTLE = 100.0  # a row's curvature |x|² u / h at first, at most

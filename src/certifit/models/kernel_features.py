@@ -25,6 +25,8 @@ from certifit.core.estimator import Attributes
 from certifit.core.mapped_rows import MappedRows
 from certifit.models.kernel_features_base import KernelFeatures
 from certifit.models.kernel_features_landmarks import RULES, choose
+from certifit.models.kernel_features_problem import NystroemProblem, is_tame
+from certifit.models.linear_svm_solve import Problem
 from certifit.models.svm_kernels import RBF, Kernel, is_psd
 from certifit.models.svm_machine import KERNELS
 from certifit.models.svm_rows import evaluate
@@ -92,7 +94,7 @@ class Nystroem(KernelFeatures):
         self.landmarks = landmarks
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         check_settings(self, (), degree=0)
         if not (callable(self.kernel) or self.kernel in KERNELS):
             known = ", ".join(map(repr, KERNELS))
@@ -107,6 +109,7 @@ class Nystroem(KernelFeatures):
             partial(values, kernel),
             partial(own_values, kernel),
             self.landmarks,
+            self._seconds,
             np.random.default_rng(self._seed()),
         )
         fitted = {
@@ -126,6 +129,14 @@ class Nystroem(KernelFeatures):
 
     def feature_map(self) -> Callable[[Block], Array]:
         return partial(_nystroem, self.kernel_function(), self.components_, self.normalization_)
+
+    def problem(self, rows: Rows) -> Callable[..., Problem]:
+        kernel, L, N = self.kernel_function(), self.components_, self.normalization_
+        K = values(kernel, L, L)
+        if not is_tame(N, K):
+            return super().problem(rows)
+        kernel_rows = MappedRows(rows, partial(_kernel_values, kernel, L), len(N))
+        return partial(NystroemProblem, kernel_rows=kernel_rows, N=N, K=K)
 
     def _certificate(self, rows: Rows) -> Certificate:
         return _certified(self.kernel_function(), self.components_, self.normalization_, rows)
@@ -168,7 +179,7 @@ class RBFSampler(KernelFeatures):
         self.n_components = n_components
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         gamma, seed = self._chosen_gamma(rows), self._seed()
         W, b = _frequencies(np.random.default_rng(seed), gamma, rows.n_features, int(self.n_components))
         fitted = {"random_weights_": W, "random_offset_": b, "seed_": seed, "gamma_": gamma}
@@ -202,6 +213,10 @@ def own_values(kernel: Values, A: Matrix) -> Array:
         return np.ones(A.shape[0])
     parts = (A[i : i + SEVERAL] for i in range(0, A.shape[0], SEVERAL))
     return np.concatenate([np.diag(values(kernel, part, part)) for part in parts])
+
+
+def _kernel_values(kernel: Values, L: Matrix, block: Block) -> Array:
+    return values(kernel, block.X, L)
 
 
 def _nystroem(kernel: Values, L: Matrix, N: Array, block: Block) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -16,12 +16,19 @@ from sklearn.utils import check_random_state
 
 from certifit.core import Array, Block, Certificate, DataError, Estimator, Objective, Rows, Sums, check_settings
 from certifit.core.mapped_rows import MappedRows
+from certifit.models.linear_svm_solve import Problem
 
 
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """An estimator of features, Nyström or Fourier."""
 
     sparse = True
+    _seconds: float = np.inf  # for the choice of features
+
+    def hurried(self, seconds: float) -> Self:
+        """The same, but with features chosen within these seconds: fewer, where that is too little for all."""
+        self._seconds = seconds
+        return self
 
     @abstractmethod
     def feature_map(self) -> Callable[[Block], Array]:
@@ -31,12 +38,16 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """Rows of features, made as they are asked for."""
         return MappedRows(rows, self.feature_map(), self._n_features_out)
 
+    def problem(self, rows: Rows) -> Callable[..., Problem]:
+        """What a linear machine on the features of these rows solves, where features are made anew in every pass."""
+        return Problem
+
     def transform(self, X: Any) -> Array:
         """φ(x) of each row (n, m)."""
         rows = self._rows(X)
         return self.mapped(rows).map(partial(_as, rows.dtype))
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """How far kernel values are off on these rows, as `certificate_` has it."""
         found = self._certificate(self._rows(X, sample_weight=sample_weight)).objective
         return Objective(found, found, 0.0)

@@ -70,7 +70,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     tol : float, default=1e-6
         Stop when moving the centres to the means of their rows lowers the objective by at most this share.
     max_time : float or None, default=None
-        Seconds after which the best clustering so far is returned.
+        Seconds after which the best clustering so far is returned. Where it passes while a start is still drawn (from
+        thousands of clusters), the other centres are rows at random, and one pass is made.
     random_state : int, RandomState or None
 
     Attributes
@@ -119,7 +120,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         self.max_time = max_time
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         k, n_init, swaps = self._check(rows)
         lloyd = Lloyd(rows, k)
         seeded = isinstance(self.init, str) and self.init == "k-means++"
@@ -209,7 +210,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         rows = self._rows(X)
         return rows.map(partial(_lengths, self.cluster_centers_, is_small(rows, len(self.cluster_centers_))))
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Σ w |x - c|² to the nearest centres."""
         total = tally(self._rows(X, sample_weight=sample_weight), self.cluster_centers_).squares.sum()
         return Objective(float(total), float(total), 0.0)

@@ -80,7 +80,7 @@ def make_frame(at: Point, previous: Frame | None, lead: Lead | None = None) -> F
         inside = Z @ lead.V
         over = Z - inside @ lead.V.T
         outside = float(np.sqrt((over**2).sum(axis=1).max()) * up + 1e-12 * longest * scale)
-        if outside <= longest * scale / 4:  # centres that are means; single rows are not so well behaved
+        if _holds(outside, longest * scale):
             small, apart = inside, _apart(over, 1.0) + 1e-12 * longest * scale
             steps = lead.error * 2.0**24 + inside.shape[1] + 8
     half = (0.5 * (Z**2).sum(axis=1)).astype(np.float32)
@@ -88,6 +88,11 @@ def make_frame(at: Point, previous: Frame | None, lead: Lead | None = None) -> F
     small = np.ascontiguousarray(small, dtype=np.float32)
     reach = longest * scale
     return Frame(C, A, moved, shift, scale, small, half, norms, reach, steps, near, drift, fall, outside, apart)
+
+
+def _holds(outside: float, longest: float) -> bool:
+    """Whether directions say enough: centres that are means have little outside them, single rows much."""
+    return outside <= longest / 4
 
 
 def power_of_two(length: float) -> float:
@@ -129,6 +134,15 @@ def lead_directions(rows: Rows, k: int) -> Lead | None:
     return Lead(directions(X, shift, p), shift, scale)
 
 
+def aimed(lead: Lead, C: Array) -> Lead | None:
+    """These directions and those in which the centres C (k, d) lie beside them; None where that is most of C."""
+    Z = (C - lead.shift) * lead.scale
+    over = Z - (Z @ lead.V) @ lead.V.T
+    if not _holds(np.sqrt((over**2).sum(axis=1).max()), np.sqrt((Z**2).sum(axis=1).max())):
+        return None
+    return lead._replace(V=np.linalg.qr(np.hstack([lead.V, over.T]))[0])
+
+
 def few(k: int) -> int:
     """Directions that hold most of what k centres differ in."""
     return max(32, 4 * k)
@@ -152,7 +166,7 @@ def make_sketch(lead: Lead, X: Array) -> Sketch:
             part = X[first : first + len(Z)]
             np.subtract(part, shift, out=Z[: len(part)], casting="same_kind")
             np.dot(Z[: len(part)], V, out=Y[first : first + len(part)])
-    kernel.square_distances(X, lead.shift[None], squares)
+            kernel.square_distances(part, lead.shift[None], squares[first : first + len(part)])
     length = np.sqrt(squares[:, 0]) * lead.scale
     unfit = ~(length < 2.0**60)  # out of float32's range: told apart in float64
     Y[unfit], length[unfit] = 0.0, np.inf
@@ -165,6 +179,37 @@ def make_sketch(lead: Lead, X: Array) -> Sketch:
 NO_SKETCH = Sketch(np.empty((0, 0), np.float32), np.empty(0), np.empty(0))
 
 
+class Ledger(NamedTuple):
+    """Sums over a block's clusters that rows may enter and leave in any order, to the same last bit."""
+
+    coarse: float  # 3/2 2^52 steps of a grid on which the sums of all rows are exact
+    fine: float  # likewise, for what rows leave beside it
+    limit: float  # (w |x - anchor|)² up to which that holds
+    least: float  # weight below which the grids would cost digits
+    major: Array  # (k, d) Σ w (x - anchor), its part on the coarse grid
+    minor: Array  # (k, d) its part on the fine grid
+    square: Array  # (n,) w |x - anchor|²
+    stray: Array  # (n,) rows beyond limit or least, which are added up every time
+
+
+def new_ledger(block: Block, k: int) -> Ledger:
+    """Grids from a few rows of the block: 2^12 times what is usual still fits, and rounding is at 2^-62 of it."""
+    n, d = block.X.shape
+    some = slice(None, None, max(1, n // 64))
+    w = block.w[some]
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt((np.diff(block.X[some].astype(np.float64), axis=0) ** 2).sum(axis=1))
+    lengths, w = lengths[lengths > 0], w[w > 0]
+    usual = float(np.median(w)) if len(w) else 1.0
+    top = int(np.frexp(usual * np.median(lengths))[1]) + 12 if len(lengths) else 0
+    top = min(max(top, -500), 500)  # squares of numbers beyond it are of no use
+    bits = (n - 1).bit_length()
+    return Ledger(
+        1.5 * 2.0 ** (top + bits + 1), 1.5 * 2.0 ** (top + 2 * bits - 51), 4.0**top, usual / 2**10,
+        np.empty((k, d)), np.empty((k, d)), np.zeros(n), np.zeros(n, dtype=bool),
+    )  # fmt: skip
+
+
 @dataclass
 class Notes:
     """What the kernel remembers of a block."""
@@ -173,23 +218,21 @@ class Notes:
     upper: Array  # (n,) at least the distance to the own centre
     lower: Array  # (n,) at most that to any other
     sketch: Sketch = NO_SKETCH
-    cells: tuple[Array, Array, Array] | None = None  # sums (·, k, d), weights and squares (·, k) of runs of rows
+    ledger: Ledger | None = None
 
 
 def run_kernel(frame: Frame, notes: Notes, block: Block) -> Clusters:
     n, (k, d) = len(block.w), frame.centres.shape
-    run = 1 << max(5, int(np.ceil(np.log2(8 * k))))  # rows in a cell: at least eight for each of its sums
-    if notes.cells is None:
-        m = -(-n // run)
-        notes.cells = np.empty((m, k, d)), np.empty((m, k)), np.empty((m, k))
+    if notes.ledger is None:
+        notes.ledger = new_ledger(block, k)
         frame = frame._replace(moved=np.ones(k, dtype=bool))
     total = Clusters(np.zeros(k), np.zeros((k, d)), np.zeros(k))
     _assign(
-        block.X, block.w, *frame, notes.labels, notes.upper, notes.lower, *notes.sketch, *notes.cells, run,
+        block.X, block.w, *frame, notes.labels, notes.upper, notes.lower, *notes.sketch, *notes.ledger,
         total.sums, total.weight, total.squares,
     )  # fmt: skip
-    if n < 4 * k:
-        notes.cells = None  # not worth their memory
+    if n < 16 * k:
+        notes.ledger = None  # not worth its memory
     return total
 
 

@@ -9,6 +9,7 @@ writing a row twice instead of weighting it 2, or dropping a row of weight 0 doe
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -32,16 +33,17 @@ class Starts:
         else:
             self.sample = _sample(rows, k, rng)
 
-    def draw(self) -> Array:
+    def draw(self, until: float = np.inf) -> Array:
+        """The next centres; rows drawn after `until` (`time.perf_counter`) are drawn at random, all at once."""
         if self.given:
             return self.centres
         if callable(self.init):
             made = self.init(self.sample.X, self.k, random_state=self.rng)
             return _check(made, "centres from init", self.k, self.sample.n_features)
         greedy = self.init == "k-means++"
-        return self._seeds(2 + int(np.log(self.k)) if greedy else 1, greedy)
+        return self._seeds(2 + int(np.log(self.k)) if greedy else 1, greedy, until)
 
-    def _seeds(self, trials: int, greedy: bool) -> Array:
+    def _seeds(self, trials: int, greedy: bool, until: float) -> Array:
         """k rows, far from each other if greedy; fewer distinct rows than k leave repeated centres."""
         w, k = self.sample.w, self.k
         order = self._order()
@@ -51,6 +53,9 @@ class Starts:
         for j in range(1, k):
             mass = w * (closest if greedy else closest > 0)
             if not mass.any():
+                break
+            if time.perf_counter() >= until:
+                C[j:] = self._at((self.rng.random_sample() + np.arange(k - j)) / (k - j), w * (closest > 0), order)
                 break
             candidates = self._pick(mass, order, trials)
             D = np.minimum(closest[:, None], self.distances(candidates))
@@ -73,11 +78,14 @@ class Starts:
         return np.argsort(self.sample.map(partial(_key, direction)), kind="stable")
 
     def _pick(self, mass: Array, order: Array, count: int) -> Array:
-        """By inverting the distribution function along the order."""
+        return self._at(self.rng.random_sample(count), mass, order)
+
+    def _at(self, places: Array, mass: Array, order: Array) -> Array:
+        """Rows where the distribution function along the order has these values (·,) in [0, 1)."""
         total = np.cumsum(mass[order])
         check_range(total[-1])
         last = np.searchsorted(total, total[-1])
-        at = np.searchsorted(total, self.rng.random_sample(count) * total[-1], side="right")
+        at = np.searchsorted(total, places * total[-1], side="right")
         return np.array([_row(self.sample, i) for i in order[np.minimum(at, last)]])
 
 

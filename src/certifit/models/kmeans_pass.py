@@ -27,6 +27,7 @@ from certifit.models.kmeans_frame import (
     Notes,
     Point,
     Sketch,
+    aimed,
     few,
     lead_directions,
     make_frame,
@@ -106,7 +107,7 @@ def _streamed(frame: Frame, block: Block) -> Clusters:
 
 def _streamed_labels(frame: Frame, block: Block) -> Array:
     notes = new_notes(len(block.w))
-    run_kernel(frame, notes, block)
+    run_kernel(frame, notes, block._replace(w=np.zeros(len(block.w))))  # rows of no weight are not added up
     return notes.labels
 
 
@@ -179,16 +180,19 @@ class Lloyd:
     def __init__(self, rows: Rows, k: int) -> None:
         self.rows, self.plain = rows, _is_plain(rows, k)
         self.lead = None if self.plain else lead_directions(rows, k)
+        self.aim: Lead | None = None  # these and the centres of the first pass that they nearly hold
         self.at: Point | None = None  # where the last pass was
         self.last: Clusters  # what it found
         self._frame: Frame | None = None
         self._notes: dict[int, Notes] = {}  # by the block's first row
 
     def measure(self, at: Point) -> Clusters:
+        if self.lead is not None and self.aim is None:
+            self.aim = aimed(self.lead, at.centres)
         if self.plain:
             self.last = self.rows.sum(partial(_plain_sums, at.centres))
         elif self.rows.in_memory:
-            self._frame = make_frame(at, self._frame, self.lead)
+            self._frame = make_frame(at, self._frame, self.aim)
             self.last = self.rows.sum(self._remembered)
         else:
             self.last = self.rows.sum(partial(_streamed, make_frame(at, None)))
@@ -200,8 +204,8 @@ class Lloyd:
         if block.start not in self._notes:
             self._notes[block.start] = new_notes(len(block.w))
         notes = self._notes[block.start]
-        if self.lead is not None and notes.sketch is NO_SKETCH:
-            notes.sketch = make_sketch(self.lead, block.X)
+        if self.aim is not None and notes.sketch is NO_SKETCH:
+            notes.sketch = make_sketch(self.aim, block.X)
         return run_kernel(self._frame, notes, block)
 
     def bound(self, C: Array, target: float | None = None, until: float = np.inf) -> float:
@@ -221,8 +225,9 @@ class Lloyd:
             if target is not None:
                 steps, close = HARD if n <= GROUP else STEPS, max(CLOSE, 1 - 1 / target)
             return max(bound, gram_bound(self.rows, C, PROVED, steps, close=close, only_tight=True, until=until))
-        scatter = self.rows.sum(self._scatter if self._notes else partial(_scatter, self.lead))
-        return scatter.bound(k, weight, n, self.lead.error) / self.lead.scale**2
+        lead = self.aim or self.lead
+        scatter = self.rows.sum(self._scatter if self._notes and self.aim else partial(_scatter, lead))
+        return scatter.bound(k, weight, n, lead.error) / lead.scale**2
 
     def _scatter(self, block: Block) -> Scatter:
         return _sketched(self._notes[block.start].sketch, block.w)

@@ -92,7 +92,7 @@ class Search:
 
     def local_optimum(self, name: str) -> Solution[Point]:
         """From the next start: the best of its own local optimum and those reached by swaps."""
-        best = self._descend(name, self.starts.draw())
+        best = self._descend(name, self.starts.draw(self.until))
         for i in range(self.swaps):
             centres = swapped(self.starts, best.params.centres) if best.status == "converged" else None
             if centres is None or self.over:

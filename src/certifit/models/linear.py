@@ -99,7 +99,7 @@ class Lasso(_Penalised):
     l1_ratio = 1.0
 
 
-class ElasticNet(_Front):
+class ElasticNet(_Penalised):
     """Least squares with both penalties: Σ w (y - μ)² / (2 Σ w) + alpha (ρ |β|₁ + (1 - ρ)/2 |β|²), ρ = l1_ratio.
 
     Examples
@@ -109,19 +109,13 @@ class ElasticNet(_Front):
     array([0.6, 0. ])
     """
 
-    covariance = "classical"
-    collinear = "drop"
-
     def __init__(
         self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, tol=1e-6, max_iter=1000, max_time=None, warm_start=False
     ):
-        self.alpha = alpha
+        super().__init__(
+            alpha, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, max_time=max_time, warm_start=warm_start
+        )
         self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
 
 
 class PoissonRegressor(_Penalised):
@@ -150,7 +144,7 @@ class GammaRegressor(_Penalised):
     family = "gamma"
 
 
-class TweedieRegressor(_Front):
+class TweedieRegressor(_Penalised):
     """Variance μ^power: 0 normal, 1 Poisson, between 1 and 2 amounts with exact zeros, 2 gamma, 3 inverse Gaussian.
 
     Parameters
@@ -170,8 +164,6 @@ class TweedieRegressor(_Front):
     """
 
     family = "tweedie"
-    covariance = "classical"
-    collinear = "drop"
 
     def __init__(
         self,
@@ -185,14 +177,11 @@ class TweedieRegressor(_Front):
         max_time=None,
         warm_start=False,
     ):
+        super().__init__(
+            alpha, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, max_time=max_time, warm_start=warm_start
+        )
         self.power = power
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
         self.link = link
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
 
 
 __all__ = [

@@ -11,6 +11,7 @@ Newton method for fast solution of large scale linear SVMs" (2005).
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -35,8 +36,9 @@ ENOUGH = 10  # so many for each column
 SAMPLE, ROWS_PER_COLUMN = 8192, 64  # rows to start with: the larger of the two
 LONG = 3  # times as many rows from which that pays
 SAMPLE_TOL = 1e-2
-START = 0.3  # width after that, in units of the slack
+LATE = 0.25  # of the time allowed: spent on a start even where less is left, for without it a pass finds nothing
 LARGE = 2**22  # entries of other tables in memory that start from climbs of the dual:
+START = 0.3  # width after that, in units of the slack
 CLIMBED, CLIMBS = 0.05, 7  # relative gap at which the dual's climbs have done enough for a start; how many at most
 NEAREST = 3  # rows for each column that are then solved for exactly
 CHEAP = 2**18  # entries of these rows up to which the last digits cost nothing
@@ -93,11 +95,16 @@ class Problem:
     aim: Aim
     tol: float  # relative gap to prove
     rounding: float  # of the objective, which no proof can go below
+    sample: int = SAMPLE  # rows to start with, where there are many more, if not more for the number of columns
+    began: float | None = None  # when the time allowed began to run, if not with the minimisation
 
     def measure(self, machines: tuple[Machine, ...]) -> Answers:
         """Of those that are not done."""
+        return self.sums(tuple(self._ask(m) for m in machines if not m.done))
+
+    def sums(self, asks: tuple[Ask, ...]) -> Answers:
+        """One pass over the rows."""
         loss, C, _, shift = self.aim
-        asks = tuple(self._ask(m) for m in machines if not m.done)
         return self.rows.sum(partial(measure, asks, loss, C, shift, self.aim.intercept))
 
     def _ask(self, m: Machine) -> Ask:
@@ -106,9 +113,7 @@ class Problem:
 
     def parts(self, splits: tuple[Split, ...], theta: Array) -> tuple[float, float]:
         """Losses and penalties at θ (k, d1), each added up over the machines."""
-        loss, C, _, shift = self.aim
-        asks = tuple(Ask(split, x, loss) for split, x in zip(splits, theta, strict=True))
-        found = self.rows.sum(partial(measure, asks, loss, C, shift, self.aim.intercept)).passes
+        found = self.sums(tuple(Ask(split, x, self.aim.loss) for split, x in zip(splits, theta, strict=True))).passes
         return sum(s.loss for s in found), sum(map(self._penalty, theta))
 
     def update(self, machines: tuple[Machine, ...], answers: Answers) -> Step[tuple[Machine, ...]]:
@@ -143,7 +148,7 @@ class Problem:
         point = Point(x, value, G * x - s.v.sum(axis=0), own / value if value > 0 else 0.0, H)
         state = descend(m.state, point).params
         refused = m.refused + (state.base is not point)
-        stride = _stride(s.curved, len(x)) if own > FAR * value and not refused else 1
+        stride = min(m.stride, _stride(s.curved, len(x))) if own > FAR * value and not refused else 1
         m = replace(m, state=state, bound=bound, stride=stride, refused=refused, **self._better(m, x, here))
         gap = here - bound
         if gap <= self._allowed(here):
@@ -155,8 +160,7 @@ class Problem:
             return replace(m, radius=2 * m.width or 1.0, state=state._replace(x=m.theta))
         if not (solved and m.width):
             return m
-        width = m.width * float(np.clip(0.7 * np.sqrt(self.tol * here / gap), FASTEST, SLOWEST))
-        return replace(m, width=width if width > loss.e else 0.0)
+        return replace(m, width=_narrower(m.width, self.tol * here / gap, loss))
 
     def _exact(self, m: Machine, s: Pass, here: float) -> Machine:
         """Solve for the rows near the kink; where others have changed sides since, look further."""
@@ -200,27 +204,33 @@ def minimise(
 
     A long table starts from the solution for some of its rows, another large one from a few climbs of the dual.
     """
-    rows, aim = problem.rows, problem.aim
+    rows, aim, began = problem.rows, problem.aim, problem.began or time.perf_counter()
+
+    def left(least: float = 0.0) -> float | None:
+        """Of the time allowed, but at least this share of it."""
+        return None if max_time is None else max(least * max_time, max_time - (time.perf_counter() - began))
+
     d1 = rows.n_features + aim.intercept
     theta = np.zeros((len(splits), d1))
     theta[:, rows.n_features :] = b
     machines = _begin(aim, splits, theta, unit, rows.n_rows)
-    stride = rows.n_rows // max(SAMPLE, ROWS_PER_COLUMN * d1)
+    stride = rows.n_rows // max(problem.sample, ROWS_PER_COLUMN * d1)
     if stride >= LONG and max_iter > 0:
-        sample = rows.thin(stride)
-        part = Problem(sample, aim._replace(C=aim.C * stride), SAMPLE_TOL, problem.rounding)
+        some = rows.thin(stride)
+        part = Problem(some, aim._replace(C=aim.C * stride), SAMPLE_TOL, problem.rounding)
         start = fixed_point(
             part.measure,
             part.update,
-            _begin(aim, splits, theta, unit, sample.n_rows),
+            _begin(aim, splits, theta, unit, some.n_rows),
             tol=SAMPLE_TOL,
             max_iter=max_iter,
-            max_time=max_time,
+            max_time=left(LATE),
         )
-        machines = _begin(aim, splits, np.stack([m.here for m in start.params]), START * unit, rows.n_rows)
+        share = problem.tol / max(start.gain, problem.tol, np.finfo(float).tiny)
+        machines = tuple(_onwards(m, found, share, aim.loss) for m, found in zip(machines, start.params, strict=True))
     elif _climbs(rows, aim, d1):
         dual = DualProblem(rows.load(), splits, aim.loss, aim.C, aim.rho, CLIMBED, seed=0)
-        ascents = ascend(dual, b, max_iter=min(CLIMBS, max_iter), max_time=max_time).params
+        ascents = ascend(dual, b, max_iter=min(CLIMBS, max_iter), max_time=left()).params
         found = dual.climbed(ascents, NEAREST * d1)
         machines = tuple(_after(m, each, START * unit) for m, each in zip(machines, found, strict=True))
     return fixed_point(
@@ -229,7 +239,7 @@ def minimise(
         machines,
         tol=problem.tol,
         max_iter=max_iter,
-        max_time=max_time,
+        max_time=left(),
         watcher=watcher,
     )
 
@@ -248,12 +258,23 @@ def _climbs(rows: Rows, aim: Aim, d1: int) -> bool:
     return rows.in_memory and rows.n_rows * d1 > LARGE and np.isinf(aim.loss.kappa) and aim.shift is None
 
 
+def _onwards(m: Machine, found: Machine, share: float, loss: Ramp) -> Machine:
+    """Go on from the solution for some rows: near enough for steps that use every row."""
+    return replace(m, state=m.state._replace(x=found.here), width=_narrower(found.width, share, loss), stride=1)
+
+
 def _after(m: Machine, found: Climbed, width: float) -> Machine:
     """Go on where the dual's climbs ended, if they came near; with few rows near the kink, to solve for those."""
     if found.value - found.bound > CLIMBED * found.value:
         return m
     theta, radius = found.theta[: len(m.state.x)], found.radius if found.radius > width else 0.0
     return replace(m, state=m.state._replace(x=theta), theta=theta, bound=found.bound, width=width, radius=radius)
+
+
+def _narrower(width: float, share: float, loss: Ramp) -> float:
+    """The next width, where the gap has to fall to this share of itself: it goes with the square of the width."""
+    width *= float(np.clip(0.7 * np.sqrt(share), FASTEST, SLOWEST))
+    return width if width > loss.e else 0.0
 
 
 def _further(m: Machine) -> float:

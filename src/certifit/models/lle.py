@@ -138,7 +138,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Fit, and the embedding (n, k) of the rows."""
         return self.fit(X, y).embedding_.copy()
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         self._check(rows)
         kept = _in_memory(rows)
         X = framed(kept)
@@ -237,7 +237,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         weights, _ = barycentres(new, fitted, neighbours, float(self.reg))
         return np.einsum("ij,ijk->ik", weights, self.embedding_[neighbours])
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The sum of squared errors with which the fitted rows' coordinates are rebuilt."""
         rows = _in_memory(self._rows(X))
         if rows.shape != self.X_fit_.shape or (rows != self.X_fit_).any():

@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn.base import ClassifierMixin
 
 from certifit.core import (
     Array,
-    Block,
     Certificate,
     DataError,
     Estimator,
@@ -32,6 +30,7 @@ from certifit.core import (
 from certifit.core.estimator import Attributes
 from certifit.models.firth import Firth
 from certifit.models.inference import Inference, why_no_errors
+from certifit.models.linear_scores import LinearScores
 from certifit.models.logistic_fit import Labelled, Likelihood, Limits, Penalised, Task, data_loss
 from certifit.models.logistic_inference import KINDS, covariance
 
@@ -40,7 +39,7 @@ NEWTON_LIMIT = 800  # parameters up to which solver='auto' forms the Hessian
 HESSIAN_LIMIT = 4000  # parameters up to which it is formed where there is no other way
 
 
-class LogisticRegression(Inference, ClassifierMixin, Estimator):
+class LogisticRegression(Inference, LinearScores, Estimator):
     """Logistic (two classes) and softmax (more) regression: penalised, or maximum likelihood with standard errors.
 
     Parameters
@@ -239,17 +238,6 @@ class LogisticRegression(Inference, ClassifierMixin, Estimator):
             ]
         return [*facts, ("proof", f"{self.certificate_.kind}: {self.certificate_.claim}")]
 
-    def decision_function(self, X: Any) -> Array:
-        """Scores: (n,) for two classes, (n, k) for more."""
-        rows = self._rows(X)
-        eta = rows.map(partial(_scores, self.coef_, self.intercept_))
-        return eta[:, 0] if len(self.coef_) == 1 else eta
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row."""
-        eta = self.decision_function(X)
-        return self.classes_[(eta > 0).astype(int) if eta.ndim == 1 else eta.argmax(axis=1)]
-
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, (n, k)."""
         eta = self.decision_function(X)
@@ -274,10 +262,6 @@ class LogisticRegression(Inference, ClassifierMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.penalty != "firth"
         return tags
-
-
-def _scores(coef: Array, intercept: Array, block: Block) -> Array:
-    return block.X @ coef.T + intercept
 
 
 __all__ = ["LogisticRegression"]

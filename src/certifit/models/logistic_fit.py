@@ -175,7 +175,7 @@ class Penalised:
         totals = Totals(s.expected - s.g, np.asarray(s.total))
         return duality_gap(theta, self.lam2, data.intercept, s, totals, self.lam1)
 
-    def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:  # noqa: ARG002
+    def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         beta = theta[:, : rows.n_features]
         return self.lam1 * float(np.abs(beta).sum()) + 0.5 * self.lam2 * float((beta**2).sum())
 
@@ -219,7 +219,7 @@ class Likelihood:
                 raise _no_solution(separable)
         return found
 
-    def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:  # noqa: ARG002
+    def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         return 0.0
 
 

@@ -119,7 +119,7 @@ class Mixture(MixtureModel):
         self.random_state = random_state
 
     # ---------------------------------------------------------------------------------------------- fit
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         self._check(rows)
         rows = dense_rows(rows)
         likes = column_families(self.family, rows.n_features, self._names)
@@ -150,7 +150,7 @@ class Mixture(MixtureModel):
 
     def _from_groups(self, whole: Products, sample: ArrayRows, rng: np.random.RandomState) -> em.Mixture:
         """The likeliest components given groups of the sample's rows, found by their statistics."""
-        seen, _ = whole.statistics(np.asarray(sample.X, dtype=np.float64))
+        seen = whole.statistics(np.asarray(sample.X, dtype=np.float64))
         k, w = self.n_components, sample.w
         here = np.ones(seen.F.shape, bool) if seen.here is None else seen.here[:, whole.column_of]
         n = np.maximum(w @ here, np.finfo(float).tiny)
@@ -161,7 +161,7 @@ class Mixture(MixtureModel):
         label = GROUPS[self.init_params](ArrayRows(Z, None, w), k, rng)
         R = w * (SOFT / k + (1 - SOFT) * (np.arange(k)[:, None] == label))
         n = R.sum(axis=1)
-        return em.Mixture(n / n.sum(), whole.times(k).maximise(whole.collect(seen, R), n)[0])
+        return em.Mixture(n / n.sum(), whole.times(k).maximise(whole.collect(seen, R)[1], n)[0])
 
     def _from_given(self, whole: Products) -> em.Mixture:
         given = np.array(self.parameters_init, dtype=np.float64)

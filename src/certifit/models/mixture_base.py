@@ -136,12 +136,12 @@ class MixtureModel(DensityMixin, Estimator):
         """Log-likelihood of each row's observed entries (n,)."""
         return self._per_row(X, log_density)
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows with any entry."""
         loglik, n = self._likelihood(self._rows(X), self._at())
         return loglik / n
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean negative log-likelihood of the rows with any entry, and the penalty."""
         rows, at = self._rows(X, sample_weight=sample_weight), self._at()
         loglik, n = self._likelihood(rows, at)

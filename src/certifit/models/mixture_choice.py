@@ -120,5 +120,5 @@ def select_mixture(
 
 def _entropy(at: Any, block: Block) -> Array:
     """Σ w, and Σ w H(posterior), over rows that have a say."""
-    R, w = responsibilities(at, block), np.where(counts(block), block.w, 0.0)
+    R, w = responsibilities(at, block), np.where(counts(block.X, block.w)[0], block.w, 0.0)
     return np.array([w.sum(), -w @ xlogy(R, R).sum(axis=1)])

@@ -76,10 +76,10 @@ class Whole(Sums):
 
 def _whole(look: Products, block: Block) -> Whole:
     out = Whole(0.0, np.zeros(block.X.shape[1]), np.zeros(len(look.column_of)))
-    for piece in look.pieces(block.X, counts(block)):
+    for piece in look.pieces(block.X, *counts(block.X, block.w)):
         w = block.w[piece]
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
-            found = look.collect(look.statistics(np.asarray(block.X[piece], np.float64))[0], w[None])
+            found = look.collect(look.statistics(np.asarray(block.X[piece], np.float64)), w[None])[1]
         out = out + Whole(float(w.sum()), found.n[0], found.total[0])
     return out
 

@@ -21,26 +21,32 @@ import numpy as np
 
 from certifit.certificates.mixture import Stand, stationary
 from certifit.core import Array, Block, Certificate, Check, DataError, Rows, Step, Sums
-from certifit.kernels.mixture import softmax
+from certifit.kernels.mixture import contrast, softmax
+from certifit.linalg.holes import has_holes
 
-NEVER = -1e300  # stands for the logarithm of 0 in products with 0
 TRACE = np.dtype([("iteration", np.int64), ("loglik", np.float64), ("bound", np.float64), ("kl", np.float64)])
 
 
 class Components(Protocol):
     """The k components of a mixture at some parameters; immutable, and picklable (Dask sends it to workers)."""
 
-    def pieces(self, X: Array, counts: Array) -> Iterator[Any]:
-        """Indices of the rows to look at together, a few at a time; only rows that `counts` (n,) marks."""
+    def pieces(self, X: Array, counts: Array, holes: bool) -> Iterator[Any]:
+        """Indices of the rows to look at together, a few at a time; only rows that `counts` (n,) marks.
+
+        `holes` says whether X has any.
+        """
 
     def workspace(self) -> Any:
         """Memory that `look` may use again for every piece of a block (None where it needs none)."""
 
     def look(self, X: Array, work: Any) -> tuple[Array, Any]:
-        """log f_k(x) (k, n) of some rows, and whatever `collect` wants to know of them again."""
+        """log f_k(x) (k, n) of some rows, and whatever `again` and `collect` want to know of them."""
 
-    def collect(self, seen: Any, R: Array) -> Any:
-        """Sums over these rows of their sufficient statistics, weighted by R (k, n): something with `+`."""
+    def again(self, seen: Any, work: Any) -> tuple[Array, Any]:
+        """The same of rows that other components of this kind saw."""
+
+    def collect(self, seen: Any, R: Array) -> tuple[Array, Any]:
+        """Sums of R (k, n) over these rows (k,), and of their statistics, weighted by R: something with `+`."""
 
     def maximise(self, sums: Any, n: Array) -> tuple[Self, float]:
         """The M step: components that maximise Σ r log f_k - Σ n penalty, and by how much they raise it.
@@ -59,6 +65,11 @@ class Mixture(NamedTuple):
     weights: Array  # π (k,)
     components: Any  # a Components
 
+    @property
+    def log_weights(self) -> Array:
+        with np.errstate(divide="ignore"):  # -inf of a component without weight
+            return np.log(self.weights)
+
 
 @dataclass(frozen=True)
 class Expected(Sums):
@@ -74,57 +85,49 @@ class Expected(Sums):
         return float(self.n.sum())
 
 
-def posterior(logits: Array, w: Array | None = None) -> tuple[Array, Array]:
-    """Responsibilities times w (k, n), in place of log π_k f_k(x), and log p(x) (n,).
+def posterior(log_weights: Array, logf: Array, w: Array | None = None) -> tuple[Array, Array]:
+    """Responsibilities times w (k, n), in the place of log f_k(x), and log p(x) (n,).
 
-    >>> posterior(np.log([[0.1], [0.3]]))[0].round(2).tolist()
+    >>> posterior(np.log([0.5, 0.5]), np.log([[0.1], [0.3]]))[0].round(2).tolist()
     [[0.25], [0.75]]
     """
-    n = logits.shape[1]
+    n = logf.shape[1]
     log_p = np.empty(n)
-    softmax(logits, np.ones(n) if w is None else w, log_p)
-    return logits, log_p
+    softmax(logf, log_weights, np.ones(n) if w is None else w, log_p)
+    return logf, log_p
 
 
-def _logits(at: Mixture, X: Array, work: Any) -> tuple[Array, Any]:
-    """log π_k f_k(x) (k, n)."""
-    with np.errstate(divide="ignore", over="ignore"):  # -inf: of a component without weight, or immensely far away
-        logf, seen = at.components.look(X, work)
-        logf += np.log(at.weights)[:, None]
-    return logf, seen
-
-
-def each_piece(at: Mixture, X: Array, counts: Array) -> Iterator[tuple[Any, Array, Any]]:
-    """For some rows after others: their indices, log π_k f_k(x) (k, n), and what `collect` wants."""
+def each_piece(at: Mixture, X: Array, w: Array | None = None) -> Iterator[tuple[Any, Array, Any]]:
+    """For some rows after others that have a say: their indices, log f_k(x) (k, n), and what `collect` wants."""
     work = at.components.workspace()
-    for piece in at.components.pieces(X, counts):
-        yield piece, *_logits(at, X[piece], work)
+    for piece in at.components.pieces(X, *counts(X, np.ones(len(X)) if w is None else w)):
+        with np.errstate(over="ignore"):  # -inf of a component that is immensely far away
+            found = at.components.look(X[piece], work)
+        yield piece, *found
 
 
 # ------------------------------------------------------------------------------------------ sums over a block
 def expect(at: Mixture, block: Block) -> Expected:
     """The E step, and the sums that the M step needs."""
     loglik, n, total = 0.0, np.zeros(len(at.weights)), None
-    for piece, logits, seen in each_piece(at, block.X, counts(block)):
+    log_weights = at.log_weights
+    for piece, logf, seen in each_piece(at, block.X, block.w):
         w = block.w[piece]
-        R, log_p = posterior(logits, w)
+        R, log_p = posterior(log_weights, logf, w)
         loglik += float(w @ log_p)
-        n += R.sum(axis=1)
-        found = at.components.collect(seen, R)
+        more, found = at.components.collect(seen, R)
+        n += more
         total = found if total is None else total + found
     if total is None:  # zeros, of the right shapes
         logf, seen = at.components.look(block.X[:0], at.components.workspace())
-        total = at.components.collect(seen, logf)
+        total = at.components.collect(seen, logf)[1]
     return Expected(loglik, n, total)
 
 
-def counts(block: Block) -> Array:
-    """Rows that have a say (n,): they have weight, and at least one entry."""
-    some = block.w > 0
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isnan(block.X.sum()):
-            some &= ~np.isnan(block.X).all(axis=1)
-    return some
+def counts(X: Array, w: Array) -> tuple[Array, bool]:
+    """Rows that have a say (n,): they have weight, and at least one entry; and whether any entry is missing."""
+    some, holes = w > 0, has_holes(X)
+    return some & ~np.isnan(X).all(axis=1) if holes else some, holes
 
 
 @dataclass(frozen=True)
@@ -142,27 +145,22 @@ def compare(first: Mixture, second: Mixture, block: Block) -> Comparison:
     """A pass that shows how a step from the first to the second raises the likelihood."""
     total = np.zeros(5)
     work = second.components.workspace()
-    for piece, logits, _ in each_piece(first, block.X, counts(block)):
+    weights = first.log_weights, second.log_weights
+    for piece, logf, seen in each_piece(first, block.X, block.w):
         w = block.w[piece]
-        log_q = np.maximum(logits, NEVER)  # a number, also where a component has no weight
-        q, before = posterior(logits)
-        log_q -= before
-        joint = np.maximum(_logits(second, block.X[piece], work)[0], NEVER)
-        _, after = posterior(joint.copy())
-        bound = np.einsum("kn,kn->n", q, joint - log_q)
-        joint -= after
-        log_q -= joint
-        kl = np.einsum("kn,kn->n", q, log_q)
-        total += [w.sum(), w @ before, w @ after, w @ bound, w @ kl]
+        each = np.empty((4, len(w)))
+        with np.errstate(over="ignore"):
+            contrast(logf, second.components.again(seen, work)[0], *weights, each)
+        total += [w.sum(), *each @ w]
     return Comparison(*total.tolist())
 
 
 def likelihood(at: Mixture, block: Block) -> Array:
     """Σ w log p(x) and Σ w, over rows that have a say."""
     total = np.zeros(2)
-    for piece, logits, _ in each_piece(at, block.X, counts(block)):
+    for piece, logf, _ in each_piece(at, block.X, block.w):
         w = block.w[piece]
-        total += [w @ posterior(logits)[1], w.sum()]
+        total += [w @ posterior(at.log_weights, logf)[1], w.sum()]
     return total
 
 
@@ -187,16 +185,17 @@ def proof(
 def log_density(at: Mixture, block: Block) -> Array:
     """log p(x) of each row's observed entries (n,); 0 for a row without any."""
     out = np.zeros(len(block.w))
-    for piece, logits, _ in each_piece(at, block.X, counts(block._replace(w=np.ones(len(block.w))))):
-        out[piece] = posterior(logits)[1]
+    for piece, logf, _ in each_piece(at, block.X):
+        out[piece] = posterior(at.log_weights, logf)[1]
     return out
 
 
 def responsibilities(at: Mixture, block: Block) -> Array:
     """The posterior (n, k); the weights for a row without entries."""
-    out = np.tile(at.weights, (len(block.w), 1))
-    for piece, logits, _ in each_piece(at, block.X, counts(block._replace(w=np.ones(len(block.w))))):
-        out[piece] = posterior(logits)[0].T
+    out = np.empty((len(block.w), len(at.weights)))
+    out[~counts(block.X, np.ones(len(out)))[0]] = at.weights
+    for piece, logf, _ in each_piece(at, block.X):
+        out[piece] = posterior(at.log_weights, logf)[0].T
     return out
 
 

@@ -32,7 +32,7 @@ class Group(ABC):
     like: Any  # a member of the family, which says what is known
     columns: Array  # (c,) ascending
 
-    def strength(self, smoothing: float, total: Array, n: Array) -> Array:  # noqa: ARG002
+    def strength(self, smoothing: float, total: Array, n: Array) -> Array:
         """Imagined rows (c,), from sums Σ w T (M,) and Σ w (c,) over all rows."""
         return np.full(len(n), smoothing if self.like.support.discrete else max(smoothing, LEAST))
 

@@ -1,64 +1,111 @@
 """Rows with holes under Gaussian components, exactly.
 
-With M the missing columns of a row, O the others, and z the row with anything at all (here 0) in its holes,
-g = P (z - m), P = C⁻¹:
-    (x - m)_Oᵀ (C_OO)⁻¹ (x - m)_O = (z - m)ᵀ P (z - m) - g_Mᵀ P_MM⁻¹ g_M,     log |C_OO| = log |C| + log |P_MM|,
-and given the observed entries, the missing ones are N(z_M - P_MM⁻¹ g_M, P_MM⁻¹). So the work beyond that of complete
-rows grows with the number of holes. Rows are sorted by their holes, and those with the same share P_MM.
+With M the missing columns of a row, O the others, e the row less the mean, 0 in its holes, and g = P e, P = C⁻¹:
+    e_Oᵀ (C_OO)⁻¹ e_O = eᵀ P e - g_Mᵀ P_MM⁻¹ g_M,     log |C_OO| = log |C| + log |P_MM|,
+and given the observed entries, the missing ones less their means are N(-P_MM⁻¹ g_M, P_MM⁻¹). Rows are sorted by their
+holes: those with the same share P_MM⁻¹, and blocks of the same size are inverted side by side.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from certifit.core import Array
-from certifit.kernels.mixture import complete, gather, pair_features
-from certifit.linalg.packed import pack
-from certifit.models.mixture_gaussian_shapes import pair_coefficients
+from certifit.kernels.inverses import invert_blocks
+from certifit.kernels.mixture import add_blocks, complete, less_means, weigh
 
 LOG_2PI = float(np.log(2 * np.pi))
 
 
-def by_pattern(X: Array, counts: Array) -> Array:
-    """The rows that `counts` marks, those with the same holes side by side."""
-    some = np.flatnonzero(counts)
-    return some[np.lexsort(_words(np.isnan(X[some])))]
+def by_pattern(X: Array, counts: Array) -> tuple[Array, Array]:
+    """The rows that `counts` marks (n,), complete ones first, and those with the same holes side by side.
+
+    And their patterns' numbers (n,), ascending; 0 is that of complete rows.
+    """
+    words = _words(np.isnan(X))
+    holed = words.any(axis=0)
+    full, some = np.flatnonzero(counts & ~holed), np.flatnonzero(counts & holed)
+    words = words[:, some]
+    order = np.lexsort((*words, np.bitwise_count(words).sum(axis=0)))
+    number = 1 + np.cumsum(np.append(0, _changes(words[:, order])))
+    return np.append(full, some[order]), np.append(np.zeros_like(full), number[: len(some)])
 
 
 def _words(missing: Array) -> Array:
     """Each row's pattern (n, d) as whole numbers (words, n)."""
-    bits = np.packbits(missing, axis=1)
-    bits = np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))))
-    return bits.view(np.uint64).T
+    n, d = missing.shape
+    bits = np.zeros((n, -(-d // 64) * 64), bool)
+    bits[:, :d] = missing
+    return np.packbits(bits).view(np.uint64).reshape(n, -1).T
+
+
+def _changes(words: Array) -> Array:
+    """Where one row's pattern is not that of the row before (n - 1,)."""
+    return np.asarray((words[:, 1:] != words[:, :-1]).any(axis=0))
+
+
+class Patterns(NamedTuple):
+    """Patterns with the same number q of holes."""
+
+    which: Array  # (patterns,) their numbers among all
+    columns: Array  # (patterns, q) that are missing
+    rows: Array  # (patterns, 2) the first, and the one after the last
 
 
 class Holes:
-    """Some rows, sorted by pattern, under components m (k, d), P (k, d, d); all less the same anchor."""
+    """The patterns of some rows Z (d, n), of which those with the same lie side by side."""
 
-    def __init__(self, Z: Array, m: Array, P: Array) -> None:
-        missing = np.isnan(Z.T)
-        words = _words(missing)
-        new = (words[:, 1:] != words[:, :-1]).any(axis=0)
-        self.starts = np.concatenate([[0], np.flatnonzero(new) + 1, [Z.shape[1]]])  # of each pattern's rows
-        self.missing = np.ascontiguousarray(missing[self.starts[:-1]])  # (patterns, d)
-        self.Z = np.where(missing, 0.0, Z.T)  # (n, d)
-        self.P, self.m, self.Pm = np.ascontiguousarray(P), m, (P @ m[..., None])[..., 0]
-        d = Z.shape[0]
-        self.pairs = np.empty((d * (d + 1) // 2, Z.shape[1]))
-        pair_features(np.ascontiguousarray(self.Z.T), self.pairs)
-        self.fill = np.zeros((len(P), *self.Z.shape))  # what is expected in the holes, by component
+    def __init__(self, Z: Array) -> None:
+        self.X = np.ascontiguousarray(Z.T)
+        missing = np.isnan(self.X)
+        self.starts = np.append(0, np.flatnonzero(_changes(_words(missing))) + 1)  # of each pattern's rows
+        rows = np.stack([self.starts, np.append(self.starts[1:], len(self.X))], axis=1)
+        kinds = missing[self.starts]
+        sizes = kinds.sum(axis=1)
+        self.patterns = []
+        for q in np.unique(sizes):
+            which = np.flatnonzero(sizes == q)
+            columns = np.ascontiguousarray(np.nonzero(kinds[which])[1].reshape(len(which), q))
+            self.patterns.append(Patterns(which, columns, rows[which]))
+
+
+class Filled:
+    """Rows with holes under components with means m (k, d) and precisions P (k, d, d)."""
+
+    def __init__(self, holes: Holes, m: Array, P: Array) -> None:
+        self.holes, self.P = holes, np.array(P)
+        self.E = np.empty((len(m), *holes.X.shape))  # (k, n, d) rows less means
+        less_means(holes.X, m, self.E)
+        self.blocks = [self._invert(same.columns) for same in holes.patterns]
+
+    def _invert(self, columns: Array) -> tuple[Array, Array]:
+        """P_MM⁻¹, packed (patterns, k, q (q + 1) / 2), and log |P_MM| (patterns, k)."""
+        (m, q), k = columns.shape, len(self.P)
+        inverses, log_det = np.empty((m, k, q * (q + 1) // 2)), np.empty((m, k))
+        invert_blocks(self.P, columns, inverses.reshape(m * k, -1), log_det.reshape(-1))
+        return inverses, log_det
 
     def log_densities(self, log_det: Array) -> Array:
-        """log f_k of the observed entries (k, n); log_det (k,) are those of the covariances."""
-        d = self.Z.shape[1]
-        squares = pair_coefficients(self.P) @ self.pairs - 2 * self.Pm @ self.Z.T
-        squares += ((self.m * self.Pm).sum(axis=1) + log_det + d * LOG_2PI)[:, None]
-        complete(self.Z, self.missing, self.starts, self.P, self.Pm, squares, self.fill)
-        return -0.5 * squares
+        """log f_k of the observed entries (k, n), after which holes hold what is expected there.
+
+        log_det (k,) are those of the covariances.
+        """
+        G = self.E @ self.P
+        squares = np.empty(self.E.shape[:2])
+        for same, blocks in zip(self.holes.patterns, self.blocks, strict=True):
+            complete(same.columns, same.rows, *blocks, G, self.E, squares)
+        squares += (log_det + self.E.shape[2] * LOG_2PI)[:, None]
+        squares *= -0.5
+        return squares
 
     def collect(self, R: Array) -> tuple[Array, Array]:
-        """Expected sums of z (k, d) and of the products of its pairs, packed, given what is observed."""
-        first = R @ self.Z
-        second = np.zeros((len(R), self.Z.shape[1], self.Z.shape[1]))
-        gather(self.Z, self.missing, self.starts, self.P, self.fill, R, first, second)
-        return first, R @ self.pairs.T + pack(second)
+        """Expected sums, less the means, of z (k, d) and of the lower triangles of z zᵀ (k, d, d)."""
+        scaled, first = np.empty_like(self.E), np.empty(self.E.shape[::2])
+        weigh(self.E, R, scaled, first)
+        second = scaled.swapaxes(1, 2) @ self.E
+        weights = np.add.reduceat(R, self.holes.starts, axis=1)
+        for same, (inverses, _) in zip(self.holes.patterns, self.blocks, strict=True):
+            add_blocks(same.columns, inverses, weights.take(same.which, axis=1), second)
+        return first, second

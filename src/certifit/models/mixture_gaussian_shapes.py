@@ -109,7 +109,7 @@ class Full(Shape):
     def features(self, Z: Array, out: Array) -> None:
         pair_features(Z, out)
 
-    def reduce(self, pairs: Array, d: int) -> Array:  # noqa: ARG002
+    def reduce(self, pairs: Array, d: int) -> Array:
         return pairs
 
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
@@ -123,7 +123,7 @@ class Full(Shape):
     def cholesky(self, C: Array) -> Array:
         return np.stack([solve_triangular(L, np.eye(len(L)), lower=True).T for L in _factors(C)])
 
-    def log_det(self, C: Array, d: int) -> Array:  # noqa: ARG002
+    def log_det(self, C: Array, d: int) -> Array:
         return 2.0 * np.log(np.diagonal(_factors(C), axis1=1, axis2=2)).sum(axis=1)
 
     def apply(self, P: Array, m: Array) -> Array:
@@ -132,7 +132,7 @@ class Full(Shape):
     def coefficients(self, P: Array) -> Array:
         return pair_coefficients(P)
 
-    def diagonal(self, P: Array, d: int) -> Array:  # noqa: ARG002
+    def diagonal(self, P: Array, d: int) -> Array:
         return np.diagonal(P, axis1=1, axis2=2)
 
     def matrices(self, C: Array, k: int, d: int) -> Array:
@@ -146,10 +146,10 @@ def _factors(C: Array) -> Array:
 
 
 class Tied(Full):
-    def free(self, k: int, d: int) -> int:  # noqa: ARG002
+    def free(self, k: int, d: int) -> int:
         return self.width(d)
 
-    def size(self, k: int, d: int) -> tuple[int, ...]:  # noqa: ARG002
+    def size(self, k: int, d: int) -> tuple[int, ...]:
         return d, d
 
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
@@ -162,7 +162,7 @@ class Tied(Full):
     def private(self, C: Array) -> Array:
         return C[None]
 
-    def keep(self, C: Array, old: Array, empty: Array) -> Array:  # noqa: ARG002
+    def keep(self, C: Array, old: Array, empty: Array) -> Array:
         return C
 
 
@@ -204,18 +204,18 @@ class Diagonal(Shape):
     def diagonal(self, P: Array, d: int) -> Array:
         return np.broadcast_to(P, (len(P), d))
 
-    def matrices(self, C: Array, k: int, d: int) -> Array:  # noqa: ARG002
+    def matrices(self, C: Array, k: int, d: int) -> Array:
         return self.diagonal(C, d)[:, :, None] * np.eye(d)
 
 
 class Spherical(Diagonal):
-    def width(self, d: int) -> int:  # noqa: ARG002
+    def width(self, d: int) -> int:
         return 1
 
-    def free(self, k: int, d: int) -> int:  # noqa: ARG002
+    def free(self, k: int, d: int) -> int:
         return k
 
-    def size(self, k: int, d: int) -> tuple[int, ...]:  # noqa: ARG002
+    def size(self, k: int, d: int) -> tuple[int, ...]:
         return (k,)
 
     def features(self, Z: Array, out: Array) -> None:

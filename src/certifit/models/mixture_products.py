@@ -34,10 +34,11 @@ class Statistics(Sums):
 
 
 class Seen(NamedTuple):
-    """What `collect` needs of the rows that `look` saw."""
+    """What `again` and `collect` need of the rows that `look` saw."""
 
     F: Array  # (n, M) statistics, 0 where the entry is missing
     here: Array | None  # (n, d) which entries are there; None: all
+    log_h: Array  # (n,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +137,7 @@ class Products:
         eta, A = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
         return eta, A[:, order]
 
-    def pieces(self, X: Array, counts: Array) -> Iterator[Array]:  # noqa: ARG002
+    def pieces(self, X: Array, counts: Array, holes: bool) -> Iterator[Array]:
         step = max(64, PIECE // len(self.column_of))
         some = np.flatnonzero(counts)
         yield from (some[i : i + step] for i in range(0, len(some), step))
@@ -144,8 +145,8 @@ class Products:
     def workspace(self) -> None:
         return None
 
-    def statistics(self, X: Array) -> tuple[Seen, Array]:
-        """Of rows (n, d), and their log h (n,); what is missing is left out."""
+    def statistics(self, X: Array) -> Seen:
+        """Of rows (n, d); what is missing is left out."""
         here = ~np.isnan(X) if np.isnan(X).any() else None
         F, log_h = [], np.zeros(len(X))
         for group in self.groups:
@@ -158,25 +159,28 @@ class Products:
                 x = np.where(there, x, group.like.mean)
                 F.append(np.where(there[:, group.of], group.T(x), 0.0))
                 log_h += np.where(there, group.log_h(x), 0.0).sum(axis=1)
-        return Seen(np.concatenate(F, axis=1), here), log_h
+        return Seen(np.concatenate(F, axis=1), here, log_h)
 
-    def look(self, X: Array, work: None = None) -> tuple[Array, Seen]:  # noqa: ARG002
-        seen, log_h = self.statistics(np.asarray(X, dtype=np.float64))
+    def look(self, X: Array, work: None = None) -> tuple[Array, Seen]:
+        return self.again(self.statistics(np.asarray(X, dtype=np.float64)))
+
+    def again(self, seen: Seen, work: None = None) -> tuple[Array, Seen]:
         eta, A = self.linear
         logf = eta @ seen.F.T
         logf -= A.sum(axis=1)[:, None] if seen.here is None else A @ seen.here.T
-        logf += log_h
+        logf += seen.log_h
         return logf, seen
 
-    def collect(self, seen: Seen, R: Array) -> Statistics:
-        n = np.tile(R.sum(axis=1)[:, None], self.d) if seen.here is None else R @ seen.here
-        return Statistics(n, R @ seen.F)
+    def collect(self, seen: Seen, R: Array) -> tuple[Array, Statistics]:
+        n = R.sum(axis=1)
+        there = np.tile(n[:, None], self.d) if seen.here is None else R @ seen.here
+        return n, Statistics(there, R @ seen.F)
 
     def split(self, statistics: Array) -> list[Array]:
         """Statistics (…, M) of each group."""
         return np.split(statistics, np.cumsum([len(group.of) for group in self.groups])[:-1], axis=-1)
 
-    def maximise(self, sums: Statistics, n: Array) -> tuple[Products, float]:  # noqa: ARG002
+    def maximise(self, sums: Statistics, n: Array) -> tuple[Products, float]:
         new, taus = [], []
         each = zip(self.groups, self.theta, self.prior.tau, self.split(sums.total), strict=True)
         for group, theta, imagined, total in each:

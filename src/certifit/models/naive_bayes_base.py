@@ -53,7 +53,7 @@ class Part(ABC):
         """The number of a column in the whole table."""
         return self.columns[j] if self.columns else j
 
-    def prepare(self, block: Block, k: int) -> Part:  # noqa: ARG002
+    def prepare(self, block: Block, k: int) -> Part:
         """The part with what its sums are measured about, from the first block."""
         return self
 
@@ -61,7 +61,7 @@ class Part(ABC):
     def sums(self, block: Block, k: int) -> Any:
         """The statistics of a block by class; y are class numbers."""
 
-    def again(self, total: Any) -> Part | None:  # noqa: ARG002
+    def again(self, total: Any) -> Part | None:
         """A part that measures better, if these sums lost digits."""
         return None
 
@@ -218,7 +218,7 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
         """What the joint score adds to the columns' scores."""
         return self._log_prior()
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows, fewest=1)
         part = self._part()
         return self._learn(part, labels.classes, labels.weight, measure(part, labels.rows, len(labels.classes)))

@@ -204,7 +204,7 @@ class MultinomialPart(CountPart):
             out[(X > 0).astype(np.float64) @ never.T.astype(np.float64) > 0] = -np.inf
         return out
 
-    def penalty(self, params: Array, state: Totals) -> float:  # noqa: ARG002
+    def penalty(self, params: Array, state: Totals) -> float:
         return -weigh(np.broadcast_to(self.alpha, params.shape), params)
 
     def evidence(self, params: Array, state: Totals, tol: float) -> list[checker.Evidence]:
@@ -244,7 +244,7 @@ class ComplementPart(CountPart):
             out[excess < excess.max(axis=1, keepdims=True)] = -np.inf
         return out
 
-    def penalty(self, params: ComplementParams, state: Totals) -> float:  # noqa: ARG002
+    def penalty(self, params: ComplementParams, state: Totals) -> float:
         return -weigh(np.broadcast_to(self.alpha, state.total.shape), log_shares(self.mass(state)))
 
     def evidence(self, params: ComplementParams, state: Totals, tol: float) -> list[checker.Evidence]:
@@ -340,7 +340,7 @@ class CategoricalPart(Part):
         category_scores(X, starts(params.sizes), params.table, out)
         return out
 
-    def penalty(self, params: CategoricalParams, state: CategoryCounts) -> float:  # noqa: ARG002
+    def penalty(self, params: CategoricalParams, state: CategoryCounts) -> float:
         return -weigh(np.full(params.table.shape, self.alpha), params.table)
 
     def evidence(self, params: CategoricalParams, state: CategoryCounts, tol: float) -> list[checker.Evidence]:

@@ -8,7 +8,7 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,22 +18,11 @@ from scipy import sparse
 from certifit.certificates import naive_bayes as checker
 from certifit.core import Array, Block, DataError, Matrix, Sums
 from certifit.core.estimator import Attributes
-from certifit.families import Beta, Exponential, Family, Gamma, Geometric, InverseGaussian, Poisson
+from certifit.families import Family
+from certifit.models.column_families import column_families, family_name
 from certifit.models.naive_bayes import LOOK, GaussianPart, ratio
 from certifit.models.naive_bayes_base import NaiveBayesClassifier, Part, check_amount, check_prior
 from certifit.models.naive_bayes_counts import BernoulliPart, CategoricalPart, class_sums
-
-# families by name; a member stands for its family and says which parameters are known
-MEMBERS: dict[str, Family] = {
-    "beta": Beta(1.0, 1.0),
-    "exponential": Exponential(1.0),
-    "gamma": Gamma(1.0, 1.0),
-    "geometric": Geometric(0.5),
-    "inverse_gaussian": InverseGaussian(1.0, 1.0),
-    "poisson": Poisson(1.0),
-}
-OWN = ("bernoulli", "categorical", "gaussian")  # smoothed, with parts of their own
-NAMES = sorted([*MEMBERS, *OWN])
 
 
 # --------------------------------------------------------------------------------------- columns of one family
@@ -102,7 +91,7 @@ class FamilyPart(Part):
                 out[there, c] += member.log_density(X[there, j])
         return out
 
-    def penalty(self, params: FamilyParams, state: FamilySums) -> float:  # noqa: ARG002
+    def penalty(self, params: FamilyParams, state: FamilySums) -> float:
         return 0.0
 
     def evidence(self, params: FamilyParams, state: FamilySums, tol: float) -> list[checker.Evidence]:
@@ -238,44 +227,26 @@ class NaiveBayes(NaiveBayesClassifier):
     def _part(self) -> SeveralParts:
         alpha = check_amount(self.alpha, "alpha")
         smoothing = check_amount(self.var_smoothing, "var_smoothing")
-        groups: dict[Any, list[int]] = {}
-        for j, spec in enumerate(self._specs()):
-            groups.setdefault(spec, []).append(j)
+        smoothed: dict[str, Callable[[tuple[int, ...]], Part]] = {
+            "bernoulli": lambda columns: BernoulliPart(alpha, 0.5, binary=True),
+            "categorical": lambda columns: CategoricalPart(alpha, columns=columns),
+            "gaussian": lambda columns: GaussianPart(smoothing, shared=False, columns=columns),
+        }
+        groups: dict[tuple[str, Family | None], list[int]] = {}
+        names = list(getattr(self, "feature_names_in_", ()))
+        for j, like in enumerate(column_families(self.family, self.n_features_in_, names, advice="")):
+            name = family_name(like)
+            groups.setdefault((name, None if name in smoothed else like), []).append(j)
 
-        def side(spec: Any, columns: tuple[int, ...]) -> Side:
-            if spec == "gaussian":
-                return Side(spec, columns, GaussianPart(smoothing, shared=False, columns=columns))
-            if spec == "bernoulli":
-                return Side(spec, columns, BernoulliPart(alpha, 0.5, binary=True))
-            if spec == "categorical":
-                return Side(spec, columns, CategoricalPart(alpha, columns=columns))
-            return Side(_name(type(spec)), columns, FamilyPart(spec, columns))
+        def side(name: str, like: Family | None, columns: tuple[int, ...]) -> Side:
+            return Side(name, columns, smoothed[name](columns) if like is None else FamilyPart(like, columns))
 
-        return SeveralParts(tuple(side(spec, tuple(columns)) for spec, columns in groups.items()))
-
-    def _specs(self) -> list[Any]:
-        """For every column 'gaussian', 'bernoulli', 'categorical' or a member of its family."""
-        d = self.n_features_in_
-        given = self.family
-        if isinstance(given, Mapping):
-            names = list(getattr(self, "feature_names_in_", []))
-            found = {names.index(key) if key in names else key: value for key, value in given.items()}
-            if sorted(map(str, found)) != sorted(map(str, range(d))):
-                columns = names or list(range(d))
-                raise DataError(
-                    got=f"families for the columns {list(given)}", wanted=f"one for each of the columns {columns}"
-                )
-            given = [found[j] for j in range(d)]
-        elif not isinstance(given, (list, tuple)):
-            given = [given] * d
-        if len(given) != d:
-            raise DataError(got=f"{len(given)} families", wanted=f"one for each of the {d} columns")
-        return [_spec(value) for value in given]
+        return SeveralParts(tuple(side(*key, tuple(columns)) for key, columns in groups.items()))
 
     def _given_prior(self, k: int) -> Array | None:
         return check_prior(self.priors, k, "priors")
 
-    def _publish(self, params: tuple[Any, ...], state: Together, prior: Array) -> Attributes:  # noqa: ARG002
+    def _publish(self, params: tuple[Any, ...], state: Together, prior: Array) -> Attributes:
         sides = self._part().sides
         names = {j: side.name for side in sides for j in side.columns}
         return {
@@ -290,30 +261,6 @@ class NaiveBayes(NaiveBayesClassifier):
     def _params(self) -> tuple[Any, ...]:
         sides = zip(self._part().sides, self.parameters_, strict=True)
         return tuple(s.part.Params(**{name: p[name] for name in s.part.Params._fields}) for s, p in sides)
-
-
-def _name(family: type) -> str:
-    """InverseGaussian -> inverse_gaussian"""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in family.__name__).strip("_")
-
-
-def _spec(value: Any) -> Any:
-    if isinstance(value, type) and issubclass(value, Family):
-        value = _name(value)
-    if isinstance(value, Family):
-        name = _name(type(value))
-        if name not in OWN and not value.support.vector:
-            return value
-        value = name
-    if isinstance(value, str) and value in MEMBERS:
-        return MEMBERS[value]
-    if value in OWN:
-        return value
-    raise DataError(
-        got=f"family {value!r}",
-        wanted=f"one of {', '.join(NAMES)}, or a family of numbers from certifit.families",
-        fix="Where parameters are known, give a member: Binomial(0.5, n=10).",
-    )
 
 
 __all__ = ["NaiveBayes"]

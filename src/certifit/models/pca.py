@@ -96,7 +96,7 @@ class PCA(LinearCodes, Estimator):
         self.n_oversamples = n_oversamples
         self.power_iteration_normalizer = power_iteration_normalizer
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         check_settings(self, ("tol",))
         if self.svd_solver not in SOLVERS:
             raise DataError(got=f"svd_solver={self.svd_solver!r}", wanted=f"one of {SOLVERS}")
@@ -171,11 +171,11 @@ class PCA(LinearCodes, Estimator):
         far = rows.map(partial(distance, self.mean_, self.components_, *weights))
         return -0.5 * (len(self.mean_) * np.log(2 * np.pi) + log_det + far)
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood."""
         return float(self.score_samples(X).mean())
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean squared reconstruction error, summed row by row."""
         rows = self._rows(X, sample_weight=sample_weight)
         sums = rows.sum(partial(lost, self.mean_, self.components_))

@@ -255,11 +255,11 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         rows = self._rows(X)
         return rows.map(partial(log_likelihood, self._point()))
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of a row's observed entries."""
         return float(self.score_samples(X).mean())
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean negative log-likelihood of the observed entries; with 'ard' also the penalty, both per row."""
         rows = self._rows(X, sample_weight=sample_weight)
         total, weight = rows.sum(partial(weighted_likelihood, self._point()))

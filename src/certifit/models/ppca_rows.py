@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit.core import Array, Block, DataError
-from certifit.kernels.ppca import centre, invert_packed, multiply_packed, outer_packed, sum_unmarked
+from certifit.kernels.inverses import invert_packed
+from certifit.kernels.ppca import centre, multiply_packed, outer_packed, sum_unmarked
 from certifit.linalg.holes import has_holes
 from certifit.linalg.packed import pack, unpack
 

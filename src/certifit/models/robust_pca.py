@@ -84,7 +84,7 @@ class RobustPCA(LinearCodes, Estimator):
         self.max_iter = max_iter
         self.max_time = max_time
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         self._check()
         data = rows.load()
         table = _prepare(np.asarray(data.X, dtype=np.float64), data.w, self.lam, self.center)
@@ -124,7 +124,7 @@ class RobustPCA(LinearCodes, Estimator):
         if self.lam is not None and not (isinstance(self.lam, Real) and 0 < float(self.lam) < math.inf):
             raise DataError(got=f"lam={self.lam!r}", wanted="a positive number, or None for 1 / sqrt(max(n, d))")
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """|L|_* + λ |S|_1 of the low-rank part of the rows the model was fitted on: L is theirs alone."""
         rows = self._rows(X, sample_weight=sample_weight)
         if rows.n_rows != len(self.low_rank_):
@@ -136,7 +136,7 @@ class RobustPCA(LinearCodes, Estimator):
         sizes = self.lam_ * float(data.w @ np.abs(data.X - self.low_rank_).sum(axis=1))
         return Objective(nuclear + sizes, sizes, nuclear)
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean absolute error of rows rebuilt from their codes."""
         return -float(self._rows(X).map(partial(_sizes, self.mean_, self.components_)).mean())
 

@@ -70,7 +70,7 @@ class SelectFeatures(Selector):
         """What `fit` needs as y."""
         return SCORES[self.score_func].target if self.score_func in [*SCORES] else "none"
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         found = score_columns(find_score(self.score_func), rows)
         support = self._choose(found.scores)
         claim = checker.Claim(

@@ -120,7 +120,7 @@ class L1Selector(Selector):
         """What `fit` needs as y."""
         return "numbers" if self.loss == "squared" else "classes"
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
         self._check()
         rows, classes = self._encoded(rows)

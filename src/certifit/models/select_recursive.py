@@ -91,7 +91,7 @@ class RecursiveElimination(Wrapper):
         self.importance_getter = importance_getter
         self.max_time = max_time
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began, d = time.perf_counter(), rows.n_features
         trial, step = self.trial(rows), self._step(d)
         path: dict[str, Array] = {name: np.zeros(0) for name in ("n_features", "score", "error")}

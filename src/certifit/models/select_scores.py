@@ -55,7 +55,7 @@ class Score(NamedTuple):
     measure: Callable[[Rows, int], Scores]  # (rows, number of classes); y are class numbers 0 … k-1, or numbers
 
 
-def _variance(rows: Rows, k: int) -> Scores:  # noqa: ARG001
+def _variance(rows: Rows, _k: int) -> Scores:
     m = column_moments(rows)
     return Scores((m.ssd / m.weight)[0], None)
 
@@ -130,7 +130,7 @@ def _binned_information(rows: Rows, k: int) -> Scores:
     return _from_tables(cut_tables(rows, k))
 
 
-def _regression_information(rows: Rows, k: int) -> Scores:  # noqa: ARG001
+def _regression_information(rows: Rows, _k: int) -> Scores:
     return _from_tables(cut_tables(rows, BINS, target_cuts(rows)))
 
 
@@ -170,7 +170,7 @@ def _bernoulli(m: Moments, a: int, b: int) -> Array:
         return np.where(p == q, 0.0, (p - q) * logits)
 
 
-def _correlation(rows: Rows, k: int) -> Scores:  # noqa: ARG001
+def _correlation(rows: Rows, _k: int) -> Scores:
     s = centred_products(rows)
     _enough(s.weight, 2, "correlation")
     explained = ratio(s.xy**2, s.xx)

@@ -87,7 +87,7 @@ class SequentialSelector(Wrapper):
         self.n_jobs = n_jobs
         self.max_time = max_time
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began, d = time.perf_counter(), rows.n_features
         steps, forward = self._steps(d), check_direction(self.direction)
         trial = self.trial(rows)

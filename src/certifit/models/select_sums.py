@@ -18,7 +18,7 @@ BINS = 15  # cells of a column that is cut; odd, so that no cut is at the mean, 
 CUTS = ndtri(np.arange(1, BINS) / BINS)  # (14,) quantiles of the standard normal law
 
 
-def one_class(y: Array | None, w: Array) -> tuple[Array | None, Array]:  # noqa: ARG001
+def one_class(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
     """Targets of rows that are to be summed together."""
     return np.zeros(len(w), np.int32), w
 

@@ -19,6 +19,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.certificates import joint_kernel
+from certifit.certificates.calibration import CLAIM as CALIBRATED
 from certifit.certificates.calibration import calibrated
 from certifit.core import (
     Array,
@@ -31,10 +33,11 @@ from certifit.core import (
 )
 from certifit.core.estimator import Attributes
 from certifit.models import calibration
-from certifit.models.joint_machine import JOINT
+from certifit.models.joint_machine import JOINT, Joint
 from certifit.models.svm_machine import KernelMachine
-from certifit.models.svm_schemes import Labelled, OneVsOne, OneVsRest, Scheme, TwoSided
-from certifit.models.svm_training import Trained
+from certifit.models.svm_recheck import Machine, rechecked
+from certifit.models.svm_schemes import Labelled, OneVsOne, OneVsRest, Scheme, TwoSided, two_sided
+from certifit.models.svm_training import ToAttributes, Trained
 
 SHAPES = ("ovr", "ovo")
 SCHEMES: dict[str, Scheme] = {"ovo": OneVsOne(), "ovr": OneVsRest(), **JOINT}
@@ -165,7 +168,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self.break_ties = break_ties
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
         self._check_settings()
         self._check_width(rows)
@@ -184,10 +187,15 @@ class SVC(ClassifierMixin, KernelMachine):
         known = {**data.known, "classes_": classes, "class_weight_": factor}
         code, k = data.y, len(classes)
         labelled = Labelled(replace(data, known=known), code, self.C * data.w * factor[code], k)
-        scheme = self._scheme(k)
-        attributes = partial(_attributes, self, scheme, labelled)
-        found = attributes(scheme.train(self, labelled, "rounds", began, attributes))
+        attributes = partial(_attributes, self, self._scheme(k), labelled)
+        found = attributes(self._trained(labelled, "rounds", began, attributes))
         return {**found, **self._calibrated(labelled, found, began)} if self.probability else found
+
+    def _trained(self, rows: Labelled, name: str, began: float, attributes: ToAttributes) -> Trained:
+        """All machines on these rows, and what is true of them."""
+        scheme = self._scheme(rows.k)
+        found = scheme.train(self, rows, name, began, attributes)
+        return rechecked(rows.data, _machines(scheme, rows, found), found, float(self.tol))
 
     def _calibrated(self, labelled: Labelled, found: Attributes, began: float) -> Attributes:
         """Slopes of probabilities, from the values of rows left out by machines trained on the others."""
@@ -197,7 +205,7 @@ class SVC(ClassifierMixin, KernelMachine):
         for fold in np.unique(part[part >= 0]):
             seen, held = np.flatnonzero(part != fold), np.flatnonzero(part == fold)
             name = f"without part {fold + 1} of {calibration.FOLDS}"
-            trained = scheme.train(self, labelled.take(seen), name, began, lambda _: found)
+            trained = self._trained(labelled.take(seen), name, began, lambda _: found)
             values[held] = data.values(held, seen, trained.beta) + trained.intercept
             failed += not trained.certificate.holds
         weight = labelled.C / self.C
@@ -210,7 +218,9 @@ class SVC(ClassifierMixin, KernelMachine):
         return {
             "probability_slopes_": slopes,
             "held_out_values_": spread,
-            "certificate_": replace(certificate, checks=(*certificate.checks, *checks, behind)),
+            "certificate_": replace(
+                certificate, claim=f"{certificate.claim}; {CALIBRATED}", checks=(*certificate.checks, *checks, behind)
+            ),
         }
 
     def _scheme(self, k: int) -> Scheme:
@@ -271,6 +281,19 @@ class SVC(ClassifierMixin, KernelMachine):
         k, C = len(self.classes_), self.C * w * self.class_weight_[code]
         loss, penalty = self._scheme(k).loss(self._values(rows), code, C, k), self._penalty()
         return Objective(loss + penalty, loss, penalty)
+
+
+def _machines(scheme: Scheme, rows: Labelled, found: Trained) -> list[Machine]:
+    """Trained machines, as certificates have them."""
+    if isinstance(scheme, Joint):
+        whole = np.arange(len(rows.code))
+        return [joint_kernel.Machine(whole, rows.code, rows.C, found.beta, found.intercept, scheme.name)]
+    assert isinstance(scheme, TwoSided)
+    blank = [two_sided(rows.code, rows.C, side) for side in scheme.sides(rows.k)]
+    return [
+        replace(machine, beta=found.beta[machine.rows, i], intercept=float(found.intercept[i]))
+        for i, machine in enumerate(blank)
+    ]
 
 
 def _attributes(model: SVC, scheme: Scheme, labelled: Labelled, trained: Trained) -> Attributes:

@@ -24,7 +24,7 @@ from certifit.core import Array, DataError
 from certifit.core.rows import Matrix
 from certifit.linalg import positive_definite
 from certifit.linalg.definite import Definite
-from certifit.solvers.smo import over_blocks
+from certifit.solvers.rounds import over_blocks
 
 ROWS = 2048  # rows of a table that are copied at a time
 ROUNDED = 1e-8  # of the largest eigenvalue: those below have vectors that rounding decides, and count as 0

@@ -45,9 +45,9 @@ INDEFINITE = ("refuse", "project")
 
 KINDS = np.array(["none", "margin", "non-margin"])  # as certificates number them
 KERNELS: dict[str, Callable[[KernelMachine, float], Kernel]] = {
-    "linear": lambda model, gamma: Linear(),  # noqa: ARG005
+    "linear": lambda model, gamma: Linear(),
     "poly": lambda model, gamma: Polynomial(model.degree, gamma, float(model.coef0)),
-    "rbf": lambda model, gamma: RBF(gamma),  # noqa: ARG005
+    "rbf": lambda model, gamma: RBF(gamma),
     "sigmoid": lambda model, gamma: Sigmoid(gamma, float(model.coef0)),
 }
 NAMES = (*KERNELS, "precomputed")

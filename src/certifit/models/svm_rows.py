@@ -1,4 +1,4 @@
-"""Rows of a kernel matrix: computed in blocks on all threads, and kept while there is room for them."""
+"""Rows of a kernel matrix: computed in blocks on all threads; kept where computing them again would cost more."""
 
 from __future__ import annotations
 
@@ -12,25 +12,54 @@ from scipy import sparse
 
 from certifit.core import Array, DataError
 from certifit.core.rows import Matrix
+from certifit.core.threads import R
+from certifit.kernels.exponential import exp_single
+from certifit.kernels.smo import add_rows, working_square
 from certifit.models.svm_kernels import RBF, Kernel, squared_lengths
-from certifit.solvers.smo import over_blocks
+from certifit.solvers.rounds import KernelRows, over_blocks
 
 SEVERAL = 64  # rows whose own kernel values are computed at a time
-BLOCK = 1024  # columns of a kernel row that a thread computes at a time
+BLOCK = 1024  # columns of a kernel row that a thread computes at a time,
+CHUNK = 256  # for so many rows, if they are not kept
+COLUMNS = 4096  # of rows that are kept, to update values at a time
+KEPT = 512  # most kept rows in a batch
+NARROW = 64  # columns of a table up to which an RBF's float32 values are as fast to compute again as to keep
 VALUES = 500_000  # kernel values held at a time, by a thread that evaluates machines
 STEEP = 100.0  # |β| up to which errors of that size do not matter in a machine's values
 SINGLE = 16.0  # gamma |x - mean|² up to which an RBF kernel in float32 has an error of about 1e-6
 
 
 class Gram(ABC):
-    """The kernel matrix of n rows, a few rows at a time."""
+    """The kernel matrix of n rows, some rows at a time; as `KernelRows` it keeps nothing."""
 
     n: int
     dtype: np.dtype[Any]
+    cheap = False  # to compute again
+
+    @property
+    def most(self) -> int:
+        return self.n
 
     @abstractmethod
-    def block(self, rows: Array, columns: slice) -> Array:
-        """K[rows, columns]."""
+    def block(self, rows: Array, columns: slice | Array) -> Array:
+        """K[rows][:, columns]."""
+
+    def square(self, rows: Array) -> Array:
+        return self.block(rows, rows).astype(np.float64, copy=False)
+
+    def add(self, f: Array, rows: Array, change: Array) -> Array:
+        moved = np.flatnonzero(change if change.ndim == 1 else change.any(axis=1))
+        add = partial(self._add, f, rows[moved], change[moved].astype(self.dtype))
+        return np.concatenate(self._each(add))
+
+    def _add(self, f: Array, rows: Array, change: Array, columns: slice) -> Array:
+        out = f[columns].copy()
+        for i in range(0, len(rows), CHUNK):
+            out += self.block(rows[i : i + CHUNK], columns).T @ change[i : i + CHUNK]
+        return out
+
+    def at_hand(self) -> Array:
+        return np.ones(self.n, bool)
 
     def lengths(self) -> Array:
         """√k(x, x) (n,)."""
@@ -40,14 +69,16 @@ class Gram(ABC):
 
     def fill(self, out: Array, slots: Array, rows: Array) -> None:
         """out[slots] = K[rows]."""
-        columns = [slice(a, min(a + BLOCK, self.n)) for a in range(0, self.n, BLOCK)]
-        self._each(partial(self._fill, out, slots, rows), columns)
+        self._each(partial(self._fill, out, slots, rows))
 
     def _fill(self, out: Array, slots: Array, rows: Array, columns: slice) -> None:
         out[slots, columns] = self.block(rows, columns)
 
-    def _each(self, f: Callable[[slice], None], columns: list[slice]) -> None:
-        over_blocks(f, columns)
+    def _each(self, f: Callable[[slice], R]) -> list[R]:
+        return over_blocks(f, self._columns())
+
+    def _columns(self) -> list[slice]:
+        return [slice(a, min(a + BLOCK, self.n)) for a in range(0, self.n, BLOCK)]
 
 
 class RadialTable:
@@ -90,6 +121,9 @@ class RadialTable:
 def exponential(left: Array, right: Array) -> Array:
     """Kernel values of rows put before others, in place: one table of values is enough."""
     out = left @ right.T
+    if out.dtype == np.float32:
+        exp_single(out)
+        return out
     np.minimum(out, 0, out=out)
     return np.exp(out, out=out)
 
@@ -100,8 +134,9 @@ class RadialGram(Gram):
     def __init__(self, X: Array, gamma: float, single: bool) -> None:
         self.n, self.table = len(X), RadialTable(X, gamma, single)
         self.dtype = self.table.dtype
+        self.cheap = self.dtype == np.float32 and X.shape[1] <= NARROW
 
-    def block(self, rows: Array, columns: slice) -> Array:
+    def block(self, rows: Array, columns: slice | Array) -> Array:
         return exponential(self.table.own(rows), self.table.right[columns])
 
     def lengths(self) -> Array:
@@ -116,15 +151,13 @@ class PlainGram(Gram):
     def __init__(self, X: Matrix, kernel: Callable[[Any, Any], Any]) -> None:
         self.X, self.kernel, self.n = X, kernel, X.shape[0]
 
-    def block(self, rows: Array, columns: slice) -> Array:
+    def block(self, rows: Array, columns: slice | Array) -> Array:
         return evaluate(self.kernel, self.X[rows], self.X[columns])
 
-    def _each(self, f: Callable[[slice], None], columns: list[slice]) -> None:
+    def _each(self, f: Callable[[slice], R]) -> list[R]:
         if isinstance(self.kernel, Kernel):
-            super()._each(f, columns)
-        else:  # somebody else's function may not be safe on several threads
-            for part in columns:
-                f(part)
+            return super()._each(f)
+        return [f(part) for part in self._columns()]  # somebody else's function may not be safe on several threads
 
 
 class GivenGram(Gram):
@@ -133,8 +166,8 @@ class GivenGram(Gram):
     def __init__(self, G: Array) -> None:
         self.G, self.n, self.dtype = G, len(G), G.dtype
 
-    def block(self, rows: Array, columns: slice) -> Array:
-        return self.G[rows, columns]
+    def block(self, rows: Array, columns: slice | Array) -> Array:
+        return self.G[rows, columns] if isinstance(columns, slice) else self.G[np.ix_(rows, columns)]
 
     def lengths(self) -> Array:
         return np.sqrt(np.maximum(self.G.diagonal().astype(np.float64), 0.0))
@@ -225,13 +258,26 @@ class Cache:
     """The most recently used rows of a kernel matrix, at most `megabytes` of them (but never fewer than 16)."""
 
     def __init__(self, gram: Gram, megabytes: float) -> None:
-        room = int(megabytes * 1e6 / (gram.n * gram.dtype.itemsize))
-        self.gram = gram
-        self.kept = np.empty((min(max(16, room), gram.n), gram.n), gram.dtype)
+        self.gram, self.n = gram, gram.n
+        self.kept = np.empty((room(gram, megabytes), gram.n), gram.dtype)
         self.slot = np.full(gram.n, -1)  # where each row is, -1 for nowhere
         self.holds = np.full(len(self.kept), -1)  # which row each slot has
         self.used = np.full(len(self.kept), -1)  # when it was last asked for
         self.time = 0
+
+    @property
+    def most(self) -> int:
+        return min(KEPT, len(self.kept))
+
+    def square(self, rows: Array) -> Array:
+        return working_square(self.kept, self.fetch(rows), rows)
+
+    def add(self, f: Array, rows: Array, change: Array) -> Array:
+        add = partial(_add, f, self.kept, self.fetch(rows), change)
+        return np.concatenate(over_blocks(add, range(0, self.n, COLUMNS)))
+
+    def at_hand(self) -> Array:
+        return self.slot >= 0
 
     def fetch(self, rows: Array) -> Array:
         """Slots of these rows in `kept`, after computing those that are missing."""
@@ -247,3 +293,21 @@ class Cache:
             self.gram.fill(self.kept, slots, missing)
             self.slot[missing], self.holds[slots], self.used[slots] = slots, missing, self.time
         return self.slot[rows]
+
+
+def _add(f: Array, K: Array, slots: Array, change: Array, start: int) -> Array:
+    stop = min(start + COLUMNS, len(f))
+    if f.ndim == 1:
+        return add_rows(f, K, slots, change, start, stop)
+    return f[start:stop] + K[slots, start:stop].astype(np.float64).T @ change
+
+
+def room(gram: Gram, megabytes: float) -> int:
+    """How many rows of it fit."""
+    return min(max(16, int(megabytes * 1e6 / (gram.n * gram.dtype.itemsize))), gram.n)
+
+
+def kernel_rows(gram: Gram, megabytes: float) -> KernelRows:
+    """Kept as far as there is room; not at all if that is not for all and values are cheap, or not for a batch."""
+    here = room(gram, megabytes)
+    return gram if here < (gram.n if gram.cheap else min(KEPT, gram.n)) else Cache(gram, megabytes)

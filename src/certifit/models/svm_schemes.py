@@ -60,7 +60,7 @@ class Scheme(ABC):
     def scores(self, values: Array, k: int) -> Array:
         """(n, k): the larger, the likelier."""
 
-    def winners(self, values: Array, k: int, break_ties: bool) -> Array:  # noqa: ARG002
+    def winners(self, values: Array, k: int, break_ties: bool) -> Array:
         """The number of the class that the values choose, for every row."""
         return self.scores(values, k).argmax(axis=1)
 
@@ -166,20 +166,20 @@ def _line(k: int, own: int, other: int) -> int:
 class PerClass(Scheme):
     """One column of values for each class; the largest wins."""
 
-    def pack(self, beta: Array, code: Array, k: int) -> Array:  # noqa: ARG002
+    def pack(self, beta: Array, code: Array, k: int) -> Array:
         return np.ascontiguousarray(beta.T)
 
-    def unpack(self, dual_coef: Array, code: Array, k: int) -> Array:  # noqa: ARG002
+    def unpack(self, dual_coef: Array, code: Array, k: int) -> Array:
         return dual_coef.T
 
-    def scores(self, values: Array, k: int) -> Array:  # noqa: ARG002
+    def scores(self, values: Array, k: int) -> Array:
         return values
 
     def slopes(self, values: Array, code: Array, weight: Array, k: int) -> Array:
         """One for all."""
         return np.array([calibration.fit_slope(values, calibration.smoothed_targets(code, weight, k), weight)])
 
-    def probabilities(self, values: Array, slopes: Array, k: int) -> Array:  # noqa: ARG002
+    def probabilities(self, values: Array, slopes: Array, k: int) -> Array:
         return calibration.softmax(slopes * values)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -17,8 +17,9 @@ from certifit.core.estimator import Attributes
 from certifit.core.loop import Watcher
 from certifit.core.rows import Matrix
 from certifit.models.svm_kernels import LinearFrom, Projected
-from certifit.models.svm_rows import Cache, GivenGram, Gram, expansion, gram_of
+from certifit.models.svm_rows import GivenGram, Gram, expansion, gram_of, kernel_rows
 from certifit.solvers import smo
+from certifit.solvers.rounds import FOREVER, Limits
 
 PRECISE = 2000  # rows up to which kernel values are float64: they cost nothing there
 LOOSE = 1e-4  # relative gap from which float32 kernel values do
@@ -87,13 +88,20 @@ def slopes(X: Matrix, beta: Array) -> Array:
     return np.asarray(beta.T @ (X - X.mean(axis=0, dtype=np.float64)))
 
 
+M = TypeVar("M")
+J = TypeVar("J")
+
+
 @dataclass(frozen=True)
-class One:
+class One(Generic[M, J]):
     """One machine on its rows, judged."""
 
-    machine: certificates.Machine
-    judged: certificates.Judged
+    machine: M
+    judged: J
     loop: Solution[Any] | None
+
+
+Judged = One[certificates.Machine, certificates.Judged]
 
 
 @dataclass(frozen=True)
@@ -121,26 +129,35 @@ def train_each(
     attributes: ToAttributes,
 ) -> Trained:
     """Solve for machines whose coefficients and intercepts are still open, with the settings of a KernelMachine."""
-    done: list[One] = []
-    cache: Cache | None = None
-    limit = (model.max_iter + 1) * len(machines) - 1 if model.max_iter >= 0 else smo.FOREVER
+    done: list[Judged] = []
+    gram: Gram | None = None
+    limit = (model.max_iter + 1) * len(machines) - 1 if model.max_iter >= 0 else FOREVER
     gathered = partial(_gathered, data, len(machines), float(model.tol))
     duals = [_dual(machine) for machine in machines]
     with model._watch.loop(name, limit, attributes) as watch:
         total = Total(watch, duals)
         for machine, dual in zip(machines, duals, strict=True):
-            single = len(machine.rows) > PRECISE and model.tol >= LOOSE and machine.C.max() <= MODEST
-            if cache is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
-                cache = Cache(data.gram(machine.rows, single), float(model.cache_size))
-            judge = partial(_judged, data, machine, dual, cache.gram.lengths())
+            if gram is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
+                gram = gram_for(model, data, machine.rows, machine.C)
+                kept = kernel_rows(gram, float(model.cache_size))
+            judge = partial(_judged, data, machine, dual, gram.lengths())
             watch.attributes = lambda point, judge=judge: attributes(gathered([*done, judge(point)]))
-            # float32 values leave the last per cent of the tolerance to rounding
-            tol = model.tol * (0.99 if cache.gram.dtype == np.float32 else 1.0)
-            left = None if model.max_time is None else max(0.0, model.max_time - (time.perf_counter() - began))
-            found = smo.solve(dual, cache, tol=tol, max_iter=model.max_iter, max_time=left, watcher=total)
+            found = smo.solve(dual, kept, limits(model, gram, began), total)
             total.next(found)
             done.append(judge(found.params, found))
     return gathered(done)
+
+
+def gram_for(model: Any, data: Training, rows: Array, C: Array) -> Gram:
+    """The kernel matrix of some rows, in float32 where a model's tolerance does not notice."""
+    return data.gram(rows, len(rows) > PRECISE and model.tol >= LOOSE and C.max() <= MODEST)
+
+
+def limits(model: Any, gram: Gram, began: float) -> Limits:
+    """When a solver has to end, by a model's settings."""
+    left = None if model.max_time is None else max(0.0, model.max_time - (time.perf_counter() - began))
+    # float32 values leave the last per cent of the tolerance to rounding
+    return Limits(model.tol * (0.99 if gram.dtype == np.float32 else 1.0), model.max_iter, left)
 
 
 class Total:
@@ -174,7 +191,7 @@ def _at_zero(dual: smo.Dual) -> float:
     return smo.measure(dual, smo.Point(np.zeros(len(dual.y)), np.zeros(int(dual.row.max()) + 1))).primal
 
 
-def _gathered(data: Training, machines: int, tol: float, done: list[One]) -> Trained:
+def _gathered(data: Training, machines: int, tol: float, done: list[Judged]) -> Trained:
     """As one; machines that are missing of so many have no support vectors yet."""
     shape = (len(data.y), machines)
     beta, slacks, residuals, intercept = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(machines)
@@ -196,7 +213,7 @@ def _judged(
     lengths: Array,
     point: smo.Point,
     loop: Solution[Any] | None = None,
-) -> One:
+) -> Judged:
     beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
     fitted = replace(machine, beta=beta, intercept=smo.measure(dual, point).intercept)
     f = data.seen(machine.rows, beta, fitted.intercept, point.f)

@@ -9,6 +9,7 @@ Reference: Smola & Schölkopf, A tutorial on support vector regression (2004).
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -20,6 +21,7 @@ from certifit.certificates.svc import Machine
 from certifit.core import Array, DataError, Objective, Rows
 from certifit.core.estimator import Attributes
 from certifit.models.svm_machine import KernelMachine
+from certifit.models.svm_recheck import rechecked
 from certifit.models.svm_training import Trained, Training, train_each
 
 
@@ -89,7 +91,7 @@ class SVR(RegressorMixin, KernelMachine):
         self.max_time = max_time
         self.indefinite = indefinite
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
         self._check_settings()
         if not isinstance(self.epsilon, Real) or not 0 <= float(self.epsilon) < np.inf:
@@ -99,7 +101,9 @@ class SVR(RegressorMixin, KernelMachine):
         n = len(data.y)
         machine = Machine(np.arange(n), data.y, self.C * data.w, np.zeros(n), 0.0, float(self.epsilon))
         attributes = partial(_attributes, self, data)
-        return attributes(train_each(self, data, [machine], "rounds", began, attributes))
+        found = train_each(self, data, [machine], "rounds", began, attributes)
+        fitted = replace(machine, beta=found.beta[:, 0], intercept=float(found.intercept[0]))
+        return attributes(rechecked(data, [fitted], found, float(self.tol)))
 
     def predict(self, X: Any) -> Array:
         """The values of the rows (n,)."""

@@ -112,7 +112,7 @@ class TrimmedPCA(LinearCodes, Estimator):
         self.max_time = max_time
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         self._check(rows)
         w = rows.map(_weight)
         if not self.keep * w.sum() > 1:
@@ -177,7 +177,7 @@ class TrimmedPCA(LinearCodes, Estimator):
         """Squared distance of each row to the plane (n,); above `threshold_`, it would not have been kept."""
         return self._rows(X).map(partial(_errors, self.mean_, self.components_))
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean squared reconstruction error of the share `keep` of these rows that lies nearest to the plane."""
         rows = self._rows(X, sample_weight=sample_weight)
         e, w = rows.map(partial(_errors, self.mean_, self.components_)), rows.map(_weight)

@@ -76,7 +76,7 @@ class TruncatedSVD(LinearCodes, Estimator):
         self.n_oversamples = n_oversamples
         self.power_iteration_normalizer = power_iteration_normalizer
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # noqa: ARG002
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         check_settings(self, ("tol",))
         if self.algorithm not in SOLVERS:
             raise DataError(got=f"algorithm={self.algorithm!r}", wanted=f"one of {SOLVERS}")
@@ -108,11 +108,11 @@ class TruncatedSVD(LinearCodes, Estimator):
         check_is_fitted(self)
         return check_codes(X, len(self.components_)) @ self.components_
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean squared distance from the approximation."""
         return -self.objective(X).total
 
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:  # noqa: ARG002
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean squared distance from the approximation, summed row by row."""
         rows = self._rows(X, sample_weight=sample_weight)
         sums = rows.sum(partial(lost, np.zeros(rows.n_features), self.components_))

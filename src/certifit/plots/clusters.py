@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from certifit.core import Array
 from certifit.plots.figures import BLUE, GREY, RED, check_drawable, tidy
@@ -41,17 +41,20 @@ def plot_cluster_choice(choice: Any, axes: Array | None = None) -> Array:
     curve.plot(k, reached, "o-", color=BLUE, markersize=4, label="reached")
     curve.plot(k, bound, "-", color=GREY, linewidth=1, label="proved lower bound")
     curve.set_yscale("log")
-    curve.legend(frameon=False, fontsize=8)
+    curve.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    curve.yaxis.set_major_formatter("{x:g}")
+    curve.yaxis.set_minor_formatter(NullFormatter())
     silhouette.plot(k, choice.silhouette, "o-", color=BLUE, markersize=4)
     gap.errorbar(k, choice.gap, choice.gap_error, color=BLUE, marker="o", markersize=4, capsize=3)
     for ax, (name, word) in zip((curve, silhouette, gap), WORDS.items(), strict=True):
         _finish(ax, word, choice.choices.get(name))
+    curve.legend(frameon=False, fontsize=8)
     return np.array([curve, silhouette, gap])
 
 
 def _finish(ax: Axes, word: str, chosen: int | None) -> None:
     if chosen is not None:
-        ax.axvline(chosen, color=RED, linestyle="--", linewidth=1)
+        ax.axvline(chosen, color=RED, linestyle="--", linewidth=1, label="preferred")
     ax.set_ylabel(word)
     ax.set_xlabel("clusters")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -251,6 +251,7 @@ def plot_em_trace(model: Any, steps: int = 8, axes: Array | None = None) -> Arra
     if model.tol > 0:
         rest.axhline(model.tol, color=GREY, linestyle="--", linewidth=1, label="asked for")
     rest.set_yscale("log")
+    rest.set_ylabel("nats a row")
     rest.legend(frameon=False)
     for ax in (stairs, rest):
         ax.set_xlabel("EM step")
@@ -287,7 +288,10 @@ def plot_mixture_choice(choice: Any, criteria: tuple[str, ...] = ("bic", "icl"),
             ax.plot(k, value, label=shape, linewidth=1.2, **style)
             ax.plot(k[~sound], value[~sound], linestyle="", markerfacecolor="white", **style)
         best = getattr(choice.best, criterion)
-        ax.scatter(choice.best.n_components, best, s=160, facecolors="none", edgecolors=RED, linewidths=1.5, zorder=5)
+        ring = {"s": 160, "facecolors": "none", "edgecolors": RED, "linewidths": 1.5, "zorder": 5}
+        ax.scatter(choice.best.n_components, best, label=f"chosen by {choice.criterion.upper()}", **ring)
+        if not all(c.sound for c in choice.candidates):
+            ax.plot([], [], "o", color=GREY, markerfacecolor="white", markersize=5, label="not sound")
         ax.set_xlabel("components")
         ax.set_ylabel(f"{criterion.upper()} (smaller is better)")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

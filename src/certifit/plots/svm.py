@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from matplotlib.axes import Axes
+from scipy import sparse
 
 from certifit.core import Array, DataError
 from certifit.plots.figures import GREY, check_drawable, new_axes, plain, shorten, tidy
@@ -29,7 +31,7 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
     ['0', '1', 'on the margin (3)']
     """
     check_drawable(model, "a fitted classifier", "classes_", "decision_function", "predict")
-    Z, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    Z, y = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64), np.asarray(y)
     if Z.ndim != 2 or Z.shape[1] != 2 or len(y) != len(Z):
         raise DataError(
             got=f"rows of shape {Z.shape} and {len(y)} labels", wanted="two columns, a label for each row"
@@ -44,7 +46,7 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
             mine[:, 1],
             s=26,
             color=COLOURS[c % len(COLOURS)],
-            marker=MARKERS[c % len(MARKERS)],
+            marker=MARKERS[(c + c // len(COLOURS)) % len(MARKERS)],
             linewidths=0,
             label=shorten(str(name)),
             zorder=3,
@@ -63,7 +65,7 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
                 label=f"{words} ({len(rows)})",
                 zorder=4,
             )
-    names = getattr(model, "feature_names_in_", ("column 1", "column 2")) if features is None else features
+    names = getattr(model, "feature_names_in_", ("column 0", "column 1")) if features is None else features
     for axis, name in enumerate(names):
         plain((ax.set_xlabel, ax.set_ylabel)[axis](shorten(str(name))))
     legend = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
@@ -91,6 +93,8 @@ def _territories(model: Any, Z: Array, ax: Axes) -> None:
     sides = [np.linspace(a - r, b + r, GRID) for a, b, r in zip(low, high, room, strict=True)]
     U, V = np.meshgrid(*sides)
     points = np.column_stack([U.ravel(), V.ravel()])
+    if hasattr(model, "feature_names_in_"):
+        points = pa.table(dict(zip(model.feature_names_in_, points.T, strict=True)))
     k = len(model.classes_)
     if k == 2:
         f = model.decision_function(points).reshape(U.shape)

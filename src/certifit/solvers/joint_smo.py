@@ -13,20 +13,20 @@ that are at no limit, and updates the scores of every row once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from certifit.core import Array, Solution, fixed_point
+from certifit.core import Array, Solution
 from certifit.core.loop import Watcher
 from certifit.kernels.joint_smo import project_rows, restore_balance, solve_rows, violations, worst_pairs
-from certifit.kernels.smo import working_square
-from certifit.solvers import smo
+from certifit.solvers.rounds import KernelRows, Limits, Rounds
 
-LOCAL = 0.2  # a round ends when its own violation is this share of the one it began with
+LOCAL = 0.2  # a round ends when its own violation is this share of the one it began with,
+WHOLE = 1e-3  # or this share, where all rows are one batch
 TRIES = 5  # for less and less of it, and with more and more turns, until something is gained
 TURNS, SWEEPS = 2, 10  # of a round: sweeps over its rows, and after each turn a step for its free coefficients,
 SETTLED = 0.3  # which is worth while once no more than this share of them has changed,
@@ -60,28 +60,10 @@ class Measured(NamedTuple):
     dual: float
 
 
-def solve(
-    dual: Dual,
-    gram: smo.KernelRows,
-    *,
-    tol: float,
-    max_iter: int,
-    max_time: float | None = None,
-    watcher: Watcher | None = None,
-) -> Solution[Point]:
-    """From β = 0 to a relative duality gap of `tol`; a negative max_iter sets no limit."""
-    rounds: Any = Rounds(dual, gram, tol)
+def solve(dual: Dual, gram: KernelRows, limits: Limits, watcher: Watcher) -> Solution[Point]:
+    """From β = 0 to a relative duality gap."""
     zero = np.zeros(dual.low.shape)
-    found = fixed_point(
-        partial(measure, dual),
-        rounds.update,
-        Point(zero, zero, zero[0]),
-        tol=rounds.target,
-        max_iter=smo.FOREVER if max_iter < 0 else max_iter,
-        max_time=max_time,
-        watcher=smo.Patience(rounds, watcher),
-    )
-    return replace(found, params=rounds.closest, objective=rounds.objective, gain=rounds.gap)
+    return Batches(dual, gram, limits).run(partial(measure, dual), Point(zero, zero, zero[0]), watcher)
 
 
 def measure(dual: Dual, at: Point) -> Measured:
@@ -130,47 +112,46 @@ def least_worst(m: Array) -> Array:
     return (smallest - smallest.mean() + largest - largest.mean()) / 2
 
 
-class Rounds(smo.Rounds):
+class Batches(Rounds[Point, Measured]):
     """Working sets of rows, one after another."""
 
+    largest = 512
     stuck = 0  # rounds over all rows that gained nothing: rounding is all that is left
 
-    def __init__(self, dual: Any, gram: smo.KernelRows, tol: float) -> None:
-        super().__init__(dual, gram, tol)
-        self.joint: Dual = dual
+    def __init__(self, dual: Dual, gram: KernelRows, limits: Limits) -> None:
+        super().__init__(gram, limits, len(dual.y))
+        self.dual = dual
 
     @property
     def tired(self) -> bool:
         return self.stuck > STUCK or super().tired
 
-    def _round(self, at: Any, t: Array) -> Any:
-        dual = self.joint
+    def next(self, at: Point, found: Measured) -> Point:
+        dual, t = self.dual, found.t
         missed, pair = violations(t, at.beta, dual.low, dual.high)
         if not missed.any():
             return at
         rows = self._rows(missed, pair)
-        slots = self.gram.fetch(rows)
-        batch = Batch(dual, rows, working_square(self.gram.kept, slots, rows), at.beta, t)
-        gained = batch.solve((smo.WHOLE if self.whole else LOCAL) * float(missed.max()))
+        batch = Batch(dual, rows, self.gram.square(rows), at.beta, t)
+        gained = batch.solve((WHOLE if self.whole else LOCAL) * float(missed.max()))
         self.stuck += self.whole and not gained
         change = batch.beta - at.beta[rows]
         beta = at.beta.copy()
         beta[rows] = batch.beta
-        add = partial(_add, at.f, self.gram.kept, slots, change)
-        f = np.concatenate(smo.over_blocks(add, range(0, len(at.f), smo.COLUMNS)))
+        f = self.gram.add(at.f, rows, change)
         b = (_missing(dual, rows, f[rows]).T - batch.G).mean(axis=1)
         return Point(beta, f, b - b.mean())
 
     def _rows(self, missed: Array, pair: Array) -> Array:
-        """Rows that came in last, the worst, and more of these whose kernel rows are kept."""
+        """Rows that came in last, the worst, and more of these whose kernel rows are at hand."""
         if self.whole:
             return np.arange(self.size)
         old = self.latest[: self.size // 2]
         order = by_turns(missed, pair)
         order = order[~np.isin(order, old)]
         worst, rest = np.split(order, [self.size // 4])
-        kept = rest[self.gram.slot[rest] >= 0][: self.size - len(old) - len(worst)]
-        self.latest = np.sort(np.concatenate([worst, kept]))
+        more = rest[self.gram.at_hand()[rest]][: self.size - len(old) - len(worst)]
+        self.latest = np.sort(np.concatenate([worst, more]))
         return np.sort(np.concatenate([old, self.latest]))
 
 
@@ -189,11 +170,6 @@ def by_turns(missed: Array, pair: Array) -> Array:
     turn[missed <= missed.max() / 2] = np.inf
     order = np.lexsort((-missed, turn))
     return order[missed[order] > 0]
-
-
-def _add(f: Array, K: Array, slots: Array, change: Array, start: int) -> Array:
-    part = slice(start, start + smo.COLUMNS)
-    return f[part] + K[slots, part].astype(np.float64).T @ change
 
 
 class Batch:

@@ -10,42 +10,22 @@ References: Fan, Chen & Lin, Working set selection using second order informatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from certifit.core import Array, Solution, Step, fixed_point
+from certifit.core import Array, Solution
 from certifit.core.loop import Watcher
-from certifit.core.threads import R, T, parallel_map
-from certifit.kernels.smo import add_rows, solve_pairs, working_square
+from certifit.kernels.smo import solve_pairs
+from certifit.solvers.rounds import KernelRows, Limits, Rounds
 
-WORKING = 512  # variables in a working set
 STEPS = 5000  # most pairs in a round
 LOCAL = 0.1  # a round ends when its own violation is this share of the one it began with,
 WHOLE = 1e-3  # or this share, where all variables are one working set
-# Where all variables are one working set, digits are cheap: aim at a gap that makes the answer the same for rows in
-# any order, or repeated instead of weighted, but spend no more rounds than this on it.
-SHARP, EXTRA = 1e-13, 30
-PATIENCE = 300  # rounds in which the dual may rise by less than
-PROGRESS = 0.01  # of what is missing, before the loop gives up
 RIDGE, TINY = 1e-13, 1e-300  # of the sum of a square's diagonal, to make it positive definite
-COLUMNS = 4096  # rows of f that a thread updates at a time
-ROUNDING = 8 * float(np.finfo(float).eps)
-FOREVER = 1_000_000_000
-
-
-class KernelRows(Protocol):
-    """Rows of a kernel matrix, computed when asked for and kept as long as there is room."""
-
-    kept: Array  # (capacity, n)
-    slot: Array  # (n,) where each row is kept, -1 for nowhere
-
-    def fetch(self, rows: Array) -> Array:
-        """Where in `kept` these rows (no more than the capacity) are now."""
 
 
 @dataclass(frozen=True)
@@ -68,28 +48,10 @@ class Measured(NamedTuple):
     dual: float
 
 
-def solve(
-    dual: Dual,
-    gram: KernelRows,
-    *,
-    tol: float,
-    max_iter: int,
-    max_time: float | None = None,
-    watcher: Watcher | None = None,
-) -> Solution[Point]:
-    """From α = 0 to a relative duality gap of `tol`; a negative max_iter sets no limit."""
-    rounds = Rounds(dual, gram, tol)
-    found = fixed_point(
-        partial(measure, dual),
-        rounds.update,
-        Point(np.zeros(len(dual.y)), np.zeros(gram.kept.shape[1])),
-        tol=rounds.target,
-        max_iter=FOREVER if max_iter < 0 else max_iter,
-        max_time=max_time,
-        watcher=Patience(rounds, watcher),
-    )
-    assert rounds.closest is not None
-    return replace(found, params=rounds.closest, objective=rounds.objective, gain=rounds.gap)
+def solve(dual: Dual, gram: KernelRows, limits: Limits, watcher: Watcher) -> Solution[Point]:
+    """From α = 0 to a relative duality gap."""
+    start = Point(np.zeros(len(dual.y)), np.zeros(gram.n))
+    return Batches(dual, gram, limits).run(partial(measure, dual), start, watcher)
 
 
 def measure(dual: Dual, at: Point) -> Measured:
@@ -108,7 +70,7 @@ def best_intercept(t: Array, y: Array, C: Array) -> float:
     >>> best_intercept(np.array([1.0, -1.0]), np.array([1.0, -1.0]), np.ones(2))
     0.0
     """
-    order = np.argsort(t, kind="stable")
+    order = np.argsort(t)
     slope = np.cumsum(C[order])  # less that at -inf
     flat = float(C[y > 0].sum())
     k = min(int(np.searchsorted(slope, flat * (1 - 1e-12))), len(t) - 1)
@@ -116,50 +78,26 @@ def best_intercept(t: Array, y: Array, C: Array) -> float:
     return float((t[order[k]] + t[order[k + 1]]) / 2 if is_flat else t[order[k]])
 
 
-class Rounds:
+class Batches(Rounds[Point, Measured]):
     """Working sets, one after another."""
 
-    def __init__(self, dual: Dual, gram: KernelRows, tol: float) -> None:
-        self.dual, self.gram, self.tol = dual, gram, tol
-        capacity, n = gram.kept.shape
-        self.whole = capacity == n <= WORKING  # all variables are one working set
-        self.size = len(dual.y) if self.whole else min(WORKING, capacity)
-        self.target = min(tol, SHARP) if self.whole else tol
+    largest = 1024
+
+    def __init__(self, dual: Dual, gram: KernelRows, limits: Limits) -> None:
+        super().__init__(gram, limits, len(dual.y))
+        self.dual = dual
         self.square: Array | None = None  # kernel values within the working set
-        self.latest = np.empty(0, np.int64)  # variables that came in last
-        self.closest: Point | None = None  # that with the smallest gap
-        self.least = self.gap = self.objective = np.inf  # there: the gap, also relative to the objective
-        self.mark = -np.inf  # the dual when the loop last made progress
-        self.idle = self.extra = 0
 
-    def update(self, at: Point, found: Measured) -> Step[Point]:
-        gap = found.primal - found.dual
-        relative = gap / found.primal if gap > ROUNDING * found.primal else 0.0
-        self.extra += relative <= self.tol
-        if found.dual - self.mark > PROGRESS * gap:
-            self.mark, self.idle = found.dual, 0
-        else:
-            self.idle += 1
-        if self.closest is None or gap < self.least or relative <= self.target:
-            self.closest, self.least, self.gap, self.objective = at, gap, relative, found.primal
-        return Step(at if relative <= self.target else self._round(at, found.t), found.primal, relative)
-
-    @property
-    def tired(self) -> bool:
-        """More rounds are pointless."""
-        return self.idle >= PATIENCE or self.extra > EXTRA
-
-    def _round(self, at: Point, t: Array) -> Point:
-        y, C, row = self.dual.y, self.dual.C, self.dual.row
+    def next(self, at: Point, found: Measured) -> Point:
+        t, y, C, row = found.t, self.dual.y, self.dual.C, self.dual.row
         positive = y > 0
         may_rise = np.where(positive, at.alpha < C, at.alpha > 0)
         may_fall = np.where(positive, at.alpha > 0, at.alpha < C)
         rise, fall = np.where(may_rise, t, -np.inf), np.where(may_fall, t, np.inf)
         violation = rise.max() - fall.min()
         chosen = self._choose(rise, fall)
-        slots = self.gram.fetch(row[chosen])
         if not self.whole or self.square is None:
-            self.square = working_square(self.gram.kept, slots, row[chosen])
+            self.square = self.gram.square(row[chosen])
         part = at.alpha[chosen]
         eps = (WHOLE if self.whole else LOCAL) * violation
         near = t[chosen]
@@ -168,11 +106,10 @@ class Rounds:
         change = y[chosen] * (part - at.alpha[chosen])
         alpha = at.alpha.copy()
         alpha[chosen] = part
-        add = partial(_add, at.f, self.gram.kept, slots, change)
-        return Point(alpha, np.concatenate(over_blocks(add, range(0, len(at.f), COLUMNS))))
+        return Point(alpha, self.gram.add(at.f, row[chosen], change))
 
     def _choose(self, rise: Array, fall: Array) -> Array:
-        """The variables that came in last, the worst violators, and more of these whose kernel rows are kept."""
+        """The variables that came in last, the worst violators, and more of these whose kernel rows are at hand."""
         if self.whole:
             return np.arange(self.size)
         rise, fall = np.where(rise > fall.min(), rise, -np.inf), np.where(fall < rise.max(), -fall, -np.inf)
@@ -183,7 +120,7 @@ class Rounds:
         fresh = self.size // 8  # from either end
         for count, among in (
             (fresh, True),
-            ((self.size - len(old)) // 2 - fresh, self.gram.slot[self.dual.row] >= 0),
+            ((self.size - len(old)) // 2 - fresh, self.gram.at_hand()[self.dual.row]),
         ):
             for order in (rise, fall):
                 new.append(_largest(np.where(among & ~taken, order, -np.inf), count))
@@ -230,33 +167,3 @@ def _largest(values: Array, count: int) -> Array:
     """Where the largest so many are, among those above -inf."""
     found = np.argpartition(-values, count)[:count]
     return found[values[found] > -np.inf]
-
-
-def _add(f: Array, K: Array, slots: Array, change: Array, start: int) -> Array:
-    return add_rows(f, K, slots, change, start, min(start + COLUMNS, len(f)))
-
-
-def over_blocks(f: Callable[[T], R], blocks: Sequence[T]) -> list[R]:
-    """f of every block, on threads unless there is one only: a small machine has too many rounds to start any."""
-    return parallel_map(f, blocks) if len(blocks) > 1 else [f(block) for block in blocks]
-
-
-class Tiring(Protocol):
-    @property
-    def tired(self) -> bool:
-        """More rounds are pointless."""
-
-
-class Patience:
-    """Ends a loop that is not getting anywhere. Tells another watcher of every round."""
-
-    def __init__(self, rounds: Tiring, watcher: Watcher | None) -> None:
-        self.rounds, self.watcher = rounds, watcher
-
-    def begin(self) -> None:
-        if self.watcher is not None:
-            self.watcher.begin()
-
-    def end(self, params: Any, step: Step[Any], tol: float) -> bool:
-        told = self.watcher is not None and self.watcher.end(params, step, tol)
-        return told or self.rounds.tired

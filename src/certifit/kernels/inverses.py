@@ -1,0 +1,134 @@
+"""Positive definite matrices (k, k) inverted many at a time, side by side.
+
+T (k k, LANES) holds their lower triangles, entry (i, j) in row i k + j: each step is one loop over numbers that lie
+together. Elsewhere they are packed: lower triangles row after row, k (k + 1) / 2 numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+LANES = 64
+MANTISSA, ONE = np.int64(2**52 - 1), np.int64(1023 * 2**52)  # the bits of a number but for its size; those of 1.0
+
+
+@njit(cache=True, nogil=True)
+def _subtract_products(T, out, a, step_a, b, step_b, n):
+    """T[out] -= Σ T[a + h step_a] T[b + h step_b] over h < n, in every lane; four products at a time."""
+    o, h = T[out], 0
+    while h + 4 <= n:
+        x0, x1, x2, x3 = T[a], T[a + step_a], T[a + 2 * step_a], T[a + 3 * step_a]
+        y0, y1, y2, y3 = T[b], T[b + step_b], T[b + 2 * step_b], T[b + 3 * step_b]
+        for lane in range(LANES):
+            o[lane] -= (x0[lane] * y0[lane] + x1[lane] * y1[lane]) + (x2[lane] * y2[lane] + x3[lane] * y3[lane])
+        h, a, b = h + 4, a + 4 * step_a, b + 4 * step_b
+    while h < n:
+        x0, y0 = T[a], T[b]
+        for lane in range(LANES):
+            o[lane] -= x0[lane] * y0[lane]
+        h, a, b = h + 1, a + step_a, b + step_b
+
+
+@njit(cache=True, nogil=True)
+def _scale(T, out, factor, sign):
+    """T[out] *= sign T[factor] in every lane."""
+    o, f = T[out], T[factor]
+    for lane in range(LANES):
+        o[lane] *= sign * f[lane]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # a matrix that is not positive definite gives NaN or infinity
+def _factor(T, k):
+    """The Cholesky factor L over T, with the reciprocals of its diagonal in the diagonal's place."""
+    for i in range(k):
+        for j in range(i):
+            _subtract_products(T, i * k + j, i * k, 1, j * k, 1, j)
+            _scale(T, i * k + j, j * k + j, 1.0)
+        _subtract_products(T, i * k + i, i * k, 1, i * k, 1, i)
+        o = T[i * k + i]
+        for lane in range(LANES):
+            o[lane] = 1.0 / np.sqrt(o[lane])
+
+
+@njit(cache=True, nogil=True)
+def _invert(T, k):
+    """(L Lᵀ)⁻¹ over L: first R = L⁻¹, R_ij = -Σ_{j <= h < i} L_ih R_hj / L_ii, then RᵀR."""
+    for i in range(k):
+        for j in range(i):
+            _scale(T, i * k + j, j * k + j, -1.0)
+            _subtract_products(T, i * k + j, i * k + j + 1, 1, (j + 1) * k + j, k, i - j - 1)
+            _scale(T, i * k + j, i * k + i, 1.0)
+    for j in range(k):
+        for i in range(j, k):
+            _scale(T, i * k + j, i * k + i, -1.0)
+            _subtract_products(T, i * k + j, (i + 1) * k + i, k, (i + 1) * k + j, k, k - i - 1)
+            o = T[i * k + j]
+            for lane in range(LANES):
+                o[lane] = -o[lane]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_determinants(T, k, out):
+    """Of the matrices, from what `_factor` left: out (n,), n <= LANES; not finite where the factor is not.
+
+    A running product, from which the power of 2 is taken off at each step, needs one logarithm a matrix.
+    """
+    product, power = np.ones(LANES), np.zeros(LANES)
+    for i in range(k):
+        diagonal = T[i * k + i]
+        for lane in range(LANES):
+            x = product[lane] * diagonal[lane]
+            bits = np.float64(x).view(np.int64)
+            power[lane] += np.float64((bits >> 52) - 1023) if x - x == 0.0 else x
+            product[lane] = np.int64((bits & MANTISSA) | ONE).view(np.float64)
+    for lane in range(len(out)):
+        out[lane] = -2.0 * (np.log(product[lane]) + power[lane] * np.log(2.0))
+
+
+@njit(cache=True, nogil=True)
+def _invert_lanes(T, k, A, log_det):
+    """Invert the matrices in T: packed in A (n, >= k (k + 1) / 2), n <= LANES; their log-determinants (n,)."""
+    _factor(T, k)
+    _log_determinants(T, k, log_det)
+    _invert(T, k)
+    for lane in range(len(A)):
+        row, a = A[lane], 0
+        for i in range(k):
+            for j in range(i + 1):
+                row[a] = T[i * k + j, lane]
+                a += 1
+
+
+@njit(cache=True, nogil=True)
+def invert_packed(A, k, log_det):
+    """Invert packed positive definite matrices A (m, >= k (k + 1) / 2) in place; their log-determinants (m,)."""
+    T = np.empty((k * k, LANES))
+    for first in range(0, len(A), LANES):
+        n = min(LANES, len(A) - first)
+        for lane in range(LANES):
+            row, a = A[first + min(lane, n - 1)], 0  # lanes left over repeat the last matrix
+            for i in range(k):
+                for j in range(i + 1):
+                    T[i * k + j, lane] = row[a]
+                    a += 1
+        _invert_lanes(T, k, A[first : first + n], log_det[first : first + n])
+
+
+@njit(cache=True, nogil=True)
+def invert_blocks(P, columns, A, log_det):
+    """Invert the blocks P[:, M, M] of positive definite matrices P (k, d, d), for each M of columns (m, q).
+
+    Packed, A (m k, q (q + 1) / 2), and their log-determinants (m k,).
+    """
+    q, k = columns.shape[1], len(P)
+    T = np.empty((q * q, LANES))
+    for first in range(0, len(A), LANES):
+        n = min(LANES, len(A) - first)
+        for lane in range(LANES):
+            p, own = divmod(first + min(lane, n - 1), k)
+            M = columns[p]
+            for i in range(q):
+                for j in range(i + 1):
+                    T[i * q + j, lane] = P[own, M[i], M[j]]
+        _invert_lanes(T, q, A[first : first + n], log_det[first : first + n])
