@@ -59,21 +59,23 @@ class SVC(ClassifierMixin, KernelMachine):
     C : float, default=1.0
         Price of a row's slack; the box of its coefficient is C times its weight.
     kernel : 'rbf', 'linear', 'poly', 'sigmoid', 'precomputed' or callable(A, B), default='rbf'
-        A callable gives k(x, z) for all rows of A and B, for instance a `certifit.models.svm_kernels.Kernel`; it is
+        A callable gives k(x, z) for all rows of A and B, for instance a sum or product of `certifit.RBF`,
+        `Linear`, `Polynomial` and numbers; it is
         asked for a part of the rows at a time. One that is not proved positive semidefinite is tried on up to 1500
         rows, and refused where these show that it is not.
     degree, coef0 : of 'poly' and 'sigmoid', default=3 and 0.0
     gamma : 'scale', 'auto' or float, default='scale'
         'scale' is 1 / (columns · variance of all entries), rows counted by their weights; 'auto' is 1 / columns.
     tol : float, default=1e-3
-        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved.
+        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved, up to what the
+        certificate says of rounding. (Up to 512 rows cost so little that machines go on to 1e-13.)
     class_weight : dict, 'balanced' or None
     cache_size : float, default=200
-        Megabytes of kernel values kept.
+        Megabytes of kernel values kept; an RBF's of narrow tables that do not fit are computed again instead.
     shrinking : ignored
         Rounds only ever touch the rows of a batch; accepted so that scikit-learn code runs unchanged.
     max_iter : int, default=-1
-        Most rounds (batches of up to 512 rows) for each machine; -1 is no limit. A fit that gets nowhere in
+        Most rounds (batches of up to 1024 rows) for each machine; -1 is no limit. A fit that gets nowhere in
         300 rounds (huge C, columns of very different scales) ends by itself and says what it has proved.
     max_time : float or None, default=None
         Seconds after which the best machines so far are returned, with what is proved about them.

@@ -21,7 +21,7 @@ from certifit.models import svm_kernels
 from certifit.models.svm_rows import evaluate
 from certifit.models.svm_training import LOOSE, MODEST, PRECISE, Trained, Training
 
-SAMPLE = 256  # rows of a machine with many
+SAMPLE, SURE = 512, 4.0  # rows of a machine with many; standard errors that their mean is taken to be off
 VALUES = 50_000_000  # kernel values that are computed again, whatever the coefficients
 SLIGHT = 1e-2  # of the tolerance: what rounding may take of it
 TRIFLE = 1e-9  # largest slack that may be rounding alone
@@ -91,11 +91,12 @@ def _support(machine: Machine) -> Array:
 
 
 def _off(kernel: plain_kernels.Plain, X: Any, machine: Machine, slacks: Array) -> float:
-    """How far the objective may be off, if no row's value is further off than those of a sample that has losses."""
+    """How far the objective is off, to the best knowledge of a sample of the rows that have losses."""
     slacks = slacks[machine.rows]
     lossy = np.flatnonzero(slacks > 0)
     if not len(lossy):
         return np.inf
     sample = lossy[np.linspace(0, len(lossy) - 1, min(len(lossy), SAMPLE)).astype(np.int64)]
-    worst = float(np.abs(machine.losses(kernel, X, sample) - slacks[sample]).max())
-    return worst * float(machine.C[(slacks > 0) | _support(machine)].sum() + np.abs(machine.beta).sum() / 2)
+    errors = machine.losses(kernel, X, sample) - slacks[sample]
+    most = float(np.abs(errors.mean()) + SURE * errors.std() / np.sqrt(len(sample)))
+    return most * float(machine.C[(slacks > 0) | _support(machine)].sum() + np.abs(machine.beta).sum() / 2)

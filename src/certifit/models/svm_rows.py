@@ -199,7 +199,7 @@ def evaluate(kernel: Callable[[Any, Any], Any], A: Matrix, B: Matrix) -> Array:
 
 def gram_of(X: Matrix, kernel: Callable[[Any, Any], Any], single: bool) -> Gram:
     """The kernel matrix of these rows; `single` allows float32 where it is accurate enough."""
-    if isinstance(kernel, RBF) and not sparse.issparse(X):
+    if isinstance(kernel, RBF) and not sparse.issparse(X) and kernel.by_product(X):
         return RadialGram(X, kernel.gamma, single)
     return PlainGram(X, kernel)
 
@@ -249,7 +249,7 @@ class RadialExpansion(Expansion):
 
 def expansion(kernel: Callable[[Any, Any], Any], centres: Matrix, beta: Array, exact: bool = False) -> Expansion:
     """Values of coefficients beta (s, machines) at centres (s, d); `exact`: in float64 whatever the rows."""
-    if isinstance(kernel, RBF) and len(beta) and not sparse.issparse(centres):
+    if isinstance(kernel, RBF) and len(beta) and not sparse.issparse(centres) and kernel.by_product(centres):
         return RadialExpansion(kernel, centres, beta, exact)
     return Expansion(kernel, centres, beta)
 
