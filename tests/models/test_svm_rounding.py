@@ -234,3 +234,20 @@ def test_a_sample_of_many_rows_is_enough_where_it_agrees(monkeypatch, multi_clas
     assert every.holds
     assert trusted.objective != every.objective  # float32 and float64
     assert trusted.objective == pytest.approx(every.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("distance", [1e6, 1e8])
+@pytest.mark.parametrize("multi_class", ["ovo", "weston-watkins"])
+def test_groups_far_apart_have_the_machine_of_groups_less_far_apart(distance, multi_class):
+    """Values between them are 0 either way; about a common mean, those within a group would lose their digits."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 2))
+    y = (rows[:, 0] + 0.5 * rng.normal(size=80) > 0).astype(int)
+    apart = np.where(np.arange(80)[:, None] % 2, [1.0, 1.0], 0.0)
+    model = SVC(gamma=1.0, tol=1e-6, multi_class=multi_class)
+    near = model.fit(rows + 1e3 * apart, y).certificate_
+    far = model.fit(rows + distance * apart, y).certificate_
+    assert near.holds
+    assert far.holds
+    assert far.objective == pytest.approx(near.objective, rel=1e-6)
+    assert audit(model, rows + distance * apart, y).holds

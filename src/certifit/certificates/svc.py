@@ -97,6 +97,7 @@ def weigh(machine: Machine, f: Array, beta: Array, g: Array, error: Array) -> Ju
     signed = machine.y * machine.beta if machine.epsilon is None else np.abs(machine.beta)
     miss = reach = machine.misses(f + b)
     if machine.epsilon is not None:
+        error = error + 4 * np.finfo(f.dtype).eps * np.abs(y)  # of y - f - b
         reach = np.where(machine.beta != 0, np.sign(machine.beta) * (y - f - b) - epsilon, miss)
     slacks = np.maximum(miss, 0.0)
     square, least = machine.beta @ f, beta @ g
