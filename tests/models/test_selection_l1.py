@@ -132,7 +132,7 @@ def test_sabotage_is_noticed():
 
 
 def test_out_of_time():
-    with pytest.warns(CertificateWarning, match="strengths asked for and not fitted is"):
+    with pytest.warns(CertificateWarning, match="strengths asked for and not fitted: "):
         model = L1Selector("squared", alphas=[0.5, 0.1], max_time=0.0).fit(X, Y)
     assert len(model.path_["alpha"]) == 1
     assert not audit(model).holds

@@ -25,7 +25,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 SAMPLE, ENTRIES = 2**16, 2**24  # rows and entries in a sample
 RANKED = 2**13  # rows of it that are put in order, to find the quartiles
 NARROWEST = 1e-130  # spread of a column
-AUTO, SMALLEST = 1e-8, 1e-12  # the floor of variances, in units of the squared spread: by default, and at least
+AUTO, SMALLEST = 1e-7, 1e-12  # the floor of variances, in units of the squared spread: by default, and at least
 
 
 # ------------------------------------------------------------------------------------------ the penalty
@@ -84,7 +84,7 @@ def floors(reg_covar: float | str, spread: Array) -> Array:
     """The penalty's floor of variances (d,): absolute where a number is given, else relative to the columns' spreads.
 
     >>> floors("auto", np.array([1.0, 2.0])).tolist(), floors(0.01, np.array([1.0, 2.0])).tolist()
-    ([1e-08, 4e-08], [0.01, 0.01])
+    ([1e-07, 4e-07], [0.01, 0.01])
     """
     if not ((spread > NARROWEST) & (spread < 1 / NARROWEST)).all():
         raise DataError(

@@ -41,7 +41,7 @@ class GaussianMixture(MixtureModel):
     reg_covar : float or 'auto', default='auto'
         What keeps covariances from collapsing: the objective is the mean log-likelihood less half this number times
         the mean trace of the precisions, whose EM step adds it to the variances (times n / (n_components n_k) in a
-        component of n_k rows). 'auto' is 1e-8 times the squared distance between each column's quartiles, whatever
+        component of n_k rows). 'auto' is 1e-7 times the squared distance between each column's quartiles, whatever
         the column's unit. 0 is maximum likelihood, of covariances down to 1e-12 of these squares.
     max_iter : int, default=1000
         Most EM steps from each start.
