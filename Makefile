@@ -10,7 +10,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev lint
 	$(BIN)/python -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/test_kernels.py tests/models -k kernel
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m compiled tests
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from certifit.kernels.coordinate import shrink_quadratic
 from certifit.kernels.logistic import binary_rows, softmax_rows
 
+pytestmark = pytest.mark.compiled
 SCORES = st.floats(-1e3, 1e3) | st.sampled_from([-1e3, -745.2, -40.0, -1e-8, -0.0, 0.0, 1e-300, 36.8, 709.9, 1e3])
 WEIGHTS = st.floats(0, 100) | st.sampled_from([0.0, 1.0, 1e-300])
 

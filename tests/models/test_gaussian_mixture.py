@@ -492,6 +492,7 @@ def logarithms(k, n, rng):
     return A, good
 
 
+@pytest.mark.compiled
 def test_softmax_kernel():
     """Against SciPy."""
     rng = np.random.default_rng(0)
@@ -505,6 +506,7 @@ def test_softmax_kernel():
     assert np.isnan(log_p[~good]).all()
 
 
+@pytest.mark.compiled
 def test_contrast_kernel():
     """Against SciPy, by the definitions; where the second mixture says never, the bound does."""
     rng = np.random.default_rng(0)
@@ -528,6 +530,7 @@ def test_contrast_kernel():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.compiled
 def test_feature_kernels(dtype):
     rng = np.random.default_rng(0)
     X, shift = rng.normal(size=(20, 4)).astype(dtype), rng.normal(size=4)
@@ -540,6 +543,7 @@ def test_feature_kernels(dtype):
 
 
 @pytest.mark.parametrize("holes", [0, 1, 2, 3])
+@pytest.mark.compiled
 def test_hole_kernels(holes):
     """Conditional means and covariances by NumPy, pattern by pattern; more of them than go side by side."""
     rng = np.random.default_rng(0)

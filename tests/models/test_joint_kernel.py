@@ -384,6 +384,7 @@ def limits(kind, y, k, u):
 
 
 @every_kind
+@pytest.mark.compiled
 def test_kernel_projects_as_bisection_does(kind):
     rng = np.random.default_rng(0)
     y, u = rng.integers(4, size=200), rng.exponential(size=200)
@@ -401,6 +402,7 @@ def test_kernel_projects_as_bisection_does(kind):
 
 
 @every_kind
+@pytest.mark.compiled
 def test_kernel_violations_are_those_of_every_pair(kind):
     rng = np.random.default_rng(0)
     y, u = rng.integers(3, size=40), np.ones(40)
@@ -422,6 +424,7 @@ def test_kernel_violations_are_those_of_every_pair(kind):
 
 
 @every_kind
+@pytest.mark.compiled
 def test_kernel_rows_end_where_nothing_moves_and_in_balance(kind):
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(30, 3))
@@ -439,6 +442,7 @@ def test_kernel_rows_end_where_nothing_moves_and_in_balance(kind):
 
 
 @every_kind
+@pytest.mark.compiled
 def test_kernel_restores_balance(kind):
     rng = np.random.default_rng(0)
     y, u = np.arange(60) % 4, rng.exponential(size=60)

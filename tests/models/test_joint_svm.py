@@ -295,6 +295,7 @@ def test_unknown_kind():
 
 # ---------------------------------------------------------------------------------------------- kernels
 @every_kind
+@pytest.mark.compiled
 def test_kernel_losses_and_their_smoothing(kind):
     """Against the checker's projection; slopes and curvature against differences of values and slopes."""
     rng = np.random.default_rng(0)

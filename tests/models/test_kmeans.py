@@ -146,6 +146,7 @@ def passes(X, w, k, steps, sketched):
     [(blobs(150, 2, 3), 4), (ties(100, 2), 5), (blobs(60, 1), 1), (blobs(50, 3) + 1e4, 3), (wide(140, 128), 2)],
     ids=["blobs", "ties", "one centre", "far away", "wide"],
 )
+@pytest.mark.compiled
 def test_kernel_finds_nearest_centres_and_sums(X, k, dtype):
     X = X.astype(dtype)
     w = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
@@ -158,6 +159,7 @@ def test_kernel_finds_nearest_centres_and_sums(X, k, dtype):
 @np.errstate(invalid="ignore")  # where kernels are not compiled, NumPy speaks of the infinities they use
 @pytest.mark.parametrize("weights", ["one", "counts", "decaying"])
 @pytest.mark.parametrize("X", [blobs(300, 3), blobs(300, 3) + 1e8, ties(300)], ids=["blobs", "far away", "ties"])
+@pytest.mark.compiled
 def test_kernel_sums_are_right_and_do_not_depend_on_the_road(X, weights):
     """Wherever centres were before, sums have the bits of a first pass, and the digits of math.fsum."""
     rng = np.random.default_rng(0)
@@ -180,6 +182,7 @@ def test_kernel_sums_are_right_and_do_not_depend_on_the_road(X, weights):
             assert abs(found.sums[a, j] - math.fsum(terms)) <= 1e-13 * math.fsum(np.abs(terms))
 
 
+@pytest.mark.compiled
 def test_kernel_square_distances():
     X, C = blobs(20, 5).astype(np.float32), blobs(3, 5)
     expected = ((X[:, None].astype(float) - C) ** 2).sum(axis=2)

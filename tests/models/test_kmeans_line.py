@@ -183,6 +183,7 @@ def test_sabotage_is_found():
 
 
 # ------------------------------------------------------------------------------------------------ kernels
+@pytest.mark.compiled
 def test_kernel_scatters_are_exact_to_rounding():
     rng = np.random.default_rng(0)
     x, w = np.sort(1e6 + rng.normal(size=12)), rng.random(12)
@@ -193,6 +194,7 @@ def test_kernel_scatters_are_exact_to_rounding():
         assert _scatter(S, i, j) == pytest.approx(want, rel=1e-12, abs=1e-18)
 
 
+@pytest.mark.compiled
 def test_kernel_layer_is_the_best_of_every_start():
     rng = np.random.default_rng(1)
     x, w = np.sort(rng.normal(size=25)), rng.random(25)

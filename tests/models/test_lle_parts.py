@@ -145,6 +145,7 @@ def twins(name):
 
 
 @pytest.mark.parametrize("kernel", twins("smallest"))
+@pytest.mark.compiled
 def test_smallest(kernel):
     rng = np.random.default_rng(0)
     P, c = rng.normal(size=(7, 40)).astype(np.float32), rng.normal(size=40).astype(np.float32)
@@ -155,6 +156,7 @@ def test_smallest(kernel):
 
 
 @pytest.mark.parametrize("kernel", twins("square_distances"))
+@pytest.mark.compiled
 def test_square_distances(kernel):
     rng = np.random.default_rng(0)
     Q, X, index = rng.normal(size=(4, 9)), rng.normal(size=(20, 9)), rng.integers(0, 20, (4, 5))
@@ -164,6 +166,7 @@ def test_square_distances(kernel):
 
 
 @pytest.mark.parametrize("kernel", twins("elimination_tree"))
+@pytest.mark.compiled
 def test_elimination_tree(kernel):
     """Against the pattern of a dense Cholesky factor, whose entries do not cancel for random values."""
     rng = np.random.default_rng(0)
@@ -179,6 +182,7 @@ def test_elimination_tree(kernel):
 
 
 @pytest.mark.parametrize("kernel", twins("extend_add"))
+@pytest.mark.compiled
 def test_extend_add(kernel):
     rng = np.random.default_rng(0)
     front, update, place = np.tril(rng.normal(size=(6, 6))), rng.normal(size=(3, 3)), np.array([1, 2, 5])

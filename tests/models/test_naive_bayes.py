@@ -200,6 +200,7 @@ def test_files_and_dask_give_the_same_model(tmp_path):
 
 # ---------------------------------------------------------------------------------------------------- kernels
 @given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]), st.booleans())
+@pytest.mark.compiled
 def test_kernels_and_their_plain_twins(seed, dtype, holes):
     rng = np.random.default_rng(seed)
     n, d, k = rng.integers(1, 14), rng.integers(1, 9), rng.integers(1, 4)

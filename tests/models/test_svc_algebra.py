@@ -122,6 +122,7 @@ def test_pairs_find_the_minimum_that_projected_gradients_find():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.compiled
 def test_kernels_do_what_numpy_does(dtype):
     rng = np.random.default_rng(0)
     K, f, change = rng.normal(size=(7, 20)).astype(dtype), rng.normal(size=20), np.array([0.5, 0.0, -2.0])

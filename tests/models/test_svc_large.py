@@ -181,6 +181,7 @@ def test_what_is_kept():
 
 
 # ------------------------------------------------------------------------------------------ numba and NumPy
+@pytest.mark.compiled
 def test_kernel_of_exponentials():
     """np.exp of float64, to one unit in the last place; above 0 as at 0, and 0 where float32 ends."""
     rng = np.random.default_rng(0)
