@@ -26,7 +26,7 @@ TINY = float(np.finfo(float).tiny)
 HIDDEN = 1e-2  # of the objective: a proof that rounding could undo is none
 FEASIBLE = 1e-6  # of C: other libraries' coefficients may come in float32
 SLIGHT = 1e-2  # of the tolerance: where rounding could be more, kernel values are computed in a longer type,
-LONG = 20_000_000  # unless that takes more multiplications than this, counting a value as
+LONG = 400_000_000  # unless that takes more multiplications than this, counting a value as
 VALUE = 20  # of them, besides those of its columns
 NONE, MARGIN, BEYOND = 0, 1, 2  # kinds of rows: not a support vector, on the margin, beyond it
 
