@@ -17,9 +17,7 @@ from scipy import sparse
 from certifit.certificates.plain import dense
 from certifit.core import Array
 
-NEAR = (
-    8.0  # times eps times the number of columns: rounding in a radial kernel's values, beyond which they are redone
-)
+NEAR = 8.0  # times eps times the columns: rounding in an RBF's value, beyond which it is computed again
 PAIRS = 1_000_000  # entries of differences of rows held at a time
 
 

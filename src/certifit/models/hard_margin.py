@@ -22,7 +22,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.certificates import hard_margin as certificates
-from certifit.core import Array, Block, DataError, Objective, Rows, encode_labels
+from certifit.core import Array, Block, DataError, Objective, Rows, check_choices, encode_labels
 from certifit.core.estimator import Attributes
 from certifit.models.hard_margin_pair import Pair, Separated
 from certifit.models.svm_machine import KernelMachine
@@ -132,7 +132,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         began = time.perf_counter()
         self._check_settings()
         self._check_width(rows)
-        self._check_choice("decision_function_shape", SHAPES)
+        check_choices(self, decision_function_shape=SHAPES)
         if not isinstance(self.ridge, Real) or not 0 <= float(self.ridge) < np.inf:
             raise DataError(got=f"ridge={self.ridge!r}", wanted="a finite number of at least 0")
         labels = encode_labels(rows)

@@ -28,6 +28,7 @@ from certifit.core import (
     DataError,
     Objective,
     Rows,
+    check_choices,
     class_weight_vector,
     encode_labels,
 )
@@ -174,8 +175,7 @@ class SVC(ClassifierMixin, KernelMachine):
         began = time.perf_counter()
         self._check_settings()
         self._check_width(rows)
-        self._check_choice("decision_function_shape", SHAPES)
-        self._check_choice("multi_class", tuple(SCHEMES))
+        check_choices(self, decision_function_shape=SHAPES, multi_class=SCHEMES)
         if not isinstance(self.probability, (bool, np.bool_)):
             raise DataError(got=f"probability={self.probability!r}", wanted="True or False")
         if self.decision_function_shape == "ovo" != self.multi_class:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -20,6 +20,7 @@ from certifit.core import (
     Estimator,
     NoSolutionError,
     Rows,
+    check_choices,
     check_settings,
 )
 from certifit.core.estimator import Attributes
@@ -74,12 +75,7 @@ class KernelMachine(Estimator):
         named = isinstance(self.gamma, str) and self.gamma in ("scale", "auto")
         if not named and not (isinstance(self.gamma, Real) and 0 <= float(self.gamma) < np.inf):
             raise DataError(got=f"gamma={self.gamma!r}", wanted="'scale', 'auto' or a number of at least 0")
-        self._check_choice("indefinite", INDEFINITE)
-
-    def _check_choice(self, name: str, choices: Sequence[str]) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, str) or value not in choices:
-            raise DataError(got=f"{name}={value!r}", wanted=f"one of {', '.join(map(repr, choices))}")
+        check_choices(self, indefinite=INDEFINITE)
 
     @property
     def _precomputed(self) -> bool:
