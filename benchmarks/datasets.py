@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.harness import Options
-from certifit.examples.mnist import read_idx
+from examples.mnist import read_idx
 
 Array = NDArray[Any]
 

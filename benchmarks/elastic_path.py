@@ -14,7 +14,7 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.logistic import grid
 from benchmarks.peers import cannot
 
-OURS = "certifit.models.logistic"
+OURS = "certifit.linear_model.logistic.logistic"
 PENALTIES = 50
 
 

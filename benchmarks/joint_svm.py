@@ -31,7 +31,7 @@ def joint_svm_mnist(options: Options) -> Iterator[Case]:
     @cache
     def optimum() -> tuple[float, float]:
         """Ours at a tenth of the quality, with the gap that it proves."""
-        from certifit.models.linear_svm import LinearSVC
+        from certifit.svm.linear.linear_svm import LinearSVC
 
         model = LinearSVC(**ours, tol=0.1 * QUALITY, max_iter=10_000).fit(X, y)
         return judge(model), max(float(np.finfo(float).eps), model.certificate_.relative_gap)

@@ -18,7 +18,7 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.logistic import grid
 from benchmarks.peers import estimator
 
-OURS = "certifit.models.approximate_svc:ApproximateSVC"
+OURS = "certifit.kernel_approximation.approximate_svc:ApproximateSVC"
 FEATURES, QUALITY = 300, 4e-2
 PART = 20_000  # rows judged at a time
 

@@ -46,7 +46,7 @@ def contestants(X: Array, centres: Array) -> list[Contestant]:
     params["max_iter"] = ITERATIONS
     single = X.dtype == np.float32
     return [
-        estimator("certifit", "certifit.models.kmeans:KMeans", X, **params),
+        estimator("certifit", "certifit.cluster.kmeans:KMeans", X, **params),
         estimator("scikit-learn lloyd", "sklearn.cluster:KMeans", X, **params),
         estimator("scikit-learn elkan", "sklearn.cluster:KMeans", X, **params, algorithm="elkan"),
         estimator("scikit-learn-intelex", "sklearnex.cluster:KMeans", X, **params),

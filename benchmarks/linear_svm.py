@@ -20,7 +20,7 @@ from benchmarks.peers import cannot, estimator
 
 ROUNDS: dict[str, Any] = {"tols": tuple(round(64 * 2 ** (k / 2)) for k in range(23)), "tol_name": "max_iter"}
 TOLERANCE: dict[str, Any] = {"tols": grid(0, 4, 2), "max_iter": 100_000}
-OURS, STOCK = "certifit.models.linear_svm:LinearSVC", "sklearn.svm:LinearSVC"
+OURS, STOCK = "certifit.svm.linear.linear_svm:LinearSVC", "sklearn.svm:LinearSVC"
 QUALITY = 1e-4
 WORDS = "hinge, C = 1, penalised intercept, objective: hinge losses + (|coef|² + intercept²) / 2"
 
@@ -51,7 +51,7 @@ def case(name: str, words: str, X: Any, y: Array, target: float, stop: dict[str,
     @cache
     def optimum() -> tuple[float, float]:
         """Ours at a tenth of the quality, with the gap that it proves."""
-        from certifit.models.linear_svm import LinearSVC
+        from certifit.svm.linear.linear_svm import LinearSVC
 
         model = LinearSVC(loss="hinge", penalize_intercept=True, tol=0.1 * QUALITY, max_iter=1000).fit(X, y)
         return judge(model), max(float(np.finfo(float).eps), model.certificate_.relative_gap)

@@ -36,7 +36,7 @@ def case(name: str, X: Array, words: str, target: float) -> Case:
 def contestants(X: Array) -> list[Contestant]:
     settings = {"n_neighbors": NEIGHBOURS, "n_components": COMPONENTS}
     return [
-        estimator("certifit", "certifit.models.lle:LocallyLinearEmbedding", X, **settings),
+        estimator("certifit", "certifit.manifold.locally_linear:LocallyLinearEmbedding", X, **settings),
         estimator("scikit-learn", "sklearn.manifold:LocallyLinearEmbedding", X, random_state=0, **settings),
     ]
 

@@ -15,7 +15,7 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.peers import cannot, estimator
 
 C = 1.0
-OURS, STOCK = "certifit.models.logistic:LogisticRegression", "sklearn.linear_model:LogisticRegression"
+OURS, STOCK = "certifit.linear_model.logistic.logistic:LogisticRegression", "sklearn.linear_model:LogisticRegression"
 INTEL = "sklearnex.linear_model:LogisticRegression"
 WORDS = f"C = {C:g}, free intercept, objective: log-loss + |coef|² / 2C"
 

@@ -19,9 +19,9 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.holes import cost_of_holes, with_holes
 from benchmarks.peers import estimator
 from benchmarks.reporting import Report
-from certifit.core import Rows, as_rows
-from certifit.models.gaussian_mixture import GaussianMixture
-from certifit.models.mixture_em import EM, Point
+from certifit.mixture.em import EM, Point
+from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
+from certifit.rows import Rows, as_rows
 
 ITERATIONS = 10
 QUALITY = 1e-6  # of the objective: the two libraries regularise covariances differently, by 1e-6 of a variance
@@ -44,7 +44,7 @@ def cases(X: Array, k: int, words: str, targets: dict[str, float]) -> Iterator[C
     for kind, target in targets.items():
         params = {**start(X, k, kind), "max_iter": ITERATIONS, "tol": 0.0}
         contestants = [
-            estimator("certifit", "certifit.models.gaussian_mixture:GaussianMixture", X, **params),
+            estimator("certifit", "certifit.mixture.gaussian.gaussian_mixture:GaussianMixture", X, **params),
             estimator("scikit-learn", "sklearn.mixture:GaussianMixture", X, **params),
         ]
         yield Case(kind, what, contestants, partial(surprise, X, kind), QUALITY, target)

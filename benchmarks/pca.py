@@ -32,7 +32,7 @@ def pca_randomised(options: Options) -> Iterator[Case]:
         Z = np.ascontiguousarray(X, dtype)
         judge, random = LeftOut(Z), {"n_components": 50, "svd_solver": "randomized", "random_state": 0}
         peers = [
-            estimator("certifit randomized", "certifit.models.pca:PCA", Z, **random),
+            estimator("certifit randomized", "certifit.decomposition.pca.pca:PCA", Z, **random),
             estimator("scikit-learn randomized", "sklearn.decomposition:PCA", Z, **random),
         ]
         what = f"{words}, 50 components, objective: variance left out"
@@ -43,8 +43,13 @@ def svd_sparse(options: Options) -> Iterator[Case]:
     X = sparse_counts(options.rows(100_000), 50_000)
     words, k = f"CSR {X.shape[0]} x {X.shape[1]} with {X.nnz} entries", 50
     for name, centred, ours, theirs in (
-        ("TruncatedSVD", False, "certifit.models.truncated_svd:TruncatedSVD", "sklearn.decomposition:TruncatedSVD"),
-        ("PCA", True, "certifit.models.pca:PCA", "sklearn.decomposition:PCA"),
+        (
+            "TruncatedSVD",
+            False,
+            "certifit.decomposition.pca.truncated_svd:TruncatedSVD",
+            "sklearn.decomposition:TruncatedSVD",
+        ),
+        ("PCA", True, "certifit.decomposition.pca.pca:PCA", "sklearn.decomposition:PCA"),
     ):
         how = "svd_solver" if centred else "algorithm"
         peers = [
@@ -66,7 +71,7 @@ def case(name: str, X: Array, k: int, words: str, target: float) -> Case:
 def contestants(X: Array, k: int) -> list[Contestant]:
     stock = "sklearn.decomposition:PCA"
     return [
-        estimator("certifit", "certifit.models.pca:PCA", X, n_components=k),
+        estimator("certifit", "certifit.decomposition.pca.pca:PCA", X, n_components=k),
         estimator("scikit-learn auto", stock, X, n_components=k),
         estimator("scikit-learn covariance_eigh", stock, X, n_components=k, svd_solver="covariance_eigh"),
         estimator("scikit-learn randomized", stock, X, n_components=k, svd_solver="randomized", random_state=0),

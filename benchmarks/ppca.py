@@ -8,10 +8,10 @@ from benchmarks.datasets import mnist
 from benchmarks.harness import Options
 from benchmarks.holes import cost_of_holes, with_holes
 from benchmarks.reporting import Report
-from certifit.core import Rows, as_rows
-from certifit.models.ppca_em import measure, update
-from certifit.models.ppca_rows import Point
-from certifit.models.ppca_start import variances
+from certifit.decomposition.probabilistic.closed_form import variances
+from certifit.decomposition.probabilistic.em import measure, update
+from certifit.decomposition.probabilistic.missing_entries import Point
+from certifit.rows import Rows, as_rows
 
 COMPONENTS = 50
 

@@ -18,7 +18,7 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.peers import estimator
 
 QUALITY = 1e-6
-CERTIFIT = "certifit.models.robust_pca:RobustPCA"
+CERTIFIT = "certifit.decomposition.robust.robust_pca:RobustPCA"
 
 
 def robust_pca(options: Options) -> Iterator[Case]:
@@ -82,7 +82,7 @@ class Objective:
 
     def optimum(self) -> tuple[float, float]:
         """The best known value and the relative gap that a dual point proves for it."""
-        from certifit.models.robust_pca import RobustPCA
+        from certifit.decomposition.robust.robust_pca import RobustPCA
 
         proof = RobustPCA(center=False, tol=1e-8).fit(self.X).certificate_
         return proof.objective, proof.relative_gap

@@ -21,7 +21,7 @@ C = 1.0
 PACKAGES = {"certifit": "certifit", "scikit-learn": "sklearn.svm"}
 QUALITY = 1e-3
 EPS = float(np.finfo(float).eps)
-OURS, STOCK, INTEL = "certifit.models.svc:SVC", "sklearn.svm:SVC", "sklearnex.svm:SVC"
+OURS, STOCK, INTEL = "certifit.svm.kernel.svc:SVC", "sklearn.svm:SVC", "sklearnex.svm:SVC"
 
 
 def svc_mnist(options: Options) -> Iterator[Case]:

@@ -1,9 +1,12 @@
 """What all tests share: reproducible random examples; threads and the size of blocks, put back."""
 
+from contextlib import ExitStack
+
 import pytest
 from hypothesis import settings
 
-from certifit.core import dask_rows, file_rows, mapped_rows, rows, set_threads
+from certifit.rows import set_threads
+from certifit.rows.block import BlockTuning, block_tuning
 
 settings.register_profile("certifit", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("certifit")
@@ -17,12 +20,7 @@ def threads():
 
 
 @pytest.fixture
-def blocks_of(monkeypatch):
-    """`blocks_of(n)`: blocks of n rows, whatever holds them. (A module first imported while another is patched would
-    keep the patch, hence the imports above.)"""
-
-    def choose(n):
-        for module in (rows, file_rows, dask_rows, mapped_rows):
-            monkeypatch.setattr(module, "block_rows", lambda _: n)
-
-    return choose
+def blocks_of():
+    """`blocks_of(n)`: blocks of n rows, whatever holds them, until the test ends."""
+    with ExitStack() as stack:
+        yield lambda n: stack.enter_context(block_tuning(BlockTuning(fixed_rows=n)))

@@ -1,8 +1,8 @@
 """Write down every number that every estimator fits, so that two versions of the code can be compared bit for bit.
 
     python tools/digests.py write before.npz      # in the old version
-    python tools/digests.py write after.npz       # in the new one
-    python tools/digests.py compare before.npz after.npz [--within 1e-12]
+    python tools/digests.py write after.npz       # in the new one; names of estimators may follow, for these alone
+    python tools/digests.py compare before.npz after.npz [1e-12]     # how far numbers may differ; 0 unless told
     python tools/digests.py save FOLDER           # a model file of every estimator, to be loaded by another version
     python tools/digests.py load FOLDER           # loads them and compares what they predict
 
@@ -229,30 +229,40 @@ def found(model: Any, new: Any) -> dict[str, np.ndarray]:
     return out
 
 
-def write(path: str) -> None:
+def write(path: str, only: list[str]) -> None:
     everything: dict[str, np.ndarray] = {}
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         count = 0
         for name, model, X, y, new in cases(Path(folder)):
+            if only and type(model).__name__ not in only:
+                continue
             count += 1
             try:
                 values = found(fit(model, X, y), new)
             except Exception as error:  # an error is an answer, too
                 values = {"error": np.array([f"{type(error).__name__}: {error}".replace(folder, "")])}
             everything.update({f"{name} | {where}": value for where, value in values.items()})
-    np.savez_compressed(path, **{str(i): v for i, v in enumerate(everything.values())}, names=np.array([*everything]))
+    np.savez_compressed(
+        path,
+        only=np.array(only),
+        **{str(i): v for i, v in enumerate(everything.values())},
+        names=np.array([*everything]),
+    )
     print(f"{count} fits, {len(everything)} arrays and numbers in {time.perf_counter() - start:.0f} s -> {path}")
 
 
-def read(path: str) -> dict[str, np.ndarray]:
+def read(path: str) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Arrays by name, and the estimators that they are restricted to."""
     with np.load(path) as file:
-        return {str(name): file[str(i)] for i, name in enumerate(file["names"])}
+        only = file["only"].tolist() if "only" in file else []
+        return {str(name): file[str(i)] for i, name in enumerate(file["names"])}, only
 
 
 def compare(before: str, after: str, within: float) -> int:
     """Print every difference; 0 where there is none beyond `within` (relative to the largest entry)."""
-    a, b = read(before), read(after)
+    (a, _), (b, only) = read(before), read(after)
+    a = {name: value for name, value in a.items() if not only or name.startswith(tuple(f"{cls}(" for cls in only))}
     worst, bits = 0, 0
     for name in [*a, *(set(b) - set(a))]:
         if name not in a or name not in b:
@@ -321,10 +331,10 @@ def load(folder: str) -> int:
 
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["write", path]:
-            write(path)
+        case ["write", path, *only]:
+            write(path, only)
         case ["compare", before, after, *rest]:
-            return compare(before, after, float(rest[1]) if rest else 0.0)
+            return compare(before, after, float(rest[0]) if rest else 0.0)
         case ["save", folder]:
             save(folder)
         case ["load", folder]:

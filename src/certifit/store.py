@@ -29,9 +29,12 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit
 from certifit import families
-from certifit.core import Array, Certificate, Check, DataError, Mark, Objective
-from certifit.models import svm_kernels
-from certifit.models.columns import Column
+from certifit.core import Certificate, Check, Mark, Objective
+from certifit.exceptions import DataError
+from certifit.registry import PUBLIC
+from certifit.rows import Array
+from certifit.svm.kernel import kernels as svm_kernels
+from certifit.table.columns import Column
 
 FORMAT = 1
 _HEADER = re.compile(rb"certifit-model ([0-9]{1,4}) ([0-9a-f]{64})\n")
@@ -154,8 +157,8 @@ def _write(file: Any, content: bytes) -> None:
 
 def _public_class(name: str) -> Any:
     """The only classes a file may name: certifit's public estimators. Anything else gives None."""
-    value = getattr(certifit, name) if name in certifit.__all__ else None
-    return value if isinstance(value, type) and issubclass(value, BaseEstimator) else None
+    entry = PUBLIC.get(name)
+    return entry.load() if entry is not None and entry.is_estimator else None
 
 
 class _Writer:

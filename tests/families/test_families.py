@@ -8,7 +8,6 @@ import pickle
 
 import numpy as np
 import pytest
-from family_members import MEMBERS, S, close, derivative, each_family, each_member, integral, pack, room, unpack
 from scipy import stats
 
 from certifit.families import (
@@ -29,6 +28,18 @@ from certifit.families import (
     NegativeBinomial,
     Poisson,
     SphericalGaussian,
+)
+from tests.families.family_members import (
+    MEMBERS,
+    S,
+    close,
+    derivative,
+    each_family,
+    each_member,
+    integral,
+    pack,
+    room,
+    unpack,
 )
 
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from family_members import MEMBERS, close, each_family, each_member, integral, pack, room, unpack
 
 from certifit import DataError
 from certifit.families import (
@@ -26,6 +25,7 @@ from certifit.families import (
 )
 from certifit.families.stable import dirichlet_kl, excess, gamma_bregman, kl_term, log1pmx
 from certifit.families.support import lattice
+from tests.families.family_members import MEMBERS, close, each_family, each_member, integral, pack, room, unpack
 
 getcontext().prec = 60
 

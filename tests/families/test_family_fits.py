@@ -10,12 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from family_members import MEMBERS, close, drawn, each_family, pack, unpack
 from scipy import stats
 
 from certifit import DataError, as_rows
-from certifit.certificates.families import certify
-from certifit.core.rows import ArrayRows
+from certifit.checkers.families.moment_matching import certify
 from certifit.families import (
     Bernoulli,
     Beta,
@@ -31,6 +29,8 @@ from certifit.families import (
     Prior,
     SphericalGaussian,
 )
+from certifit.rows.rows import ArrayRows
+from tests.families.family_members import MEMBERS, close, drawn, each_family, pack, unpack
 
 
 @each_family

@@ -8,11 +8,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logsumexp, softmax, xlogy
 
 from certifit import PCA, LogisticRegression
-from certifit.certificates import likelihood, logistic
-from certifit.certificates.likelihood import self_concordant_gap
-from certifit.certificates.pca_spectrum import covariance_spectrum, gram_spectrum, upper_bound
-from certifit.core import as_rows
-from certifit.models.logistic_loss import Totals, Want, duality_gap, measure
+from certifit.checkers.decomposition.captured_variance import covariance_spectrum, gram_spectrum, upper_bound
+from certifit.checkers.linear_model import likelihood, logistic
+from certifit.checkers.linear_model.likelihood import self_concordant_gap
+from certifit.linear_model.logistic.block_statistics import Totals, Want, duality_gap, measure
+from certifit.rows import as_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -11,9 +11,9 @@ from scipy.stats import multivariate_normal
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
-from certifit.core import as_rows
-from certifit.models.gaussian_mixture import GaussianMixture
-from certifit.models.mixture_em import EM, Point
+from certifit.mixture.em import EM, Point
+from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
+from certifit.rows import as_rows
 
 X = load_iris().data
 FLOOR = 0.01  # so large that the penalty shows

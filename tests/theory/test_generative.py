@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from certifit import DataError, GaussianNB, LogisticRegression
-from certifit.plots.generative import learning_curves, plot_learning_curves
+from certifit.naive_bayes.plots import learning_curves, plot_learning_curves
 
 
 def independent(n, d, seed):

@@ -8,10 +8,10 @@ from scipy.cluster.vq import kmeans2
 from sklearn.datasets import load_digits, load_iris
 
 from certifit import KMeans
-from certifit.certificates.kmeans_bound import scatter_bound
-from certifit.certificates.kmeans_sdp import _problem, gram_bound
-from certifit.core import as_rows
-from certifit.models.kmeans_init import Starts
+from certifit.checkers.cluster.semidefinite_bound import _problem, gram_bound
+from certifit.checkers.cluster.spectral_bound import scatter_bound
+from certifit.cluster.seeding import Starts
+from certifit.rows import as_rows
 
 
 def within(X, labels):

@@ -6,9 +6,10 @@ from scipy.linalg import hilbert, subspace_angles
 from sklearn.datasets import load_digits, load_wine
 
 from certifit import linalg
-from certifit.certificates import singular, spectral
-from certifit.certificates.largest import largest_eigenvalue
-from certifit.linalg.krylov import block_krylov
+from certifit.checkers.linalg import eigenpairs as spectral
+from certifit.checkers.linalg import singular_values as singular
+from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue
+from certifit.numerics.krylov import block_krylov
 
 RNG = np.random.default_rng(0)
 

@@ -15,8 +15,8 @@ from scipy import sparse
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 from certifit import PCA, DataError
-from certifit.models import pca_views
-from certifit.models.pca_views import deflate, two_views
+from certifit.decomposition.pca import both_views as pca_views
+from certifit.decomposition.pca.both_views import deflate, two_views
 
 TABLES = {"iris": load_iris().data, "wine": load_wine().data, "digits": load_digits().data}
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits, load_wine
 
 from certifit import PCA
-from certifit.models.ppca import ProbabilisticPCA
+from certifit.decomposition.probabilistic.probabilistic_pca import ProbabilisticPCA
 
 WINE = load_wine().data / load_wine().data.std(axis=0)
 

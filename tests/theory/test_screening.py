@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import ElasticNet, LogisticRegression, lasso_path
 
-from certifit.certificates import screening
-from certifit.core import as_rows
+from certifit.checkers.feature_selection import screening
+from certifit.rows import as_rows
 
 
 def squared(seed, n=60, d=12, informative=3):

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from certifit.core import as_rows
 from certifit.losses import Hinge, HuberisedHinge, SquaredHinge
-from certifit.models.linear_svm import LinearSVC
-from certifit.models.linear_svm_near import solve_near
-from certifit.models.linear_svm_pass import Against, Ask, Near, Ramp, lower_bound, measure, rounded
+from certifit.rows import as_rows
+from certifit.svm.linear.block_statistics import Against, Ask, Near, Ramp, lower_bound, measure, rounded
+from certifit.svm.linear.linear_svm import LinearSVC
+from certifit.svm.linear.working_set_newton import solve_near
 
 SEEDS = st.integers(0, 2**32 - 1)
 HINGE = Ramp(np.inf)

@@ -92,7 +92,7 @@ def fit(
 
     Says what is in the table, fits, proves, cross-validates, saves the model and writes an HTML report.
     """
-    from certifit.cli.fit import Settings, run_fit
+    from certifit.cli.commands.fit import Settings, run_fit
 
     settings = Settings(target, folds, C, class_weight, weight, tuple(drop or ()), seed)
     if not run_fit(table, settings, output, report, _screen(quiet, json)):
@@ -105,7 +105,7 @@ def audit(model: Model, table: Table, quiet: Quiet = False, json: Json = False) 
 
     It is recomputed from the table by an independent implementation.
     """
-    from certifit.cli.use import run_audit
+    from certifit.cli.commands.saved_model import run_audit
 
     if not run_audit(model, table, _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
@@ -123,7 +123,7 @@ def predict(
 
     One line for each row: the prediction and the probability of every class.
     """
-    from certifit.cli.use import predictions_csv
+    from certifit.cli.commands.saved_model import predictions_csv
     from certifit.store import write_atomically
 
     content = predictions_csv(model, table, output, _screen(False, False))
@@ -140,9 +140,9 @@ def demo() -> None:
     Fits a model of the Palmer penguins (344 birds, some measurements missing), saves it and its report in the
     current folder and checks the saved model again.
     """
-    from certifit.cli.fit import Settings, run_fit
-    from certifit.cli.use import run_audit
-    from certifit.data import penguins_path
+    from certifit.cli.commands.fit import Settings, run_fit
+    from certifit.cli.commands.saved_model import run_audit
+    from certifit.datasets import penguins_path
 
     screen = _screen(False, False)
     model, report, table = Path("penguins-model.certifit"), Path("penguins-report.html"), penguins_path()
@@ -163,7 +163,7 @@ def warm_up() -> None:
 
     Later fits, also in other processes, then start at once.
     """
-    from certifit.cli.warm_up import run_warm_up
+    from certifit.cli.commands.warm_up import run_warm_up
 
     run_warm_up(_screen(False, False))
 

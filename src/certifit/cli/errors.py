@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from certifit.core import DataError, NoSolutionError, SourceChangedError
+from certifit.exceptions import DataError, NoSolutionError, SourceChangedError
 
 
 def words(error: Exception) -> str | None:

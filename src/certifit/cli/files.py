@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from certifit.core import DataError
+from certifit.exceptions import DataError
 
 
 def read_table(path: Path) -> pa.Table:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.core.as_rows import as_rows
 from certifit.core.certificate import Certificate
-from certifit.core.checks import Target
-from certifit.core.loop import Step
-from certifit.core.rows import Rows
-from certifit.core.threads import single_threaded_blas
-
-Attributes = Mapping[str, Any]  # fitted attributes by name
+from certifit.core.settings import Settings
+from certifit.core.watch import Attributes, Watch
+from certifit.exceptions import CertificateWarning, warn_caller
+from certifit.rows.as_rows import as_rows
+from certifit.rows.checks import Target
+from certifit.rows.rows import Rows
+from certifit.rows.threads import single_threaded_blas
 
 
 class Objective(NamedTuple):
@@ -31,10 +29,6 @@ class Objective(NamedTuple):
     penalty: float
 
 
-class CertificateWarning(ConvergenceWarning):
-    """A fit's certificate does not hold; the message states the gap that is proved."""
-
-
 class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     """`fit` turns any table into rows, calls `_fit`, and installs what it returns all at once.
 
@@ -43,11 +37,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     target: ClassVar[Target] = "none"  # what `fit` needs as y
     sparse: ClassVar[bool] = False  # takes CSR
-    holes: ClassVar[bool] = False  # takes NaN in X as missing
+    missing: ClassVar[bool] = False  # takes NaN in X as missing entries
+    settings: ClassVar[Settings] = {}  # what its parameters may be
     finite: ClassVar[bool] = True  # has arrays searched for infinities first; else it refuses them itself, as it goes
 
     certificate_: Certificate
-    _depth: ClassVar[int] = 3  # stack frames from a warning in `fit` up to whoever called it
 
     @property
     def _targets(self) -> int:
@@ -75,6 +69,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         previous = {name: self.__dict__.pop(name) for name in [*self.__dict__] if name.endswith("_")}
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         with self._all_or_nothing():
+            self._check_settings()
             rows = self._rows_to_fit(X, y, sample_weight)
             context = self._init_callback_context(max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
@@ -89,9 +84,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             certificate: Certificate = attributes["certificate_"]
             if not certificate.holds:
                 message = f"{type(self).__name__}: " + "; ".join(certificate.failures())
-                warnings.warn(message, CertificateWarning, stacklevel=self._depth)
+                warn_caller(message, CertificateWarning)
         self.__dict__.update(attributes)
         return self
+
+    def _check_settings(self) -> None:
+        """Refuse settings that are wrong by themselves or together, before any row is read."""
+        for name, setting in self.settings.items():
+            setting.check(name, getattr(self, name))
 
     @contextmanager
     def _all_or_nothing(self, first: bool = True) -> Iterator[None]:
@@ -113,7 +113,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             target=self.target,
             targets=self._targets,
             sparse=self.sparse,
-            holes=self.holes,
+            missing=self.missing,
             finite=self.finite,
             reset=reset,
         )
@@ -131,7 +131,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             target=target,
             targets=targets,
             sparse=self.sparse,
-            holes=self.holes,
+            missing=self.missing,
             finite=self.finite,
             reset=False,
         )
@@ -143,42 +143,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.sparse
-        tags.input_tags.allow_nan = self.holes
+        tags.input_tags.allow_nan = self.missing
         tags.target_tags.required = self.target != "none"
         return tags
-
-
-class Watch:
-    """Tells scikit-learn callbacks about each pass of a loop; hands out sub-watches for nested loops."""
-
-    def __init__(self, estimator: Estimator, context: Any, X: Any, y: Any, metadata: dict[str, Any]) -> None:
-        self.estimator, self.context = estimator, context
-        self.data = {"X": X, "y": y, "metadata": metadata}
-        self.attributes: Callable[[Any], Attributes] | None = None
-        self._pass: Any = None
-
-    @contextmanager
-    def loop(self, name: str, max_iter: int, attributes: Callable[[Any], Attributes]) -> Iterator[Watch]:
-        """A watch for one loop of the fit; `attributes(params)` are the fitted attributes at `params`."""
-        context = self.context.subcontext(task_name=name, max_subtasks=max_iter + 1)
-        watch = Watch(self.estimator, context, **self.data)
-        watch.attributes = attributes
-        context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
-        yield watch
-        context.call_on_fit_task_end(estimator=self.estimator, **self.data)
-
-    def begin(self) -> None:
-        self._pass = self.context.subcontext(task_name="pass")
-        self._pass.call_on_fit_task_begin(estimator=self.estimator, **self.data)
-
-    def end(self, params: Any, step: Step[Any], tol: float) -> bool:
-        # what our own progress display reads; contexts live as long as the fit, parameters need not
-        self._pass.step, self._pass.tol = step._replace(params=None), tol
-        attributes = self.attributes
-        return bool(
-            self._pass.call_on_fit_task_end(
-                estimator=self.estimator,
-                reconstruction_attributes=None if attributes is None else lambda: dict(attributes(params)),
-                **self.data,
-            )
-        )

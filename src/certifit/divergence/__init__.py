@@ -1,15 +1,7 @@
 """KL divergence and its relatives, between vectors, distributions and samples; fitting by the smallest KL."""
 
 from certifit.divergence.bounds import Bounds, kl_bounds
-from certifit.divergence.measures import (
-    cross_entropy,
-    entropy,
-    hellinger,
-    jensen_shannon,
-    kl,
-    renyi,
-    total_variation,
-)
+from certifit.divergence.measures import cross_entropy, entropy, hellinger, jensen_shannon, kl, renyi, total_variation
 from certifit.divergence.mixtures import Mixture
 from certifit.divergence.projection import Projection, minimise_kl
 from certifit.divergence.samples import kl_samples

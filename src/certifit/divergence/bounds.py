@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp, rel_entr
 
-from certifit.core import Array
-from certifit.core.threads import single_threaded_blas
 from certifit.divergence.measures import kl, renyi
 from certifit.divergence.mixtures import Distribution, Mixture, components
 from certifit.families import Family
+from certifit.rows import Array
+from certifit.rows.threads import single_threaded_blas
 
 ORDERS = (0.02, 0.1, 0.3, 0.6)  # s; s = 1 gives 0 without work
 SWEEPS = 200  # of the transport bound; each lowers it

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from certifit.core import Array, DataError, Step, fixed_point
+from certifit.core import Step, fixed_point
 from certifit.divergence.integrals import grid
 from certifit.divergence.mixtures import Distribution
 from certifit.divergence.terms import kl_terms
+from certifit.exceptions import DataError
 from certifit.families import Family
+from certifit.rows import Array
 
 SUFFICIENT = 1e-4  # Armijo: share of the promised decrease that a step must deliver
 ROUNDING = 1e-14  # relative noise in the objective; smaller rises do not refuse a step

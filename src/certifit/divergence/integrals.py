@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from certifit.core import Array, DataError
-from certifit.core.threads import single_threaded_blas
 from certifit.divergence.mixtures import Distribution, components
 from certifit.divergence.quadrature import Nodes, adaptive, cut
 from certifit.divergence.terms import Terms
 from certifit.divergence.value import Estimate
+from certifit.exceptions import DataError
+from certifit.rows import Array
+from certifit.rows.threads import single_threaded_blas
 
 WIDEST = 500_000  # whole numbers that are still summed one by one
 SPREAD = 40  # standard deviations around the means at which sums begin: exp(-40) is below rounding

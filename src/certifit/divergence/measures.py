@@ -13,7 +13,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from certifit.core import Array, DataError
 from certifit.divergence.integrals import NO_MASS, comparable, divergence_total, expectation
 from certifit.divergence.mixtures import Distribution, Mixture, components
 from certifit.divergence.terms import (
@@ -27,7 +26,9 @@ from certifit.divergence.terms import (
 )
 from certifit.divergence.value import Divergence, Estimate
 from certifit.divergence.vectors import probability_vector, vector_cross_entropy, vector_pair, vector_total
+from certifit.exceptions import DataError
 from certifit.families import Family
+from certifit.rows import Array
 
 DRAWS = 100_000
 

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import logsumexp
 
-from certifit.core import Array, DataError
 from certifit.divergence.vectors import probability_vector
+from certifit.exceptions import DataError
 from certifit.families import Family
+from certifit.rows import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.core import Array, DataError, as_rows
 from certifit.divergence.integrals import QUADRATURE, SUM, grid, is_discrete, is_scalar, weighted
 from certifit.divergence.mixtures import Distribution
 from certifit.divergence.quadrature import Nodes
 from certifit.divergence.vectors import probability_vector
+from certifit.exceptions import DataError
 from certifit.families import (
     DiagonalGaussian,
     Family,
@@ -23,6 +23,7 @@ from certifit.families import (
     SphericalGaussian,
 )
 from certifit.families.fitting import one_column
+from certifit.rows import Array, as_rows
 
 GAUSSIANS = (Gaussian, GaussianFixedVariance, MultivariateGaussian, DiagonalGaussian, SphericalGaussian)
 

@@ -15,15 +15,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from certifit.certificates.families import certify
-from certifit.core import Array, Certificate, Check, DataError, as_rows
+from certifit.checkers.families.moment_matching import certify
+from certifit.core import Certificate, Check
 from certifit.divergence.descent import NEARBY, Descent, Forward, Objective, Path, Reverse, descend, neighbour
 from certifit.divergence.integrals import is_scalar
 from certifit.divergence.measures import DRAWS, cross_entropy, entropy, kl
 from certifit.divergence.mixtures import Distribution, Mixture, components
 from certifit.divergence.points import Empirical, empirical, points_of, points_within
 from certifit.divergence.value import Divergence, Estimate
+from certifit.exceptions import DataError
 from certifit.families import Family
+from certifit.rows import Array, as_rows
 
 Direction = Literal["forward", "reverse"]
 Method = Literal["closed", "gradient"]

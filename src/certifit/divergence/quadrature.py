@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import roots_legendre
 
-from certifit.core import Array
+from certifit.rows import Array
 
 TOL = 1e-13  # of the integral of |f|, for each piece
 LEVELS = 45  # of halving

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from certifit.core import Array, DataError, as_rows
 from certifit.divergence.value import Divergence
+from certifit.exceptions import DataError
+from certifit.rows import Array, as_rows
 
 
 def kl_samples(x: Any, y: Any, k: int = 5) -> Divergence:

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from certifit.core import Array
 from certifit.families.stable import expm1mx
+from certifit.rows import Array
 
 Terms: TypeAlias = Callable[[Array, Array, Array], Array]  # (p, q, u) -> terms, all (n,)
 NEAR = 0.5  # |u| below which terms are computed from u, above it from p and q

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from certifit.core import Array, DataError
 from certifit.divergence.terms import Terms, log_ratio
 from certifit.divergence.value import Estimate
+from certifit.exceptions import DataError
+from certifit.rows import Array
 
 SUM = "sum over the entries"
 

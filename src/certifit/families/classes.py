@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.special import entr, gammaln, softmax
 
-from certifit.core import Array, Block, DataError, Rows
+from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.discrete import Binomial
 from certifit.families.family import Family, Request
 from certifit.families.stable import factorial_error, kl_term, multinomial_kernel
 from certifit.families.support import COUNTS, Counts, Support, WholeNumbers
+from certifit.rows import Array, Block, Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy.special import digamma, exp1, gammaln, polygamma
 
-from certifit.core import Array, DataError, Rows
+from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.family import Family, MeanFamily, Request, pair
 from certifit.families.stable import (
@@ -23,6 +23,7 @@ from certifit.families.stable import (
     trigamma_excess,
 )
 from certifit.families.support import NOT_NEGATIVE, POSITIVE
+from certifit.rows import Array, Rows
 
 CONSTANT = "The limit is a point mass; drop the column, or add a prior."
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.special import entr, expit, gammaln, log1p, logit, xlog1py
 
-from certifit.core import Array
 from certifit.families.family import MeanFamily
 from certifit.families.stable import factorial_error, kl_term, multinomial_kernel
 from certifit.families.support import COUNTS, Support, WholeNumbers
+from certifit.rows import Array
 
 
 def reciprocal(x: float) -> float:

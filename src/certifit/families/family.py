@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from certifit.core import Array, DataError, Rows
+from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.fitting import Fit, Method, Prior, Request
 from certifit.families.support import Support, lattice
+from certifit.rows import Array, Rows
 
 
 class Family(ABC):

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from certifit.certificates.families import certify
-from certifit.core import Array, Block, Certificate, DataError, Rows, Sums, as_rows
+from certifit.checkers.families.moment_matching import certify
+from certifit.core import Certificate
+from certifit.exceptions import DataError
 from certifit.families.support import Support
+from certifit.rows import Array, Block, Rows, Sums, as_rows
 
 if TYPE_CHECKING:
     from certifit.families.family import Family

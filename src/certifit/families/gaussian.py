@@ -12,11 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from certifit.core import Array, DataError, Rows
+from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.family import Family, MeanFamily, Request
 from certifit.families.stable import excess
 from certifit.families.support import REALS, VECTORS
+from certifit.rows import Array, Rows
 
 LOG_2PI = float(np.log(2 * np.pi))
 CONSTANT = (

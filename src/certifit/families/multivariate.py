@@ -9,12 +9,13 @@ from typing import Self
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigvalsh, solve_triangular
 
-from certifit.core import Array, Block, DataError, Rows, Sums
+from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.family import Family, Request
 from certifit.families.gaussian import LOG_2PI, blend
 from certifit.families.stable import NEAR, log1pmx
 from certifit.families.support import VECTORS
+from certifit.rows import Array, Block, Rows, Sums
 
 SINGULAR = "Drop columns that are constant or combinations of others, use DiagonalGaussian, or add a prior."
 

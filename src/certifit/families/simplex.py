@@ -9,11 +9,12 @@ from typing import Self
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-from certifit.core import Array, DataError, Rows
+from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.family import Family, Request, pair
 from certifit.families.stable import dirichlet_kernel, dirichlet_kl, gamma_entropy_term, log_minus_digamma
 from certifit.families.support import SIMPLEX, UNIT
+from certifit.rows import Array, Rows
 
 CONSTANT = "The limit is a point mass; add a prior."
 

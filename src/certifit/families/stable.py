@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma, xlogy
 
-from certifit.core import Array
+from certifit.rows import Array
 
 NEAR = 0.25  # relative difference up to which series replace logarithms
 LARGE = 10.0  # argument of Γ from which Stirling's series is used: eight terms leave 1e-17

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from certifit.core import Array
+from certifit.rows import Array
 
 REACH = 40.0  # standard deviations, and tail lengths, beyond which less than 1e-16 of the mass is left
 EXACT = 2**16  # whole numbers summed one by one

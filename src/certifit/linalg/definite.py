@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from certifit.certificates import definite as certificates
-from certifit.core import Array, Certificate
-from certifit.linalg.matrix import as_matrix, symmetric, to_dense
+from certifit.checkers.linalg import definite as certificates
+from certifit.core import Certificate
+from certifit.numerics.matrix import as_matrix, symmetric, to_dense
+from certifit.rows import Array
 
 Verdict = Literal["yes", "no", "not decided to rounding"]
 

@@ -14,11 +14,13 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg
 
-from certifit.certificates import spectral
-from certifit.certificates.largest import largest_eigenvalue
-from certifit.core import Array, Certificate, CertificateWarning, DataError
-from certifit.linalg.krylov import Trace, block_krylov, power
-from certifit.linalg.matrix import DENSE, EPS, as_matrix, check_count, in_units, signed, symmetric, to_dense
+from certifit.checkers.linalg import eigenpairs as spectral
+from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue
+from certifit.core import Certificate
+from certifit.exceptions import CertificateWarning, DataError, warn_caller
+from certifit.numerics.krylov import Trace, block_krylov, power
+from certifit.numerics.matrix import DENSE, EPS, as_matrix, check_count, in_units, signed, symmetric, to_dense
+from certifit.rows import Array
 
 MAX_ITER = 1000
 DEPTH = 40  # of the block Krylov space
@@ -85,7 +87,7 @@ def eigen(A: Any, k: int | None = None, *, method: str = "auto", tol: float = 1e
 def warn_unless_holds(certificate: Certificate, name: str) -> None:
     if not certificate.holds:
         message = f"{name}: {'; '.join(certificate.failures())}."
-        warnings.warn(message, CertificateWarning, stacklevel=3)
+        warn_caller(message, CertificateWarning)
 
 
 def _lapack(A: Any, k: int, _tol: float, _rng: np.random.Generator) -> Pairs:

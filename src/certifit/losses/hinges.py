@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certifit.core import Array
 from certifit.losses.loss import setting
 from certifit.losses.margin import MarginLoss
+from certifit.rows import Array
 
 
 @dataclass(frozen=True)

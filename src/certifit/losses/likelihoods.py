@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, wrightomega, xlog1py, xlogy
 
-from certifit.core import Array
 from certifit.losses.loss import setting
 from certifit.losses.margin import MarginLoss
+from certifit.rows import Array
 
 STEPS = 5  # of Newton, from a start within log 2 of the answer; each doubles the digits
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from certifit.core import Array, DataError
+from certifit.exceptions import DataError
+from certifit.rows import Array
 
 
 class Loss(ABC):

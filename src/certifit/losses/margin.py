@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from certifit.core import Array, DataError
+from certifit.exceptions import DataError
 from certifit.losses.loss import Loss, each, within
+from certifit.rows import Array
 
 
 class MarginLoss(Loss):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certifit.core import Array
 from certifit.losses.loss import Loss, setting
+from certifit.rows import Array
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from certifit.core import Array
-from certifit.plots.figures import BLUE, RED, new_axes, plain, shorten, tidy
+from certifit.plots.style import BLUE, RED, new_axes, plain, shorten, tidy
+from certifit.rows import Array
 
 MOST_NAMES = 50  # classes whose names fit on an axis
 

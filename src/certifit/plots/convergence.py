@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from certifit.core import DataError, Mark
-from certifit.plots.figures import BLUE, GREY, check_drawable, new_axes, tidy
+from certifit.core import Mark
+from certifit.exceptions import DataError
+from certifit.plots.style import BLUE, GREY, check_drawable, new_axes, tidy
 
 
 def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:

@@ -1,6 +1,5 @@
-"""Cross-validation of a table model and the one-file HTML report."""
+"""The one-file HTML report of a fitted table model."""
 
-from certifit.report.crossval import CrossValidation, Score, cross_validate
-from certifit.report.html import render
+from certifit.report.page import render
 
-__all__ = ["CrossValidation", "Score", "cross_validate", "render"]
+__all__ = ["render"]

@@ -1,0 +1,200 @@
+"""EM laid open on the Palmer penguins: log-likelihood = bound + KL at every step, Jensen's inequality, k-means.
+
+python -m examples.em [--out FILE.png] [--gif FILE.gif]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from certifit.cluster.kmeans import KMeans
+from certifit.datasets import load_penguins
+from certifit.exceptions import DataError
+from certifit.families import GaussianFixedVariance
+from certifit.mixture.families.mixture import Mixture
+from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
+from certifit.mixture.plots import Frame, draw_frame, em_frames, plot_em_steps
+from certifit.rows import Array
+
+COLUMNS = ("flipper_length_mm", "bill_depth_mm")
+SHOWN = (1, 4, 7)  # iterations in the picture
+ROUNDING = 1e-12
+
+
+def penguins() -> Array:
+    """Flipper length and bill depth of the penguins that have both (n, 2)."""
+    table = load_penguins().select(list(COLUMNS)).drop_null()
+    return np.column_stack([table[name].to_numpy() for name in COLUMNS]).astype(np.float64)
+
+
+def poor_start(X: Array) -> GaussianMixture:
+    """Two components amid all rows, as wide as these and half a deviation apart: EM has something to do."""
+    away = np.array([[-0.5, 0.0], [0.5, 0.0]]) * X.std(axis=0)
+    wide = np.array([np.diag(1 / X.var(axis=0))] * 2)
+    return GaussianMixture(2, weights_init=[0.5, 0.5], means_init=X.mean(axis=0) + away, precisions_init=wide)
+
+
+# --------------------------------------------------------------------------------------------- the identity
+def identity_table(frames: Sequence[Frame]) -> str:
+    """A line for each step: log-likelihood, bound and KL in nats a row, and what is left of their identity.
+
+    >>> frames = em_frames(Mixture("poisson", random_state=0), [[0.0], [1.0], [7.0], [9.0]], 1)
+    >>> print(identity_table(frames).splitlines()[0])
+    step        log-likelihood        bound    KL(q||p)   log-likelihood - bound - KL
+    """
+    lines = ["step        log-likelihood        bound    KL(q||p)   log-likelihood - bound - KL"]
+    for f in frames:
+        kl = round(f.kl, 7) + 0.0  # no minus sign before a zero
+        lines.append(
+            f"{f.name:<10} {f.loglik:>15.9f} {f.bound:>12.7f} {kl:>11.7f}   {f.loglik - f.bound - f.kl:>27.1e}"
+        )
+    return "\n".join(lines)
+
+
+def identity_holds(frames: Sequence[Frame]) -> bool:
+    """At every step log-likelihood = bound + KL; E steps close the KL, M steps raise the bound."""
+    sums = all(abs(f.loglik - f.bound - f.kl) <= ROUNDING * (1 + abs(f.loglik)) for f in frames)
+    closed = all(abs(f.kl) <= ROUNDING for f in frames if f.name.startswith("E"))
+    raised = all(after.bound >= before.bound - ROUNDING for before, after in pairwise(frames))
+    return sums and closed and raised
+
+
+class Jensen(NamedTuple):
+    """The bound by many responsibilities against the log-likelihood; nats a row."""
+
+    tried: int
+    largest: float  # of bound - log-likelihood over those tried: never above 0
+    at_posterior: float  # the same by the posterior: 0
+
+    @property
+    def holds(self) -> bool:
+        return self.largest <= ROUNDING and abs(self.at_posterior) <= ROUNDING
+
+
+def jensen(frame: Frame, X: Array, tried: int = 500, seed: int = 0) -> Jensen:
+    """log Σ_k q_k (π_k f_k / q_k) >= Σ_k q_k log(π_k f_k / q_k) for any q: here for random ones, and the posterior.
+
+    >>> X = np.array([[0.0], [1.0], [7.0], [9.0]])
+    >>> jensen(em_frames(Mixture("poisson", random_state=0), X, 1)[-1], X, 50).holds
+    True
+    """
+    at = frame.mixture
+    joint = at.components.look(X, at.components.workspace())[0].T + np.log(at.weights)  # (n, k)
+    log_p = np.logaddexp.reduce(joint, axis=1)
+
+    def short(q: Array) -> float:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(q > 0, q * (joint - np.log(q)), 0.0)
+        return float((terms.sum(axis=1) - log_p).mean())
+
+    rng = np.random.default_rng(seed)
+    k = joint.shape[1]
+    largest = max(short(rng.dirichlet(np.full(k, a), len(X))) for a in rng.uniform(0.1, 5.0, tried))
+    return Jensen(tried, largest, short(np.exp(joint - log_p[:, None])))
+
+
+# --------------------------------------------------------------------------------------------- the limit to k-means
+class Limit(NamedTuple):
+    """A mixture of spheres of variance σ² against k-means."""
+
+    variance: float
+    objective: float  # -2 σ² (log-likelihood + n d/2 log 2πσ²), which becomes the sum of squares as σ² -> 0
+    inertia: float  # k-means' sum of squares
+    sure: float  # the least sure row's largest responsibility
+    same: bool  # whether every row is in the same group
+
+
+def limits(X: Array, k: int = 3, variances: Sequence[float] = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)) -> list[Limit]:
+    """EM for ever smaller spheres, from k-means' centres; columns of X are taken in units of their deviations."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    n, d = Z.shape
+    clusters = KMeans(k, n_init=10, random_state=0).fit(Z)
+    out = []
+    for v in variances:
+        spheres = GaussianFixedVariance(0.0, variance=v)
+        model = Mixture(spheres, k, smoothing=0.0, max_iter=5000, parameters_init=clusters.cluster_centers_).fit(Z)
+        objective = -2 * v * (model.loglikelihood_ + n * d / 2 * np.log(2 * np.pi * v))
+        sure = float(model.predict_proba(Z).max(axis=1).min())
+        same = bool((model.predict(Z) == clusters.labels_).all())
+        out.append(Limit(v, objective, clusters.inertia_, sure, same))
+    return out
+
+
+def limit_table(found: Sequence[Limit]) -> str:
+    lines = ["  σ²      -2σ²(log-lik. + const.)   sum of squares   difference   least sure row   same groups"]
+    lines += [
+        f"{f.variance:<8g} {f.objective:>24.6f} {f.inertia:>16.6f} {f.objective - f.inertia:>12.2e} "
+        f"{f.sure:>16.6f}   {'yes' if f.same else 'no'}"
+        for f in found
+    ]
+    return "\n".join(lines)
+
+
+# --------------------------------------------------------------------------------------------- pictures, command line
+def animate(frames: Sequence[Frame], X: Array, out: Path) -> None:
+    """Every step as a picture of an animated GIF, a second each."""
+    figure = Figure(figsize=(5.2, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    ax = figure.add_subplot()
+
+    def draw(i: int) -> list[Any]:
+        ax.clear()
+        draw_frame(frames[i], X, ax)
+        ax.set(xlabel=COLUMNS[0], ylabel=COLUMNS[1])
+        return []
+
+    FuncAnimation(figure, draw, frames=len(frames)).save(out, writer=PillowWriter(fps=1), dpi=80)
+
+
+def show(out: Path, gif: Path | None = None) -> None:
+    """Print what holds, and write the pictures."""
+    X = penguins()
+    model = poor_start(X)
+    fitted = poor_start(X).fit(X)
+    frames = em_frames(model, X, fitted.n_iter_)
+    print(f"EM for two Gaussians on {len(X)} penguins, {COLUMNS[0]} and {COLUMNS[1]}; nats a row, less the penalty\n")
+    print(identity_table(frames))
+    verdict = _word(identity_holds(frames))
+    print(f"\nlog-likelihood = bound + KL, E steps close the KL, M steps raise the bound: {verdict}")
+    found = jensen(frames[2], X)
+    print(f"\nJensen's inequality, bound <= log-likelihood, after M step 1: {_word(found.holds)}")
+    print(f"  by {found.tried} random responsibilities   bound - log-likelihood at most {found.largest:.4f}")
+    print(f"  by the posterior                 bound - log-likelihood = {found.at_posterior:.1e}")
+    print("\nSpheres of variance σ² -> 0 become k-means (three clusters, columns in units of their deviations)\n")
+    print(limit_table(limits(X)))
+    print(f"\n{fitted.certificate_}")
+    plot_em_steps(model, X, SHOWN, COLUMNS).savefig(out, dpi=100)
+    print(f"\npicture: {out}")
+    if gif is not None:
+        animate(frames, X, gif)
+        print(f"animation: {gif}")
+
+
+def _word(holds: bool) -> str:
+    return "holds" if holds else "DOES NOT HOLD"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="EM laid open: the identity, Jensen's inequality, k-means' limit.")
+    parser.add_argument("--out", type=Path, default=Path("em.png"), help="the step-wise picture (default: em.png)")
+    parser.add_argument("--gif", type=Path, help="also write an animation, a picture for each step")
+    given = parser.parse_args(arguments)
+    try:
+        show(given.out, given.gif)
+    except (DataError, OSError) as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""From a fitted object to the checker that knows its problem: what it claims to have minimised, and its parameters.
+
+A model is recognised by the name of its class or of a base class, so that look-alikes (another library's
+`LogisticRegression`, a subclass of `KMeans`) work without being imported here, and else by its fitted attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.cluster.adapter import audit_clusters, centres
+from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
+from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
+from certifit.checkers.feature_selection.adapter import audit_elimination, audit_filter, audit_l1, audit_sequential
+from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
+from certifit.checkers.linear_model import firth, glm, likelihood, logistic
+from certifit.checkers.linear_model.adapter import SPECS, audit_linear, audit_statsmodels, linear_spec
+from certifit.checkers.manifold.adapter import audit_lle
+from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
+from certifit.checkers.mixture.families_adapter import audit_mixture
+from certifit.checkers.naive_bayes.adapter import (
+    audit_bernoulli_nb,
+    audit_categorical_nb,
+    audit_complement_nb,
+    audit_gaussian_nb,
+    audit_multinomial_nb,
+)
+from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
+from certifit.checkers.plain.response_losses import Spec
+from certifit.checkers.svm.adapter import audit_svc, audit_svr, machine_problem
+from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
+from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
+from certifit.core import Certificate, Estimator
+from certifit.exceptions import DataError
+from certifit.linear_model.logistic.logistic import LogisticRegression
+from certifit.rows import apply_class_weight, encode_labels
+
+FOREIGN_TOL = 1e-4  # relative gap asked of other libraries' models, whose own `tol` means something else
+
+Auditor = Callable[..., Certificate]  # (model, X, y, sample_weight, tol, **beside)
+
+
+def audit(
+    model: Any, X: Any = None, y: Any = None, sample_weight: Any = None, *, tol: float | None = None, **beside: Any
+) -> Certificate:
+    """Recompute a fitted model's certificate from the data, sharing no code with the fit.
+
+    Parameters
+    ----------
+    model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
+        BisectingKMeans and faiss.Kmeans), GaussianMixture, Mixture, LogisticRegression, naive Bayes, linear or
+        generalised linear model, support vector machine, Nystroem, RBFSampler, SelectKBest, anything with the same
+        fitted attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS,
+        Logit, Probit or Poisson fit (these carry their data: X and y may be left out)
+    X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
+    tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
+    **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
+        clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
+
+    Returns
+    -------
+    Certificate : what is proved; `holds` says whether it is enough
+    """
+    if isinstance(model, Pipeline):
+        check_is_fitted(model)
+        for _, step in model.steps[:-1]:
+            X = X if step in (None, "passthrough") else step.transform(X)
+        return audit(model.steps[-1][1], X, y, sample_weight, tol=tol, **beside)
+    if hasattr(model, "encode_labelled"):
+        data = model.encode_labelled(X, y, sample_weight)
+        return audit(model.model_, data.X, data.y, data.w, tol=tol)
+    auditor = _auditor(model)
+    if tol is None:
+        tol = float(getattr(model, "tol", FOREIGN_TOL)) if isinstance(model, Estimator) else FOREIGN_TOL
+    return auditor(model, X, y, sample_weight, tol, **beside)
+
+
+def _auditor(model: Any) -> Auditor:
+    names = {base.__name__ for base in type(model).__mro__}
+    for name, (auditor, attributes) in _AUDITORS.items():
+        has = [a for a in attributes if hasattr(model, a)]
+        if name in names and len(has) < len(attributes):
+            missing = ", ".join(sorted(set(attributes) - set(has)))
+            raise DataError(
+                got=f"a {type(model).__name__} without {missing}", wanted="a fitted model", fix="Call fit first."
+            )
+        if name in names:
+            return auditor
+    for name, (auditor, attributes) in _AUDITORS.items():
+        if name not in _ALIKE or hasattr(model, "nu"):  # NuSVC and its like solve another problem
+            continue
+        if all(hasattr(model, a) for a in (*attributes, *_ALIKE[name])):
+            return auditor
+    raise DataError(
+        got=f"a {type(model).__name__}",
+        wanted=f"a fitted {', '.join(_AUDITORS)}, or something with all attributes of a {', '.join(_ALIKE)}",
+    )
+
+
+def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    firths, lam1, lam, free, class_weight = _logistic_settings(model)
+    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
+    labels = encode_labels(rows, np.asarray(model.classes_))
+    rows = apply_class_weight(labels, class_weight)
+    if firths:
+        return firth.certify(coef, intercept, free, tol, rows)
+    if lam + lam1 == 0:
+        found = likelihood.certify(coef, intercept, free, tol, rows)
+        separable = None if np.isfinite(found.gap) else likelihood.separable(rows, len(labels.classes), free)
+        return found if separable is None else separable
+    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows, lam1)
+    if by_dual.holds or (lam1 > 0 and len(coef) > 1):
+        return by_dual
+    if lam1 > 0:  # the Hessian proves more where the penalty is weak
+        spec = Spec("binomial", "logit", lam + lam1, lam1 / (lam + lam1), per_row=False, intercept=free)
+        by_hessian = glm.certify(coef, float(intercept.ravel()[0]), spec, tol, rows)
+    else:
+        by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)
+    return by_hessian if by_hessian.gap < by_dual.gap else by_dual
+
+
+class _Settings(NamedTuple):
+    firth: bool
+    lam1: float  # of |β|₁
+    lam: float  # of |β|²/2
+    intercept: bool  # free
+    class_weight: Any
+
+
+def _logistic_settings(model: Any) -> _Settings:
+    intercept, class_weight = bool(getattr(model, "fit_intercept", True)), getattr(model, "class_weight", None)
+    if isinstance(model, LogisticRegression):
+        return _Settings(model.penalty == "firth", *model.strengths(), intercept, class_weight)
+    penalty = getattr(model, "penalty", "deprecated")  # scikit-learn's word for: see C and l1_ratio
+    C = np.inf if penalty is None else getattr(model, "C_", getattr(model, "C", None))
+    if C is None:
+        raise DataError(
+            got=f"a {type(model).__name__} that does not say its C", wanted="an attribute C, or penalty=None"
+        )
+    ratio = {"l1": 1.0, "l2": 0.0}.get(penalty, getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0)))
+    ratio = float(np.ravel(ratio)[0] or 0.0)
+    alpha = 1 / float(np.ravel(C)[0])
+    return _Settings(False, ratio * alpha, (1 - ratio) * alpha, intercept, class_weight)
+
+
+def problem(model: Any) -> tuple[str, ...]:
+    """What a model minimises: equal for two models if a bound proved for one on the same data holds for the other."""
+    auditor = _auditor(model)
+    if auditor is _audit_logistic:
+        return "logistic", str(np.shape(model.coef_)), *map(repr, _logistic_settings(model))
+    if auditor in (audit_svc, audit_svr):
+        return machine_problem(model)
+    if auditor is audit_linear:
+        return "linear", *map(repr, linear_spec(model))
+    if auditor not in (audit_pca, audit_clusters):
+        return (str(id(model)),)
+    size = model.components_ if auditor is audit_pca else centres(model)
+    return auditor.__name__, str(np.shape(size))
+
+
+FILTERS = ("SelectFeatures", "SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe")
+MACHINE = ("support_", "support_vectors_", "dual_coef_", "intercept_")
+STATSMODELS = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")
+_COUNTS = ("feature_log_prob_", "class_log_prior_")
+_AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
+    "ProbabilisticPCA": (audit_ppca, ("components_", "explained_variance_", "mean_", "noise_variance_")),
+    "RobustPCA": (audit_robust_pca, ("low_rank_", "sparse_", "components_", "singular_values_", "mean_")),
+    "TrimmedPCA": (audit_trimmed_pca, TRIMMED),
+    "PCA": (audit_pca, ("components_", "mean_", "explained_variance_")),
+    "LocallyLinearEmbedding": (audit_lle, ("embedding_", "reconstruction_error_")),
+    **dict.fromkeys(FILTERS, (audit_filter, ("scores_",))),
+    "SequentialSelector": (audit_sequential, ("support_", "path_", "candidate_scores_")),
+    "RecursiveElimination": (audit_elimination, ("support_", "ranking_", "importances_")),
+    "L1Selector": (audit_l1, ("coef_", "proved_zero_", "path_")),
+    "TruncatedSVD": (audit_svd, ("components_", "singular_values_")),
+    **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), (audit_clusters, ("cluster_centers_",))),
+    "Kmeans": (audit_clusters, ("centroids",)),  # of faiss
+    "GaussianMixture": (audit_gaussian_mixture, MIXTURE),
+    "Mixture": (audit_mixture, ("weights_", "parameters_")),
+    "BayesianGaussianMixture": (refuse_bayesian_mixture, MIXTURE),
+    "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
+    "ApproximateSVC": (audit_approximate_svc, ("features_", "coef_", "intercept_", "classes_")),
+    "Nystroem": (audit_nystroem, ("components_", "component_indices_", "normalization_")),
+    "RBFSampler": (audit_fourier, ("random_weights_", "random_offset_")),
+    **dict.fromkeys(("LinearSVC", "SGDClassifier"), (audit_linear_svc, ("coef_", "intercept_", "classes_"))),
+    "LinearSVR": (audit_linear_svr, ("coef_", "intercept_")),
+    "HardMarginSVC": (audit_hard_margin, (*MACHINE, "margin_")),
+    "SVC": (audit_svc, MACHINE),
+    "SVR": (audit_svr, MACHINE),
+    "GaussianNB": (audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
+    "BernoulliNB": (audit_bernoulli_nb, _COUNTS),
+    "MultinomialNB": (audit_multinomial_nb, _COUNTS),
+    "ComplementNB": (audit_complement_nb, _COUNTS),
+    "CategoricalNB": (audit_categorical_nb, _COUNTS),
+    "NaiveBayes": (audit_naive_bayes, ("parameters_", "class_prior_")),
+    **dict.fromkeys(("GeneralizedLinearRegressor", *SPECS), (audit_linear, ("coef_", "intercept_"))),
+    **{f"{name}Results": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
+    **{f"{name}ResultsWrapper": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
+}
+# Others are known by their attributes, with these besides. (coef_ alone does not tell which loss was minimised.)
+_ALIKE: dict[str, tuple[str, ...]] = {
+    "PCA": (),
+    "KMeans": (),
+    "SVC": ("C", "kernel", "classes_"),
+    "SVR": ("C", "kernel", "epsilon"),
+}

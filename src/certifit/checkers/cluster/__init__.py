@@ -1,0 +1,1 @@
+"""Checkers of clusterings: fixed points and lower bounds on the k-means objective."""

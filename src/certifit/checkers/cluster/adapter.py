@@ -1,0 +1,46 @@
+"""Clusterings by centres, of any library: scikit-learn's KMeans, MiniBatchKMeans and BisectingKMeans, faiss.Kmeans.
+
+All claim to make the same sum small, so all are measured by it. Mini-batches leave centres beside the means of their
+rows, and bisection leaves rows beside their nearest centre: the certificate then does not hold, and says by how much.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.cluster import kmeans
+from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.core import Certificate
+from certifit.exceptions import DataError
+from certifit.rows import Array
+
+
+def centres(model: Any) -> Array:
+    """The centres (k, d) of a fitted clustering, in the precision they are stored in."""
+    name = "cluster_centers_" if hasattr(model, "cluster_centers_") else "centroids"
+    if getattr(model, name, None) is None:  # as faiss leaves them until it is trained
+        raise DataError(
+            got=f"a {type(model).__name__} without {name}", wanted="a fitted model", fix="Train it first."
+        )
+    numbers(model, name)
+    return np.asarray(getattr(model, name))
+
+
+def audit_clusters(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, effort: int = 1) -> Certificate:
+    """Check a clustering from the data.
+
+    `effort` above 1 improves the lower bound of tables of up to some thousands of rows for longer.
+    """
+    if effort < 1:
+        raise DataError(got=f"effort={effort!r}", wanted="a whole number of at least 1")
+    if getattr(getattr(model, "cp", None), "spherical", False):
+        raise DataError(
+            got="a spherical faiss.Kmeans", wanted="one that minimises squared distances", fix="Set spherical=False."
+        )
+    C = centres(model)
+    rows = fitted_rows(model, C.shape[1], X, None, sample_weight, "none")
+    labels = getattr(model, "labels_", None)
+    target, inertia = (getattr(model, name, None) for name in ("target_ratio", "inertia_"))
+    return kmeans.certify(C, labels, tol, rows, target, effort, inertia)

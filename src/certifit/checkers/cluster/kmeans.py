@@ -1,0 +1,181 @@
+"""k-means re-checked from the data: every row at its nearest centre, every centre the mean of its rows, and how much
+smaller the sum of squared distances could be at all (see `kmeans_bound`, `kmeans_sdp`, `kmeans_line`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from certifit.checkers.cluster.one_column import line_bound
+from certifit.checkers.cluster.semidefinite_bound import CLOSE, GROUP, gram_bound
+from certifit.checkers.cluster.spectral_bound import EPS, scatter_bound
+from certifit.checkers.plain.blocks import dense
+from certifit.core import Certificate, Check
+from certifit.exceptions import DataError
+from certifit.rows import Array, Block, Rows, Sums
+
+WIDEST = 1024  # columns up to which the whole scatter matrix is formed
+DIRECTIONS = 256  # beyond that, the number of directions projected on
+SMALL, STEPS = 4096, 30  # rows up to which the Gram matrix is used too; steps to improve that bound
+
+LEAST = 1e-290  # sum of squares, below which single ones lose digits to underflow
+
+OPTIMAL = "sum of squared distances within gap of the smallest that this many centres can reach"
+BOUNDED = "sum of squared distances at most ratio times the smallest that this many centres can reach"
+STATIONARY = (
+    "no row is nearer to another centre, and moving centres to the means of their rows gains at most tol (relative); "
+    "no lower bound above 0 is proved, so nothing is said about other clusterings"
+)
+PERFECT = "every row lies on a centre: no sum of squared distances is smaller than 0"
+
+
+@dataclass(frozen=True)
+class Measured(Sums):
+    """What the centres are worth."""
+
+    objective: float  # Σ w |x - c|²
+    weight: Array  # (k,) Σ w of the rows nearest to each centre
+    sums: Array  # (k, d) Σ w (x - c) over them
+    wrong: float  # rows whose label is not their nearest centre
+    labelled: float = np.nan  # Σ w |x - c|² to the centres that labels say
+
+
+def certify(
+    centres: Array,
+    labels: Array | None,
+    tol: float,
+    rows: Rows,
+    target: float | None = None,
+    effort: int = 1,
+    inertia: float | None = None,
+) -> Certificate:
+    """Check centres (k, d) and, where there are some, labels (n,) and what these are said to cost on these rows.
+
+    `target` is the most that the objective may be of its lower bound. With more `effort` a small table's lower bound
+    is improved for longer and in larger groups of rows, until the gap is `tol`: the time grows by its third power at
+    most. With 10 or more, many clusterings of a few hundred rows are proved optimal.
+    """
+    C = np.asarray(centres, dtype=np.float64)
+    if labels is not None and len(labels) != rows.n_rows:
+        raise DataError(
+            got=f"labels of {len(labels)} rows and a table of {rows.n_rows}",
+            wanted="the rows that the model was fitted on",
+        )
+    found = rows.sum(partial(_measure, C, None if labels is None else np.asarray(labels)))
+    if not np.isfinite(found.objective):
+        raise DataError(got="values so large that squared distances overflow", wanted="squared distances below 1e308")
+    check_underflow(rows, C, found.objective)
+    mean = centre_of_mass(C, found.weight, found.sums)
+    width = rows.n_features if rows.n_features <= WIDEST else DIRECTIONS
+    bound = scatter_bound(rows, mean, float(found.weight.sum()), len(C), width)
+    if rows.n_features == 1:
+        bound = max(bound, line_bound(rows, len(C)))
+    else:
+        bound = max(bound, gram_bound(rows, C, SMALL, STEPS * effort, GROUP * effort, max(CLOSE, tol / 2)))
+    dtype = np.asarray(centres).dtype
+    more = () if inertia is None else (_reported(inertia, found, C, dtype, rows.n_rows),)
+    return assemble(found, C, bound, tol, dtype, target, more)
+
+
+def _reported(inertia: float, found: Measured, C: Array, dtype: Any, n: int) -> Check:
+    """Whether labels cost what a model says they do, but for rounding in the precision it works in."""
+    cost = found.objective if np.isnan(found.labelled) else found.labelled
+    moved = _rounding(C, found.weight, dtype)
+    limit = (1e-6 + n * _eps(dtype)) * cost + 2 * np.sqrt(moved * cost) + moved
+    return Check("reported inertia's distance from what its labels cost", abs(inertia - cost), float(limit))
+
+
+def _eps(dtype: Any) -> float:
+    return float(np.finfo(dtype).eps) if np.issubdtype(dtype, np.floating) else EPS
+
+
+def _rounding(C: Array, weight: Array, dtype: Any) -> float:
+    """What moving centres by their last digits makes or breaks."""
+    return float(16 * _eps(dtype) ** 2 * (weight @ (C**2).sum(axis=1)))
+
+
+def check_underflow(rows: Rows, C: Array, objective: float) -> None:
+    """Refuse rows beside their centres, but so close that squares vanish: a sum of 0 would prove nothing."""
+    if objective < LEAST and rows.sum(partial(_away, C)) > 0:
+        raise DataError(
+            got="rows so close together that squared distances underflow",
+            wanted=f"squared distances that add up to {LEAST:g} at least, unless every row lies on a centre",
+            fix="Rescale the columns, for instance to unit variance.",
+        )
+
+
+def _away(C: Array, block: Block) -> float:
+    """Σ |x - c| over columns and rows that count."""
+    X = dense(block.X)[block.w > 0]
+    return float(np.abs(X - C[cdist(X, C, "sqeuclidean").argmin(axis=1)]).sum()) if len(X) else 0.0
+
+
+def centre_of_mass(C: Array, weight: Array, sums: Array) -> Array:
+    """Mean of all rows (d,) from each cluster's weight and its sum about its centre."""
+    return (weight @ C + sums.sum(axis=0)) / weight.sum()
+
+
+def assemble(
+    found: Measured,
+    C: Array,
+    bound: float,
+    tol: float,
+    dtype: Any,
+    target: float | None = None,
+    more: tuple[Check, ...] = (),
+) -> Certificate:
+    """From what was measured. `dtype` is that in which the centres are stored: their rounding is forgiven."""
+    some = found.weight > 0
+    gain = float(((found.sums[some] ** 2).sum(axis=1) / found.weight[some]).sum())
+    rounding = _rounding(C, found.weight, dtype) + 1e-20 * found.objective
+    relative = gain / found.objective if gain > rounding else 0.0
+    perfect = found.objective == 0
+    checks = (
+        Check("rows nearer to another centre", found.wrong, 0.0),
+        Check("gain from moving centres to their rows' means, relative", relative, tol),
+        Check("centres without rows", 0.0 if perfect else float((~some).sum()), 0.0),
+        *more,
+    )
+    if target is not None and not perfect:
+        ratio = found.objective / bound if bound > 0 else np.inf
+        checks = (*checks, Check("objective, relative to its lower bound", ratio, max(target, 1.0)))
+    if perfect:
+        return Certificate("optimal", PERFECT, 0.0, 0.0, tol, checks=checks)
+    if bound <= 0:
+        return Certificate("stationary", STATIONARY, found.objective, tol=tol, checks=checks)
+    bound = min(bound, found.objective)
+    if found.objective - bound <= tol * found.objective:
+        return Certificate("optimal", OPTIMAL, found.objective, bound, tol, checks=checks)
+    return Certificate("bounded", BOUNDED, found.objective, bound, tol, checks=checks)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _measure(C: Array, labels: Array | None, block: Block) -> Measured:
+    k, d = C.shape
+    origin = C.mean(axis=0)
+    reach = np.sqrt(((C - origin) ** 2).sum(axis=1))
+    eps = float(np.finfo(block.X.dtype).eps)
+    total = Measured(0.0, np.zeros(k), np.zeros((k, d)), 0.0, 0.0)
+    step = max(1, 2**21 // (d + k))
+    for first in range(0, len(block.w), step):
+        X, w = dense(block.X[first : first + step]), block.w[first : first + step]
+        D = cdist(X, C, "sqeuclidean")
+        near = D.argmin(axis=1)
+        every = np.arange(len(w))
+        Z = X - C[near]
+        member = np.zeros((len(w), k))
+        member[every, near] = w
+        wrong, labelled = 0.0, np.nan
+        if labels is not None:
+            given = labels[block.start + first : block.start + first + len(w)]
+            known = (given >= 0) & (given < k)
+            size = np.sqrt(((X - origin) ** 2).sum(axis=1)) + reach.max()
+            own = D[every, np.where(known, given, 0)]
+            wrong = float((~known | (own - D[every, near] > 4 * (d + 8) * eps * size**2)).sum())
+            labelled = float(w @ own)
+        total = total + Measured(float(w @ D[every, near]), member.sum(axis=0), member.T @ Z, wrong, labelled)
+    return total

@@ -1,0 +1,157 @@
+"""The smallest k-means objective of a single column, found afresh: a clustering is then measured against it.
+
+On a line clusters are intervals, so with c(i, j) the scatter of the i-th to the (j-1)-th number in order,
+    D_m(j) = min_i D_{m-1}(i) + c(i, j)
+is the smallest objective of m clusters of the first j. Since c(i, j) + c(i', j') <= c(i, j') + c(i', j) for
+i <= i' <= j <= j' (Monge), the best i does not fall as j rises, and each layer is solved by halving: the best i for
+the middle j confines those on either side. An i that rounding makes a little worse than the best costs the others no
+more than that (by the same inequality), so that rounding adds up over layers and halvings only.
+References: Wu, Optimal quantization by matrix searching (1991); Wang & Song, Ckmeans.1d.dp (2011).
+
+Scatters are differences of running sums, in pairs of floats (Dekker 1971) since these cancel: far from zero, or where
+clusters are narrow, nearly all digits are lost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from certifit.checkers.plain.blocks import dense
+from certifit.rows import Array, Rows
+
+EPS = float(np.finfo(np.float64).eps)
+MOST = 2**17  # numbers for which the best intervals are found; more are first rounded to so many,
+WORK = 2**20  # or to so many by clusters
+LOADED = 2**23  # rows that are sorted at all
+
+
+def line_bound(rows: Rows, k: int) -> float:
+    """A number that no k centres get below, but for rounding the smallest; 0 says nothing."""
+    if rows.n_features != 1 or rows.n_rows > LOADED:
+        return 0.0
+    data = rows.load()
+    some = data.w > 0
+    x, which = np.unique(dense(data.X)[some, 0], return_inverse=True)
+    w = np.bincount(which.ravel(), data.w[some])
+    if len(x) <= k:
+        return 0.0
+    size = float(np.abs(x).max())
+    scale = 2.0 ** -int(np.frexp(size)[1])  # exact; squares neither over- nor underflow
+    x = x * scale
+    most, moved = min(MOST, WORK // k), 0.0
+    if len(x) > most:
+        x, w, moved = _rounded(x, w, most)
+    if len(x) <= k:
+        return 0.0
+    best = smallest(x, w, k)
+    # the root of the smallest sum of squares moves by no more than the rows do, all taken together
+    return max(0.0, best**0.5 - moved**0.5) ** 2 / scale / scale
+
+
+def _rounded(x: Array, w: Array, most: int) -> tuple[Array, Array, float]:
+    """At most `most` runs of neighbours, each moved to its mean; and at least what that takes, Σ w (x - mean)².
+
+    Runs are longer where numbers are dense, in proportion to density^(2/3), which costs least (Panter & Dite 1951).
+    """
+    place = np.append(0.0, np.cumsum(np.diff(x) ** (2 / 3)))
+    first = np.unique(np.searchsorted(place, np.arange(most) * (place[-1] / most)))
+    length = np.diff(np.append(first, len(x)))
+    W = np.add.reduceat(w, first)
+    mean = x[first] + np.add.reduceat(w * (x - np.repeat(x[first], length)), first) / W
+    return mean, W, float(w @ (x - np.repeat(mean, length)) ** 2) * (1 + 1e-10)
+
+
+def smallest(x: Array, w: Array, k: int) -> float:
+    """At most the smallest objective of k clusters of the numbers x (n,), ascending, from -1 to 1.
+
+    >>> round(smallest(np.array([-1.0, -0.75, 0.5, 1.0]), np.ones(4), 2), 12)  # {-1, -0.75} and {0.5, 1}
+    0.15625
+    """
+    n = len(x)
+    sums = [_running(w), _running(*_product(w, x)), _running(*_times(_product(x, x), (w, np.zeros(n))))]
+    D = np.full(n + 1, np.inf)
+    D[0] = 0.0
+    for m in range(1, k + 1):
+        D = _layer(D, sums, m)
+    halvings = np.log2(n) + 2
+    doubt = 4 * k * halvings * EPS * D[n] + k * halvings * n * EPS**2 * (w @ x**2)
+    return max(0.0, float(D[n] - doubt))
+
+
+def _layer(D: Array, sums: list[Pair], m: int) -> Array:
+    """D_m (n+1,) from D_{m-1}."""
+    n = len(D) - 1
+    new, best = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=np.int64)
+    stride = 1 << int(np.ceil(np.log2(n + 1)))
+    while stride:
+        j = np.arange(stride, n + 1, 2 * stride)  # between those that are known
+        j = j[j >= m]
+        left, right = j - stride, j + stride
+        low = np.where(left >= m, best[np.maximum(left, 0)], m - 1)
+        high = np.where(right <= n, best[np.minimum(right, n)], n)
+        high = np.minimum(high, j - 1)
+        count = np.maximum(high - low + 1, 1)
+        first = np.cumsum(count) - count
+        i = np.arange(count.sum()) - np.repeat(first - low, count)
+        value = D[i] + _scatter(sums, i, np.repeat(j, count))
+        if len(j):
+            new[j] = np.minimum.reduceat(value, first)
+            best[j] = np.minimum.reduceat(np.where(value <= np.repeat(new[j], count), i, n), first)
+        stride //= 2
+    return new
+
+
+def _scatter(sums: list[Pair], i: Array, j: Array) -> Array:
+    """Σ w x² - (Σ w x)² / Σ w over the i-th to the (j-1)-th number."""
+    W, first, second = (_minus(Pair(S.high[j], S.low[j]), Pair(S.high[i], S.low[i])) for S in sums)
+    square = _times(first, first)
+    ratio = square.high / W.high
+    back = _times(Pair(ratio, np.zeros_like(ratio)), W)
+    ratio_low = ((square.high - back.high) + (square.low - back.low)) / W.high
+    return np.maximum((second.high - ratio) + (second.low - ratio_low), 0.0)
+
+
+# ------------------------------------------------------------------------------------------------ pairs of floats
+class Pair(NamedTuple):
+    """Numbers high + low, low below the last digit of high."""
+
+    high: Array
+    low: Array
+
+
+def _add(a: Array, b: Array) -> Pair:
+    s = a + b
+    t = s - a
+    return Pair(s, (a - (s - t)) + (b - t))
+
+
+def _product(a: Array, b: Array) -> Pair:
+    p = a * b
+    a_high, b_high = (2.0**27 + 1) * a, (2.0**27 + 1) * b
+    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return Pair(p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
+
+
+def _minus(a: Pair, b: Pair) -> Pair:
+    s = _add(a.high, -b.high)
+    return _add(s.high, s.low + (a.low - b.low))
+
+
+def _times(a: Pair, b: tuple[Array, Array]) -> Pair:
+    p = _product(a.high, b[0])
+    return _add(p.high, p.low + (a.high * b[1] + a.low * b[0]))
+
+
+def _running(high: Array, low: Array | None = None) -> Pair:
+    """Sums of the first 0, 1, …, n numbers (n+1,), by doubling."""
+    total = Pair(np.append(0.0, high), np.append(0.0, np.zeros_like(high) if low is None else low))
+    step = 1
+    while step <= len(high):
+        s = _add(total.high[step:], total.high[:-step])
+        s = _add(s.high, s.low + (total.low[step:] + total.low[:-step]))
+        total = Pair(np.append(total.high[:step], s.high), np.append(total.low[:step], s.low))
+        step *= 2
+    return total

@@ -1,0 +1,95 @@
+"""Two libraries disagree: which one is right? Audit both on the same data and put the proofs side by side.
+
+A lower bound proved with the help of one model holds for all that minimise the same objective, so each is measured
+against the best of them.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from certifit.checkers.auditing import audit, problem
+from certifit.core import Certificate
+
+HEADINGS = ("model", "objective", "lower bound", "gap", "relative gap", "holds")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Certificates by name; prints as a table, the smallest objective first."""
+
+    certificates: Mapping[str, Certificate]
+
+    def table(self) -> list[tuple[str, ...]]:
+        ordered = sorted(self.certificates.items(), key=lambda item: item[1].objective)
+        return [(name, f"{c.objective:.10g}", *_distance(c), _verdict(c)) for name, c in ordered]
+
+    def __str__(self) -> str:
+        lines = [HEADINGS, *self.table()]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
+        rows = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([rows[0], "-" * (sum(widths) + 2 * len(widths) - 2), *rows[1:]])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{h}</th>" for h in HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in self.table()
+        )
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: c.to_dict() for name, c in self.certificates.items()}
+
+
+def compare(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    tol: float | None = None,
+    show: bool = True,
+) -> Comparison:
+    """Audit several fitted models on the same data; print the table (unless show=False) and return it.
+
+    >>> from sklearn.datasets import load_iris
+    >>> import certifit, sklearn.decomposition as other
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> models = {"certifit": certifit.PCA(2).fit(X), "scikit-learn": other.PCA(2).fit(X)}
+    >>> table = certifit.compare(models, X, show=False)
+    >>> all(c.holds for c in table.certificates.values())
+    True
+    """
+    found = {name: audit(model, X, y, sample_weight, tol=tol) for name, model in models.items()}
+    problems = {name: _problem(model) for name, model in models.items()}
+    comparison = Comparison({name: _sharpen(name, found, problems) for name in models})
+    if show:
+        print(comparison)
+    return comparison
+
+
+def _distance(c: Certificate) -> tuple[str, str, str]:
+    """From the best possible; a fixed point or a statistical claim says nothing about that."""
+    known = c.kind in ("optimal", "bounded", "impossible")
+    return (f"{c.bound:.10g}", f"{c.gap:.3g}", f"{c.relative_gap:.2g}") if known else ("", "", "")
+
+
+def _verdict(c: Certificate) -> str:
+    if c.kind == "impossible" and c.holds:
+        return "no solution exists"
+    return "yes" if c.holds else "NO"
+
+
+def _problem(model: Any) -> tuple[str, ...]:
+    steps = getattr(model, "steps", None)  # a pipeline: its encoding is part of the problem
+    return (str(id(model)),) if steps is not None or hasattr(model, "model_") else problem(model)
+
+
+def _sharpen(name: str, found: Mapping[str, Certificate], problems: Mapping[str, tuple[str, ...]]) -> Certificate:
+    """The certificate with the best bound that any model proved for the same problem."""
+    mine = found[name]
+    bounds = [c.bound for other, c in found.items() if problems[other] == problems[name] and c.bound >= mine.bound]
+    return replace(mine, bound=min(max(bounds), mine.objective)) if bounds and mine.kind == "optimal" else mine

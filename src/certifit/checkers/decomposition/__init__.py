@@ -1,0 +1,1 @@
+"""Checkers of principal components: PCA, probabilistic, robust and trimmed PCA."""

@@ -1,0 +1,128 @@
+"""Robust PCA re-checked from the data: L + S = X, and a dual point proves how small |L|_* + λ|S|_1 can be at all.
+
+With row weights w, Z = X - centre and A_w = diag(√w) A, the objective is |L_w|_* + λ Σ wᵢ |S_ij|. For any Y with
+|diag(1/√w) Y|₂ <= 1 and |Y_ij| <= λ wᵢ it is at least <Y, Z>; divided by its largest excess, every Y is a proof.
+Where a model brings none, one is sought near U Vᵀ + λ w sign(S), as in the optimality conditions of Candès et al.
+(2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certifit.checkers.plain.blocks import dense
+from certifit.core import Certificate, Check
+from certifit.exceptions import DataError
+from certifit.rows import Array, Rows
+
+CLAIM = (
+    "nuclear norm of the low-rank part plus lam times the sum of the sparse part's sizes within gap of the smallest"
+)
+ROUNDS = 200  # projections to find a dual point where none is given
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A fitted robust PCA, as plain arrays."""
+
+    low_rank: Array  # (n, d), centre included
+    sparse: Array  # (n, d)
+    components: Array  # (k, d)
+    singular_values: Array  # (k,)
+    centre: Array  # (d,)
+    dual: Array | None  # (n, d)
+    lam: float
+    median: bool  # the centre must be the columns' medians; else it must be zero
+
+
+def certify(parts: Parts, tol: float, rows: Rows) -> Certificate:
+    """Check the parts of these rows."""
+    shape = rows.n_rows, rows.n_features
+    if parts.low_rank.shape != shape or parts.sparse.shape != shape:
+        raise DataError(
+            got=f"parts of {parts.low_rank.shape[0]} rows and a table of {rows.n_rows}",
+            wanted="the rows that the model was fitted on",
+        )
+    data = rows.load()
+    X, w = dense(data.X), data.w
+    used = w > 0
+    root = np.sqrt(w[used])[:, None]
+    Z, L = X[used] - parts.centre, root * (parts.low_rank[used] - parts.centre)
+    S = X[used] - parts.low_rank[used]
+    sigma = np.linalg.svd(L, compute_uv=False)
+    sizes = float(w[used] @ np.abs(S).sum(axis=1))
+    objective = float(sigma.sum()) + parts.lam * sizes
+    Y = _derive(root * Z, L, parts.lam * root) if parts.dual is None else parts.dual[used] / root
+    excess = _excess(Y, parts.lam * root)
+    terms = Y * (root * Z) / max(1.0, excess)
+    rounding = 64 * EPS * float(np.abs(terms).sum())
+    off = _off_centre(parts, X[used], w[used])
+    bound = 0.0 if off else max(0.0, float(terms.sum()) - rounding)  # about another centre it is another problem
+    checks = [
+        _adds_up(parts, X),
+        Check("centre off, as a share of the rows", off, 0.0),
+        *_axes(parts, L, sigma, float(np.linalg.norm(root) * np.linalg.norm(parts.centre))),
+    ]
+    if parts.dual is not None:
+        checks.append(Check("dual point outside its set by", max(0.0, excess - 1.0), 1e-9))
+    return Certificate("optimal", CLAIM, objective, bound, tol, tol * objective + 2 * rounding, tuple(checks))
+
+
+def _excess(Y: Array, t: Array) -> float:
+    """How many times too large Y is for |Y|₂ <= 1 and |Y_ij| <= tᵢ, rounding of the norm included."""
+    spectral = float(np.linalg.norm(Y, 2)) * (1 + 8 * min(Y.shape) * EPS)
+    return max(spectral, float((np.abs(Y) / t).max()))
+
+
+def _adds_up(parts: Parts, X: Array) -> Check:
+    size = np.abs(parts.low_rank) + np.abs(parts.sparse) + np.abs(X)
+    off = np.abs(parts.low_rank + parts.sparse - X)
+    worst = float((off / np.where(size > 0, size, 1.0)).max())
+    return Check("low-rank plus sparse part minus X, relative", worst, 8 * EPS)
+
+
+def _off_centre(parts: Parts, X: Array, w: Array) -> float:
+    """Share of the rows by which any column's centre misses being a median: more than half above it, or below."""
+    if not parts.median:
+        return float(np.any(parts.centre != 0))
+    half = w.sum() / 2
+    beyond = np.maximum(w @ (parts.centre < X), w @ (parts.centre > X)) - half
+    return float(max(0.0, beyond.max() / w.sum() - 1e-12))
+
+
+def _axes(parts: Parts, L: Array, sigma: Array, offset: float) -> tuple[Check, ...]:
+    """The components are the right singular vectors of L, and span its rows. `offset` is what was added to L once."""
+    B, k = parts.components, len(parts.components)
+    largest = float(sigma.max(initial=0.0)) or 1.0
+    L, sigma, found = L / largest, sigma / largest, parts.singular_values / largest
+    rotated = L @ B.T  # columns orthogonal, of the singular values' lengths
+    off = np.abs(rotated.T @ rotated - np.diag(found**2)).max(initial=0.0)
+    wrong = np.abs(found - sigma[:k]).max(initial=0.0) if k <= len(sigma) else np.inf
+    rest = float(np.linalg.norm(L - rotated @ B))
+    slack = 1e-10 + 4 * EPS * offset / largest
+    return (
+        Check("components orthonormal to", float(np.abs(B @ B.T - np.eye(k)).max(initial=0.0)), 1e-10),
+        Check("low-rank part outside the components, relative", rest, slack),
+        Check("components not singular vectors by, relative", float(off), slack),
+        Check("singular values off by, relative", float(wrong), slack),
+    )
+
+
+def _derive(Z: Array, L: Array, t: Array) -> Array:
+    """A dual point for Z = L + S: alternate between U Vᵀ on L's tangent space and t sign(S) where S is not small."""
+    U, sigma, V = np.linalg.svd(L, full_matrices=False)
+    r = int((sigma > 1e-9 * sigma[0]).sum())
+    U, V = U[:, :r], V[:r]
+    S = Z - L
+    known = np.abs(S) > 1e-6 * np.abs(S).max(initial=0.0)
+    fixed = t * np.sign(S)
+    Y = U @ V
+    for _ in range(ROUNDS):
+        Y = np.where(known, fixed, np.clip(Y, -t, t))
+        D = Y - U @ V
+        left = U @ (U.T @ D)
+        Y = Y - left - (D - left) @ V.T @ V
+    return np.where(known, fixed, np.clip(Y, -t, t))

@@ -1,0 +1,1 @@
+"""Checkers of selected columns: scores, greedy searches, screening by a dual point."""

@@ -1,0 +1,284 @@
+"""Feature scores recomputed plainly: two passes in extended precision for moments, value by value for tables.
+
+Shares nothing with the fit but the definitions: a spread of less than 8 units in the last place of a mean is
+rounding, measurements are cut at the 14 inner normal quantiles of their mean and variance, and columns that hold
+nothing but 0 and 1 are Bernoulli.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from certifit.checkers.plain.blocks import dense
+from certifit.rows import Array, Block, Rows, Sums
+
+LONG = np.longdouble
+TINY = (8 * np.finfo(np.float64).eps) ** 2
+CUTS = stats.norm.ppf(np.arange(1, 15) / 15)
+
+Recomputed = tuple[Array, Array | None]  # scores and p-values (d,)
+
+
+def recompute(name: str, rows: Rows, k: int) -> Recomputed:
+    """Scores by this name; y are class numbers 0 … k-1, or numbers."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scores, p = _PLAIN[name](rows, k)
+    return np.asarray(scores, np.float64), None if p is None else np.asarray(p, np.float64)
+
+
+def pvalues(name: str, scores: Array, n: float, k: int) -> Array | None:
+    """p-values that follow from the scores alone, on rows of total weight n; None for the other scores."""
+    if name == "anova":
+        return np.asarray(stats.f.sf(scores, k - 1, n - k))
+    if name == "correlation":
+        return np.asarray(stats.f.sf(scores, 1, n - 2))
+    return np.asarray(stats.chi2.sf(scores, k - 1)) if name == "chi2" else None
+
+
+# ------------------------------------------------------------------------------------------------ moments
+@dataclass(frozen=True)
+class _About(Sums):
+    """Sums about given points, by class."""
+
+    weight: Array  # (k,)
+    z: Array  # Σ w (x - c)  (k, d)
+    zz: Array  # Σ w (x - c)²  (k, d)
+    odd: Array  # values that are neither 0 nor 1  (d,)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    weight: Array  # (k,)
+    away: Array  # class means from `origin`  (k, d)
+    variance: Array  # (k, d)
+    origin: Array  # a row of the table  (d,)
+    odd: Array  # (d,)
+
+
+def _used(block: Block) -> tuple[Array, Array, Array]:
+    used = block.w > 0
+    y = np.zeros(int(used.sum()), int) if block.y is None else np.asarray(block.y)[used]
+    return dense(block.X)[used].astype(LONG), y, block.w[used].astype(LONG)
+
+
+def _about(origin: Array, away: Array, block: Block) -> _About:
+    X, y, w = _used(block)
+    k, d = away.shape
+    weight, z, zz = np.zeros(k, LONG), np.zeros((k, d), LONG), np.zeros((k, d), LONG)
+    for c in range(k):
+        Z, v = (X[y == c] - origin) - away[c], w[y == c]
+        weight[c], z[c], zz[c] = v.sum(), v @ Z, v @ Z**2
+    return _About(weight, z, zz, ((X != 0) & (X != 1)).sum(axis=0))
+
+
+def _together(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
+    return np.zeros(len(w), int), w
+
+
+def _moments(rows: Rows, k: int) -> _Moments:
+    first = next(iter(rows))
+    origin = dense(first.X[:1])[0].astype(LONG) if not first.w[:1].any() else _used(first)[0][0]
+    s = rows.sum(partial(_about, origin, np.zeros((k, rows.n_features), LONG)))
+    away = s.z / s.weight[:, None]
+    s = rows.sum(partial(_about, origin, away))
+    rest = s.z / s.weight[:, None]
+    return _Moments(s.weight, away + rest, np.maximum(s.zz / s.weight[:, None] - rest**2, 0), origin, s.odd)
+
+
+def _variance(rows: Rows, _k: int) -> Recomputed:
+    return _moments(rows.relabel(_together), 1).variance[0], None
+
+
+def _anova(rows: Rows, k: int) -> Recomputed:
+    m = _moments(rows, k)
+    n = m.weight.sum()
+    away = m.away - (m.weight @ m.away) / n
+    size = TINY * np.abs(m.origin + m.away).max(axis=0) ** 2
+    F = _quotient((m.weight @ away**2) / (k - 1), (m.weight @ m.variance) / (n - k), size)
+    return F, pvalues("anova", F, float(n), k)
+
+
+def _quotient(above: Array, below: Array, rounding: Array) -> Array:
+    F = np.where(above > rounding, above / np.where(below > rounding, below, 0), 0)
+    return np.asarray(F, np.float64)
+
+
+def _jeffreys(rows: Rows, k: int) -> Recomputed:
+    m = _moments(rows, k)
+    total, mass = np.zeros(rows.n_features), 0.0
+    for a in range(k):
+        for b in range(k):
+            if a != b:
+                share = float(m.weight[a] * m.weight[b])
+                each = np.where(m.odd == 0, _kl_bernoulli(m, a, b), _kl_gaussian(m, a, b)).astype(np.float64)
+                total, mass = total + share * each, mass + share / 2
+    return total / mass, None
+
+
+def _kl_gaussian(m: _Moments, a: int, b: int) -> Array:
+    size = TINY * np.abs(m.origin + m.away).max(axis=0) ** 2
+    va, vb = (np.where(m.variance[c] > size, m.variance[c], 0) for c in (a, b))
+    gap2 = np.where((m.away[a] - m.away[b]) ** 2 > size, (m.away[a] - m.away[b]) ** 2, 0)
+    r = va / vb - 1
+    value = np.where(vb > 0, 0.5 * (r - np.log1p(r) + gap2 / vb), np.inf)  # a point has infinite distance
+    return np.where((va == vb) & (gap2 == 0), 0, value)
+
+
+def _kl_bernoulli(m: _Moments, a: int, b: int) -> Array:
+    p, q = m.origin + m.away[a], m.origin + m.away[b]
+
+    def term(x: Array, y: Array) -> Array:
+        return np.where(x > 0, x * np.log(x / y), 0)
+
+    return term(p, q) + term(1 - p, 1 - q)
+
+
+# -------------------------------------------------------------------------------------------- correlation
+@dataclass(frozen=True)
+class _Cross(Sums):
+    """Sums about a row and a number, in extended precision."""
+
+    weight: Any
+    y: Any
+    yy: Any
+    xy: Array  # (d,)
+
+
+def _cross(origin: Array, away: Array, y0: Any, block: Block) -> _Cross:
+    X, y, w = _used(block)
+    t = y - y0
+    return _Cross(w.sum(), w @ t, w @ t**2, (w * t) @ ((X - origin) - away))
+
+
+def _with_target(rows: Rows) -> tuple[_Moments, _Cross, Any]:
+    """Moments of the columns, products with y about its mean, and that mean: two passes each."""
+    m, mean = _moments(rows.relabel(_together), 1), LONG(0)
+    s = rows.sum(partial(_cross, m.origin, m.away[0], mean))
+    mean = s.y / s.weight
+    s = rows.sum(partial(_cross, m.origin, m.away[0], mean))
+    return m, s, mean
+
+
+def _correlation(rows: Rows, _k: int) -> Recomputed:
+    m, s, mean = _with_target(rows)
+    n, sxx, syy = s.weight, m.variance[0] * s.weight, s.yy - s.y**2 / s.weight
+    explained = np.where(m.variance[0] > TINY * (m.origin + m.away[0]) ** 2, s.xy**2 / sxx, 0)
+    rounding = max(n * TINY * mean**2, 4 * np.finfo(float).eps * syy / n)
+    F = _quotient(explained, (syy - explained) / (n - 2), np.full(len(sxx), rounding))
+    return F, pvalues("correlation", F, float(n), 1)
+
+
+# -------------------------------------------------------------------------------------------------- tables
+def _totals(k: int, block: Block) -> Array:
+    X, y, w = _used(block)
+    return np.array([np.append(w[y == c] @ X[y == c], w[y == c].sum()) for c in range(k)])
+
+
+def _chi2(rows: Rows, k: int) -> Recomputed:
+    s = rows.sum(partial(_totals, k))  # (k, d + 1), the last column the classes' weights
+    observed, share = s[:, :-1], s[:, -1] / s[:, -1].sum()
+    scores = np.zeros(rows.n_features)
+    for j in np.flatnonzero(observed.sum(axis=0) > 0):
+        expected = share * observed[:, j].sum()
+        scores[j] = ((observed[:, j] - expected) ** 2 / expected).sum()
+    return scores, pvalues("chi2", scores, float(s[:, -1].sum()), k)
+
+
+def _as_they_are(X: Array, y: Array) -> tuple[Array, Array]:
+    return X, y
+
+
+@dataclass(frozen=True)
+class _CutBoth:
+    """Entries, and y where it is a number, to the numbers of their cells."""
+
+    m: _Moments
+    y: tuple[Any, Any] | None  # mean and standard deviation
+
+    def __call__(self, X: Array, y: Array) -> tuple[Array, Array]:
+        sd = np.sqrt(self.m.variance[0])
+        Z = np.where(sd > 0, ((X - self.m.origin) - self.m.away[0]) / np.where(sd > 0, sd, 1), 0)
+        cells = (Z[:, :, None] > CUTS).sum(axis=2)
+        if self.y is None:
+            return cells, y
+        mean, spread = self.y
+        t = (y - mean) / spread if spread > 0 else 0 * y
+        return cells, (t[:, None] > CUTS).sum(axis=1)
+
+
+class _Counts(dict[tuple[int, float, int], float]):
+    """Weight of each (column, value, class); `+` adds."""
+
+    def __add__(self, other: _Counts) -> _Counts:
+        total = _Counts(self)
+        for key, mass in other.items():
+            total[key] = total.get(key, 0.0) + mass
+        return total
+
+
+def _count(cells: Callable[[Array, Array], tuple[Array, Array]], block: Block) -> _Counts:
+    X, y, w = _used(block)
+    X, y = cells(X, y)
+    found = _Counts()
+    for j in range(X.shape[1]):
+        pairs, code = np.unique(np.column_stack([X[:, j], y]), axis=0, return_inverse=True)
+        mass = np.bincount(code.ravel(), w.astype(np.float64))
+        found.update({(j, float(v), int(c)): float(m) for (v, c), m in zip(pairs, mass, strict=True)})
+    return found
+
+
+def _information(rows: Rows, cells: Callable[[Array, Array], tuple[Array, Array]]) -> Recomputed:
+    """I = H(x) + H(y) - H(x, y), less its bias."""
+    columns: list[dict[tuple[float, int], float]] = [{} for _ in range(rows.n_features)]
+    for (j, value, label), mass in rows.sum(partial(_count, cells)).items():
+        columns[j][value, label] = mass
+    found = np.array([_one_information(table) for table in columns])
+    return found[:, 0], found[:, 1]
+
+
+def _one_information(table: dict[tuple[float, int], float]) -> tuple[float, float]:
+    joint = np.array(list(table.values()))
+    n = joint.sum()
+    margins = []
+    for side in (0, 1):
+        total: dict[float, float] = {}
+        for key, mass in table.items():
+            total[key[side]] = total.get(key[side], 0.0) + mass
+        margins.append(np.array(list(total.values())))
+    x, y, both = (-(p / n * np.log(p / n)).sum() for p in (*margins, joint))
+    value, r, c = max(0.0, x + y - both), len(margins[0]), len(margins[1])
+    freedom = (r - 1) * (c - 1)
+    return max(0.0, value - (len(joint) - r - c + 1) / (2 * n)), stats.chi2.sf(
+        2 * n * value, freedom
+    ) if freedom else 1
+
+
+def _discrete(rows: Rows, _k: int) -> Recomputed:
+    return _information(rows, _as_they_are)
+
+
+def _binned(rows: Rows, _k: int) -> Recomputed:
+    return _information(rows, _CutBoth(_moments(rows.relabel(_together), 1), None))
+
+
+def _regression(rows: Rows, _k: int) -> Recomputed:
+    m, s, mean = _with_target(rows)
+    return _information(rows, _CutBoth(m, (mean, np.sqrt(s.yy / s.weight))))
+
+
+_PLAIN: dict[str, Callable[[Rows, int], Recomputed]] = {
+    "variance": _variance,
+    "anova": _anova,
+    "chi2": _chi2,
+    "information": _discrete,
+    "binned_information": _binned,
+    "jeffreys": _jeffreys,
+    "correlation": _correlation,
+    "regression_information": _regression,
+}

@@ -1,0 +1,56 @@
+"""What every auditor reads of a fitted object: its numbers, and the rows it was fitted on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from certifit.exceptions import DataError
+from certifit.rows import Array, Rows, as_rows
+
+
+def numbers(model: Any, name: str) -> Array:
+    """A fitted attribute as float64, finite."""
+    values = getattr(model, name)
+    values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise DataError(
+            got=f"{name} with NaN or infinity in a fitted {type(model).__name__}",
+            wanted="finite numbers",
+            fix="The fit failed: nothing can be proved about it.",
+        )
+    return values
+
+
+def fitted_rows(
+    model: Any,
+    width: int,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    target: Any,
+    targets: int = 1,
+    missing: bool = False,
+) -> Rows:
+    """The rows a model was fitted on, with the columns it knows."""
+    alike = hasattr(model, "n_features_in_") and hasattr(model, "__sklearn_tags__")
+    estimator = model if alike else None
+    rows = as_rows(
+        X,
+        y,
+        sample_weight,
+        estimator=estimator,
+        target=target,
+        targets=targets,
+        sparse=True,
+        missing=missing,
+        reset=estimator is None,
+    )
+    if rows.n_features != width:
+        raise DataError(
+            got=f"rows of {rows.n_features} features",
+            wanted=f"the {width} that the {type(model).__name__} was fitted on",
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""Checkers of features that stand for a kernel."""

@@ -1,0 +1,118 @@
+"""Fitted kernel features, ours or scikit-learn's, and machines on them, as what they claim to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.kernel_approximation import approximate_svc
+from certifit.checkers.kernel_approximation import kernel_error as checker
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.kernels import Radial
+from certifit.checkers.svm import linear as linear_svm
+from certifit.checkers.svm.kernel_adapter import KernelValues, fitted_gamma, gamma_check, named_kernel, own_kernel
+from certifit.checkers.svm.linear_adapter import linear_svm_spec
+from certifit.core import Certificate, Check
+from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
+from certifit.rows.mapped import MappedRows
+
+UNSEEN = "taken as drawn at random: their seed is not known"
+
+
+def audit_nystroem(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Nystroem, with any kernel that SVC takes."""
+    rows = fitted_rows(model, np.shape(model.components_)[1], X, None, sample_weight, "none")
+    return _nystroem(model, rows, tol)
+
+
+def audit_fourier(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """RBFSampler."""
+    rows = fitted_rows(model, len(model.random_weights_), X, None, sample_weight, "none")
+    return _fourier(model, rows, tol)
+
+
+def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """ApproximateSVC: its features, and the linear machine on them."""
+    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, "classes")
+    labels = encode_labels(rows, np.asarray(model.classes_))
+    features, spec = model.features_, linear_svm_spec(model)
+    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    audited = _nystroem if hasattr(features, "components_") else _fourier
+    own = audited(features, labels.rows, checker.TOL)
+    phi, kernel = _maps(features, labels.rows)
+    rows = apply_class_weight(labels, model.class_weight)
+    found = linear_svm.certify(coef, intercept, spec, tol, MappedRows(rows, phi, coef.shape[1]))
+    facts = dict(own.facts)
+    if facts.get("kernel") == checker.PROVED:
+        machines = approximate_svc.Machines(coef, intercept, spec, phi)
+        exact = approximate_svc.original(machines, partial(_plain, kernel), rows, found.objective, own.objective)
+        facts = {**exact, **facts}
+    checks = (*found.checks, *own.checks, _settings(model, features))
+    return replace(found, claim=approximate_svc.CLAIM, checks=checks, facts=facts)
+
+
+def _settings(model: Any, features: Any) -> Check:
+    """Whether the features are those that the machine says it has."""
+    kind = "nystroem" if hasattr(features, "components_") else "fourier"
+    set_to = {"features": kind, "kernel": "rbf", **features.get_params()}
+    names = ("features", "kernel", "gamma", "degree", "coef0", "n_components")
+    other = [name for name in names if name in set_to and set_to[name] != getattr(model, name)]
+    return Check("settings of the features that are not the machine's", float(len(other)), 0.0)
+
+
+def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
+    kernel, valid = _kernel(model, rows)
+    index = np.asarray(model.component_indices_)
+    why = checker.PROVED if valid else checker.UNREFUTED
+    L, N = dense(model.components_), numbers(model, "normalization_")
+    return checker.certify_nystroem(L, N, index, kernel, tol, rows, gamma_check(model, rows), why)
+
+
+def _fourier(model: Any, rows: Rows, tol: float) -> Certificate:
+    W, b, gamma = numbers(model, "random_weights_"), numbers(model, "random_offset_"), fitted_gamma(model, rows)
+    drawn = _drawn(model, gamma, *W.shape)
+    checks, why = gamma_check(model, rows), UNSEEN
+    if drawn is not None:
+        pairs = zip(("frequencies", "offsets"), (W, b), drawn, strict=True)
+        checks += tuple(checker.same(f"{name} differ from their seed's", *pair) for name, *pair in pairs)
+        why = checker.SEEDED
+    return checker.certify_fourier(W, b, gamma, tol, rows, checks, why)
+
+
+def _drawn(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array] | None:
+    """Frequencies and offsets drawn again, ours or as scikit-learn draws them, where the seed is known."""
+    if hasattr(model, "seed_"):
+        return checker.drawn_again(int(model.seed_), gamma, d, m)
+    if not isinstance(model.random_state, (int, np.integer)):
+        return None
+    rng = np.random.RandomState(model.random_state)
+    W = np.sqrt(2 * gamma) * rng.normal(size=(d, m))
+    return W, rng.uniform(0, 2 * np.pi, size=m)
+
+
+def _kernel(model: Any, rows: Rows) -> KernelValues:
+    """scikit-learn leaves parameters at None, for what its kernels do without them."""
+    if callable(model.kernel):
+        return own_kernel(model.kernel)
+    coef0, degree = (1.0 if model.coef0 is None else model.coef0), (3 if model.degree is None else model.degree)
+    return named_kernel(model.kernel, fitted_gamma(model, rows), degree, coef0)
+
+
+def _maps(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.Kernel]:
+    """Features of a block, and the kernel they stand for."""
+    if hasattr(model, "random_weights_"):
+        W, b = numbers(model, "random_weights_"), numbers(model, "random_offset_")
+        return partial(checker.fourier, W, b), Radial(fitted_gamma(model, rows))
+    kernel, _ = _kernel(model, rows)
+    return partial(
+        checker.nystroem, kernel, dense(model.components_), numbers(model, "normalization_"), False
+    ), kernel
+
+
+def _plain(kernel: checker.Kernel, A: Any, B: Any) -> Array:
+    return kernel(dense(A), dense(B))

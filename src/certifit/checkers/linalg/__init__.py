@@ -1,0 +1,1 @@
+"""Checkers of answers about matrices: eigenpairs, singular values, definiteness, diagonalisation."""

@@ -1,0 +1,161 @@
+"""Is vᵀAv > 0 for all v? A factor that proves it, or one v that refutes it.
+
+The matrix is first scaled by powers of two, exactly, to a diagonal between 1 and 4.
+- Yes: if Cholesky in floating point runs through on A - s I, the eigenvalues of A are no less than
+  s - (n + 2) eps tr A (Rump, "Verification of positive definiteness", 2006), so s above that rounding is a proof.
+  Semidefinite: A = FFᵀ + R, so no eigenvalue is below -|R|.
+- No: vᵀAv is summed exactly, from products that are split into their rounded value and what rounding took away.
+- Neither, in floating point: for small matrices, elimination in rational numbers decides.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigvalsh
+
+from certifit.core import Certificate, Check
+from certifit.rows import Array
+
+EPS = float(np.finfo(np.float64).eps)
+EXACT = 32  # up to this order elimination in rational numbers is quick
+NAME = {True: "definite", False: "semidefinite"}
+YES = {
+    True: "positive definite: vᵀAv >= {margin:.3g} Σ A_ii v_i² / 4 for every v",
+    False: "positive semidefinite to rounding: vᵀAv >= -{margin:.3g} Σ A_ii v_i² for every v",
+}
+
+
+def _equilibrate(A: Array) -> tuple[Array, Array]:
+    """D A D with a diagonal from 1 to 4 (where it is positive), exactly, and the diagonal of D: powers of two."""
+    exponent = np.frexp(np.where(np.diag(A) > 0, np.diag(A), np.abs(A).max() or 1.0))[1] - 1
+    half = -(exponent // 2)
+    return np.ldexp(np.ldexp(A, half), half[:, None]), np.ldexp(1.0, half)
+
+
+def certify_factor(A: Array, factor: Array, strict: bool = True) -> Certificate:
+    """Check that A (n, n) is positive definite, or semidefinite to rounding, given F (n, n) with FFᵀ = A.
+
+    >>> A = np.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> certify_factor(A, np.linalg.cholesky(A)).holds
+    True
+    """
+    S, D = _equilibrate(A)
+    F = D[:, None] * factor
+    n = len(S)
+    rounding = 2 * (n + 2) * EPS * float(np.trace(np.abs(S))) + np.finfo(float).tiny
+    away = float(np.linalg.norm(F @ F.T - S))
+    checks = [Check("|FFᵀ - A|, scaled to a diagonal of about 1", away, rounding)]
+    if strict:
+        shift = _half_the_least(S)
+        checks.append(Check("rounding, against a shift that leaves a Cholesky factor", 1.01 * rounding, shift))
+        margin = shift - rounding
+    else:
+        margin = away + rounding
+    return Certificate("exact", YES[strict].format(margin=margin), checks=tuple(checks))
+
+
+def _half_the_least(S: Array) -> float:
+    """Half the smallest eigenvalue, if S less that much has a Cholesky factor; else 0."""
+    shift = float(eigvalsh(S, subset_by_index=[0, 0])[0]) / 2
+    try:
+        cholesky(S - shift * np.eye(len(S)), lower=True, overwrite_a=True)
+    except LinAlgError:
+        return 0.0
+    return max(0.0, shift)
+
+
+def certify_witness(A: Array, v: Array, strict: bool = True) -> Certificate:
+    """Check vᵀAv <= 0 (strict: A is not positive definite), or < 0 (A is not positive semidefinite).
+
+    >>> certify_witness(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), strict=False).holds
+    True
+    """
+    S, D = _equilibrate(A)
+    form = quadratic_form(S, v / D)
+    claim = f"not positive {NAME[strict]}: the witness v has vᵀAv {'<= 0' if strict else '< 0'}"
+    checks = (
+        Check("vᵀAv, an upper bound in exact arithmetic", form, 0.0 if strict else -np.finfo(float).tiny),
+        Check("length of v, to be positive", -float(np.abs(v).max(initial=0.0)), -np.finfo(float).tiny),
+    )
+    return Certificate("impossible", claim, checks=checks, witness=(tuple(float(x) for x in v),))
+
+
+def quadratic_form(A: Array, v: Array) -> float:
+    """An upper bound on vᵀAv, equal to it but for one rounding of each row's sum.
+
+    >>> tiny = 2.0**-53
+    >>> quadratic_form(np.array([[1.0, 1.0], [1.0, 1.0 - tiny]]), np.array([1.0, -1.0])) <= -0.99 * tiny
+    True
+    """
+    sums = []
+    for a, x in zip(A, v, strict=True):
+        high, low = _two_product(v, np.full_like(v, x))
+        terms = np.concatenate([*_two_product(a, high), *_two_product(a, low)])
+        sums.append(math.fsum(terms.tolist()))
+    return math.fsum(sums) + EPS / 2 * math.fsum(map(abs, sums))
+
+
+def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """p, e with a b = p + e exactly (Dekker 1971)."""
+    p = a * b
+    a_high, b_high = (2.0**27 + 1) * a, (2.0**27 + 1) * b
+    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+class Elimination(NamedTuple):
+    """What elimination in rational numbers found."""
+
+    definite: bool
+    semidefinite: bool
+    witness: Array | None  # (n,) with vᵀAv <= 0, or < 0 where A is not semidefinite
+
+
+def eliminate(A: Array) -> Elimination:
+    """Decide in rational numbers: of [A | I], eliminated by rows, row j on the right is v with vᵀAv = pivot j.
+
+    >>> eliminate(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    Elimination(definite=False, semidefinite=True, witness=array([-1.,  1.]))
+    """
+    n = len(A)
+    S = [[Fraction(float(x)) for x in row] for row in A]
+    rows = [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
+    flat: Array | None = None
+    for j in range(n):
+        pivot = S[j][j]
+        if pivot < 0:
+            return Elimination(False, False, _floats(rows[j]))
+        below = [i for i in range(j + 1, n) if S[i][j] != 0]
+        if pivot == 0:
+            if below:  # [[0, b], [b, a]] is negative somewhere
+                i, b, a = below[0], S[below[0]][j], S[below[0]][below[0]]
+                t = -a / b if a > 0 else (-1 if b > 0 else 1)
+                return Elimination(False, False, _floats([x + t * y for x, y in zip(rows[i], rows[j], strict=True)]))
+            flat = _floats(rows[j]) if flat is None else flat
+            continue
+        for i in below:
+            ratio = S[i][j] / pivot
+            S[i] = [x - ratio * y for x, y in zip(S[i], S[j], strict=True)]
+            rows[i] = [x - ratio * y for x, y in zip(rows[i], rows[j], strict=True)]
+    return Elimination(flat is None, True, flat)
+
+
+def _floats(v: list[Fraction]) -> Array:
+    size = max(abs(x) for x in v)
+    return np.array([float(x / size) for x in v])
+
+
+def certify_elimination(A: Array, strict: bool = True, refuse: bool = False) -> Certificate:
+    """Check by elimination in rational numbers that A is positive (semi)definite, or (`refuse`) that it is not."""
+    found = eliminate(A)
+    answer = found.definite if strict else found.semidefinite
+    claim = (
+        f"{'not ' * refuse}positive {'definite' if strict else 'semidefinite'}, by elimination in rational numbers"
+    )
+    checks = (Check("pivots that say otherwise", float(answer == refuse), 0.0),)
+    return Certificate("impossible" if refuse else "exact", claim, checks=checks)

@@ -1,0 +1,78 @@
+"""Has a square matrix a basis of eigenvectors? The basis re-checked, or a chain that says no.
+
+Matrices that are diagonalisable lie arbitrarily close to those that are not, so in floating point a no is about
+matrices within rounding of A. With u = (A - λI)v and r = (A - λI)u, the matrix A + E with E [v u] = [0 -r] has the
+eigenvector u ≠ 0 and v above it: (A + E - λI)v = u, a Jordan chain. So A + E is not diagonalisable, and |E|₂ is the
+distance. The link |u| / |v| must be beyond rounding: without that, every multiple eigenvalue would do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certifit.core import Certificate, Check
+from certifit.rows import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def certify_basis(A: Array, values: Array, P: Array) -> Certificate:
+    """Check A P = P diag(values), with P (n, n) invertible beyond rounding.
+
+    >>> A, P = np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> certify_basis(A, np.array([1.0, 2.0]), P).holds
+    True
+    """
+    n = len(A)
+    unit = float(np.abs(A).max()) or 1.0
+    A, values = A / unit, values / unit
+    P = P / np.linalg.norm(P, axis=0)
+    size = float(np.linalg.norm(A, 2)) or 1.0
+    least = float(np.linalg.svd(P, compute_uv=False)[-1])
+    residual = float(np.linalg.norm(A @ P - P * values, axis=0).max())
+    checks = (
+        Check("|AP - PD|, longest column", residual * unit, 16 * n * EPS * size * unit),
+        Check("rounding, against the smallest singular value of P", 8 * n * EPS, least),
+    )
+    facts: dict[str, float | str] = {"condition of P": float(np.sqrt(n)) / least if least else np.inf}
+    return Certificate("exact", "the columns of P are a basis of eigenvectors", checks=checks, facts=facts)
+
+
+def certify_chain(A: Array, value: complex, v: Array, tol: float) -> Certificate:
+    """Check that a matrix with a Jordan chain (v above an eigenvector) lies within tol |A|₂ of A.
+
+    >>> certify_chain(np.array([[3.0, 1.0], [0.0, 3.0]]), 3.0, np.array([0.0, 1.0]), 1e-15).holds
+    True
+    >>> certify_chain(np.array([[3.0, 1.0], [0.0, 4.0]]), 3.5, np.array([0.0, 1.0]), 1e-3).holds
+    False
+    """
+    unit = float(np.abs(A).max()) or 1.0
+    A, value = A / unit, value / unit
+    size = float(np.linalg.norm(A, 2))
+    distance = to_defective(A, value, v)
+    claim = (
+        f"not diagonalisable to rounding: a matrix without a basis of eigenvectors lies within {distance * unit:.3g}"
+    )
+    link = float(np.linalg.norm(A @ v - value * v) / (np.linalg.norm(v) or 1.0))
+    checks = (
+        Check("distance to a matrix that is not diagonalisable", distance * unit, tol * size * unit),
+        Check("tolerance, against the link |(A - λI)v| / |v|", 4 * tol * size * unit, link * unit),
+    )
+    witness = (tuple(np.real(v).tolist()), tuple(np.imag(v).tolist()))
+    facts: dict[str, float | str] = {"eigenvalue": f"{complex(value * unit):.10g}"}
+    return Certificate("impossible", claim, checks=checks, facts=facts, witness=witness)
+
+
+def to_defective(A: Array, value: complex, v: Array) -> float:
+    """|E|₂ of an E for which A + E has a Jordan chain that ends in v; inf where v is an eigenvector or 0."""
+    B = A - value * np.eye(len(A))
+    length = float(np.linalg.norm(v))
+    u = B @ v
+    long = float(np.linalg.norm(u))
+    if not (length > 0 and long > 0):
+        return np.inf
+    basis = np.column_stack([v / length, u / long])  # E [v/|v|  u/|u|] = [0  -Bu/|u|]
+    if np.linalg.svd(basis, compute_uv=False)[-1] < 8 * EPS:
+        return np.inf
+    E = np.column_stack([np.zeros(len(A)), -(B @ u) / long]) @ np.linalg.pinv(basis)
+    return float(np.linalg.norm(E, 2))

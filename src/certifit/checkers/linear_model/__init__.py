@@ -1,0 +1,1 @@
+"""Checkers of linear, generalised linear and logistic regression."""

@@ -1,0 +1,134 @@
+"""Fitted linear and generalised linear models, ours or others', as the problem they claim to have solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.linear_model import glm as checker
+from certifit.checkers.plain.response_losses import Spec
+from certifit.core import Certificate
+from certifit.exceptions import DataError
+from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
+from certifit.linear_model.glm.target import Layout, lay_out
+
+
+def audit_linear(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
+    """A model with coef_ and intercept_; `beside` holds the offset, exposure or trials it was fitted with."""
+    layout, y = lay_out(y, beside)
+    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    if coef.size != coef.shape[-1] or intercept.size != 1:
+        raise DataError(got=f"coefficients of shape {coef.shape}", wanted="one target: coefficients (d,)")
+    spec = linear_spec(model)._replace(offset=layout.offset, exposure=layout.exposure, trials=layout.trials)
+    rows = fitted_rows(model, coef.size, X, y, sample_weight, "numbers", layout.columns)
+    return checker.certify(coef, float(intercept.ravel()[0]), spec, tol, rows)
+
+
+def linear_spec(model: Any) -> Spec:
+    """The problem that a fitted linear model says it has minimised."""
+    if isinstance(model, GeneralizedLinearRegressor):
+        return model.problem_spec(Layout())
+    if getattr(model, "positive", False):
+        raise DataError(got="a model with positive=True", wanted="coefficients without constraints")
+    for base in type(model).__mro__:
+        if base.__name__ in SPECS:
+            return SPECS[base.__name__](model)
+    raise DataError(got=f"a {type(model).__name__}", wanted=f"one of {', '.join(SPECS)}")
+
+
+def _alpha(model: Any) -> float:
+    """The strength of the penalty, also where cross-validation chose it."""
+    alpha = np.ravel(getattr(model, "alpha_", getattr(model, "alpha", 0.0) or 0.0))
+    if len(alpha) != 1:
+        raise DataError(got=f"{len(alpha)} penalties in a {type(model).__name__}", wanted="one")
+    return float(alpha[0])
+
+
+def _ratio(model: Any) -> float:
+    return float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0) or 0.0))
+
+
+def _free(model: Any) -> bool:
+    return bool(getattr(model, "fit_intercept", True))
+
+
+def _tweedie(model: Any) -> Spec:
+    families = {0: "gaussian", 1: "poisson", 2: "gamma", 3: "inverse_gaussian"}
+    link = ("identity" if model.power <= 0 else "log") if model.link == "auto" else model.link
+    return Spec(
+        families.get(model.power, "tweedie"), link, _alpha(model), 0.0, True, _free(model), float(model.power)
+    )
+
+
+SPECS: dict[str, Callable[[Any], Spec]] = {
+    "LinearRegression": lambda m: Spec("gaussian", "identity", 0.0, 0.0, True, _free(m)),
+    "Ridge": lambda m: Spec("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
+    "Lasso": lambda m: Spec("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
+    "ElasticNet": lambda m: Spec("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
+    "RidgeCV": lambda m: Spec("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
+    "LassoCV": lambda m: Spec("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
+    "ElasticNetCV": lambda m: Spec("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
+    "PoissonRegressor": lambda m: Spec("poisson", "log", _alpha(m), 0.0, True, _free(m)),
+    "GammaRegressor": lambda m: Spec("gamma", "log", _alpha(m), 0.0, True, _free(m)),
+    "TweedieRegressor": _tweedie,
+}
+
+_FAMILIES = {
+    "Gaussian": "gaussian",
+    "Binomial": "binomial",
+    "Poisson": "poisson",
+    "Gamma": "gamma",
+    "InverseGaussian": "inverse_gaussian",
+    "NegativeBinomial": "negative_binomial",
+    "Tweedie": "tweedie",
+}
+_LINKS = {
+    "Identity": "identity",
+    "Log": "log",
+    "Logit": "logit",
+    "Probit": "probit",
+    "CLogLog": "cloglog",
+    "InversePower": "inverse",
+    "InverseSquared": "inverse_squared",
+}
+
+
+def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
+    """A statsmodels fit. X is the design matrix with its constant column, as there; X and y may be None, for the data
+    that the results carry."""
+    model = results.model
+    if sample_weight is None and np.ndim(getattr(model, "freq_weights", 1.0)) == 1:
+        sample_weight = model.freq_weights
+    if X is None and y is None:
+        X, y = model.exog, model.endog
+        offset: Any = getattr(model, "_offset_exposure", getattr(model, "offset", 0.0))  # already with log exposure
+        beside = {"offset": offset} if np.ndim(offset) == 1 and np.any(offset) else {}
+        if np.ndim(getattr(model, "n_trials", 1)) == 1 and np.any(np.asarray(model.n_trials) != 1):
+            beside["trials"], y = model.n_trials, model.endog * model.n_trials
+    layout, y = lay_out(y, beside)
+    coef = numbers(results, "params")
+    spec = _statsmodels_spec(model)._replace(offset=layout.offset, exposure=layout.exposure, trials=layout.trials)
+    rows = fitted_rows(None, len(coef), X, y, sample_weight, "numbers", layout.columns)
+    return checker.certify(coef, 0.0, spec, tol, rows)
+
+
+def _statsmodels_spec(model: Any) -> Spec:
+    plain = {"OLS": ("gaussian", "identity"), "Logit": ("binomial", "logit"), "Probit": ("binomial", "probit")}
+    plain["Poisson"] = ("poisson", "log")
+    name = type(model).__name__
+    if name in plain:
+        return Spec(*plain[name], intercept=False)
+    family: Any = getattr(model, "family", None)
+    kind, link = type(family).__name__, type(getattr(family, "link", None)).__name__
+    if name != "GLM" or kind not in _FAMILIES or link not in _LINKS:
+        raise DataError(
+            got=f"statsmodels {name} with family {kind} and link {link}",
+            wanted=f"{', '.join(plain)}, or GLM with a family among {', '.join(_FAMILIES)} and a link among "
+            f"{', '.join(_LINKS)}",
+        )
+    theta = 1 / family.alpha if kind == "NegativeBinomial" else np.nan
+    power = float(family.var_power) if kind == "Tweedie" else np.nan
+    return Spec(_FAMILIES[kind], _LINKS[link], intercept=False, power=power, theta=theta)

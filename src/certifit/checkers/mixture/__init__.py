@@ -1,0 +1,1 @@
+"""Checkers of mixtures: one plain EM step, and what it still gains."""

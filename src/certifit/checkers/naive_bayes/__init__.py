@@ -1,0 +1,1 @@
+"""Checkers of naive Bayes: the moment equations of every parameter."""

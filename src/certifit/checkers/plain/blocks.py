@@ -1,0 +1,15 @@
+"""What every checker needs of a block: its rows as plain float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from certifit.rows import Array
+
+
+def dense(X: Any) -> Array:
+    """Rows of a block, dense or CSR, as a float64 array (rows, d)."""
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Checkers of support vector machines: dual points and the gaps they prove."""

@@ -1,0 +1,59 @@
+"""Fitted hard-margin machines as the problem they claim to have solved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.kernel_approximation.kernel_error import same
+from certifit.checkers.svm import hard_margin as checker
+from certifit.checkers.svm.adapter import SCHEMES, placed, row_checks, support_checks, support_rows, table_width
+from certifit.checkers.svm.kernel_adapter import PROVED, kernel_of, tried
+from certifit.core import Certificate, Check
+from certifit.rows import Array, encode_labels
+
+
+def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """HardMarginSVC: one machine for each pair of classes."""
+    rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
+    data = encode_labels(rows, np.asarray(model.classes_)).rows.load()
+    code, k, used = np.asarray(data.y), len(model.classes_), data.w > 0
+    support, (kernel, meant) = support_rows(model, data), kernel_of(model, data)
+    given, linear = (isinstance(model.kernel, str) and model.kernel == name for name in ("precomputed", "linear"))
+    table = np.arange(data.n_rows)[:, None] if given else data.X
+    proved, why = (True, PROVED) if kernel.valid else tried(kernel.values, table, used)
+    ridge = np.divide(float(model.ridge), data.w, out=np.zeros(len(code)), where=used)
+    intercepts = numbers(model, "intercept_")
+    coef = numbers(model, "coef_") if linear else None
+    machines: list[Any] = []
+    judged: list[Any] = []
+    for i, (first, others, values) in enumerate(SCHEMES["ovo"](numbers(model, "dual_coef_"), code[support], k)):
+        beta = np.zeros(len(code))
+        beta[support] = values
+        member = np.flatnonzero(np.isin(code, [first, *others]) & used)
+        sign = np.where(code[member] == first, 1.0, -1.0)
+        slope = None if coef is None else coef[i]
+        machine = checker.Machine(member, sign, ridge[member], beta[member], float(intercepts[i]), slope)
+        machines.append(machine)
+        judged.append(checker.judge(machine, table, None if linear else kernel.values))
+    found = checker.assemble(judged, float(model.ridge) > 0, tol, proved, why)
+    checks = [
+        *found.checks,
+        *row_checks(model, machines, judged),
+        *_margins(numbers(model, "margin_"), judged),
+        *meant,
+        placed(model, code[support], k),
+        *support_checks(model, support, used, None if given else data.X),
+    ]
+    if given:
+        own = table[support]
+        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel.values(own, own)))
+    return replace(found, checks=tuple(checks))
+
+
+def _margins(margin: Array, judged: list[Any]) -> list[Check]:
+    off = [abs(m / j.margin - 1.0) for m, j in zip(margin, judged, strict=True)]
+    return [Check("margins off by, relative", float(max(off)), 1e-6)]

@@ -1,0 +1,103 @@
+"""Compile every kernel once, by small fits of every public estimator; Numba keeps the result on disk."""
+
+from __future__ import annotations
+
+import warnings
+from inspect import signature
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+import certifit
+from certifit.cli.screen import Screen
+from certifit.core import Estimator
+from certifit.kernel_approximation.approximate_svc import ApproximateSVC
+from certifit.kernel_approximation.base import KernelFeatures
+from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, make_plan, minimum_degree
+from certifit.registry import ESTIMATORS
+from certifit.svm.kernel.kernel_machine import KernelMachine
+from certifit.svm.linear.linear_machine import LinearMachine
+
+# rows and columns
+TALL = (150_000, 4)  # enough for the compiled way
+FEW = (2500, 4)  # for estimators that are not sums over rows
+WIDE = (40, 100)
+WIDER = (40, 1000)  # where classifiers go another way
+WIDEST = (40, 2500)  # where linear machines go another way
+BY_FEATURES = (KernelFeatures, ApproximateSVC)
+BY_KERNELS = (KernelMachine, *BY_FEATURES)  # whose rows are many columns
+
+
+def run_warm_up(screen: Screen) -> None:
+    """Fit each estimator to dense and sparse, tall and wide, float32 and float64 rows of two and three classes."""
+    entries = [entry for entry in ESTIMATORS if _fits_alone(entry.load())]
+    for entry in entries:
+        name, cls = entry.name, entry.load()
+        cases = _cases(cls)
+        with screen.progress(f"compiling {name}", len(cases)) as progress, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # four passes prove little, and wide tables have collinear columns
+            for done, (X, y) in enumerate(cases, start=1):
+                _use(cls(), X, y)
+                progress(done, len(cases))
+            for settings in entry.warm_up:
+                for X, y in _small():
+                    cls(**settings).fit(X, y)
+    _factor_dense_blocks()
+    certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
+    screen.say(f"ready: {', '.join(entry.name for entry in entries)}")
+
+
+def _factor_dense_blocks() -> None:
+    """What locally linear embedding does on tables larger than any fitted here."""
+    A = sparse.random_array((60, 60), density=0.1, rng=np.random.default_rng(0))
+    M = sparse.csc_array(A.T @ A + sparse.eye_array(60))
+    factor_fronts(make_plan(minimum_degree(M)), 0.0, keep=True)
+
+
+def _fits_alone(cls: type) -> bool:
+    """Whether it is an `Estimator` that can be made without being told what to wrap."""
+    if not issubclass(cls, Estimator):
+        return False
+    settings = [*signature(cls.__init__).parameters.values()][1:]
+    return all(setting.default is not setting.empty for setting in settings)
+
+
+def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
+    rng = np.random.default_rng(0)
+    targets = (2, 3) if cls.target == "classes" else (3,)
+    forms = (np.asarray, sparse.csr_array) if get_tags(cls()).input_tags.sparse else (np.asarray,)
+    cases = []
+    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, BY_KERNELS)
+    shapes = [TALL if by_sums else FEW, WIDER if cls.target == "classes" else WIDE]
+    if issubclass(cls, LinearMachine):
+        shapes.append(WIDEST)
+    for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
+        y = 1 + np.arange(n) % k
+        X = np.floor(np.abs(rng.normal(size=(n, d)) + y[:, None]))  # counts: every model takes them
+        cases.append((form(X.astype(dtype)), y))
+        if cls.missing and form is np.asarray:
+            X[0, 0] = np.nan
+            cases.append((X.astype(dtype), y))
+    return cases
+
+
+def _small() -> list[tuple[Any, Any]]:
+    """Three classes in a few rows, float32 and float64."""
+    y = np.arange(300) % 3
+    X = np.random.default_rng(0).normal(size=(300, 4)) + y[:, None]
+    return [(X.astype(dtype), y) for dtype in (np.float32, np.float64)]
+
+
+def _use(model: Estimator, X: Any, y: Any) -> None:
+    quick = {"max_iter": 4, "max_time": 0.0, "disconnected": "join", "ridge": 1.0}  # every kernel has run by then
+    if isinstance(model, BY_FEATURES):
+        quick["n_components"] = 30
+    model.set_params(**{name: value for name, value in quick.items() if name in model.get_params()})
+    model.fit(X, y)
+    for name in ("predict", "transform"):
+        if hasattr(model, name):
+            getattr(model, name)(X)

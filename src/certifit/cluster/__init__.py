@@ -1,0 +1,5 @@
+"""Clustering: k-means, certified, and how many clusters there are."""
+
+from certifit.registry import lazy_names, room_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, room_names("cluster"))

@@ -1,0 +1,3 @@
+# Written by tools/stubs.py from certifit/registry.py.
+from certifit.cluster.kmeans import KMeans as KMeans
+from certifit.cluster.choose_k import choose_clusters as choose_clusters

@@ -1,0 +1,186 @@
+"""How many clusters? Fits with several numbers of centres side by side, and what three criteria say of them.
+
+- Proved fall: the lower bound for K-1 centres over the objective reached with K. The K-th centre lowers the optimum
+  by at least that factor, whatever clusterings were not found.
+- Silhouette (Rousseeuw 1987): how much nearer rows are to their own cluster than to the next, from -1 to 1.
+- Gap statistic (Tibshirani, Walther & Hastie, Estimating the number of clusters in a data set via the gap statistic,
+  2001): how far log objective is below what uniform rows in a box along the principal axes give; the smallest K whose
+  gap is within one standard error of that of K+1. It alone can say that there is one cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_random_state
+
+from certifit.cluster.kmeans import KMeans
+from certifit.cluster.lloyd import Lloyd
+from certifit.cluster.local_search import descend
+from certifit.cluster.seeding import Starts
+from certifit.exceptions import DataError
+from certifit.rows import Array, ArrayRows, Rows, as_rows
+
+ENTRIES = 2**24  # of the sample on which silhouettes and gaps are computed
+STARTS = 2  # for each clustering of the gap statistic
+
+
+@dataclass(frozen=True)
+class ClusterChoice:
+    """A table with one line for each number of clusters; `choices` says which each criterion prefers."""
+
+    n_clusters: Array  # (m,) ascending
+    objective: Array  # (m,) Σ w |x - c|²
+    bound: Array  # (m,) that no so many centres get below
+    fall: Array  # (m,) proved fall of the optimum by the last centre: a factor; NaN where K-1 > 1 was not fitted
+    silhouette: Array  # (m,) NaN for one cluster
+    gap: Array  # (m,)
+    gap_error: Array  # (m,) standard error of the gap
+    models: tuple[KMeans, ...]  # fitted, in the same order
+
+    @property
+    def choices(self) -> dict[str, int]:
+        """The number of clusters that each criterion prefers, where it prefers one."""
+        found = {name: _largest(self.n_clusters, getattr(self, name)) for name in ("fall", "silhouette")}
+        known = np.isfinite(self.gap)
+        k, gap, error = self.n_clusters[known], self.gap[known], self.gap_error[known]
+        enough = np.flatnonzero(gap[:-1] >= gap[1:] - error[1:])
+        found["gap"] = int(k[enough[0] if len(enough) else -1]) if len(k) else None
+        return {name: number for name, number in found.items() if number is not None}
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Headings, then the lines."""
+        columns = {
+            "objective": "objective",
+            "bound": "lower bound",
+            "fall": "proved fall",
+            "silhouette": "silhouette",
+        }
+        lines: list[tuple[str, ...]] = [("clusters", *columns.values(), "gap", "error of gap", "chosen by")]
+        for i, k in enumerate(self.n_clusters):
+            numbers = [getattr(self, name)[i] for name in (*columns, "gap", "gap_error")]
+            by = ", ".join(name for name, choice in self.choices.items() if choice == k)
+            lines.append((str(k), *("" if np.isnan(x) else f"{x:.5g}" for x in numbers), by))
+        return lines
+
+    def __str__(self) -> str:
+        lines = self.table()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=False)) + f"  {line[-1]}"
+            for line in lines
+        )
+
+
+def choose_clusters(
+    X: Any,
+    n_clusters: Iterable[int] = range(1, 11),
+    *,
+    sample_weight: Any = None,
+    references: int = 10,
+    sample: int = 1000,
+    random_state: Any = None,
+    **params: Any,
+) -> ClusterChoice:
+    """Fit `KMeans` with each of these numbers of clusters and compare them.
+
+    Parameters
+    ----------
+    X, sample_weight : as for `KMeans.fit`
+    n_clusters : whole numbers
+    references : uniform tables with which the gap statistic compares; 0 leaves it out
+    sample : rows on which silhouettes and gaps are computed, drawn at random from larger tables
+    random_state : int, RandomState or None
+    **params : other parameters of `KMeans`; n_init is 3 unless given, since a poor local optimum tells little
+
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(90, centers=[[0, 0], [5, 0], [0, 5]], cluster_std=0.5, random_state=0)
+    >>> choose_clusters(X, range(1, 6), random_state=0).choices
+    {'fall': 3, 'silhouette': 3, 'gap': 3}
+    """
+    numbers = sorted({*n_clusters}) if isinstance(n_clusters, Iterable) and not isinstance(n_clusters, str) else []
+    if not numbers or references < 0 or sample < 2:
+        raise DataError(
+            got=f"n_clusters={n_clusters!r}, references={references}, sample={sample}",
+            wanted="at least one number of clusters, references of at least 0 and a sample of at least 2 rows",
+            fix="Give the numbers as a list or a range.",
+        )
+    rng = check_random_state(random_state)
+    rows = as_rows(X, sample_weight=sample_weight, sparse=True)
+    seed = int(rng.randint(2**31))
+    params = {"n_init": 3, **params}
+    models = tuple(KMeans(k, random_state=seed, **params).fit(rows) for k in numbers)
+    part = _sample(rows, min(sample, max(2, ENTRIES // rows.n_features)), rng)
+    objective = np.array([model.inertia_ for model in models])
+    bound = np.array([np.fmax(model.certificate_.bound, 0.0) for model in models])
+    bound = np.maximum.accumulate(bound[::-1])[::-1]  # what more centres do not reach, fewer do not
+    known = dict(zip(numbers, bound.tolist(), strict=True))
+    if 1 not in known and 2 in known:  # so that two centres can be compared
+        known[1] = float(np.fmax(KMeans(1).fit(rows).certificate_.bound, 0.0))
+    fall = np.full(len(models), np.nan)
+    for i, k in enumerate(numbers):
+        if k - 1 in known and objective[i] > 0:
+            fall[i] = known[k - 1] / objective[i]
+    silhouettes = np.array([_silhouette(part, model.cluster_centers_) for model in models])
+    gap, error = _gaps(part, numbers, references, rng)
+    return ClusterChoice(np.array(numbers), objective, bound, fall, silhouettes, gap, error, models)
+
+
+def _largest(k: Array, values: Array) -> int | None:
+    return int(k[np.nanargmax(values)]) if np.isfinite(values).any() else None
+
+
+def _sample(rows: Rows, most: int, rng: np.random.RandomState) -> ArrayRows:
+    """Rows with weight, dense, in memory."""
+    at = np.arange(rows.n_rows)
+    if rows.n_rows > most:
+        at = np.sort(rng.choice(rows.n_rows, most, replace=False))
+    part = rows.take(at)
+    some = part.w > 0
+    X: Any = part.X[some]
+    return ArrayRows(np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64), w=part.w[some])
+
+
+def _silhouette(rows: ArrayRows, C: Array) -> float:
+    """Mean of (b - a) / max(a, b): a the mean distance to the own cluster's other rows, b to the next cluster's."""
+    X, w = rows.X, rows.w
+    labels = np.unique(cdist(X, C).argmin(axis=1), return_inverse=True)[1]
+    member = (labels[:, None] == np.arange(labels.max() + 1)) * w[:, None]
+    if not 1 < member.shape[1] < len(w):
+        return np.nan
+    every = np.arange(len(w))
+    total = cdist(X, X) @ member
+    others = member.sum(axis=0)[labels] - w
+    a = total[every, labels] / np.where(others > 0, others, 1.0)
+    mean = total / member.sum(axis=0)
+    mean[every, labels] = np.inf
+    b = mean.min(axis=1)
+    largest = np.maximum(a, b)
+    value = np.where((others > 0) & (largest > 0), (b - a) / np.where(largest > 0, largest, 1.0), 0.0)
+    return float(w @ value / w.sum())
+
+
+def _gaps(rows: ArrayRows, numbers: list[int], references: int, rng: np.random.RandomState) -> tuple[Array, Array]:
+    """The gap statistic and its standard error (m,); NaN where there are as many clusters as distinct rows."""
+    gap, error = np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
+    Z = rows.X - rows.w @ rows.X / rows.w.sum()
+    axes = np.linalg.svd(Z, full_matrices=False)[2]  # (min(n, d), d)
+    along = Z @ axes.T
+    boxes = [rng.uniform(along.min(axis=0), along.max(axis=0), along.shape) for _ in range(references)]
+    for i, k in enumerate(numbers):
+        here = _objective(rows, k, rng) if references and k < len(rows.w) else 0.0
+        if here > 0:
+            logs = np.log([_objective(ArrayRows(box, w=rows.w), k, rng) for box in boxes])
+            gap[i] = logs.mean() - np.log(here)
+            error[i] = logs.std() * np.sqrt(1 + 1 / references)
+    return gap, error
+
+
+def _objective(rows: ArrayRows, k: int, rng: np.random.RandomState) -> float:
+    lloyd, starts = Lloyd(rows, k), Starts("k-means++", k, rows, rng)
+    return min(descend(lloyd, starts.draw(), 1e-4, 100).objective for _ in range(STARTS))

@@ -1,0 +1,61 @@
+"""How many clusters: the certified curve and the criteria side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from certifit.plots.style import BLUE, GREY, RED, check_drawable, tidy
+from certifit.rows import Array
+
+WORDS = {"fall": "objective", "silhouette": "silhouette", "gap": "gap statistic"}
+
+
+def plot_cluster_choice(choice: Any, axes: Array | None = None) -> Array:
+    """The objective with its lower bound, the silhouette and the gap statistic by number of clusters.
+
+    The optimum lies in the grey band. A dashed line marks the number that each criterion prefers (in the first
+    picture, the one with the largest fall that is proved). Draws on three axes, given or new, and returns them.
+
+    >>> from certifit.cluster.choose_k import choose_clusters
+    >>> X = [[0.0], [0.1], [0.3], [5.0], [5.2], [9.0]]
+    >>> choice = choose_clusters(X, range(1, 5), references=2, random_state=0)
+    >>> [ax.get_ylabel() for ax in plot_cluster_choice(choice)]
+    ['objective', 'silhouette', 'gap statistic']
+    """
+    check_drawable(choice, "what choose_clusters returns", "objective", "bound", "silhouette", "gap", "choices")
+    if axes is None:
+        figure = Figure(figsize=(9.6, 2.8), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(1, 3)
+    curve, silhouette, gap = np.ravel(axes)
+    k = choice.n_clusters
+    reached = np.where(choice.objective > 0, choice.objective, np.nan)
+    bound = np.maximum(choice.bound, np.nanmin(reached) / 10)  # a bound of 0 leaves the axes
+    curve.fill_between(k, bound, reached, color=GREY, alpha=0.25, linewidth=0)
+    curve.plot(k, reached, "o-", color=BLUE, markersize=4, label="reached")
+    curve.plot(k, bound, "-", color=GREY, linewidth=1, label="proved lower bound")
+    curve.set_yscale("log")
+    curve.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    curve.yaxis.set_major_formatter("{x:g}")
+    curve.yaxis.set_minor_formatter(NullFormatter())
+    silhouette.plot(k, choice.silhouette, "o-", color=BLUE, markersize=4)
+    gap.errorbar(k, choice.gap, choice.gap_error, color=BLUE, marker="o", markersize=4, capsize=3)
+    for ax, (name, word) in zip((curve, silhouette, gap), WORDS.items(), strict=True):
+        _finish(ax, word, choice.choices.get(name))
+    curve.legend(frameon=False, fontsize=8)
+    return np.array([curve, silhouette, gap])
+
+
+def _finish(ax: Axes, word: str, chosen: int | None) -> None:
+    if chosen is not None:
+        ax.axvline(chosen, color=RED, linestyle="--", linewidth=1, label="preferred")
+    ax.set_ylabel(word)
+    ax.set_xlabel("clusters")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    tidy(ax)

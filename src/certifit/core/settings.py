@@ -1,0 +1,137 @@
+"""What the settings of an estimator may be: declared in a class, checked before every fit.
+
+    class KMeans(Estimator):
+        settings = {**LOOP, "n_clusters": Setting(int, least=1), "init": Setting(choices=("k-means++", "random"))}
+
+A setting that is wrong is refused with what was got and what was wanted; `__init__` only stores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from certifit.exceptions import DataError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Values that a setting may have: numbers between limits, words to choose from, or anything that `other` accepts.
+
+    >>> Setting(int, least=1).wanted
+    'a whole number of at least 1'
+    >>> Setting(float, above=0, below=math.inf).wanted
+    'a finite number above 0'
+    >>> Setting(float, least=0, choices=("scale", "auto")).wanted
+    "'scale', 'auto' or a number of at least 0"
+    >>> Setting(choices=("hinge", "squared_hinge")).wanted
+    "one of 'hinge', 'squared_hinge'"
+    """
+
+    kind: type | None = None  # int, float or bool; None where only words count
+    least: float | None = None  # the smallest number allowed
+    above: float | None = None  # all numbers are larger than this
+    most: float | None = None  # the largest number allowed
+    below: float | None = None  # all numbers are smaller than this; inf for finite numbers
+    choices: Collection[str] = ()  # words allowed besides
+    none: bool = False  # whether None is allowed
+    other: Callable[[Any], bool] | None = None  # whether some further value is allowed
+    other_words: str = ""  # what `other` accepts, in words
+    fix: str = ""  # what to do about a wrong value
+
+    def accepts(self, value: Any) -> bool:
+        if value is None or isinstance(value, str):
+            return self.none if value is None else value in self.choices
+        return self._is_number(value) or (self.other is not None and bool(self.other(value)))
+
+    def _is_number(self, value: Any) -> bool:
+        if self.kind is None or self.kind is bool:
+            return self.kind is bool and (isinstance(value, bool) or type(value).__name__ == "bool")
+        if isinstance(value, bool) and self.kind is int:
+            return False
+        if not isinstance(value, Integral if self.kind is int else Real):
+            return False
+        number = float(value)
+        return (
+            not math.isnan(number)
+            and (self.least is None or number >= self.least)
+            and (self.above is None or number > self.above)
+            and (self.most is None or number <= self.most)
+            and (self.below is None or number < self.below)
+        )
+
+    @property
+    def wanted(self) -> str:
+        """The values allowed, in words."""
+        words = [*map(repr, self.choices)]
+        if self.kind is None and words and not (self.none or self.other):
+            return f"one of {', '.join(words)}"
+        if self.kind is not None:
+            words.append(self._number_words())
+        if self.other_words:
+            words.append(self.other_words)
+        if self.none:
+            words.append("None")
+        return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+    def _number_words(self) -> str:
+        if self.kind is bool:
+            return "True or False"
+        name = "whole number" if self.kind is int else "number"
+        if self.below == math.inf:
+            name = f"finite {name}"
+        low, high = self.least, self.most
+        if low is not None and high is not None:
+            return f"a {name} between {low:g} and {high:g}"
+        limits = [
+            f"of at least {low:g}" if low is not None else "",
+            f"above {self.above:g}" if self.above is not None else "",
+            f"of at most {high:g}" if high is not None else "",
+            f"below {self.below:g}" if self.below not in (None, math.inf) else "",
+        ]
+        return " ".join([f"a {name}", " and ".join(limit for limit in limits if limit)]).rstrip()
+
+    def check(self, name: str, value: Any) -> None:
+        if not self.accepts(value):
+            raise DataError(got=f"{name}={value!r}", wanted=self.wanted, fix=self.fix)
+
+
+Settings = Mapping[str, Setting]
+TOL = Setting(float, least=0)
+MAX_TIME = Setting(float, least=0, none=True)  # seconds; None for no limit
+LOOP: Settings = {"tol": TOL, "max_iter": Setting(int, least=0), "max_time": MAX_TIME}
+
+
+def check_settings(model: Any, numbers: Sequence[str] = ("tol", "max_time"), **least: int) -> None:
+    """Refuse settings of a model that are not whole numbers of at least so much, or `numbers` of at least 0.
+
+    None stands for no limit on time.
+
+    >>> from types import SimpleNamespace
+    >>> check_settings(SimpleNamespace(tol=1e-6, max_time=None, max_iter=10), max_iter=0)
+    """
+    for name, smallest in least.items():
+        value: Any = getattr(model, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < smallest:
+            raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {smallest}")
+    for name in numbers:
+        value = getattr(model, name)
+        if name == "max_time" and value is None:
+            continue
+        if not isinstance(value, Real) or not float(value) >= 0:
+            raise DataError(got=f"{name}={value!r}", wanted="a number of at least 0")
+
+
+def check_choices(model: Any, **choices: Collection[str]) -> None:
+    """Refuse settings of a model that are none of the names they are chosen from.
+
+    >>> from types import SimpleNamespace
+    >>> check_choices(SimpleNamespace(loss="hinge"), loss=("hinge", "squared_hinge"))
+    """
+    for name, known in choices.items():
+        value = getattr(model, name)
+        if not isinstance(value, str) or value not in known:
+            raise DataError(got=f"{name}={value!r}", wanted=f"one of {', '.join(map(repr, known))}")

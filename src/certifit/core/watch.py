@@ -1,0 +1,49 @@
+"""What a fit tells scikit-learn's callbacks: the loops it runs, and each pass of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from certifit.core.loop import Step
+
+Attributes = Mapping[str, Any]  # fitted attributes by name
+
+
+class Watch:
+    """Tells scikit-learn callbacks about each pass of a loop; hands out sub-watches for nested loops."""
+
+    def __init__(self, estimator: BaseEstimator, context: Any, X: Any, y: Any, metadata: dict[str, Any]) -> None:
+        self.estimator, self.context = estimator, context
+        self.data = {"X": X, "y": y, "metadata": metadata}
+        self.attributes: Callable[[Any], Attributes] | None = None
+        self._pass: Any = None
+
+    @contextmanager
+    def loop(self, name: str, max_iter: int, attributes: Callable[[Any], Attributes]) -> Iterator[Watch]:
+        """A watch for one loop of the fit; `attributes(params)` are the fitted attributes at `params`."""
+        context = self.context.subcontext(task_name=name, max_subtasks=max_iter + 1)
+        watch = Watch(self.estimator, context, **self.data)
+        watch.attributes = attributes
+        context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        yield watch
+        context.call_on_fit_task_end(estimator=self.estimator, **self.data)
+
+    def begin(self) -> None:
+        self._pass = self.context.subcontext(task_name="pass")
+        self._pass.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+
+    def end(self, params: Any, step: Step[Any], tol: float) -> bool:
+        # what our own progress display reads; contexts live as long as the fit, parameters need not
+        self._pass.step, self._pass.tol = step._replace(params=None), tol
+        attributes = self.attributes
+        return bool(
+            self._pass.call_on_fit_task_end(
+                estimator=self.estimator,
+                reconstruction_attributes=None if attributes is None else lambda: dict(attributes(params)),
+                **self.data,
+            )
+        )

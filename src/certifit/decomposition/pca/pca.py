@@ -1,0 +1,244 @@
+"""Principal component analysis, certified.
+
+    max over orthonormal B (k, d) of  tr B S Bᵀ,     S = Σ wᵢ (xᵢ - m)(xᵢ - m)ᵀ / (Σ w - 1)
+
+Equivalently, the k-dimensional plane with the smallest mean squared distance to the rows. Codes are z = B (x - m),
+and x̃ = m + Bᵀ z is read back from them. `pca_spectrum` has the ways to find B.
+References: Jolliffe, Principal Component Analysis (2002); Minka, Automatic choice of dimensionality for PCA (2000);
+Tipping & Bishop, Probabilistic principal component analysis (1999), for the likelihood in `score`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.decomposition import pca as certificates
+from certifit.checkers.decomposition.captured_variance import covariance_spectrum
+from certifit.core import Attributes, Certificate, Estimator, Objective
+from certifit.core.settings import check_settings
+from certifit.decomposition.pca.axes import LinearCodes, check_codes
+from certifit.decomposition.pca.choose_components import choose_dimension, held_out_likelihood
+from certifit.decomposition.pca.codes import distance, encode, lost
+from certifit.decomposition.pca.spectrum import SOLVERS, Ask, Spectrum, complete, decompose
+from certifit.exceptions import DataError
+from certifit.rows import Array, Rows
+
+
+class PCA(LinearCodes, Estimator):
+    """Principal component analysis.
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1), 'mle', 'cv' or None
+        How many components; a fraction asks for that share of the variance, 'mle' for Minka's choice, 'cv' for the
+        number under which rows held out (five folds) are likeliest, None for all.
+    whiten : bool, default=False
+        Scale the components to unit variance in `transform`.
+    svd_solver : 'auto', 'full', 'covariance_eigh', 'gram', 'arpack', 'randomized' or 'power'
+        What is decomposed, and how. 'full': the rows' triangular factor, the most accurate way. 'covariance_eigh':
+        the covariance (d, d). 'gram': the rows' inner products (n, n). 'arpack', 'randomized' (block Krylov) and
+        'power' (power iteration and deflation) work on the smaller of the two, or on neither beyond 4096 rows and
+        columns, where each step is a pass over the rows. 'auto' takes the cheapest exact way where there is one.
+    tol : float, default=1e-9
+        What the certificate must prove: variance given away, relative to the total. Iterative solvers aim at it.
+    random_state : int, RandomState or None
+        Of the iterative solvers' start.
+    copy, iterated_power, n_oversamples, power_iteration_normalizer : ignored
+        The input is never changed, and solvers go on until `tol`; accepted so that scikit-learn code runs unchanged.
+
+    Attributes
+    ----------
+    components_ : (k, d) orthonormal rows; the first of each one's largest entries is positive
+    explained_variance_, explained_variance_ratio_, singular_values_ : (k,)
+    mean_ : (d,)
+    n_components_, n_samples_ : int
+    noise_variance_ : float, average discarded variance
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit import PCA
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> pca = PCA(n_components=2).fit(X)
+    >>> pca.explained_variance_ratio_.round(4)
+    array([0.9246, 0.0531])
+    >>> pca.certificate_.holds
+    True
+    """
+
+    sparse = True
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        whiten=False,
+        svd_solver="auto",
+        tol=1e-9,
+        random_state=None,
+        copy=True,
+        iterated_power="auto",
+        n_oversamples=10,
+        power_iteration_normalizer="auto",
+    ):
+        self.n_components = n_components
+        self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.random_state = random_state
+        self.copy = copy
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        check_settings(self, ("tol",))
+        if self.svd_solver not in SOLVERS:
+            raise DataError(got=f"svd_solver={self.svd_solver!r}", wanted=f"one of {SOLVERS}")
+        wanted = self.n_components
+        if isinstance(wanted, str) and wanted == "cv":
+            wanted = int(np.argmax(held_out_likelihood(rows)))
+        whole = isinstance(wanted, Integral) and int(wanted) >= 0
+        k = min(int(wanted) if whole else rows.n_features, rows.n_rows, rows.n_features)
+        seed = check_random_state(self.random_state).randint(2**31)
+        spectrum = decompose(rows, self.svd_solver, Ask(k, self.tol, seed))
+        fitted = fitted_attributes(spectrum, wanted, rows.n_rows)
+        if spectrum.S is None:
+            parts = fitted["components_"], fitted["mean_"], fitted["explained_variance_"]
+            return {**fitted, "certificate_": certificates.certify(*parts, self.tol, rows)}
+        return {**fitted, "certificate_": certificate_from_covariance(spectrum, fitted, self.tol, rows.dtype)}
+
+    def transform(self, X: Any) -> Array:
+        """Codes z = B (x - mean), (n, k), whitened if asked."""
+        return self._rows(X).map(partial(encode, self.mean_, self._encoder()))
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Rows from codes: x = mean + Bᵀ z."""
+        check_is_fitted(self)
+        Z = check_codes(X, len(self.components_))
+        scale = np.sqrt(self.explained_variance_) if self.whiten else 1.0
+        return (Z * scale) @ self.components_ + self.mean_
+
+    def _encoder(self) -> Array:
+        if not self.whiten:
+            return self.components_
+        deviation = np.sqrt(self.explained_variance_)
+        real = deviation > np.finfo(float).eps * deviation.max(initial=0.0)  # a direction without variance stays 0
+        return self.components_ * np.divide(1.0, deviation, out=np.zeros_like(deviation), where=real)[:, None]
+
+    def get_covariance(self) -> Array:
+        """The model's covariance: the components' variances, and the noise variance in all other directions."""
+        check_is_fitted(self)
+        extra = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
+        covariance = (self.components_.T * extra) @ self.components_
+        covariance.flat[:: len(covariance) + 1] += self.noise_variance_
+        return covariance
+
+    def get_precision(self) -> Array:
+        """Inverse of the model's covariance."""
+        check_is_fitted(self)
+        variances, noise = self._density()
+        precision = (self.components_.T / variances) @ self.components_
+        if self.n_components_ < len(self.mean_):
+            precision -= self.components_.T @ self.components_ / noise
+            precision.flat[:: len(precision) + 1] += 1 / noise
+        return precision
+
+    def _density(self) -> tuple[Array, float]:
+        """The model's variances (k,) along the components and in all other directions; refused where one is zero."""
+        d, variances = len(self.mean_), np.maximum(self.explained_variance_, self.noise_variance_)
+        smallest = min(variances.min(initial=np.inf), self.noise_variance_ if self.n_components_ < d else np.inf)
+        if not smallest > d * np.finfo(float).eps * variances.max(initial=0.0):
+            raise DataError(
+                got="a singular covariance: some direction has no variance, so no density exists",
+                wanted="positive variance in every direction",
+                fix="Drop constant or collinear columns, or ask for fewer components.",
+            )
+        return variances, float(self.noise_variance_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of each row under the probabilistic model N(mean, get_covariance())."""
+        rows = self._rows(X)
+        variances, noise = self._density()
+        rest = len(self.mean_) - len(variances)
+        log_det = np.log(variances).sum() + (rest * np.log(noise) if rest else 0.0)
+        weights = 1 / variances, 1 / noise if rest else 0.0
+        far = rows.map(partial(distance, self.mean_, self.components_, *weights))
+        return -0.5 * (len(self.mean_) * np.log(2 * np.pi) + log_det + far)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood."""
+        return float(self.score_samples(X).mean())
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Mean squared reconstruction error, summed row by row."""
+        rows = self._rows(X, sample_weight=sample_weight)
+        sums = rows.sum(partial(lost, self.mean_, self.components_))
+        error = float(sums[0] / sums[1])
+        return Objective(error, error, 0.0)
+
+
+def count_components(wanted: Any, s: Spectrum) -> int:
+    """n_components as a number."""
+    most = most_components(s.count, s.weight, len(s.mean))
+    if wanted is None:
+        return most
+    if isinstance(wanted, Integral) and not isinstance(wanted, bool) and 0 <= int(wanted) <= most:
+        return int(wanted)
+    fraction = isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) < 1
+    if fraction or (isinstance(wanted, str) and wanted == "mle"):
+        return choose_dimension(wanted, s.values, s.total, s.weight, len(s.mean))
+    raise DataError(
+        got=f"n_components={wanted!r}",
+        wanted=f"a whole number between 0 and min(n_samples, n_features)={most}, "
+        "a fraction strictly between 0 and 1, 'mle', 'cv' or None",
+    )
+
+
+def most_components(count: int, weight: float, d: int) -> int:
+    """As many as rows, or columns; a row of weight 2 counts as two rows."""
+    return min(d, max(int(weight), count))
+
+
+def fitted_attributes(s: Spectrum, wanted: Any, n_rows: int) -> Attributes:
+    """scikit-learn's attributes from the principal axes."""
+    n = s.weight
+    if not n > 1:
+        raise DataError(
+            got=f"a total weight of {n:g} (n_samples={n_rows})",
+            wanted="more than 1 sample: a variance needs two",
+            fix="Weights say how many times a row counts; do not normalise them.",
+        )
+    k, most = count_components(wanted, s), most_components(s.count, n, len(s.mean))
+    unbiased = n / (n - 1)
+    values, B = complete(s.values, s.vectors, k)
+    left = max(0.0, (s.total - float(values.sum())) * unbiased)
+    return {
+        "components_": B,
+        "explained_variance_": values * unbiased,
+        "explained_variance_ratio_": values / (s.total or 1.0),
+        "singular_values_": np.sqrt(values * n),
+        "mean_": s.mean,
+        "n_components_": k,
+        "n_samples_": n_rows,
+        "noise_variance_": left / (most - k) if k < most else 0.0,
+    }
+
+
+def certificate_from_covariance(s: Spectrum, fitted: Attributes, tol: float, dtype: Any) -> Certificate:
+    """What `checkers.decomposition.pca` proves, from the covariance that the fit summed of rows of this type."""
+    assert s.S is not None
+    B, k = fitted["components_"], fitted["n_components_"]
+    hint = None
+    if 0 < k < len(s.values) and s.values[k] > 0:
+        hint = float((s.values[k - 1] + s.values[k]) / 2)
+    checked = covariance_spectrum(s.S, B, hint)
+    variances = fitted["explained_variance_"]
+    return certificates.assemble(checked, B, s.mean, variances, s.mean, s.weight, tol, dtype)

@@ -1,0 +1,122 @@
+"""The best rank-k approximation of a table, certified: PCA about zero instead of the mean.
+
+    min over X̃ of rank k of  Σ wᵢ |xᵢ - x̃ᵢ|²,   reached by  x̃ = Bᵀ B x,  B (k, d) the leading right singular vectors
+
+Reference: Eckart & Young, "The approximation of one matrix by another of lower rank" (1936).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.decomposition import pca as certificates
+from certifit.core import Attributes, Estimator, Objective
+from certifit.core.settings import check_settings
+from certifit.decomposition.pca.axes import LinearCodes, check_codes
+from certifit.decomposition.pca.codes import encode, lost
+from certifit.decomposition.pca.spectrum import SOLVERS, Ask, complete, decompose
+from certifit.exceptions import DataError
+from certifit.numerics.covariance import centre
+from certifit.rows import Array, Rows
+
+
+class TruncatedSVD(LinearCodes, Estimator):
+    """Leading singular vectors of a table that is not centred, for counts and other sparse rows.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    algorithm : 'auto', 'full', 'covariance_eigh', 'gram', 'arpack', 'randomized' or 'power'
+        As `svd_solver` of PCA.
+    tol : float, default=1e-9
+        What the certificate must prove: mean square given away, relative to the rows' own.
+    random_state : int, RandomState or None
+        Of the iterative algorithms' start.
+    n_iter, n_oversamples, power_iteration_normalizer : ignored
+        Algorithms go on until `tol`; accepted so that scikit-learn code runs unchanged.
+
+    Attributes
+    ----------
+    components_ : (k, d) right singular vectors
+    singular_values_ : (k,)
+    explained_variance_, explained_variance_ratio_ : (k,) variance of the codes, and as a share of the columns' sum
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import TruncatedSVD
+    >>> X = np.outer([1.0, 2.0, 3.0], [3.0, 4.0])
+    >>> TruncatedSVD(n_components=1).fit(X).singular_values_ ** 2
+    array([350.])
+    """
+
+    sparse = True
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        algorithm="auto",
+        tol=1e-9,
+        random_state=None,
+        n_iter=5,
+        n_oversamples=10,
+        power_iteration_normalizer="auto",
+    ):
+        self.n_components = n_components
+        self.algorithm = algorithm
+        self.tol = tol
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        check_settings(self, ("tol",))
+        if self.algorithm not in SOLVERS:
+            raise DataError(got=f"algorithm={self.algorithm!r}", wanted=f"one of {SOLVERS}")
+        k, most = self.n_components, rows.n_features
+        if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= int(k) <= most:
+            raise DataError(
+                got=f"n_components={k!r}", wanted=f"a whole number between 1 and the number of features, {most}"
+            )
+        seed = check_random_state(self.random_state).randint(2**31)
+        s = decompose(rows, self.algorithm, Ask(int(k), self.tol, seed, centred=False))
+        values, B = complete(s.values, s.vectors, int(k))
+        about = centre(rows)
+        variances = np.maximum(values - (B @ about.mean) ** 2, 0.0)
+        sigma = np.sqrt(values * s.weight)
+        return {
+            "components_": B,
+            "singular_values_": sigma,
+            "explained_variance_": variances,
+            "explained_variance_ratio_": variances / (about.total or 1.0),
+            "certificate_": certificates.certify_svd(B, sigma, self.tol, rows),
+        }
+
+    def transform(self, X: Any) -> Array:
+        """Codes z = B x, (n, k)."""
+        return self._rows(X).map(partial(encode, np.zeros(self.n_features_in_), self.components_))
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Rows from codes: x = Bᵀ z."""
+        check_is_fitted(self)
+        return check_codes(X, len(self.components_)) @ self.components_
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean squared distance from the approximation."""
+        return -self.objective(X).total
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Mean squared distance from the approximation, summed row by row."""
+        rows = self._rows(X, sample_weight=sample_weight)
+        sums = rows.sum(partial(lost, np.zeros(rows.n_features), self.components_))
+        error = float(sums[0] / sums[1])
+        return Objective(error, error, 0.0)

@@ -1,0 +1,1 @@
+"""Probabilistic PCA, in closed form or by EM where entries are missing."""

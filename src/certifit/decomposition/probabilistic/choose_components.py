@@ -1,0 +1,83 @@
+"""How many components: by Bayes' information criterion, or by automatic relevance determination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from certifit.decomposition.probabilistic.closed_form import Variances
+from certifit.decomposition.probabilistic.missing_entries import LOG_2PI, NoNoise, Point, check_noise
+from certifit.rows import Array
+
+WORSE = 2  # numbers of components in a row, each worse than the best, after which no more are tried
+
+
+def parameters(d: int, k: int) -> int:
+    """Free parameters: W up to rotation, σ² and μ.
+
+    >>> parameters(3, 2) == 6 + 3  # as many as a full covariance and a mean
+    True
+    """
+    return d * k - k * (k - 1) // 2 + 1 + d
+
+
+def bic(log_likelihood: float, d: int, k: int, weight: float) -> float:
+    """Bayes' information criterion: smaller is better."""
+    return parameters(d, k) * float(np.log(weight)) - 2 * log_likelihood
+
+
+def best_likelihoods(v: Variances) -> Array:
+    """Mean log-likelihood of the best model of 0, 1, … components on complete rows, up to the rank less one."""
+    d, k = len(v.mean), np.arange(v.rank)
+    noise = np.cumsum(v.values[::-1])[::-1][: v.rank] / (d - k)
+    kept = np.append(0.0, np.cumsum(np.log(v.values[: v.rank]))[:-1])
+    return -0.5 * (d * (LOG_2PI + 1) + kept + (d - k) * np.log(noise))
+
+
+def choose_bic(v: Variances, weight: float) -> int:
+    """On complete rows: of all numbers of components, from one decomposition."""
+    d, likelihoods = len(v.mean), best_likelihoods(v)
+    return int(np.argmin([bic(weight * value, d, k, weight) for k, value in enumerate(likelihoods)]))
+
+
+def search_bic(fit: Callable[[int], float], d: int, most: int, weight: float) -> int:
+    """With holes: fits of 0, 1, 2, … components until the criterion was worse `WORSE` times running.
+
+    `fit(k)` is the mean negative log-likelihood that EM reaches.
+    """
+    scores: list[float] = []
+    for k in range(most + 1):
+        try:
+            scores.append(bic(-weight * fit(k), d, k, weight))
+        except NoNoise:
+            break
+        if k - int(np.argmin(scores)) == WORSE:
+            break
+    return int(np.argmin(scores))
+
+
+def relevant_point(v: Variances, weight: float, steps: int = 1000) -> Point:
+    """The stationary point of the relevance-penalised likelihood for these variances λ (n rows, d columns).
+
+    A kept axis has model variance v, the larger root of (n + d) v² - n (λ + σ²) v + n λ σ² = 0; axes without a real
+    root are dropped; σ² then solves (d - k) / σ² - Σ_dropped λ / σ⁴ = d / n Σ_kept 1 / (v - σ²).
+    """
+    d, n = len(v.mean), weight
+    noise = v.noise(v.rank // 2)
+    lam = v.values
+    for _ in range(steps):
+        square = (n * (lam + noise)) ** 2 - 4 * (n + d) * n * lam * noise
+        root = (n * (lam + noise) + np.sqrt(np.maximum(square, 0.0))) / (2 * (n + d))
+        kept = (square > 0) & (root > noise)
+        kept &= np.cumsum(~kept) == 0  # the leading ones
+        k = min(int(kept.sum()), v.rank - 1)
+        rest = float(lam[k:].sum())
+        pull = d / n * float((1 / (root[:k] - noise)).sum())
+        # (d - k) σ² - rest = pull σ⁴: the root that is rest / (d - k) where nothing pulls
+        new = 2 * rest / ((d - k) + np.sqrt(max(0.0, (d - k) ** 2 - 4 * pull * rest)))
+        if abs(new - noise) <= 1e-14 * noise:
+            break
+        noise = new
+    check_noise(noise, v.total / d, k)
+    return Point(v.mean, v.vectors[:k].T * np.sqrt(root[:k] - noise), float(noise))

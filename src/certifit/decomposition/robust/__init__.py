@@ -1,0 +1,1 @@
+"""Principal components in spite of gross errors: principal component pursuit and trimming."""

@@ -1,0 +1,98 @@
+"""What outliers do to principal axes, and the two parts of a robust PCA as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from certifit.decomposition.pca.pca import PCA
+from certifit.exceptions import DataError
+from certifit.plots.style import BLUE, GREY, RED, check_drawable, new_axes, tidy
+from certifit.rows import Array
+
+COLOURS = (RED, BLUE, "#15803d", "#7c3aed")
+STYLES = ("-", "--", ":", "-.")
+
+
+def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | None = None) -> Axes:
+    """The first axis of several fitted models, in the plane of the two main axes of the rows that are not `wrong`.
+
+    `models` are fitted PCA-like models by name; the legend says by how many degrees each one's axis is off. Rows that
+    are wrong may lie far outside: those beyond three times the reach of the right ones are not shown.
+
+    >>> import certifit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3)) * [5.0, 1.0, 0.5]
+    >>> X[:6] = [0.0, 40.0, 0.0]
+    >>> ax = plot_first_axes({"PCA": certifit.PCA(1).fit(X)}, X, np.arange(60) < 6)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['rows', '6 wrong rows', 'PCA: 89° off']
+    """
+    X, wrong = np.asarray(X, dtype=np.float64), np.asarray(wrong, dtype=bool)
+    ax = new_axes(ax, 6.4, 4.8)
+    truth = PCA(2).fit(X[~wrong])
+    codes = truth.transform(X)
+    reach = np.minimum(np.abs(codes).max(axis=0), 3 * np.abs(codes[~wrong]).max(axis=0))  # what is shown
+    ax.plot(*codes[~wrong].T, "o", color=GREY, markersize=3, alpha=0.6, label="rows")
+    ax.plot(*codes[wrong].T, "x", color=RED, markersize=5, alpha=0.8, label=f"{wrong.sum()} wrong rows")
+    for i, (name, model) in enumerate(models.items()):
+        axis = np.asarray(model.components_)[0]
+        off = np.degrees(np.arccos(min(1.0, abs(float(axis @ truth.components_[0])))))
+        middle, direction = truth.transform(model.mean_[None, :])[0], truth.components_ @ axis
+        ends = middle + np.outer([-1.0, 1.0], direction / np.linalg.norm(direction)) * 4 * reach.max()
+        words = f"{name}: {off:.0f}° off"
+        ax.plot(*ends.T, color=COLOURS[i % 4], linestyle=STYLES[i % 4], linewidth=2, label=words)
+    ax.set_xlim(-1.1 * reach[0], 1.1 * reach[0])
+    ax.set_ylim(-1.1 * reach[1], 1.1 * reach[1])
+    ax.set_xlabel("first axis of the right rows")
+    ax.set_ylabel("second axis")
+    ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
+    tidy(ax)
+    return ax
+
+
+def plot_split(
+    model: Any, X: Any, shape: tuple[int, int], rows: Sequence[int] = range(8), ax: Axes | None = None
+) -> Axes:
+    """Rows of X that are images, their low-rank parts and their sparse parts, one above the other.
+
+    Black is 0 in the first two; in the sparse part red was taken away from the image and blue was missing in it.
+
+    >>> from certifit import RobustPCA
+    >>> X = np.outer(np.arange(1.0, 9.0), [1.0, 2.0, 3.0, 4.0])
+    >>> X[2, 3] = 99.0
+    >>> ax = plot_split(RobustPCA(center=False).fit(X), X, (2, 2), range(4))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['X', 'low rank', 'sparse']
+    """
+    check_drawable(model, "a fitted RobustPCA", "low_rank_", "sparse_")
+    X, (height, width) = np.asarray(X, dtype=np.float64), shape
+    if height * width != X.shape[1]:
+        raise DataError(got=f"shape={shape}", wanted=f"a height times a width of {X.shape[1]}, the columns of X")
+    ax = new_axes(ax, 0.9 * len(rows) + 0.9, 3.2)
+    bands = {"X": X, "low rank": model.low_rank_, "sparse": model.sparse_}
+    bands = {name: values[list(rows)] for name, values in bands.items()}
+    low, high = np.percentile(bands["low rank"], [0.5, 99.5])  # gross errors do not set the scale
+    largest = float(np.abs(bands["sparse"]).max()) or 1.0
+    for i, (name, values) in enumerate(bands.items()):
+        scale = ("RdBu_r", -largest, largest) if name == "sparse" else ("gray", low, high)
+        cmap, smallest, top = scale
+        extent = (0.0, float(len(rows)), -i - 1.0, -float(i))
+        ax.imshow(_strip(values, height, width), cmap=cmap, vmin=smallest, vmax=top, extent=extent, aspect="auto")
+    ax.set_xlim(0, len(rows))
+    ax.set_ylim(-3, 0)
+    ax.set_yticks([-0.5, -1.5, -2.5], list(bands))
+    ax.set_xticks(np.arange(len(rows)) + 0.5, [f"row {i}" for i in rows], fontsize=8)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def _strip(images: Array, height: int, width: int) -> Array:
+    """Images (m, height * width) side by side, with a gap: an entry of NaN shows as nothing."""
+    framed = np.full((len(images), height + 1, width + 1), np.nan)
+    framed[:, :height, :width] = images.reshape(-1, height, width)
+    return framed.transpose(1, 0, 2).reshape(height + 1, -1)

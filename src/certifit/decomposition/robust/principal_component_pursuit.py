@@ -1,0 +1,152 @@
+"""Principal component pursuit by the alternating direction method of multipliers, with a proved gap at every step.
+
+    min |L|_* + Σ tᵢ |S_ij|   subject to   L + S = X          (tᵢ = λ for every row in the classical problem)
+    max <Y, X>                subject to   |Y|₂ <= 1, |Y_ij| <= tᵢ          (its dual)
+
+Singular values of X - S + Y/μ are shrunk by 1/μ, entries of X - L + Y/μ by t/μ; what the shrinking cuts off, times μ,
+is the next Y. It lies in the box |Y_ij| <= tᵢ: divided by its spectral norm it is a dual point. X - L in place of S
+makes a primal one. μ stays near the value Candès et al. use: letting it grow, as the inexact method does, ends the
+progress of the dual and with it that of the gap.
+References: Candès, Li, Ma & Wright, Robust principal component analysis? (2011); Lin, Chen & Ma, The augmented
+Lagrange multiplier method for exact recovery of corrupted low-rank matrices (2010); for over-relaxation and the
+balancing of μ, Boyd et al., Distributed optimization and statistical learning via ADMM (2011), section 3.4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh
+
+from certifit.core import Step
+from certifit.rows import Array
+from certifit.rows.threads import parallel_map, parallel_sum
+
+RELAXED = 1.6  # over-relaxation: steps longer than 1, of proved convergence below 2
+EVERY = 10  # steps between looks at the dual, and changes of μ
+UNEQUAL = 3.0  # ratio of the two infeasibilities up to which μ stays
+PART = 256  # rows that a thread multiplies at a time
+FADE = 200  # steps after which changes of μ have become half as large
+
+
+@dataclass(frozen=True)
+class Pursuit:
+    """The problem, and one step of the method."""
+
+    X: Array  # (n, d)
+    t: Array  # (n, 1) price of an entry of S
+    unit: float = 1.0  # what 1 means in the user's numbers: objectives are told in these
+
+    def start(self, mu: float) -> Point:
+        """L = 0, and X scaled into the dual's feasible set."""
+        X = self.X
+        length = max(float(np.linalg.norm(X)), np.finfo(float).tiny)  # at least |X|₂
+        Y = X / max(length, float((np.abs(X) / self.t).max(initial=0.0)))
+        zero = np.zeros_like(X)
+        return Point(zero, Y, mu, 0, zero, self._price(X), Y, float(np.vdot(Y, X)))
+
+    def measure(self, at: Point) -> Point:
+        """One step on, with the best primal and dual points met so far."""
+        X, t, mu = self.X, self.t, at.mu
+        lift = at.Y / mu
+        A = X - at.S
+        A += lift
+        L, nuclear = shrink(A, 1 / mu)
+        rest = np.subtract(X, L, out=A)  # arrays of this size cost as much to ask for as to fill
+        price = self._price(rest)
+        objective = nuclear + price
+        B = RELAXED * rest
+        B += (1 - RELAXED) * at.S
+        B += lift
+        Y = mu * B
+        np.clip(Y, -t, t, out=Y)
+        S = np.subtract(B, Y / mu, out=B)
+        dual, bound = at.dual, at.bound
+        if at.n_iter % EVERY == EVERY - 1:
+            length, value = max(1.0, spectral_norm(Y)), float(np.vdot(Y, X))
+            if value / length > bound:
+                dual, bound = Y / length, value / length
+            inside = mu * (rest - at.S) + at.Y  # the spectral ball; what of it leaves the box?
+            leaving = float(np.vdot(inside - np.clip(inside, -t, t), X))
+            mu = balance(mu, price - self._price(S), leaving, at.n_iter)
+        if at.objective < objective:
+            L, objective = at.L, at.objective
+        return Point(S, Y, mu, at.n_iter + 1, L, objective, dual, bound)
+
+    def update(self, at: Point, following: Point) -> Step[Point]:
+        gap = max(0.0, at.objective - at.bound)
+        return Step(following, self.unit * at.objective, gap / at.objective if gap else 0.0)
+
+    def _price(self, S: Array) -> float:
+        return float(self.t[:, 0] @ np.abs(S).sum(axis=1))
+
+
+class Point(NamedTuple):
+    """Where the method is, and the best points it has met."""
+
+    S: Array  # (n, d)
+    Y: Array  # (n, d) multipliers
+    mu: float
+    n_iter: int
+    L: Array  # (n, d) the low-rank part of least objective
+    objective: float  # of (L, X - L)
+    dual: Array  # (n, d) the feasible dual point of largest value
+    bound: float  # that value
+
+
+def shrink(A: Array, t: float) -> tuple[Array, float]:
+    """A with its singular values lowered by t (none below 0), and their sum.
+
+    >>> L, nuclear = shrink(np.diag([3.0, 1.0, 0.5]), 0.8)
+    >>> np.diag(L).round(12), round(nuclear, 12)
+    (array([2.2, 0.2, 0. ]), 2.4)
+    """
+    G = _gram(A)
+    try:
+        squares, V = eigh(G, subset_by_value=(t * t, np.inf), driver="evr", check_finite=False)
+    except LinAlgError:  # LAPACK's selective driver can fail where eigenvalues coincide
+        squares, V = eigh(G, driver="evd", check_finite=False)
+        squares, V = squares[squares > t * t], V[:, squares > t * t]
+    sigma = np.sqrt(squares)
+    share = 1 - t / sigma
+    tall = A if A.shape[0] >= A.shape[1] else A.T
+    low = np.empty(tall.shape)
+
+    def fill(rows: slice) -> None:
+        low[rows] = (tall[rows] @ V) * share @ V.T
+
+    parallel_map(fill, _parts(tall))
+    return low if tall is A else low.T, float((sigma - t).sum())
+
+
+def spectral_norm(A: Array) -> float:
+    """The largest singular value.
+
+    >>> round(spectral_norm(np.array([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])), 12)
+    4.0
+    """
+    return math.sqrt(max(0.0, float(np.linalg.eigvalsh(_gram(A))[-1])))
+
+
+def balance(mu: float, primal: float, dual: float, n_iter: int) -> float:
+    """Larger μ where the primal is further from feasible than the dual, smaller where nearer; ever less so."""
+    tiny = float(np.finfo(float).tiny)
+    unequal = math.log(max(abs(primal), tiny)) - math.log(max(abs(dual), tiny))
+    if abs(unequal) <= math.log(UNEQUAL):
+        return mu
+    change = min(abs(unequal) / 2, math.log(2) / (1 + n_iter / FADE))
+    return mu * math.exp(math.copysign(change, unequal))
+
+
+def _gram(A: Array) -> Array:
+    """AᵀA or AAᵀ, the smaller."""
+    tall = A if A.shape[0] >= A.shape[1] else A.T
+    return parallel_sum(lambda rows: tall[rows].T @ tall[rows], _parts(tall))
+
+
+def _parts(A: Array) -> list[slice]:
+    """Runs of rows for the threads; they depend on the shape alone, so the bits do not depend on the threads."""
+    return [slice(i, i + PART) for i in range(0, len(A), PART)]

@@ -1,0 +1,230 @@
+"""Robust principal component analysis: a low-rank table plus a few gross errors, certified.
+
+    min over L + S = X - centre of  |L|_* + λ |S|_1
+
+Errors may be as large as they like: if few entries are wrong and L is spread over its rows and columns, the solution
+is the true L exactly (Candès et al. 2011). The problem is convex, and a dual point proves how good the answer is.
+A row of weight w counts as w equal rows: |diag(√w) L|_* + λ Σ wᵢ |S_ij|.
+References: Candès, Li, Ma & Wright, Robust principal component analysis? (2011); for the method,
+`principal_component_pursuit`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import svd
+
+from certifit.checkers.decomposition import robust_pca as certificates
+from certifit.core import Attributes, Estimator, Objective, fixed_point
+from certifit.core.settings import check_settings
+from certifit.decomposition.pca.axes import LinearCodes
+from certifit.decomposition.pca.spectrum import signed
+from certifit.decomposition.robust.principal_component_pursuit import Point, Pursuit
+from certifit.exceptions import DataError
+from certifit.numerics.moments import check_overflow
+from certifit.rows import Array, Block, Rows
+
+
+class RobustPCA(LinearCodes, Estimator):
+    """Principal component pursuit: splits a table into a low-rank part and a sparse part.
+
+    Works in memory, on about a dozen arrays of the table's size in float64; for long tables with whole rows that are
+    wrong, see TrimmedPCA.
+
+    Parameters
+    ----------
+    lam : float or None, default=None
+        Price of the sparse part. None is 1 / √max(n, d), n the total weight, for which recovery is proved.
+    center : bool, default=True
+        Split X minus the medians of its columns, so that components are directions of variation. (Gross errors move
+        means.) False splits X itself.
+    tol : float, default=1e-6
+        Stop when the objective is proved to be within this share of the optimum.
+    max_iter : int, default=2000
+    max_time : float or None, default=None
+        Seconds after which the best split so far is returned.
+
+    Attributes
+    ----------
+    low_rank_, sparse_ : (n, d); they add up to X, the centre being in the low-rank part
+    components_ : (k, d) right singular vectors of the low-rank part about the centre; k, its rank, is found
+    singular_values_, explained_variance_, explained_variance_ratio_ : (k,) of the low-rank part about the centre
+    mean_ : (d,) the centre: medians, or zeros
+    n_components_, n_samples_, n_iter_ : int
+    lam_ : float
+    dual_ : (n, d) the point that proves the lower bound
+    history_ : tuple of Mark, the objective and its proved gap (relative) at each iteration
+    certificate_ : Certificate
+
+    Notes
+    -----
+    A row without weight is no part of the problem; its low-rank part is its projection on the components.
+    `transform` projects, like PCA's: gross errors in a new row move its codes. To clean new rows, fit them too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import RobustPCA
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 40))
+    >>> wrong = 100.0 * (rng.random((60, 40)) < 0.05)
+    >>> model = RobustPCA(center=False).fit(truth + wrong)
+    >>> model.n_components_, bool(np.allclose(model.low_rank_, truth, atol=0.01))
+    (2, True)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('optimal', True)
+    """
+
+    def __init__(self, lam=None, *, center=True, tol=1e-6, max_iter=2000, max_time=None):
+        self.lam = lam
+        self.center = center
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        self._check()
+        data = rows.load()
+        table = _prepare(np.asarray(data.X, dtype=np.float64), data.w, self.lam, self.center)
+        pursuit = Pursuit(table.Z, table.lam * table.root, table.size)
+        attributes = partial(_attributes, table)
+        with self._watch.loop("pursuit", self.max_iter, attributes) as watch:
+            found = fixed_point(
+                pursuit.measure,
+                pursuit.update,
+                pursuit.start(table.mu),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                max_time=self.max_time,
+                watcher=watch,
+            )
+        fitted = attributes(found.params)
+        parts = certificates.Parts(
+            fitted["low_rank_"],
+            fitted["sparse_"],
+            fitted["components_"],
+            fitted["singular_values_"],
+            fitted["mean_"],
+            fitted["dual_"],
+            table.lam,
+            bool(self.center),
+        )
+        return {
+            **fitted,
+            "n_samples_": rows.n_rows,
+            "n_iter_": found.n_iter,
+            "history_": found.history,
+            "certificate_": certificates.certify(parts, self.tol, data),
+        }
+
+    def _check(self) -> None:
+        check_settings(self, max_iter=0)
+        if self.lam is not None and not (isinstance(self.lam, Real) and 0 < float(self.lam) < math.inf):
+            raise DataError(got=f"lam={self.lam!r}", wanted="a positive number, or None for 1 / sqrt(max(n, d))")
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """|L|_* + λ |S|_1 of the low-rank part of the rows the model was fitted on: L is theirs alone."""
+        rows = self._rows(X, sample_weight=sample_weight)
+        if rows.n_rows != len(self.low_rank_):
+            raise DataError(
+                got=f"{rows.n_rows} rows", wanted=f"the {len(self.low_rank_)} rows that the model was fitted on"
+            )
+        data = rows.load()
+        nuclear = float(svd(np.sqrt(data.w)[:, None] * (self.low_rank_ - self.mean_), compute_uv=False).sum())
+        sizes = self.lam_ * float(data.w @ np.abs(data.X - self.low_rank_).sum(axis=1))
+        return Objective(nuclear + sizes, sizes, nuclear)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean absolute error of rows rebuilt from their codes."""
+        return -float(self._rows(X).map(partial(_sizes, self.mean_, self.components_)).mean())
+
+
+class _Table(NamedTuple):
+    """The rows as the method takes them: centred, of size about 1, rows without weight left out."""
+
+    X: Array  # (n, d) as given
+    centre: Array  # (d,)
+    used: Array  # (n,) whether w > 0
+    root: Array  # (m, 1) √w of the m rows in use
+    size: float  # a power of two
+    Z: Array  # (m, d) √w (x - centre) / size
+    lam: float
+    mu: float
+    weight: float  # Σ w
+
+
+def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _Table:
+    weight, d = float(w.sum()), X.shape[1]
+    if not weight > 1:
+        raise DataError(
+            got=f"a total weight of {weight:g} (n_samples={len(X)})",
+            wanted="more than 1 sample: a variance needs two",
+            fix="Weights say how many times a row counts; do not normalise them.",
+        )
+    used = w > 0
+    w = w[used]
+    centre = medians(X[used], w) if center else np.zeros(d)
+    with np.errstate(over="ignore"):
+        Z = X[used] - centre
+        largest = np.abs(Z).max()
+        check_overflow(largest**2 * weight * d)
+    size = 2.0 ** (math.frexp(largest)[1] - 1) if largest > 0 else 1.0
+    Z /= size
+    sizes = float(w @ np.abs(Z).sum(axis=1))
+    mu = weight * d / (4 * sizes) if sizes > 0 else 1.0  # as Candès et al. choose it
+    lam = 1 / math.sqrt(max(weight, d)) if lam is None else float(lam)
+    root = np.sqrt(w)[:, None]
+    return _Table(X, centre, used, root, size, root * Z, lam, mu, weight)
+
+
+def medians(X: Array, w: Array) -> Array:
+    """Weighted median of each column; halfway between two where half the weight lies on either side.
+
+    >>> medians(np.array([[1.0], [2.0], [7.0], [9.0]]), np.array([1.0, 1.0, 1.0, 1.0]))
+    array([4.5])
+    >>> medians(np.array([[1.0], [7.0]]), np.array([2.0, 1.0]))
+    array([1.])
+    """
+    order = np.argsort(X, axis=0, kind="stable")
+    below = np.cumsum(w[order], axis=0)  # weight up to and with each row
+    half = below[-1] / 2
+    low = (below < half).sum(axis=0)
+    high = np.minimum((below <= half).sum(axis=0), len(X) - 1)
+    column = np.arange(X.shape[1])
+    a, b = X[order[low, column], column], X[order[high, column], column]
+    return a + (b - a) / 2
+
+
+def _attributes(table: _Table, at: Point) -> Attributes:
+    """The fitted attributes at a point."""
+    L = at.L * table.size
+    _, sigma, B = svd(L, full_matrices=False)
+    rank = int((sigma > max(L.shape) * np.finfo(float).eps * sigma[0]).sum())
+    sigma, B = sigma[:rank], signed(B[:rank])
+    X, centre, used = table.X, table.centre, table.used
+    low_rank, dual = np.empty_like(X), np.zeros_like(X)
+    low_rank[used], dual[used] = centre + L / table.root, table.root * at.dual
+    low_rank[~used] = centre + (X[~used] - centre) @ B.T @ B
+    share = (sigma / sigma.max(initial=np.finfo(float).tiny)) ** 2
+    return {
+        "low_rank_": low_rank,
+        "sparse_": X - low_rank,
+        "components_": B,
+        "singular_values_": sigma,
+        "explained_variance_": sigma**2 / (table.weight - 1),
+        "explained_variance_ratio_": share / (share.sum() or 1.0),
+        "mean_": centre,
+        "n_components_": rank,
+        "lam_": table.lam,
+        "dual_": dual,
+    }
+
+
+def _sizes(mean: Array, B: Array, block: Block) -> Array:
+    Z = block.X - mean
+    return np.abs(Z - Z @ B.T @ B).mean(axis=1)

@@ -1,1 +1,0 @@
-"""Programs to run and to read: `python -m certifit.examples.NAME`: mnist_pca, compress_digits, joint_svm, em."""

@@ -1,0 +1,63 @@
+"""Errors that say what was got, what was wanted and what to do; warnings that point at the caller's line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from sklearn.exceptions import ConvergenceWarning
+
+if TYPE_CHECKING:
+    from certifit.core.certificate import Certificate
+
+
+def _sentence(got: str, wanted: str, fix: str) -> str:
+    return f"Got {got}; wanted {wanted}." + (f" {fix}" if fix else "")
+
+
+class DataError(ValueError):
+    """The input cannot be used as it is."""
+
+    def __init__(self, *, got: str, wanted: str, fix: str = "") -> None:
+        super().__init__(_sentence(got, wanted, fix))
+        self.got, self.wanted, self.fix = got, wanted, fix
+
+    def __reduce__(self) -> tuple[object, tuple[dict[str, str]]]:
+        return _rebuild, ({"got": self.got, "wanted": self.wanted, "fix": self.fix},)
+
+
+def _rebuild(fields: dict[str, str]) -> DataError:
+    return DataError(**fields)
+
+
+class SourceChangedError(RuntimeError):
+    """A file changed between two passes over it; sums over the two versions must not be mixed."""
+
+
+class NoSolutionError(ValueError):
+    """The problem has no solution; `certificate` (kind `impossible`) carries the witness."""
+
+    def __init__(self, message: str, certificate: Certificate) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+    def __reduce__(self) -> tuple[object, tuple[str, Certificate]]:
+        return NoSolutionError, (str(self), self.certificate)
+
+
+class CertificateWarning(ConvergenceWarning):
+    """A fit's certificate does not hold; the message states the gap that is proved."""
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called certifit; frames of certifit and of scikit-learn do not count."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("certifit", "sklearn")

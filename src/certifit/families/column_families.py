@@ -1,0 +1,93 @@
+"""Which family of distributions each column of a table has, as its user says it: a name, a class or a member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from certifit.exceptions import DataError
+from certifit.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Exponential,
+    Family,
+    Gamma,
+    Gaussian,
+    Geometric,
+    InverseGaussian,
+    Poisson,
+)
+
+# a member stands for its family and says which parameters are known
+BY_NAME: dict[str, Family] = {
+    "bernoulli": Bernoulli(0.5),
+    "beta": Beta(1.0, 1.0),
+    "categorical": Categorical(np.ones(1)),
+    "exponential": Exponential(1.0),
+    "gamma": Gamma(1.0, 1.0),
+    "gaussian": Gaussian(0.0, 1.0),
+    "geometric": Geometric(0.5),
+    "inverse_gaussian": InverseGaussian(1.0, 1.0),
+    "poisson": Poisson(1.0),
+}
+
+
+VECTORS = "For vectors use GaussianMixture."
+
+
+def column_families(given: Any, d: int, names: Sequence[str], *, advice: str = VECTORS) -> list[Family]:
+    """A member of each column's family, from a family for all, a list, or a dict by column name or number.
+
+    `advice` ends the message to someone who gives something else.
+
+    >>> column_families({"visits": "poisson", "ill": "bernoulli"}, 2, ["ill", "visits"])
+    [Bernoulli(p=0.5), Poisson(rate=1.0)]
+    """
+    if isinstance(given, Mapping):
+        found = {names.index(key) if key in names else key: value for key, value in given.items()}
+        if sorted(map(str, found)) != sorted(map(str, range(d))):
+            raise DataError(
+                got=f"families for the columns {list(given)}",
+                wanted=f"one for each of the columns {list(names) or list(range(d))}",
+            )
+        given = [found[j] for j in range(d)]
+    elif not isinstance(given, (list, tuple)):
+        given = [given] * d
+    if len(given) != d:
+        raise DataError(got=f"{len(given)} families", wanted=f"one for each of the {d} columns")
+    return [_member(value, advice) for value in given]
+
+
+def only_counts(given: Any) -> bool:
+    """Whether all families are of whole numbers; False where some are not known.
+
+    >>> only_counts("poisson"), only_counts(["poisson", "gamma"])
+    (True, False)
+    """
+    values = given.values() if isinstance(given, Mapping) else given if isinstance(given, (list, tuple)) else [given]
+    try:
+        return all(_member(value).support.discrete for value in values)
+    except DataError:
+        return False
+
+
+def family_name(like: Family) -> str:
+    """InverseGaussian -> inverse_gaussian"""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(like).__name__).strip("_")
+
+
+def _member(value: Any, advice: str = "") -> Family:
+    if isinstance(value, type):  # a family whose parameters are all free
+        value = next((member for member in BY_NAME.values() if type(member) is value), value)
+    if isinstance(value, str):
+        value = BY_NAME.get(value, value)
+    if isinstance(value, Family) and not value.support.vector:
+        return value
+    raise DataError(
+        got=f"family {value.__name__ if isinstance(value, type) else repr(value)}",
+        wanted=f"one of {', '.join(BY_NAME)}, or a family of numbers from certifit.families",
+        fix=f"Where parameters are known, give a member: Binomial(0.5, n=10). {advice}".strip(),
+    )

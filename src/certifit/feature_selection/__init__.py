@@ -1,0 +1,5 @@
+"""Columns chosen by their scores, by a search, or by an L1 penalty."""
+
+from certifit.registry import lazy_names, room_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, room_names("feature_selection"))

@@ -1,0 +1,10 @@
+# Written by tools/stubs.py from certifit/registry.py.
+from certifit.feature_selection.l1_selector import L1Selector as L1Selector
+from certifit.feature_selection.recursive_elimination import RecursiveElimination as RecursiveElimination
+from certifit.feature_selection.select_features import SelectFeatures as SelectFeatures
+from certifit.feature_selection.sequential_selector import SequentialSelector as SequentialSelector
+from certifit.feature_selection.scores import anova_f as anova_f
+from certifit.feature_selection.scores import correlation_f as correlation_f
+from certifit.feature_selection.scores import feature_scores as feature_scores
+from certifit.feature_selection.scores import jeffreys as jeffreys
+from certifit.feature_selection.scores import mutual_information as mutual_information

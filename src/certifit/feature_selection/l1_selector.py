@@ -1,0 +1,261 @@
+"""Columns kept by an L1 penalty, those left out named as proved where a proof exists.
+
+See `select_path` for the problem and `checkers.feature_selection.screening` for the proof.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.feature_selection import screening
+from certifit.core import Attributes, Certificate, Objective, Step
+from certifit.exceptions import DataError
+from certifit.feature_selection.base import Selector
+from certifit.feature_selection.l1_path import (
+    LOSSES,
+    Fit,
+    L1Path,
+    Settings,
+    as_path,
+    fit_each,
+    held_out_loss,
+    information_criterion,
+    strengths,
+)
+from certifit.rows import Array, Rows, encode_labels
+from certifit.rows.checks import Target
+
+CRITERIA = ("bic", "ebic", "cv")
+
+
+class L1Selector(Selector):
+    """Keep the columns that an L1-penalised fit uses, at a strength chosen along its path.
+
+    Parameters
+    ----------
+    loss : 'logistic' or 'squared'
+        For classes or for numbers. (Poisson and gamma losses are not smooth: no proof of this kind exists for them.)
+    criterion : 'bic', 'ebic' or 'cv'
+        How to choose the strength: (extended) Bayesian information, or the strongest penalty whose held-out loss is
+        within one standard error of the best. At least one column is kept.
+    alphas : int or array, default=30
+        Strengths, per unit of weight, or how many from the largest that matters down to `eps` times it.
+    eps : float, default=0.01
+    l1_ratio : float in (0, 1], default=1.0
+        Share of the penalty that is |β|₁; the rest is |β|²/2.
+    fit_intercept : bool, default=True
+    cv : int, splitter or iterable, default=5
+        Folds for criterion='cv', which holds all rows in memory.
+    tol : float, default=1e-6
+        Relative gap of every fit. A smaller one proves more columns.
+    max_time : float or None
+        Seconds after which the path is cut short, at the earliest where some column is in use.
+
+    Attributes
+    ----------
+    support_ : (d,) bool, columns with a coefficient that is not 0 at the strength chosen
+    proved_zero_ : names of the columns proved to be 0 there in every optimum
+    undecided_ : names of those that are 0 in the fit without such a proof
+    alpha_ : float, the strength chosen
+    coef_, intercept_ : of the fit at that strength, (k, d) and (k,); k = 1 for numbers and for two classes
+    coef_path_, intercept_path_ : (m, k, d), (m, k) of every fit
+    proved_path_ : (m, d) bool, columns proved 0 at each strength
+    path_ : dict of arrays (m,): 'alpha', 'nonzero' and 'proved_zero' columns, relative 'gap', 'loss', 'criterion' and
+        the 'error' of that
+    classes_ : labels, for loss='logistic'
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = L1Selector(criterion="ebic").fit(X / X.std(), y)
+    >>> model.get_feature_names_out().tolist()[:2], len(model.proved_zero_), len(model.undecided_)
+    (['mean texture', 'mean concave points'], 20, 0)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('optimal', True)
+    """
+
+    sparse = True
+
+    proved_zero_: Array
+    undecided_: Array
+    alpha_: float
+    coef_: Array
+    intercept_: Array
+    coef_path_: Array
+    intercept_path_: Array
+    proved_path_: Array
+    path_: dict[str, Array]
+
+    def __init__(
+        self,
+        loss="logistic",
+        criterion="bic",
+        *,
+        alphas=30,
+        eps=0.01,
+        l1_ratio=1.0,
+        fit_intercept=True,
+        cv=5,
+        tol=1e-6,
+        max_time=None,
+    ):
+        self.loss = loss
+        self.criterion = criterion
+        self.alphas = alphas
+        self.eps = eps
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.tol = tol
+        self.max_time = max_time
+
+    @property
+    def target(self) -> Target:  # type: ignore[override]
+        """What `fit` needs as y."""
+        return "numbers" if self.loss == "squared" else "classes"
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        began = time.perf_counter()
+        self._check()
+        rows, classes = self._encoded(rows)
+        settings = self.screening_settings(len(classes))
+        alphas = strengths(settings, rows, self.alphas, float(self.eps))
+        if not alphas[0] > 0:
+            raise DataError(
+                got=f"columns none of which varies with the target (n_samples={rows.n_rows})",
+                wanted="at least one column that says something about y",
+                fix="Check that neither y nor all of X is constant.",
+            )
+        deadline = np.inf if self.max_time is None else began + self.max_time
+        fits: list[Fit] = []
+        each = fit_each(settings, rows, alphas)
+        with self._watch.loop("strengths", len(alphas) - 1, partial(_fitted, alphas, classes)) as watch:
+            for _ in alphas:
+                watch.begin()
+                fits.append(next(each))
+                stop = watch.end(fits, Step(None, fits[-1].screened.objective, np.inf), self.tol)
+                if (stop or time.perf_counter() >= deadline) and fits[-1].coef.any():  # without a column, go on
+                    break
+        return self._attributes(settings, as_path(alphas, fits), rows, classes)
+
+    def _attributes(self, settings: Settings, path: L1Path, rows: Rows, classes: Array) -> Attributes:
+        value, error = self._criterion(settings, path, rows)
+        chosen = self._choose(path, value, error)
+        nonzero, proved = path.nonzero, np.array([s.proved for s in path.screened])
+        names = rows.names if rows.names is not None else np.array([f"x{j}" for j in range(rows.n_features)], object)
+        attributes = {
+            "support_": nonzero[chosen],
+            "proved_zero_": names[proved[chosen]],
+            "undecided_": names[~proved[chosen] & ~nonzero[chosen]],
+            "alpha_": float(path.alphas[chosen]),
+            "coef_": path.coef[chosen],
+            "intercept_": path.intercept[chosen],
+            "coef_path_": path.coef,
+            "intercept_path_": path.intercept,
+            "proved_path_": proved,
+            "path_": {
+                "alpha": path.alphas,
+                "nonzero": nonzero.sum(axis=1),
+                "proved_zero": proved.sum(axis=1),
+                "gap": np.array([s.relative_gap for s in path.screened]),
+                "loss": np.array([s.loss for s in path.screened]),
+                "criterion": value,
+                "error": error,
+            },
+            **({"classes_": classes} if settings.loss == "logistic" else {}),
+        }
+        return {**attributes, "certificate_": self.certify(attributes, path.screened, proved[chosen], self.tol)}
+
+    def certify(
+        self, fitted: Attributes, screened: tuple[screening.Screening, ...], claimed: Array, tol: float
+    ) -> Certificate:
+        """The certificate of fitted attributes, from what the fits of the path prove.
+
+        `claimed` (d,) are the columns called proved at the strength chosen; `proved_path_` has them at each.
+        """
+        chosen = int(np.flatnonzero(fitted["path_"]["alpha"] == fitted["alpha_"])[0])
+        asked = int(self.alphas) if isinstance(self.alphas, Integral) else len(self.alphas)
+        every = np.array(fitted["proved_path_"])
+        every[chosen] |= claimed
+        return screening.certify(
+            screened,
+            chosen,
+            every,
+            fitted["support_"],
+            int((fitted["support_"] != (fitted["coef_"] != 0).any(axis=0)).sum()),
+            asked - len(screened),
+            tol,
+        )
+
+    def _check(self) -> None:
+        for name, value, known in (("loss", self.loss, LOSSES), ("criterion", self.criterion, CRITERIA)):
+            if value not in known:
+                raise DataError(got=f"{name}={value!r}", wanted=f"one of {known}")
+        for name, number in (("eps", self.eps), ("l1_ratio", self.l1_ratio)):
+            if not isinstance(number, Real) or not 0 < float(number) <= 1:
+                raise DataError(got=f"{name}={number!r}", wanted="a number above 0 and at most 1")
+        given = np.ravel(self.alphas)
+        if given.size == 0 or not (given > 0).all() or not np.isfinite(given).all():
+            raise DataError(got=f"alphas={self.alphas!r}", wanted="how many (at least 1), or positive numbers")
+
+    def _encoded(self, rows: Rows) -> tuple[Rows, Array]:
+        """Rows with class numbers as targets, and the classes (none for numbers)."""
+        if self.loss == "squared":
+            return rows, np.zeros(0)
+        labels = encode_labels(rows)
+        return labels.rows, labels.classes
+
+    def screening_settings(self, classes: int) -> Settings:
+        """What all fits share, for so many classes."""
+        k = classes if classes > 2 else 1
+        return Settings(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
+
+    def _criterion(self, settings: Settings, path: L1Path, rows: Rows) -> tuple[Array, Array]:
+        """What is to be small (m,), and its standard error, 0 where it has none."""
+        if self.criterion == "cv":
+            return held_out_loss(settings, rows, path.alphas, self.cv)
+        value = information_criterion(settings, path, self.criterion == "ebic", rows)
+        return value, np.zeros(len(value))
+
+    def _choose(self, path: L1Path, value: Array, error: Array) -> int:
+        """The first, which has the strongest penalty, within one standard error of the best."""
+        some = path.nonzero.any(axis=1)
+        if not some.any():
+            raise DataError(
+                got=f"no column with a coefficient that is not 0 at {len(path)} strengths from {path.alphas[0]:.3g}",
+                wanted="a path that reaches some column",
+                fix="Use smaller alphas or a smaller eps.",
+            )
+        best = int(np.argmin(np.where(some, value, np.inf)))
+        return int(np.flatnonzero(some & (value <= value[best] + error[best]))[0])
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Loss (data term) plus penalty of the fit at the strength chosen, on these rows."""
+        rows = self.labelled(X, y, sample_weight)
+        p = screening.problem(self.loss, bool(self.fit_intercept), rows).at(self.alpha_, float(self.l1_ratio))
+        found = screening.screen(p, self.coef_, self.intercept_, rows)
+        return Objective(found.objective, found.loss, found.objective - found.loss)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the objective on these rows."""
+        return -self.objective(X, y, sample_weight).total
+
+    def labelled(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows for a fitted model's use, with the class numbers of the fit as targets."""
+        rows = self._rows(X, y, sample_weight, target=self.target)
+        return rows if self.loss == "squared" else encode_labels(rows, self.classes_).rows
+
+
+def _fitted(alphas: Array, classes: Array, fits: list[Fit]) -> Attributes:
+    """What can be told after the last of these fits."""
+    coef, intercept, _ = fits[-1]
+    kept = (coef != 0).any(axis=0)
+    alpha = float(alphas[len(fits) - 1])
+    return {"support_": kept, "coef_": coef, "intercept_": intercept, "alpha_": alpha, "classes_": classes}

@@ -1,0 +1,179 @@
+"""Leave out, step by step, the columns that matter least to a fitted estimator, and fit again.
+
+    S ← S - {the `step` columns of S with the smallest importance in a fit on S}
+
+Importance is the sum over classes of squared coefficients, or what the estimator says. With `cv` the number of
+columns is the one with the best mean score over folds, each fold eliminating on its own training rows.
+scikit-learn's RFE and RFECV make the same choices, but keep no importances and offer no way to watch or stop them.
+Reference: Guyon, Weston, Barnhill & Vapnik, Gene selection for cancer classification using support vector machines
+(2002).
+"""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from certifit.checkers.feature_selection import greedy as checker
+from certifit.core import Attributes, Step
+from certifit.exceptions import DataError
+from certifit.feature_selection.base import how_many
+from certifit.feature_selection.subset_search import Trial, Wrapper, as_support, importances, mean_and_error
+from certifit.rows import Array, Rows
+
+
+class RecursiveElimination(Wrapper):
+    """Recursive feature elimination, with the number of columns given or chosen by cross-validation.
+
+    Parameters
+    ----------
+    estimator : estimator with coef_ or feature_importances_ once fitted; it sees arrays without names
+    n_features_to_select : 'auto', int or float, default='auto'
+        How many columns to keep, or which share of them; 'auto' is half of them, or with `cv` as many as score best.
+    step : int or float, default=1
+        Columns left out at each step, or their share of all columns.
+    cv : int, splitter, iterable or None, default=None
+        Folds by which 'auto' chooses.
+    scoring : str, callable or None
+        As in scikit-learn; used with `cv`.
+    importance_getter : 'auto', str or callable
+        As in scikit-learn: the path of an attribute of the fitted estimator, or a function of it.
+    max_time : float or None
+        Seconds after which the columns left so far are returned.
+
+    Attributes
+    ----------
+    support_ : (d,) bool, the columns kept
+    ranking_ : (d,) 1 for these, then 2, 3, … from the last to leave to the first
+    importances_ : (steps, d) importance of the columns that were still there at each step, NaN for the others
+    path_ : dict of arrays, one entry for each number of columns tried: 'n_features', mean 'score' and its standard
+        'error' over the folds; empty without `cv`
+    n_features_wanted_ : int, how many columns were to be kept
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = RecursiveElimination(Ridge(), n_features_to_select=3).fit(X / X.std(axis=0), y)
+    >>> model.get_support(indices=True)
+    array([ 6,  9, 12])
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('greedy', True)
+    """
+
+    tol: ClassVar[float] = 1e-9  # relative difference allowed between two computations of an importance
+
+    ranking_: Array
+    importances_: Array
+    path_: dict[str, Array]
+    n_features_wanted_: int
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        n_features_to_select="auto",
+        step=1,
+        cv=None,
+        scoring=None,
+        importance_getter="auto",
+        max_time=None,
+    ):
+        self.estimator = estimator
+        self.n_features_to_select = n_features_to_select
+        self.step = step
+        self.cv = cv
+        self.scoring = scoring
+        self.importance_getter = importance_getter
+        self.max_time = max_time
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        began, d = time.perf_counter(), rows.n_features
+        trial, step = self.trial(rows), self._step(d)
+        path: dict[str, Array] = {name: np.zeros(0) for name in ("n_features", "score", "error")}
+        if self.n_features_to_select != "auto":
+            keep = how_many(self.n_features_to_select, d, "n_features_to_select")
+        elif self.cv is None:
+            keep = how_many(0.5, d, "n_features_to_select")
+        else:
+            path = self._cross_validate(trial, step)
+            best = np.flatnonzero(path["score"] == path["score"].max())
+            keep = int(path["n_features"][best].min())
+        deadline = np.inf if self.max_time is None else began + self.max_time
+        table, ranking = self._eliminate(trial, keep, step, deadline)
+        attributes = {
+            "support_": ranking == 1,
+            "ranking_": ranking,
+            "importances_": table,
+            "path_": path,
+            "n_features_wanted_": keep,
+        }
+        objective = -float(trial.scores(ranking == 1).mean())
+        certificate = checker.certify_elimination(self.elimination(attributes), objective, self.tol)
+        return {**attributes, "certificate_": certificate}
+
+    def _step(self, d: int) -> int:
+        """Columns that leave at a time."""
+        if isinstance(self.step, Integral) and int(self.step) >= 1:
+            return int(self.step)
+        if isinstance(self.step, Real) and 0 < float(self.step) < 1:
+            return max(1, int(float(self.step) * d))
+        raise DataError(got=f"step={self.step!r}", wanted="a whole number of at least 1, or a share between 0 and 1")
+
+    def _eliminate(self, trial: Trial, keep: int, step: int, deadline: float) -> tuple[Array, Array]:
+        """Importances (steps, d) and ranking (d,), on all rows."""
+        d = trial.X.shape[1]
+        table: list[Array] = []
+        left = np.zeros(d, int)  # the step, from 1, at which a column left; 0: kept
+        with self._watch.loop("columns", -(-(d - keep) // step) - 1, as_support) as watch:
+            while (left == 0).sum() > keep:
+                watch.begin()
+                there = left == 0
+                fitted = trial.fit(there)
+                table.append(self.weigh(fitted, there))
+                left[last_ones(table[-1], min(step, int(there.sum()) - keep))] = len(table)
+                stop = watch.end(left == 0, Step(None, float((left == 0).sum()), np.inf), 0.0)
+                if stop or time.perf_counter() >= deadline:
+                    break
+        ranking = np.where(left == 0, 1, len(table) + 2 - left)
+        return np.array(table).reshape(-1, d), ranking
+
+    def weigh(self, fitted: Any, there: Array) -> Array:
+        """Importances (d,) in a fit on some columns, NaN for the others."""
+        out = np.full(len(there), np.nan)
+        out[there] = importances(fitted, self.importance_getter)
+        return out
+
+    def _cross_validate(self, trial: Trial, step: int) -> dict[str, Array]:
+        """For each number of columns the mean score over folds that eliminate on their own training rows."""
+        d = trial.X.shape[1]
+        sizes = [max(1, d - i * step) for i in range(-(-(d - 1) // step) + 1)]
+        scores = np.empty((len(trial.folds), len(sizes)))
+        for f, (train, test) in enumerate(trial.folds):
+            there, fitted = np.ones(d, bool), None
+            with self._watch.loop(f"fold {f + 1} of {len(scores)}", len(sizes) - 1, as_support) as watch:
+                for i, size in enumerate(sizes):
+                    watch.begin()
+                    if fitted is not None:
+                        there[last_ones(self.weigh(fitted, there), int(there.sum()) - size)] = False
+                    fitted = trial.fit(there, train)
+                    scores[f, i] = trial.score(fitted, there, test)
+                    watch.end(there.copy(), Step(None, -float(scores[f, : i + 1].max()), np.inf), 0.0)
+        mean, error = np.array([mean_and_error(column) for column in scores.T]).T
+        return {"n_features": np.array(sizes), "score": mean, "error": error}
+
+    def elimination(self, fitted: Attributes) -> checker.Elimination:
+        """What the certificate is about, from the fitted attributes."""
+        wanted = int(fitted["n_features_wanted_"])
+        return checker.Elimination(fitted["importances_"], fitted["ranking_"], fitted["support_"], wanted)
+
+
+def last_ones(importance: Array, n: int) -> Array:
+    """Numbers of the n columns that matter least; among equals the last (NaN: not there)."""
+    order = np.lexsort((-np.arange(len(importance)), importance))  # NaN sorts to the end
+    return order[:n]

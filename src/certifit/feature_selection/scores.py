@@ -1,0 +1,298 @@
+"""How much each column says by itself: scores that are sums over rows, so that any source of rows will do.
+
+    anova        F = [Σ_c n_c (m_c - m)² / (k - 1)] / [Σ_c Σᵢ wᵢ (xᵢ - m_c)² / (n - k)], rows i of class c
+    chi2         Σ_c (O_c - E_c)² / E_c,  O_c = Σ w x of class c,  E_c what its share of the rows would have
+    information  I(x; y) = KL(joint || product of the margins), in nats
+    jeffreys     KL(p_c, p_c') + KL(p_c', p_c) between a column's distributions in two classes
+    correlation  F = (n - 2) r² / (1 - r²)
+
+Sums are taken about means, so nothing cancels at offset 1e8. A row of weight 2 counts as two rows. A column that is
+constant scores 0, with p-value 1.
+References: Miller, Note on the bias of information estimates (1955); Jeffreys, An invariant form for the prior
+probability in estimation problems (1946).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc, rel_entr
+
+from certifit.exceptions import DataError
+from certifit.feature_selection.score_sums import (
+    BINS,
+    as_dense,
+    centred_products,
+    class_moments,
+    class_totals,
+    column_moments,
+    cut_tables,
+    place,
+    target_cuts,
+    total_weight,
+    value_tables,
+)
+from certifit.naive_bayes.gaussian import Moments, ratio
+from certifit.rows import Array, Block, Rows, as_rows, encode_labels
+from certifit.rows.checks import Target
+from certifit.rows.threads import single_threaded_blas
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Scores(NamedTuple):
+    """One number for each column, larger is better, and how often chance alone would reach it."""
+
+    scores: Array  # (d,)
+    pvalues: Array | None  # (d,); None where the score has no known distribution
+
+
+class Score(NamedTuple):
+    """A way to score columns."""
+
+    target: Target
+    measure: Callable[[Rows, int], Scores]  # (rows, number of classes); y are class numbers 0 … k-1, or numbers
+
+
+def _variance(rows: Rows, _k: int) -> Scores:
+    m = column_moments(rows)
+    return Scores((m.ssd / m.weight)[0], None)
+
+
+def _anova(rows: Rows, k: int) -> Scores:
+    m = class_moments(rows, k)
+    n = float(m.weight[:, 0].sum())
+    _enough(n, k, "anova")
+    away = (m.centre - m.centre[0]) + m.delta  # class means from one point: the digits of small differences stay
+    middle = (m.weight * away).sum(axis=0) / n
+    between, within = (m.weight * (away - middle) ** 2).sum(axis=0), m.ssd.sum(axis=0)
+    F = f_ratio(between / (k - 1), within / (n - k), last_digits(m))
+    return Scores(F, fdtrc(k - 1, n - k, F))
+
+
+def last_digits(m: Moments) -> Array:
+    """What rounding alone can make of a variance or a squared difference of means (d,)."""
+    return (8 * EPS * np.abs(m.mean).max(axis=0)) ** 2
+
+
+def _enough(n: float, least: int, score: str) -> None:
+    if not n > least:
+        raise DataError(
+            got=f"a total weight of {n:g} (n_samples={n:g}, rows with weight)",
+            wanted=f"more than {least} for score_func={score!r}: nothing is left to tell the spread from",
+        )
+
+
+def f_ratio(between: Array, within: Array, rounding: Array) -> Array:
+    """between / within; 0 where both are nothing but rounding, infinite where only the second is."""
+    between, within = np.where(between > rounding, between, 0.0), np.where(within > rounding, within, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(between > 0, between / within, 0.0)
+
+
+def _chi2(rows: Rows, k: int) -> Scores:
+    observed, share = class_totals(rows, k)
+    expected = np.outer(share, observed.sum(axis=0))
+    chi2 = ratio((observed - expected) ** 2, expected).sum(axis=0)
+    return Scores(chi2, chdtrc(k - 1, chi2))
+
+
+def information(table: Array) -> tuple[float, float]:
+    """Mutual information (nats) of a table of weights, and the p-value of its G-test.
+
+    The sample's value KL(joint || product) is too large by about (cells - rows - columns + 1) / 2n, counting those
+    that occur: Miller and Madow take that off. 2n times it has, without association, nearly a χ² distribution.
+
+    >>> information(np.array([[25.0, 25.0], [25.0, 25.0]]))
+    (0.0, 1.0)
+    """
+    n = float(table.sum())
+    joint = table / n
+    value = float(rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum())
+    r, c = int((table.sum(axis=1) > 0).sum()), int((table.sum(axis=0) > 0).sum())
+    bias = (int((table > 0).sum()) - r - c + 1) / (2 * n)
+    freedom = (r - 1) * (c - 1)
+    p = float(chdtrc(freedom, max(0.0, 2 * n * value))) if freedom > 0 else 1.0
+    return max(0.0, value - bias), p
+
+
+def _from_tables(tables: list[Array]) -> Scores:
+    found = np.array([information(table) for table in tables])
+    return Scores(found[:, 0], found[:, 1])
+
+
+def _information(rows: Rows, k: int) -> Scores:
+    return _from_tables(value_tables(rows, k))
+
+
+def _binned_information(rows: Rows, k: int) -> Scores:
+    return _from_tables(cut_tables(rows, k))
+
+
+def _regression_information(rows: Rows, _k: int) -> Scores:
+    return _from_tables(cut_tables(rows, BINS, target_cuts(rows)))
+
+
+def _jeffreys(rows: Rows, k: int) -> Scores:
+    m = class_moments(rows, k)
+    binary = rows.sum(_only_zero_or_one) == 0
+    return Scores(np.where(binary, _pairs(m, _bernoulli), _pairs(m, _gaussian)), None)
+
+
+def _only_zero_or_one(block: Block) -> Array:
+    X = as_dense(block.X)[block.w > 0]
+    return ((X != 0) & (X != 1)).sum(axis=0)
+
+
+def _pairs(m: Moments, divergence: Callable[[Moments, int, int], Array]) -> Array:
+    """Mean over pairs of classes, each by the product of their weights; for two classes the divergence itself."""
+    weight = m.weight[:, 0]
+    pairs = [(a, b) for a in range(len(weight)) for b in range(a)]
+    each = np.array([divergence(m, a, b) for a, b in pairs])
+    return np.average(each, axis=0, weights=[weight[a] * weight[b] for a, b in pairs])
+
+
+def _gaussian(m: Moments, a: int, b: int) -> Array:
+    gap = (m.centre[a] - m.centre[b]) + (m.delta[a] - m.delta[b])
+    rounding = last_digits(m)
+    gap = np.where(gap**2 > rounding, gap, 0.0)
+    va, vb = (np.where(v > rounding, v, 0.0) for v in (m.ssd[a] / m.weight[a], m.ssd[b] / m.weight[b]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where(va == vb, 0.0, (va - vb) ** 2 / (2 * va * vb))  # ½ (va/vb + vb/va) - 1, not cancelling
+        return spread + np.where(gap == 0, 0.0, 0.5 * gap**2 * (1 / va + 1 / vb))
+
+
+def _bernoulli(m: Moments, a: int, b: int) -> Array:
+    p, q = m.mean[a], m.mean[b]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logits = np.log(p) - np.log1p(-p) - np.log(q) + np.log1p(-q)
+        return np.where(p == q, 0.0, (p - q) * logits)
+
+
+def _correlation(rows: Rows, _k: int) -> Scores:
+    s = centred_products(rows)
+    _enough(s.weight, 2, "correlation")
+    explained = ratio(s.xy**2, s.xx)
+    rounding = s.weight * (8 * EPS * abs(s.y)) ** 2
+    left = s.yy - explained
+    F = f_ratio(explained, left / (s.weight - 2), np.maximum(rounding, 4 * EPS * s.yy / s.weight))
+    varies = s.xx > s.weight * (8 * EPS * np.abs(s.x)) ** 2
+    F = np.where(varies, F, 0.0)
+    return Scores(F, fdtrc(1, s.weight - 2, F))
+
+
+SCORES: dict[str, Score] = {
+    "variance": Score("none", _variance),
+    "anova": Score("classes", _anova),
+    "chi2": Score("classes", _chi2),
+    "information": Score("classes", _information),
+    "binned_information": Score("classes", _binned_information),
+    "jeffreys": Score("classes", _jeffreys),
+    "correlation": Score("numbers", _correlation),
+    "regression_information": Score("numbers", _regression_information),
+}
+
+
+class Found(NamedTuple):
+    """Scores of the columns of some rows."""
+
+    scores: Array  # (d,)
+    pvalues: Array | None  # (d,)
+    weight: float  # Σ w
+    k: int  # number of classes; 1 where there are none
+
+
+def score_columns(score: Score, rows: Rows) -> Found:
+    """Scores of the columns; y are labels of any kind, or numbers, as the score needs."""
+    if score.target != "classes":
+        return Found(*_measure(score, rows, 1), total_weight(rows), 1)
+    labels = encode_labels(rows)
+    k = len(labels.classes)
+    return Found(*_measure(score, labels.rows, k), float(labels.weight.sum()), k)
+
+
+def _measure(score: Score, rows: Rows, k: int) -> Scores:
+    with np.errstate(over="ignore"):
+        found = score.measure(rows, k)
+    if np.isnan(found.scores).any():
+        raise DataError(
+            got=f"a score that is not a number for {place(int(np.isnan(found.scores).argmax()), rows.names)} of X",
+            wanted="values whose squares, and products of these, neither overflow nor vanish",
+            fix="Rescale the columns, for instance to unit variance.",
+        )
+    return found
+
+
+def find_score(name: Any) -> Score:
+    if not isinstance(name, str) or name not in SCORES:
+        raise DataError(
+            got=f"score_func={name!r}",
+            wanted=f"one of {', '.join(map(repr, SCORES))}",
+            fix="Score functions of your own go into scikit-learn's SelectKBest.",
+        )
+    return SCORES[name]
+
+
+def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: Any = None) -> Scores:
+    """Score every column of a table of any kind.
+
+    Parameters
+    ----------
+    X, y, sample_weight : the data, in any form that `fit` takes
+    score : 'variance', 'anova', 'chi2', 'information', 'binned_information', 'jeffreys', 'correlation' or
+        'regression_information'
+
+    Returns
+    -------
+    Scores : `scores` and `pvalues` (None for 'variance' and 'jeffreys')
+
+    >>> from sklearn.datasets import load_iris
+    >>> feature_scores(*load_iris(return_X_y=True)).scores.round(2)
+    array([ 119.26,   49.16, 1180.16,  960.01])
+    """
+    rows = as_rows(X, y, sample_weight, target=find_score(score).target, sparse=True)
+    with single_threaded_blas():
+        return Scores(*score_columns(find_score(score), rows)[:2])
+
+
+# For scikit-learn's SelectKBest, SelectPercentile, SelectFdr, … as `score_func`.
+def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
+    """F of the analysis of variance and its p-values, (d,) each; right at any offset.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> SelectKBest(anova_f, k=2).fit(*load_iris(return_X_y=True)).get_support()
+    array([False, False,  True,  True])
+    """
+    return feature_scores(X, y, "anova")
+
+
+def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
+    """F of the correlation with a number to predict and its p-values, (d,) each; right at any offset.
+
+    >>> correlation_f([[0.0], [1.0], [2.0], [4.0]], [0.0, 1.0, 2.0, 3.0])[0].round(4)
+    array([56.3333])
+    """
+    return feature_scores(X, y, "correlation")
+
+
+def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
+    """Mutual information (nats, bias taken off) of discrete columns with the class, and p-values of the G-test.
+
+    For measurements by nearest neighbours use scikit-learn's `mutual_info_classif`, which needs all rows at once.
+
+    >>> mutual_information([[0, 1], [0, 0], [1, 1], [1, 0]] * 100, [0, 0, 1, 1] * 100)[0].round(3)
+    array([0.694, 0.   ])
+    """
+    return feature_scores(X, y, "information")
+
+
+def jeffreys(X: Any, y: Any) -> Array:
+    """Symmetric KL between the classes' distributions of each column: Bernoulli where it is 0 or 1, else Gaussian.
+
+    >>> jeffreys([[0.0], [2.0], [3.0], [5.0]], [0, 0, 1, 1])
+    array([9.])
+    """
+    return feature_scores(X, y, "jeffreys").scores

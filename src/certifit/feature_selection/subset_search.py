@@ -1,0 +1,170 @@
+"""Sets of columns judged by an estimator: any of scikit-learn's kind, fitted on some rows and scored on others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from certifit.core import Attributes, Objective
+from certifit.exceptions import DataError
+from certifit.feature_selection.base import Selector
+from certifit.rows import Array, Matrix, Rows
+from certifit.rows.checks import Target
+
+Fold = tuple[Array, Array]  # numbers of the training rows and of the test rows
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Rows in memory, an estimator to be fitted on some of their columns, and how to score it."""
+
+    X: Matrix
+    y: Array | None
+    w: Array | None  # None where every row counts once
+    estimator: Any
+    scorer: Callable[..., float]
+    folds: tuple[Fold, ...]
+
+    @classmethod
+    def of(cls, rows: Rows, estimator: Any, scoring: Any, cv: Any) -> Trial:
+        """Rows without weight are on neither side of any fold. cv=None: fit and score on all rows."""
+        data = rows.load()
+        X, y, w = data.X, data.y, data.w
+        weights = None if (w == 1).all() else w
+        if weights is not None and not has_fit_parameter(estimator, "sample_weight"):
+            raise DataError(
+                got=f"sample_weight, and a {type(estimator).__name__} whose fit takes none",
+                wanted="an estimator that takes sample_weight",
+                fix="Repeat rows instead, or leave the weights out.",
+            )
+        every = np.arange(len(w))
+        folds = ((every, every),) if cv is None else check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y)
+        used = tuple((train[w[train] > 0], test[w[test] > 0]) for train, test in folds)
+        if not all(len(train) and len(test) for train, test in used):
+            raise DataError(
+                got=f"cv={cv!r} with a fold that has no row of positive weight to fit or to score",
+                wanted="some on either side of every fold",
+                fix="Leave rows without weight out, or use a cv that shuffles.",
+            )
+        return cls(X, y, weights, estimator, check_scoring(estimator, scoring=scoring), used)
+
+    def fit(self, columns: Array, rows: Array | None = None) -> Any:
+        """A fresh estimator, fitted to these columns of these rows."""
+        if rows is None:
+            rows = np.arange(self.X.shape[0]) if self.w is None else np.flatnonzero(self.w)
+        return clone(self.estimator).fit(self.X[rows][:, columns], *self._beside(rows), **self._weights(rows))
+
+    def score(self, fitted: Any, columns: Array, rows: Array) -> float:
+        """Score of a fitted estimator on these rows; larger is better."""
+        value = float(self.scorer(fitted, self.X[rows][:, columns], *self._beside(rows), **self._weights(rows)))
+        if np.isnan(value):
+            raise DataError(
+                got=f"a score that is not a number on n_samples={len(rows)} rows",
+                wanted="a number for every set of columns",
+                fix="Choose another scoring, or a cv whose folds have every class.",
+            )
+        return value
+
+    def scores(self, columns: Array) -> Array:
+        """One score for each fold, of an estimator on these columns (a mask)."""
+        return np.array([self.score(self.fit(columns, train), columns, test) for train, test in self.folds])
+
+    def each(self, masks: list[Array], n_jobs: int | None) -> Iterator[Array]:
+        """`scores` of every mask, in their order, as they become known."""
+        if n_jobs in (None, 1):
+            return map(self.scores, masks)
+        return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_scores)(self, mask) for mask in masks)
+
+    def _beside(self, rows: Array) -> tuple[Array, ...]:
+        return () if self.y is None else (self.y[rows],)
+
+    def _weights(self, rows: Array) -> dict[str, Array]:
+        return {} if self.w is None else {"sample_weight": self.w[rows]}
+
+
+def _scores(trial: Trial, mask: Array) -> Array:
+    return trial.scores(mask)
+
+
+def mean_and_error(scores: Array) -> tuple[float, float]:
+    """Mean over the folds and its standard error; 0 where there is one fold."""
+    n = len(scores)
+    return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+
+
+class Wrapper(Selector):
+    """A selector around an estimator: takes what the estimator takes, holds all rows in memory."""
+
+    estimator: Any
+    scoring: Any
+    cv: Any
+
+    @property
+    def target(self) -> Target:  # type: ignore[override]
+        """What `fit` needs as y."""
+        return "classes" if is_classifier(self.estimator) else "numbers" if is_regressor(self.estimator) else "none"
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes CSR."""
+        return bool(get_tags(self.estimator).input_tags.sparse)
+
+    @property
+    def missing(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes NaN."""
+        return bool(get_tags(self.estimator).input_tags.allow_nan)
+
+    def trial(self, rows: Rows) -> Trial:
+        """What the settings say about how to judge columns."""
+        return Trial.of(rows, self.estimator, self.scoring, self.cv)
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Minus the mean score on these rows (cross-validated, unless cv is None) of the columns that were kept."""
+        rows = self._rows(X, y, sample_weight, target=self.target)
+        loss = -float(self.trial(rows).scores(self.support_).mean())
+        return Objective(loss, loss, 0.0)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean score on these rows (cross-validated, unless cv is None) of the columns that were kept."""
+        return -self.objective(X, y, sample_weight).total
+
+
+def as_support(mask: Array) -> Attributes:
+    """What can be told of a search that has come to these columns."""
+    return {"support_": mask}
+
+
+def check_direction(direction: Any) -> bool:
+    """Whether columns are added."""
+    if direction not in ("forward", "backward"):
+        raise DataError(got=f"direction={direction!r}", wanted="'forward' or 'backward'")
+    return bool(direction == "forward")
+
+
+def importances(fitted: Any, getter: Any) -> Array:
+    """How much each column matters to a fitted estimator: squared coefficients, summed over classes, or its own."""
+    if callable(getter):
+        found = getter(fitted)
+    elif getter != "auto":
+        found = attrgetter(getter)(fitted)
+    else:
+        found = getattr(fitted, "coef_", None)
+        found = getattr(fitted, "feature_importances_", None) if found is None else found
+    if found is None:
+        raise DataError(
+            got=f"a {type(fitted).__name__} with neither coef_ nor feature_importances_",
+            wanted="an estimator that says how much each column matters",
+            fix="Give importance_getter, the path of an attribute or a function of the fitted estimator.",
+        )
+    found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
+    return (found.reshape(-1, found.shape[-1]) ** 2).sum(axis=0)

@@ -1,0 +1,5 @@
+"""Features that stand for a kernel, and machines on them."""
+
+from certifit.registry import lazy_names, room_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, room_names("kernel_approximation"))

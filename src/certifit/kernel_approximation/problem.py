@@ -1,0 +1,50 @@
+"""Machines on Nyström features N k(L, x), measured on kernel values: N is applied to sums over rows, not to each row.
+
+Scores β·N k(L, x) are those of coefficients Nᵀβ of the kernel values; Σ a N k(L, x) is N times a sum of these, and a
+Hessian has N on both sides. A pass then costs little more than the kernel values themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from certifit.rows import Array, Matrix, Rows
+from certifit.svm.linear.block_statistics import Answers, Ask, Near, Pass, measure
+from certifit.svm.linear.solve import Problem
+
+TAME = 1e3  # |N| √k(x, x) up to which nothing cancels in N times a sum
+
+
+@dataclass(frozen=True, kw_only=True)
+class NystroemProblem(Problem):
+    """`rows` are features, `kernel_rows` the kernel values they are made of."""
+
+    kernel_rows: Rows
+    N: Array  # (m, m)
+    K: Array  # (m, m) of the landmarks
+
+    def sums(self, asks: tuple[Ask, ...]) -> Answers:
+        loss, C, _, shift = self.aim
+        back = None if shift is None else self.K @ (self.N @ shift)  # N back = shift
+        pulled = tuple(ask._replace(theta=self._applied(self.N.T, ask.theta)) for ask in asks)
+        found = self.kernel_rows.sum(partial(measure, pulled, loss, C, back, self.aim.intercept))
+        return Answers(tuple(map(self._pushed, found.passes)))
+
+    def _pushed(self, s: Pass) -> Pass:
+        apply = partial(self._applied, self.N)
+        near = replace(s.near, A=apply(s.near.A)) if isinstance(s.near, Near) else s.near
+        H = apply(apply(s.H).T) if isinstance(s.H, np.ndarray) else s.H
+        return replace(s, v=apply(s.v), H=H, near=near)
+
+    def _applied(self, N: Array, v: Array) -> Array:
+        """N v for each v (…, d1), the intercept's part as it is."""
+        m = len(N)
+        return np.concatenate([v[..., :m] @ N.T, v[..., m:]], axis=-1)
+
+
+def is_tame(N: Array, K: Matrix) -> bool:
+    """Whether sums of kernel values lose too few digits to matter where N is applied to them."""
+    return bool(np.linalg.norm(N, 2) * np.sqrt(np.diag(K).max()) <= TAME)

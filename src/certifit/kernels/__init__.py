@@ -1,1 +1,0 @@
-"""Fast inner loops: arrays in, arrays out. Each has a plain NumPy twin in the tests."""

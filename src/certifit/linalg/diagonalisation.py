@@ -1,0 +1,113 @@
+"""Can a square matrix be diagonalised, A = P D P⁻¹? Yes with P and D, no with a chain that ends in an eigenvector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg import eig, eigh, schur, svd
+
+from certifit.checkers.linalg import diagonalisation as certificates
+from certifit.core import Certificate
+from certifit.numerics.matrix import EPS, as_matrix, to_dense
+from certifit.rows import Array
+
+PARALLEL = 0.99  # eigenvectors with a cosine above this may be one
+Verdict = Literal["yes", "no", "not decided to rounding"]
+
+
+@dataclass(frozen=True)
+class Diagonalisable:
+    """True where P and `values` diagonalise A; `verdict` tells a proved no from what floating point cannot decide."""
+
+    verdict: Verdict
+    certificate: Certificate
+    values: Array  # (n,) eigenvalues, complex unless all are real
+    P: Array  # (n, n) eigenvectors of length 1 as columns: A P = P diag(values), as far as that goes
+    condition: float  # of P: 1 for symmetric and normal matrices, infinite where no basis was found
+    witness: Array | None = None  # (n,) v: (A - λI)²v = 0 to rounding, but (A - λI)v is not
+    eigenvalue: complex | None = None  # λ of the witness
+
+    def __bool__(self) -> bool:
+        return self.verdict == "yes"
+
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.certificate}"
+
+
+def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
+    """Has A (n, n), array or sparse, a basis of eigenvectors, real or complex?
+
+    Every matrix has diagonalisable ones arbitrarily close by, so the question is only meaningful up to rounding. The
+    answer is no where a matrix within tol |A|₂ of A has a Jordan chain, (A - λI)v = u and (A - λI)u = 0, with a link
+    |u| / |v| well beyond that: Jordan blocks, and what floating point cannot tell from them. The certificate states
+    the distance. Symmetric and normal matrices are always diagonalisable.
+
+    Parameters
+    ----------
+    tol : relative distance below which matrices count as the same; None for rounding, 16 n eps
+
+    >>> found = diagonalisable([[0.0, -1.0], [1.0, 0.0]])
+    >>> bool(found), found.values.imag.round(12).tolist(), round(found.condition, 12)
+    (True, [1.0, -1.0], 1.0)
+    >>> found = diagonalisable([[2.0, 1.0], [0.0, 2.0]])
+    >>> bool(found), found.witness.tolist(), found.eigenvalue
+    (False, [0.0, 1.0], (2+0j))
+    """
+    A = to_dense(as_matrix(A, square=True))
+    tol = 16 * len(A) * EPS if tol is None else tol
+    unit = float(np.abs(A).max()) or 1.0
+    scaled = A / unit
+    values, P = _eigenvectors(scaled)
+    smallest = float(np.linalg.svd(P, compute_uv=False)[-1])
+    condition = float(np.linalg.norm(P, 2)) / smallest if smallest > 0 else np.inf
+    near = condition * np.sqrt(tol) > 0.01  # two eigenvectors within about sqrt(tol) of each other
+    value, v = _chain(scaled, values, P) if near else (0.0, None)
+    if v is not None:
+        refusal = certificates.certify_chain(A, value * unit, v, tol)
+        if refusal.holds:
+            return Diagonalisable("no", refusal, values * unit, P, condition, v, complex(value * unit))
+    proof = certificates.certify_basis(A, values * unit, P)
+    verdict: Verdict = "yes" if proof.holds else "not decided to rounding"
+    return Diagonalisable(verdict, proof, values * unit, P, condition)
+
+
+def _eigenvectors(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors; orthonormal ones where A is symmetric or normal."""
+    if np.array_equal(A, A.T):
+        return eigh(A)
+    if np.linalg.norm(A @ A.T - A.T @ A) <= 4 * len(A) * EPS * np.linalg.norm(A) ** 2:
+        T, Z = schur(A, output="complex")
+        values, P = np.diag(T), Z
+    else:
+        values, P = eig(A)
+    if not np.iscomplex(values).any() and not np.iscomplex(P).any():
+        values, P = values.real, P.real
+    return values, P / np.linalg.norm(P, axis=0)
+
+
+def _chain(A: Array, values: Array, P: Array) -> tuple[complex, Array | None]:
+    """The eigenvalue and the vector of the Jordan chain that is nearest to being one of A, if any is near."""
+    best: tuple[complex, Array | None] = (0.0, None)
+    nearest = np.inf
+    for cluster in np.unique(np.abs(P.conj().T @ P) > PARALLEL, axis=0):
+        if cluster.sum() < 2:
+            continue
+        value = complex(values[cluster].mean())  # much better known than each of them
+        B = A - (value if value.imag else value.real) * np.eye(len(A))
+        v = _above(B)
+        u = B @ v
+        link, away = float(np.linalg.norm(u)), float(np.linalg.norm(B @ u))
+        if link > 0 and away / link < nearest:
+            nearest, best = away / link, (value, v)
+    return best
+
+
+def _above(B: Array) -> Array:
+    """v of length 1 with B²v nearly 0 and Bv as long as that allows."""
+    _, s, Vt = svd(B @ B)
+    flat = Vt[s <= max(s[-1], np.sqrt(EPS) * np.linalg.norm(B, 2) ** 2)].conj().T  # (n, dimensions)
+    v = flat @ svd(B @ flat)[2][0].conj()
+    largest = v[np.argmax(np.abs(v))]
+    return v * np.abs(largest) / largest

@@ -1,0 +1,155 @@
+"""Singular values, and the nearest matrix of low rank: A ≈ U diag(s) Vᵀ.
+
+LAPACK for all triplets or small matrices, ARPACK or randomised block Krylov iteration for a few of a large one.
+Cut off after k triplets, it is the nearest matrix of rank k in the Frobenius and the spectral norm (Eckart & Young,
+"The approximation of one matrix by another of lower rank", 1936); the certificate compares it with what any reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg import svd as lapack_svd
+
+from certifit.checkers.linalg import singular_values as certificates
+from certifit.core import Certificate
+from certifit.exceptions import DataError
+from certifit.linalg.eigenpairs import DEPTH, arpack, warn_unless_holds
+from certifit.numerics.krylov import block_krylov
+from certifit.numerics.matrix import DENSE, as_matrix, check_count, in_units, signed, to_dense
+from certifit.rows import Array
+
+Triplets: TypeAlias = tuple[Array, Array, Array]  # U (m, k), s (k,), Vt (k, n)
+
+
+@dataclass(frozen=True)
+class SVD:
+    """The k largest singular values of a matrix, descending, and their vectors."""
+
+    U: Array  # (m, k) orthonormal columns
+    s: Array  # (k,)
+    Vt: Array  # (k, n) orthonormal rows
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """The nearest matrix of rank at most k, as U diag(s) Vt, and how far it is from A."""
+
+    U: Array  # (m, k)
+    s: Array  # (k,)
+    Vt: Array  # (k, n)
+    distance_frobenius: float  # from the entries of A - U diag(s) Vt
+    distance_spectral: float  # an upper bound that is sharp to rounding (a few percent where it is likely only)
+    certificate: Certificate
+
+    def toarray(self) -> Array:
+        """The matrix itself, (m, n)."""
+        return (self.U * self.s) @ self.Vt
+
+
+def svd(A: Any, k: int | None = None, *, method: str = "auto", tol: float = 1e-8, random_state: Any = 0) -> SVD:
+    """The k largest singular values (None: all) of a matrix (m, n), dense or sparse, and their vectors.
+
+    Parameters
+    ----------
+    method : "lapack"; for some triplets only "arpack" or "randomized" (block Krylov from a random block, as many
+        products as `tol` takes); "auto" takes LAPACK for small matrices or many triplets, else ARPACK
+    tol : residuals |Av - σu| asked for, relative to |A|
+    random_state : of the starting vectors; a whole number, a numpy Generator, or None
+
+    The certificate is measured afterwards and does not depend on the method. Where it is of kind `statistical` (large
+    matrices), residuals, orthonormality and the lower bound on the spectral distance are proved; that nothing larger
+    was missed holds with the probability stated.
+
+    >>> found = svd([[3.0, 0.0], [4.0, 5.0]])
+    >>> (found.s**2).round(10), found.certificate.holds
+    (array([45.,  5.]), True)
+    """
+    A, U, s, Vt = _triplets(A, k, method, tol, random_state)
+    certificate = certificates.certify(A, U, s, Vt, tol).certificate
+    warn_unless_holds(certificate, "svd")
+    return SVD(U, s, Vt, certificate)
+
+
+def low_rank(A: Any, k: int, *, method: str = "auto", tol: float = 1e-8, random_state: Any = 0) -> LowRank:
+    """The nearest matrix of rank k to A (m, n), dense or sparse, and its certified distance. Parameters as of `svd`.
+
+    >>> near = low_rank([[2.0, 0.0], [0.0, 1.0]], 1)
+    >>> near.toarray().round(9) + 0.0
+    array([[2., 0.],
+           [0., 0.]])
+    >>> near.distance_frobenius, round(near.certificate.bound, 9)
+    (1.0, 1.0)
+    """
+    if k is None:
+        raise DataError(got="k=None", wanted="the rank of the matrix to find", fix="For all triplets there is svd.")
+    A, U, s, Vt = _triplets(A, k, method, tol, random_state)
+    found = certificates.certify(A, U, s, Vt, tol)
+    warn_unless_holds(found.certificate, "low_rank")
+    return LowRank(U, s, Vt, found.frobenius, found.spectral, found.certificate)
+
+
+def _triplets(A: Any, k: int | None, method: str, tol: float, random_state: Any) -> tuple[Any, Array, Array, Array]:
+    A = as_matrix(A)
+    (m, n), k = A.shape, check_count(k, min(A.shape))
+    if method == "auto":
+        small = min(m, n) <= DENSE if isinstance(A, np.ndarray) else max(m, n) <= DENSE // 4
+        method = "lapack" if small or k > min(m, n) // 10 else "arpack"
+    if method not in METHODS:
+        raise DataError(got=f"method={method!r}", wanted=f"one of {('auto', *METHODS)}")
+    if k == 0:
+        return A, np.empty((m, 0)), np.empty(0), np.empty((0, n))
+    scaled, unit = in_units(A)
+    U, s, Vt = METHODS[method](scaled, k, tol, np.random.default_rng(random_state))
+    order = np.argsort(-s, kind="stable")
+    U, s, Vt = U[:, order], s[order] * unit, Vt[order]
+    sign = signed(Vt.T)
+    return A, U * sign, s, Vt * sign[:, None]
+
+
+def _lapack(A: Any, k: int, _tol: float, _rng: np.random.Generator) -> Triplets:
+    A = to_dense(A)
+    try:
+        U, s, Vt = lapack_svd(A, full_matrices=False)
+    except LinAlgError:  # the divide-and-conquer driver can fail where the older one does not
+        U, s, Vt = lapack_svd(A, full_matrices=False, lapack_driver="gesvd")
+    return U[:, :k], s[:k], Vt[:k]
+
+
+def _arpack(A: Any, k: int, tol: float, rng: np.random.Generator) -> Triplets:
+    if k == min(A.shape) or min(A.shape) < 4:  # ARPACK wants room
+        return _lapack(A, k, tol, rng)
+    return _within(A, arpack(_Gram(A), k, tol / 4, rng).vectors)
+
+
+def _randomized(A: Any, k: int, tol: float, rng: np.random.Generator) -> Triplets:
+    # small singular values have smaller squares
+    U, s, Vt = _within(A, block_krylov(_Gram(A), k, rng=rng, depth=DEPTH, tol=tol / 1000).vectors)
+    return U[:, :k], s[:k], Vt[:k]
+
+
+def _within(A: Any, B: Array) -> Triplets:
+    """Triplets of A from B, a basis on its narrow side: by products with A itself, not roots of squares."""
+    if A.shape[0] < A.shape[1]:
+        V, s, Ut = _within(A.T, B)
+        return Ut.T, s, V.T
+    L = np.linalg.qr(A @ B)[0]
+    V, s, W = lapack_svd(A.T @ L, full_matrices=False)
+    return L @ W.T, s, V.T
+
+
+class _Gram:
+    """AᵀA or AAᵀ, whichever is smaller, by its products."""
+
+    def __init__(self, A: Any) -> None:
+        self.A, self.shape = (A if A.shape[0] >= A.shape[1] else A.T), (min(A.shape), min(A.shape))
+
+    def __matmul__(self, Q: Array) -> Array:
+        return self.A.T @ (self.A @ Q)
+
+
+METHODS = {"lapack": _lapack, "arpack": _arpack, "randomized": _randomized}

@@ -1,0 +1,5 @@
+"""Linear, generalised linear and logistic regression."""
+
+from certifit.registry import lazy_names, room_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, room_names("linear_model"))

@@ -1,0 +1,10 @@
+# Written by tools/stubs.py from certifit/registry.py.
+from certifit.linear_model.regressors import ElasticNet as ElasticNet
+from certifit.linear_model.regressors import GammaRegressor as GammaRegressor
+from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as GeneralizedLinearRegressor
+from certifit.linear_model.regressors import Lasso as Lasso
+from certifit.linear_model.regressors import LinearRegression as LinearRegression
+from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
+from certifit.linear_model.regressors import PoissonRegressor as PoissonRegressor
+from certifit.linear_model.regressors import Ridge as Ridge
+from certifit.linear_model.regressors import TweedieRegressor as TweedieRegressor

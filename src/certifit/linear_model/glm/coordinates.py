@@ -1,0 +1,180 @@
+"""Coordinates in which a linear model is solved: shifted, without collinear columns, orthogonal where that is needed.
+
+    η = θ·z,   z = ((x - shift)/scale, 1) without collinear columns, times R⁻¹ where columns are nearly collinear
+
+Without a penalty any such change of coordinates is exact. R is the triangular factor of the rows, so the new columns
+are nearly orthonormal and Newton's equations well conditioned, however badly the given ones are: that is what makes
+least squares backward stable here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from certifit.exceptions import DataError
+from certifit.linear_model.linear_rows import row_shift, sandwich, shift_rows
+from certifit.numerics.factor import factor
+from certifit.numerics.moments import Triangle, block_triangle
+from certifit.rows import Array, ArrayRows, Block, Matrix, Rows
+
+LARGEST = 1e100  # entries beyond this, or below its inverse, are scaled
+
+
+@dataclass(frozen=True)
+class Frame:
+    intercept: bool
+    shift: Array | None = None  # (d,)
+    scale: Array | None = None  # (d,) powers of two, where squares would over- or underflow; None: 1
+    kept: Array | None = None  # numbers of the columns of (x, 1) in use; None: all
+    R: Array | None = None  # (m, m) upper triangular; None: no rotation
+
+    @property
+    def appends_one(self) -> bool:
+        """Whether the rows below lack a last column of ones that θ has an entry for."""
+        return self.intercept and self.kept is None
+
+    def rows(self, X: Matrix) -> Matrix:
+        Z = shift_rows(X, self.shift)
+        if self.scale is not None:
+            Z = Z / self.scale if isinstance(Z, np.ndarray) else Z.multiply(1 / self.scale).tocsr()
+        if self.kept is None:
+            return Z
+        Z = Z.toarray() if not isinstance(Z, np.ndarray) else Z
+        if self.intercept:
+            Z = np.column_stack([Z, np.ones(len(Z))])
+        Z = Z[:, self.kept]
+        return Z if self.R is None else np.ascontiguousarray(solve_triangular(self.R, Z.T, trans="T").T)
+
+    def size(self, d: int) -> int:
+        """Number of parameters."""
+        return d + self.intercept if self.kept is None else len(self.kept)
+
+    def coefficients(self, theta: Array, d: int) -> tuple[Array, float]:
+        """θ as coefficients (d,) of the given columns, 0 for those left out, and the intercept."""
+        full = self._full(theta[:, None], d)[:, 0]
+        if not np.isfinite(full).all():
+            raise DataError(
+                got="columns so small that their coefficients are too large for a number",
+                wanted="columns whose coefficients stay finite",
+                fix="Rescale the columns, for instance to unit variance.",
+            )
+        return full[:d], float(full[d]) if self.intercept else 0.0
+
+    def covariance(self, C: Array, d: int) -> Array:
+        """A covariance of θ as one of (coefficients, intercept) (d1, d1); NaN for columns left out."""
+        out = self._full(self._full(C, d).T, d)
+        if self.kept is not None:
+            lost = np.setdiff1d(np.arange(d + self.intercept), self.kept)
+            out[lost] = out[:, lost] = np.nan
+        return out
+
+    def theta(self, coef: Array, intercept: float) -> Array:
+        """The parameters of these coefficients."""
+        if self.intercept and self.shift is not None:
+            intercept += float(coef @ self.shift)
+        if self.scale is not None:
+            coef = coef * self.scale
+        if self.intercept:
+            coef = np.append(coef, intercept)
+        if self.kept is not None:
+            coef = coef[self.kept]
+        return coef if self.R is None else self.R @ coef
+
+    def pull(self, g: Array, d: int) -> Array:
+        """A gradient in (coefficients, intercept) (d1,) as one in θ."""
+        g = g.copy()
+        if self.intercept and self.shift is not None:
+            g[:d] -= self.shift * g[d]
+        if self.scale is not None:
+            g[:d] /= self.scale
+        if self.kept is not None:
+            g = g[self.kept]
+        return g if self.R is None else solve_triangular(self.R, g, trans="T")
+
+    def _full(self, A: Array, d: int) -> Array:
+        """Columns of A (m, c), each a θ, as columns of coefficients and intercept (d1, c)."""
+        if self.R is not None:
+            A = solve_triangular(self.R, A)
+        if self.kept is not None:
+            full = np.zeros((d + self.intercept, A.shape[1]))
+            full[self.kept] = A
+            A = full
+        else:
+            A = A.copy()
+        if self.scale is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at the result
+                A[:d] /= self.scale[:, None]
+        if self.intercept and self.shift is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                A[d] -= self.shift @ A[:d]
+        return A
+
+
+def choose_frame(rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool) -> Frame:
+    """The frame for these rows: the sample tells whether columns can be collinear, then all rows decide."""
+    shift = row_shift(sample.X, sample.w) if intercept else None
+    if penalised:
+        return Frame(intercept, shift)
+    plain = Frame(intercept, shift, _scale(shift_rows(sample.X, shift)))
+    if _well_conditioned(plain, sample):
+        return plain
+    R = rows.sum(partial(_triangle, plain)).R
+    kept = independent_columns(R, intercept)
+    if len(kept) == R.shape[1] and _condition(R) < 1e5:
+        return plain  # the sample alone was short of rows
+    triangle = qr(R[:, kept], mode="r")[0][: len(kept)]
+    return replace(plain, kept=kept, R=triangle)
+
+
+def _scale(Z: Matrix) -> Array | None:
+    """Powers of two that bring columns near 1, if any is so large or small that its squares would not survive."""
+    most = np.asarray(
+        abs(Z).max(axis=0).toarray() if not isinstance(Z, np.ndarray) else np.abs(Z).max(axis=0)
+    ).ravel()
+    seen = most[most > 0]
+    if not len(seen) or (seen.max() < LARGEST and seen.min() > 1 / LARGEST):
+        return None
+    return np.exp2(np.floor(np.log2(np.where(most > 0, most, 1.0))))
+
+
+def _well_conditioned(frame: Frame, sample: ArrayRows) -> bool:
+    Z = frame.rows(sample.X)
+    G = sandwich(Z, sample.w, frame.appends_one)
+    return bool(np.isfinite(G).all() and (np.diag(G) > 0).all() and factor(G).cholesky is not None)
+
+
+def _triangle(frame: Frame, block: Block) -> Triangle:
+    Z = frame.rows(block.X)
+    Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
+    return block_triangle(np.column_stack([Z, np.ones(len(Z))]) if frame.appends_one else Z, block.w)
+
+
+def _condition(R: Array) -> float:
+    values = np.linalg.svd(R / np.linalg.norm(R, axis=0), compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0 else np.inf
+
+
+def independent_columns(R: Array, intercept: bool) -> Array:
+    """Numbers of columns that are not combinations of those before them; the intercept counts as the very first.
+
+    R is the triangular factor of the rows, the column of ones last where there is one.
+    """
+    order = np.roll(np.arange(R.shape[1]), 1) if intercept else np.arange(R.shape[1])
+    size = np.linalg.norm(R, axis=0)
+    scaled = R / np.where(size > 0, size, 1.0)
+    kept: list[int] = []
+    basis = np.zeros((len(R), 0))
+    limit = 16 * max(R.shape) * np.finfo(float).eps
+    for j in order:
+        rest = scaled[:, j].copy()
+        for _ in range(2):  # twice is enough (Kahan)
+            rest -= basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > limit:
+            kept.append(int(j))
+            basis = np.column_stack([basis, rest / length])
+    return np.sort(kept)

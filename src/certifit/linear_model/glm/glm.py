@@ -1,0 +1,333 @@
+"""Generalised linear models with a proved distance to the optimum and honest standard errors.
+
+    min over β, b of   Σᵢ wᵢ d(yᵢ, μᵢ) / 2 + Σᵢ wᵢ · alpha (ρ |β|₁ + (1 - ρ)/2 |β|²),    g(μᵢ) = β·xᵢ + b + offsetᵢ
+
+d is the family's unit deviance, ρ = l1_ratio. Newton's method on block sums; nearly collinear columns are made
+orthogonal first. Reference: McCullagh & Nelder, Generalized Linear Models (1989).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from certifit.checkers.plain.response_losses import Spec
+from certifit.core import Attributes, Estimator, Objective
+from certifit.core.settings import check_settings
+from certifit.exceptions import DataError, warn_caller
+from certifit.linear_model.glm.block_statistics import Totals, Want, measure
+from certifit.linear_model.glm.coordinates import Frame, choose_frame
+from certifit.linear_model.glm.fit import coefficients, finish, prove, scores_of, start_from
+from certifit.linear_model.glm.solve import Penalty, Problem, minimise
+from certifit.linear_model.glm.start import check_size, constant_score, null_score, targets_total
+from certifit.linear_model.glm.target import Layout, lay_out
+from certifit.linear_model.inference import KINDS, Inference, last_pass, likelihood_attributes, why_no_errors
+from certifit.linear_model.logistic.solve import subsample
+from certifit.losses.links import link_function
+from certifit.losses.response_families import response_family
+from certifit.losses.response_losses import Loss, glm_loss
+from certifit.rows import Array, Rows
+
+SAMPLE = 2**16  # rows in the subsample that gives the shift and, for long tables, the start
+
+
+class CollinearWarning(UserWarning):
+    """Some columns are combinations of others and were left out."""
+
+
+class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
+    """A generalised linear model: any usual family and link, maximum likelihood or penalised.
+
+    Parameters
+    ----------
+    family : 'gaussian', 'binomial', 'poisson', 'gamma', 'inverse_gaussian', 'negative_binomial' or 'tweedie'
+    link : 'auto', 'identity', 'log', 'logit', 'probit', 'cloglog', 'inverse' or 'inverse_squared'
+        'auto' is identity for gaussian, logit for binomial and log for the others.
+    alpha : float, default=0.0
+        Strength of the penalty, per unit of weight; 0 is maximum likelihood.
+    l1_ratio : float between 0 and 1, default=0.0
+        Share of the penalty that is |β|₁; the rest is |β|²/2.
+    fit_intercept : bool, default=True
+        The intercept is never penalised.
+    power : float, default=1.5
+        Of the Tweedie family's variance μ^power.
+    theta : float, default=1.0
+        Of the negative binomial's variance μ + μ²/theta.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved, where the loss allows.
+        Maximum likelihood goes on until each coefficient is within 1e-7 of its standard error.
+    covariance : 'classical', 'sandwich', 'clustered' or None
+        How the standard errors are computed; None saves the time.
+    collinear : 'drop' or 'refuse'
+        What to do with columns that are combinations of others, where there is no penalty.
+    max_iter : int, default=1000
+    max_time : float or None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+
+    Attributes
+    ----------
+    coef_ : (d,)
+    intercept_ : float
+    deviance_ : float
+    null_deviance_, dispersion_, loglikelihood_, aic_, bic_, df_resid_ : floats, without a penalty
+    standard_errors_, p_values_ : (d1,), the intercept first
+    covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
+    collinear_ : numbers of the columns left out
+    certificate_ : Certificate
+    n_iter_ : int
+    history_ : objective, relative gap and seconds at every pass
+
+    Examples
+    --------
+    Dobson's (1990) randomised controlled trial:
+
+    >>> import pandas as pd
+    >>> from certifit import GeneralizedLinearRegressor
+    >>> X = pd.DataFrame({"outcome2": [0, 1, 0] * 3, "outcome3": [0, 0, 1] * 3,
+    ...                   "treatment2": [0] * 3 + [1] * 3 + [0] * 3, "treatment3": [0] * 6 + [1] * 3})
+    >>> model = GeneralizedLinearRegressor("poisson").fit(X, [18, 17, 15, 20, 10, 20, 25, 13, 12])
+    >>> round(model.deviance_, 4), round(float(model.standard_errors_[0]), 4), model.certificate_.holds
+    (5.1291, 0.1709, True)
+    """
+
+    target = "numbers"
+    sparse = True
+    penalty_per_row = True  # alpha stands beside the mean over rows, not beside their sum
+
+    def __init__(
+        self,
+        family="gaussian",
+        link="auto",
+        *,
+        alpha=0.0,
+        l1_ratio=0.0,
+        fit_intercept=True,
+        power=1.5,
+        theta=1.0,
+        tol=1e-6,
+        covariance="classical",
+        collinear="drop",
+        max_iter=1000,
+        max_time=None,
+        warm_start=False,
+    ):
+        self.family = family
+        self.link = link
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.power = power
+        self.theta = theta
+        self.tol = tol
+        self.covariance = covariance
+        self.collinear = collinear
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        trials: Any = None,
+        clusters: Any = None,
+    ) -> Self:
+        """Fit to the rows of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame, Arrow table, path to Parquet or CSV, or Dask collection
+        y : array of targets, or the name of the target column in X
+        sample_weight : array of non-negative row weights, or the name of a column in X; 2 means the row twice
+        offset : added to each row's score
+        exposure : its logarithm is added to each row's score
+        trials : binomial only: y counts the successes among these
+        clusters : a number for each row's cluster, for covariance='clustered'
+            offset, exposure, trials and clusters are arrays where y is one, and names of columns where y is one.
+        """
+        beside = {"offset": offset, "exposure": exposure, "trials": trials, "clusters": clusters}
+        self._layout, y = lay_out(y, beside)
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._layout
+
+    @property
+    def _targets(self) -> int:
+        return self._layout.columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = not self._loss().family.inside(np.array([-1.0]))[0]
+        return tags
+
+    # What a front fixes. -----------------------------------------------------------------------------------------
+
+    def _loss(self) -> Loss:
+        family = response_family(self.family, theta=self.theta, power=self.power)
+        return glm_loss(family, link_function(self.link, family.usual))
+
+    def _penalty(self) -> Penalty:
+        alpha, ratio = float(self.alpha), float(self.l1_ratio)
+        if not 0 <= alpha < np.inf:
+            raise DataError(got=f"alpha={self.alpha!r}", wanted="a finite number of at least 0")
+        if not 0 <= ratio <= 1:
+            raise DataError(got=f"l1_ratio={self.l1_ratio!r}", wanted="a number between 0 and 1")
+        return Penalty(alpha, ratio, self.penalty_per_row)
+
+    def problem_spec(self, layout: Layout) -> Spec:
+        """What the checker needs to know of the problem."""
+        loss = self._loss()
+        family = loss.family
+        return Spec(
+            family.name,
+            loss.link.name,
+            *self._penalty(),
+            bool(self.fit_intercept),
+            getattr(family, "power", np.nan),
+            getattr(family, "theta", np.nan),
+            layout.offset,
+            layout.exposure,
+            layout.trials,
+        )
+
+    # ---------------------------------------------------------------------------------------------------------------
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        loss, penalty, layout = self._loss(), self._penalty(), self._layout
+        self._check_settings()
+        d = rows.n_features
+        sample = subsample(rows, SAMPLE)
+        frame = choose_frame(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
+        lost = self._collinear(frame, rows)
+        problem = Problem(rows, loss, frame, layout, penalty, max(self.tol, 1e-14))
+        check_size(sample)
+        null = null_score(sample, loss, layout)
+        if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
+            theta = frame.theta(previous["coef_"], float(previous["intercept_"]))
+        else:
+            problem, theta = start_from(problem, sample, null)
+        with self._watch.loop("passes", self.max_iter, lambda state: coefficients(frame, state.x, d)) as watch:
+            best = minimise(problem, theta, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
+        fitted = finish(problem, best)
+        certificate = prove(problem, best, fitted, self.problem_spec(layout), self.tol)
+        why = why_no_errors(penalty.alpha > 0, certificate, self.covariance)
+        if penalty.alpha > 0:  # likelihoods and standard errors of penalised fits do not mean what they say
+            deviance = 2 * max(0.0, best.objective - problem.penalty_at(best.params.x))
+            evidence = {"deviance_": deviance, "covariance_": None, "no_errors_because_": why}
+        else:
+            assert problem.totals is not None
+            null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
+            e = last_pass(rows, best.params.x, null, frame, loss, layout, None if why else self.covariance)
+            evidence = likelihood_attributes(e, loss.family, frame, d, self.covariance, why)
+        return {
+            **fitted,
+            **evidence,
+            "collinear_": lost,
+            "n_iter_": best.n_iter,
+            "history_": best.history,
+            "certificate_": certificate,
+        }
+
+    def _check_settings(self) -> None:
+        check_settings(self, max_iter=0)
+        if self.covariance not in (*KINDS, None):
+            raise DataError(got=f"covariance={self.covariance!r}", wanted=f"one of {KINDS} or None")
+        if self.collinear not in ("drop", "refuse"):
+            raise DataError(got=f"collinear={self.collinear!r}", wanted="'drop' or 'refuse'")
+
+    def _collinear(self, frame: Frame, rows: Rows) -> Array:
+        """Numbers of the columns left out; refused if that was asked for."""
+        d = rows.n_features
+        lost = np.zeros(0, int) if frame.kept is None else np.setdiff1d(np.arange(d), frame.kept)
+        if len(lost):
+            names = [f"column {j}" if rows.names is None else repr(str(rows.names[j])) for j in lost[:10]]
+            words = ", ".join(names) + (f" and {len(lost) - 10} more" if len(lost) > 10 else "")
+            if self.collinear == "refuse":
+                raise DataError(
+                    got=f"columns that are combinations of those before them: {words}",
+                    wanted="columns that are linearly independent, given collinear='refuse'",
+                    fix="Leave them out, use collinear='drop', or a penalty.",
+                )
+            warn_caller(
+                f"{words}: combinations of the columns before them, left out (coefficient 0)",
+                CollinearWarning,
+            )
+        return lost
+
+    def _estimates(self) -> tuple[list[str], Array]:
+        names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self.coef_))]))]
+        if not self.fit_intercept:
+            return names, self.coef_
+        return ["intercept", *names], np.append(self.intercept_, self.coef_)
+
+    def _student(self) -> float | None:
+        return self.df_resid_ if self._loss().family.free_dispersion else None
+
+    def _facts(self) -> list[tuple[str, str]]:
+        loss = self._loss()
+        family = ("family, link", f"{loss.family.name}, {loss.link.name}")
+        proof = ("proof", f"{self.certificate_.kind}: {self.certificate_.claim}")
+        if self._penalty().alpha > 0:
+            return [family, ("deviance", f"{self.deviance_:.6g}"), proof]
+        rows = self.df_resid_ + len(self.coef_) - len(self.collinear_) + bool(self.fit_intercept)
+        return [
+            family,
+            ("rows, residual df", f"{rows:g}, {self.df_resid_:g}"),
+            ("deviance (null)", f"{self.deviance_:.6g} ({self.null_deviance_:.6g})"),
+            ("dispersion", f"{self.dispersion_:.6g}" + ("" if loss.family.free_dispersion else " (fixed)")),
+            ("log-likelihood", f"{self.loglikelihood_:.6g}"),
+            ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
+            proof,
+        ]
+
+    def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
+        """The scores η = β·x + b + offset, (n,)."""
+        layout, beside = lay_out(None, {"offset": offset, "exposure": exposure})
+        rows = self._rows(X, beside, target="numbers" if layout.columns > 1 else "none", targets=layout.columns - 1)
+        layout = Layout(*(None if place is None else place - 1 for place in layout))
+        return rows.map(partial(scores_of, self.coef_, self.intercept_, layout))
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
+        """The mean μ of each row."""
+        loss, eta = self._loss(), self.linear_predictor(X, offset=offset, exposure=exposure)
+        if loss.positive and (eta <= 0).any():
+            row = int(np.argmax(eta <= 0))
+            raise DataError(
+                got=f"a score of {eta[row]:.4g} in row {row}, to which the {loss.link.name} link gives no mean",
+                wanted="rows near those of the fit",
+                fix="Use link='log', for which every score has a mean.",
+            )
+        return loss.mean(eta)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of deviance explained: 1 - deviance / null deviance (R² for the gaussian family)."""
+        rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
+        total = rows.sum(partial(targets_total, Layout()))
+        theta, frame = np.append(self.coef_, self.intercept_), Frame(intercept=True)
+        null = float(loss.link.score(np.array(total[1] / total[0])))
+        e = last_pass(rows, theta, null, frame, loss, Layout(), None)
+        return 1 - e.half_deviance / e.null if e.null > 0 else float(e.half_deviance == 0)
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Half the deviance (data term) plus the penalty, on these rows."""
+        rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
+        theta, frame = np.append(self.coef_, self.intercept_), Frame(intercept=True)
+        s = rows.sum(partial(measure, theta, frame, loss, Layout(), Want(hessian=False, totals=True)))
+        assert isinstance(s.totals, Totals)
+        data = max(0.0, s.loss + s.totals.constant)
+        lam1, lam2 = self._penalty().strengths(s.totals.weight)
+        penalty = lam1 * float(np.abs(self.coef_).sum()) + 0.5 * lam2 * float((self.coef_**2).sum())
+        return Objective(data + penalty, data, penalty)
+
+
+__all__ = ["CollinearWarning", "GeneralizedLinearRegressor"]

@@ -1,0 +1,88 @@
+"""Where to start a generalised linear model from, and the constant model it is compared with."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from certifit.linear_model.glm.coordinates import Frame
+from certifit.linear_model.glm.target import Layout, take_apart
+from certifit.losses.response_families import LARGEST, refuse_size
+from certifit.losses.response_losses import Loss
+from certifit.rows import Array, ArrayRows, Block, Rows
+
+
+def targets_total(layout: Layout, block: Block) -> Array:
+    """Σ w and Σ w y (2,)."""
+    response = take_apart(layout, block)
+    return np.array([response.w.sum(), response.w @ response.y])
+
+
+def check_size(sample: ArrayRows) -> None:
+    """Refuse targets so small that nothing is left of their squares."""
+    y = sample.y if sample.y is None or sample.y.ndim == 1 else sample.y[:, 0]
+    assert y is not None
+    largest = float(np.abs(y[sample.w > 0]).max(initial=0.0))
+    if 0 < largest < 1 / LARGEST or largest > LARGEST:
+        refuse_size(largest)
+
+
+def mean_score(loss: Loss, total: float, weight: float) -> float:
+    """The constant score whose mean is total / weight, pulled inside the family's range where that is its edge."""
+    mean = total / weight
+    if not loss.family.inside(np.array([-1.0]))[0]:
+        mean = max(mean, 0.5 / (weight + 1))
+    if loss.family.name == "binomial":
+        mean = min(mean, 1 - 0.5 / (weight + 1))
+    return float(loss.link.score(np.array(mean)))
+
+
+def null_score(sample: ArrayRows, loss: Loss, layout: Layout) -> float:
+    """About where a constant model's score lies, without the offset."""
+    weight, total = sample.sum(partial(targets_total, layout))
+    offset = sample.sum(partial(_offset_total, layout)) / max(weight, 1e-300)
+    return mean_score(loss, float(total), float(weight)) - float(offset)
+
+
+def _offset_total(layout: Layout, block: Block) -> float:
+    response = take_apart(layout, block)
+    return float(response.w @ response.offset)
+
+
+def constant_score(rows: Rows, loss: Loss, layout: Layout, total: float, weight: float, start: float) -> float:
+    """The constant model's score; closed form unless there is an offset. `total` is Σ w y."""
+    if layout.offset is None and layout.exposure is None:
+        return mean_score(loss, total, weight)
+    return null_fit(rows, loss, layout, start)
+
+
+def null_fit(rows: Rows, loss: Loss, layout: Layout, start: float) -> float:
+    """The constant model's score beside an offset."""
+    score = start
+    for _ in range(50):
+        slope, curvature = rows.sum(partial(_null_pass, score, loss, layout))
+        if not curvature > 0:
+            break
+        step = float(np.clip(slope / curvature, -5, 5))
+        score -= step
+        if abs(step) < 1e-12 * max(1.0, abs(score)):
+            break
+    return score
+
+
+def _null_pass(score: float, loss: Loss, layout: Layout, block: Block) -> Array:
+    response = take_apart(layout, block)
+    _, u, h = loss.rows(score + response.offset, response.y)
+    return np.array([response.w @ u, response.w @ h])
+
+
+def least_squares_start(frame: Frame, sample: ArrayRows, loss: Loss, layout: Layout) -> Array:
+    """Where only positive scores are allowed and there is no intercept: least squares on the linked targets."""
+    response = take_apart(layout, Block(sample.X, sample.y, sample.w, 0))
+    Z = frame.rows(response.X)
+    Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
+    y = response.y
+    eta = loss.link.score(0.5 * (y + np.average(y, weights=response.w))) - response.offset
+    root = np.sqrt(response.w)
+    return np.linalg.lstsq(Z * root[:, None], eta * root)[0]

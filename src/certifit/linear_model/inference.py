@@ -1,0 +1,270 @@
+"""What a fitted model says about its own uncertainty: one last pass over the rows, covariances, and the table.
+
+classical   φ I⁻¹,  I the expected Fisher information
+sandwich    I⁻¹ (Σ w u² z zᵀ) I⁻¹, right also where the variance function is not (White 1980; "HC0")
+clustered   the same with scores summed over clusters first, times G/(G-1) · (n-1)/(n-m) (Liang & Zeger 1986)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from certifit.core import Certificate
+from certifit.exceptions import DataError
+from certifit.linear_model.glm.block_statistics import scores
+from certifit.linear_model.glm.coordinates import Frame
+from certifit.linear_model.glm.target import Layout, take_apart
+from certifit.linear_model.linear_rows import moment, sandwich
+from certifit.losses.response_families import ResponseFamily
+from certifit.losses.response_losses import Loss
+from certifit.numerics.factor import factor
+from certifit.rows import Array, Block, Rows, Sums
+
+KINDS = ("classical", "sandwich", "clustered")
+
+
+@dataclass(frozen=True)
+class ByCluster:
+    """Scores summed over the rows of each cluster; `+` joins the clusters of two runs of rows."""
+
+    labels: Array  # (G,) sorted
+    total: Array  # (G, m)
+
+    def __add__(self, other: ByCluster) -> ByCluster:
+        labels, code = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
+        total = np.zeros((len(labels), self.total.shape[1]))
+        np.add.at(total, code, np.concatenate([self.total, other.total]))
+        return ByCluster(labels, total)
+
+
+@dataclass(frozen=True)
+class Evidence(Sums):
+    """Sums at the solution."""
+
+    information: Array | float  # (m, m) Σ w E φ" z zᵀ
+    meat: Array | float  # (m, m) Σ w u² z zᵀ
+    clusters: Any  # ByCluster, or 0
+    half_deviance: float
+    null: float  # half deviance of the constant model
+    pearson: float  # Σ w (y - μ)² / V(μ)
+    base: float  # see ResponseFamily.base
+    rows: float  # Σ w
+
+
+def evidence(
+    theta: Array, null: float, frame: Frame, loss: Loss, layout: Layout, kind: str | None, block: Block
+) -> Evidence:
+    """One block's part; `null` is the constant model's score, without the offset."""
+    response = take_apart(layout, block)
+    y, w, Z = response.y, response.w, frame.rows(response.X)
+    eta = scores(Z, theta, frame, response)
+    mu = loss.mean(eta)
+    phi, u, _ = loss.rows(eta, y)
+    null_phi = loss.rows(null + response.offset, y).phi
+    constant = loss.constant(y)
+    information: Array | float = 0.0
+    meat: Array | float = 0.0
+    clusters: Any = 0.0
+    if kind is not None:
+        information = sandwich(Z, w * loss.expected(eta), frame.appends_one)
+    if kind == "sandwich":
+        meat = sandwich(Z, response.times * (response.trials * u) ** 2, frame.appends_one)
+    if kind == "clustered":
+        clusters = _by_cluster(Z, w * u, frame, response.clusters)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / loss.family.variance(mu))
+    return Evidence(
+        information,
+        meat,
+        clusters,
+        float(w @ (phi + constant)),
+        float(w @ (null_phi + constant)),
+        float(w @ pearson),
+        float(response.times @ np.broadcast_to(loss.family.base(y, response.trials), y.shape)),
+        float(response.times.sum()),
+    )
+
+
+def _by_cluster(Z: Any, u: Array, frame: Frame, clusters: Array | None) -> ByCluster:
+    if clusters is None:
+        raise DataError(
+            got="covariance='clustered' without clusters",
+            wanted="fit(…, clusters=): a number for each row's cluster",
+        )
+    labels, code = np.unique(clusters, return_inverse=True)
+    member = (code == np.arange(len(labels))[:, None]).astype(np.float64)  # (G, rows)
+    return ByCluster(labels, moment(Z, (member * u).T, frame.appends_one))
+
+
+def covariance(kind: str, e: Evidence, dispersion: float) -> Array:
+    """Of θ (m, m)."""
+    assert isinstance(e.information, np.ndarray)
+    inverse = factor(e.information)
+    eye = np.eye(len(e.information))
+    if kind == "classical":
+        return dispersion * inverse.solve(eye)
+    meat = e.meat
+    if kind == "clustered":
+        total, groups = e.clusters.total, len(e.clusters.labels)
+        if groups < 2:
+            raise DataError(got="one cluster", wanted="at least two, better dozens")
+        meat = total.T @ total * (groups / (groups - 1) * (e.rows - 1) / max(1.0, e.rows - len(eye)))
+    assert isinstance(meat, np.ndarray)
+    return inverse.solve(inverse.solve(meat).T)
+
+
+def last_pass(
+    rows: Rows, theta: Array, null: float, frame: Frame, loss: Loss, layout: Layout, kind: str | None
+) -> Evidence:
+    return rows.sum(partial(evidence, theta, null, frame, loss, layout, kind))
+
+
+def likelihood_attributes(
+    e: Evidence, family: ResponseFamily, frame: Frame, d: int, kind: str | None, why: str
+) -> dict[str, Any]:
+    """Fitted attributes of a maximum-likelihood fit; `why` says why it has no standard errors, if so."""
+    m, free = frame.size(d), family.free_dispersion
+    df = e.rows - m
+    dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
+    if not why and free and not df > 0:
+        why = f"there are {e.rows:g} rows for {m} coefficients: nothing is left to estimate the dispersion from"
+    deviance = 2 * max(0.0, e.half_deviance)
+    perfect = free and deviance == 0  # a density without spread is infinite where the points are
+    loglik = np.inf if perfect else family.log_likelihood(e.base, deviance, e.rows)
+    cov = None
+    if not why and kind is not None:
+        C = frame.covariance(covariance(kind, e, dispersion), d)
+        if np.isinf(C).any():
+            why = "variances of the coefficients are too large for a number: rescale the columns"
+        order = np.roll(np.arange(d + 1), 1) if frame.intercept else np.arange(d)
+        cov = None if why else C[np.ix_(order, order)]
+    return {
+        "deviance_": deviance,
+        "null_deviance_": 2 * max(0.0, e.null),
+        "dispersion_": float(dispersion),
+        "df_resid_": df,
+        "loglikelihood_": float(loglik),
+        "aic_": float(2 * (m + free) - 2 * loglik),
+        "bic_": float(np.log(e.rows) * (m + free) - 2 * loglik),
+        "covariance_": cov,
+        "no_errors_because_": why,
+    }
+
+
+def why_no_errors(penalised: bool, certificate: Certificate, kind: str | None) -> str:
+    """Why standard errors would not be valid; empty if they are."""
+    if penalised:
+        return "the fit is penalised: its coefficients are biased and the usual standard errors do not apply"
+    if not certificate.holds:
+        return "the fit's certificate does not hold: it is not proved to be the maximum of the likelihood"
+    return "covariance=None: none were asked for" if kind is None else ""
+
+
+class Inference(ABC):
+    """Standard errors and what follows from them, for a model whose fit sets the two attributes below."""
+
+    covariance_: Array | None  # of the estimates; None where it would not be valid
+    no_errors_because_: str  # why not; empty where it is
+    covariance: Any  # the setting: how it is computed
+
+    @abstractmethod
+    def _estimates(self) -> tuple[list[str], Array]:
+        """Names and values of the estimates, in the order of `covariance_`."""
+
+    @abstractmethod
+    def _facts(self) -> list[tuple[str, str]]:
+        """What `summary` says above the table: (label, value) pairs."""
+
+    def _student(self) -> float | None:
+        """Degrees of freedom of the t distribution; None for the normal."""
+        return None
+
+    def coefficient_table(self, level: float = 0.95) -> CoefficientTable:
+        """Estimates, standard errors, tests against 0 and confidence intervals; refused where they are not valid."""
+        if self.covariance_ is None:
+            raise DataError(
+                got="a fit without standard errors", wanted="a valid one", fix=self.no_errors_because_ + "."
+            )
+        return CoefficientTable.of(*self._estimates(), self.covariance_, self._student(), level)
+
+    @property
+    def standard_errors_(self) -> Array:
+        """In the order of `covariance_`: the intercept first."""
+        return self.coefficient_table().standard_error
+
+    @property
+    def p_values_(self) -> Array:
+        return self.coefficient_table().p_value
+
+    def confidence_intervals(self, level: float = 0.95) -> Array:
+        """Lower and upper ends, one row for each estimate, in the order of `covariance_`."""
+        table = self.coefficient_table(level)
+        return np.column_stack([table.lower, table.upper])
+
+    def summary(self, level: float = 0.95) -> str:
+        """The fit on one page: what was fitted, how well, and the coefficients."""
+        facts = self._facts()
+        if self.covariance_ is not None:
+            facts.append(("standard errors", str(self.covariance)))
+        width = max(len(label) for label, _ in facts)
+        head = "\n".join(f"{label:<{width}}  {value}" for label, value in facts)
+        if self.covariance_ is None:
+            return f"{head}\n\nno standard errors: {self.no_errors_because_}"
+        return f"{head}\n\n{self.coefficient_table(level)}"
+
+
+@dataclass(frozen=True)
+class CoefficientTable:
+    """Estimates with their uncertainty, one row per coefficient, the intercept first; `str` prints it."""
+
+    names: tuple[str, ...]
+    estimate: Array
+    standard_error: Array
+    statistic: Array
+    p_value: Array
+    lower: Array
+    upper: Array
+    level: float
+    t: bool  # Student's t (estimated dispersion) rather than the normal
+
+    @classmethod
+    def of(cls, names: Any, estimate: Array, covariance: Array, df: float | None, level: float) -> CoefficientTable:
+        """df is None for the normal distribution."""
+        error = np.sqrt(np.diag(covariance))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = estimate / error
+        law = stats.norm if df is None else stats.t(df)
+        margin = law.ppf(0.5 + level / 2) * error
+        p = 2 * law.sf(np.abs(statistic))
+        ends = estimate - margin, estimate + margin
+        return cls(tuple(names), estimate, error, statistic, p, *ends, level, df is not None)
+
+    def __str__(self) -> str:
+        tail = f"{(1 - self.level) / 2:.3g}"
+        letter = "t" if self.t else "z"
+        head = ["", "coef", "std err", letter, f"P>|{letter}|", f"[{tail}", f"{1 - (1 - self.level) / 2:.3g}]"]
+        lines = [head]
+        columns = (self.estimate, self.standard_error, self.statistic, self.p_value, self.lower, self.upper)
+        for name, values in zip(self.names, zip(*columns, strict=True), strict=True):
+            if np.isnan(values[1]):
+                lines.append([name, "left out", *[""] * 5])
+                continue
+            estimate, error, statistic, p, lower, upper = (float(v) for v in values)
+            numbers = [f"{estimate:.5g}", f"{error:.4g}", f"{statistic:.3f}", _p(p), f"{lower:.4g}", f"{upper:.4g}"]
+            lines.append([name, *numbers])
+        width = [max(len(line[j]) for line in lines) for j in range(7)]
+        return "\n".join(
+            line[0].ljust(width[0])
+            + "".join("  " + cell.rjust(w) for cell, w in zip(line[1:], width[1:], strict=True))
+            for line in lines
+        )
+
+
+def _p(p: float) -> str:
+    return "<1e-16" if p < 1e-16 else f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"

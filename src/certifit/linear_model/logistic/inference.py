@@ -1,0 +1,79 @@
+"""Covariance of logistic and softmax coefficients at the maximum of the likelihood: one pass, two for a sandwich.
+
+Softmax coefficients are determined up to a common vector. With class 0's fixed at 0 the information is regular, its
+inverse is the covariance of the contrasts with class 0, and the coefficients that sum to 0 over the classes are a
+linear function of those.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from certifit.linear_model.linear_rows import sandwich, shift_rows
+from certifit.linear_model.logistic.block_statistics import Want, measure
+from certifit.numerics.factor import factor
+from certifit.rows import Array, Block, Rows
+
+KINDS = ("classical", "sandwich")
+
+
+def covariance(rows: Rows, theta: Array, shift: Array | None, intercept: bool, kind: str) -> tuple[Array | None, int]:
+    """Of (intercept, coefficients), class after class (k d1, k d1), and the number of parameters that are free.
+
+    θ (k, d1) is in coordinates shifted by `shift`. None where columns are collinear.
+    """
+    information = rows.sum(partial(measure, theta, shift, intercept, Want(hessian=True, totals=False))).H
+    assert isinstance(information, np.ndarray)
+    inverse = factor(_contrasts(information, theta.shape))
+    if inverse.cholesky is None:
+        assert inverse.values is not None
+        return None, len(inverse.values)
+    if kind == "classical":
+        C = inverse.solve(np.eye(len(inverse.scale)))
+    else:
+        meat = _contrasts(rows.sum(partial(_squared_scores, theta, shift, intercept)), theta.shape)
+        C = inverse.solve(inverse.solve(meat).T)
+    J = np.kron(_classes(len(theta)), _columns(theta.shape[1], shift, intercept))
+    return J @ C @ J.T, len(C)
+
+
+def _contrasts(A: Array, shape: tuple[int, int]) -> Array:
+    """The part of A (k d1, k d1) that belongs to classes 1 … k-1; all of it where two classes have one score."""
+    first = shape[1] if shape[0] > 1 else 0
+    return A[first:, first:]
+
+
+def _classes(k: int) -> Array:
+    """Contrasts with class 0 -> coefficients that sum to 0 over the classes (k, k-1)."""
+    return np.eye(k)[:, 1:] - 1 / k if k > 1 else np.ones((1, 1))
+
+
+def _columns(d1: int, shift: Array | None, intercept: bool) -> Array:
+    """(β, b) in shifted coordinates -> (b, β) in the columns' own (d1, d1)."""
+    J = np.eye(d1)
+    if not intercept:
+        return J
+    if shift is not None:
+        J[-1, :-1] = -shift
+    return np.roll(J, 1, axis=0)
+
+
+def _squared_scores(theta: Array, shift: Array | None, intercept: bool, block: Block) -> Array:
+    """Σ w (r ⊗ z)(r ⊗ z)ᵀ with r = p - y (k d1, k d1)."""
+    Z, w, y = shift_rows(block.X, shift), block.w, block.y
+    assert y is not None
+    k, d = len(theta), Z.shape[1]
+    eta = Z @ theta[:, :d].T + (theta[:, d] if intercept else 0.0)
+    R = expit(eta) - y[:, None] if k == 1 else softmax(eta, axis=1) - (y[:, None] == np.arange(k))
+    out = np.empty((k, d + intercept, k, d + intercept))
+    for a in range(k):
+        for b in range(a + 1):
+            h = w * R[:, a] * R[:, b]
+            part = sandwich(Z, np.maximum(h, 0.0), intercept)
+            if a != b:
+                part -= sandwich(Z, np.maximum(-h, 0.0), intercept)
+            out[a, :, b] = out[b, :, a] = part
+    return out.reshape(k * (d + intercept), -1)

@@ -1,0 +1,1 @@
+"""Mixtures of products of exponential families."""

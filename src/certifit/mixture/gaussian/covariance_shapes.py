@@ -1,0 +1,238 @@
+"""Covariances of Gaussian components: full, tied, diagonal, spherical.
+
+Each shape says in which quadratic features q(z) of a row its log-density is linear, zᵀPz = Σ_a c_a q_a(z), and what
+the covariances are given sums of these features. Symmetric matrices are packed: lower triangles, row after row.
+Inside, covariances C and precisions P are (k, d, d) if full, (1, d, d) if tied, (k, d) and (k, 1) else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from certifit.mixture.em_loops import pair_features
+from certifit.numerics.packed import pack, unpack
+from certifit.rows import Array
+
+
+def pair_coefficients(P: Array) -> Array:
+    """z'Pz as coefficients of the products z_i z_j, i >= j."""
+    packed = 2.0 * pack(P)
+    i, j = np.tril_indices(P.shape[-1])
+    packed[..., i == j] /= 2.0
+    return packed
+
+
+class Shape(ABC):
+    """What a kind of covariance has to say."""
+
+    @abstractmethod
+    def width(self, d: int) -> int:
+        """How many features."""
+
+    @abstractmethod
+    def free(self, k: int, d: int) -> int:
+        """Number of free parameters."""
+
+    @abstractmethod
+    def size(self, k: int, d: int) -> tuple[int, ...]:
+        """The shape of the public array of covariances, as in scikit-learn."""
+
+    @abstractmethod
+    def features(self, Z: Array, out: Array) -> None:
+        """q (width, n) of rows Z (d, n)."""
+
+    @abstractmethod
+    def reduce(self, pairs: Array, d: int) -> Array:
+        """Sums (k, width) of q from sums of all products of pairs (k, d (d + 1) / 2)."""
+
+    @abstractmethod
+    def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
+        """The M step: C from n (k,) > 0, means mu (k, d) and sums (k, width) of q about the same anchors.
+
+        `floor` (k, d) is added to the diagonals.
+        """
+
+    @abstractmethod
+    def invert(self, C: Array) -> Array:
+        """P from C, or C from P."""
+
+    @abstractmethod
+    def cholesky(self, C: Array) -> Array:
+        """U with P = U Uᵀ: upper triangular, or square roots."""
+
+    @abstractmethod
+    def log_det(self, C: Array, d: int) -> Array:
+        """log |C| (k,), or (1,)."""
+
+    @abstractmethod
+    def apply(self, P: Array, m: Array) -> Array:
+        """P m (k, d) for m (k, d)."""
+
+    @abstractmethod
+    def coefficients(self, P: Array) -> Array:
+        """zᵀPz in terms of q: (k, width), or (1, width)."""
+
+    @abstractmethod
+    def diagonal(self, P: Array, d: int) -> Array:
+        """The diagonals (k, d), or (1, d)."""
+
+    @abstractmethod
+    def matrices(self, C: Array, k: int, d: int) -> Array:
+        """As matrices (k, d, d)."""
+
+    def public(self, C: Array) -> Array:
+        """As scikit-learn has them."""
+        return C
+
+    def private(self, C: Array) -> Array:
+        """The inverse of `public`."""
+        return C
+
+    def keep(self, C: Array, old: Array, empty: Array) -> Array:
+        """C, but the old ones of components that are `empty` (k,)."""
+        return np.where(empty.reshape(-1, *[1] * (C.ndim - 1)), old, C)
+
+
+class Full(Shape):
+    def width(self, d: int) -> int:
+        return d * (d + 1) // 2
+
+    def free(self, k: int, d: int) -> int:
+        return k * self.width(d)
+
+    def size(self, k: int, d: int) -> tuple[int, ...]:
+        return k, d, d
+
+    def features(self, Z: Array, out: Array) -> None:
+        pair_features(Z, out)
+
+    def reduce(self, pairs: Array, d: int) -> Array:
+        return pairs
+
+    def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
+        S = unpack(second / n[:, None], mu.shape[1]) - mu[:, :, None] * mu[:, None, :]
+        return S + floor[:, :, None] * np.eye(mu.shape[1])
+
+    def invert(self, C: Array) -> Array:
+        U = self.cholesky(C)
+        return U @ U.swapaxes(-1, -2)
+
+    def cholesky(self, C: Array) -> Array:
+        return np.stack([solve_triangular(L, np.eye(len(L)), lower=True).T for L in _factors(C)])
+
+    def log_det(self, C: Array, d: int) -> Array:
+        return 2.0 * np.log(np.diagonal(_factors(C), axis1=1, axis2=2)).sum(axis=1)
+
+    def apply(self, P: Array, m: Array) -> Array:
+        return (P @ m[..., None])[..., 0]
+
+    def coefficients(self, P: Array) -> Array:
+        return pair_coefficients(P)
+
+    def diagonal(self, P: Array, d: int) -> Array:
+        return np.diagonal(P, axis1=1, axis2=2)
+
+    def matrices(self, C: Array, k: int, d: int) -> Array:
+        return np.broadcast_to(C, (k, d, d))
+
+
+def _factors(C: Array) -> Array:
+    """Cholesky factors, found in units of the diagonals: the columns' scales do not matter."""
+    units = np.sqrt(np.diagonal(C, axis1=1, axis2=2))
+    return units[:, :, None] * np.linalg.cholesky(C / (units[:, :, None] * units[:, None, :]))
+
+
+class Tied(Full):
+    def free(self, k: int, d: int) -> int:
+        return self.width(d)
+
+    def size(self, k: int, d: int) -> tuple[int, ...]:
+        return d, d
+
+    def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
+        S = unpack(second.sum(axis=0), mu.shape[1]) - (mu.T * n) @ mu
+        return (S / n.sum() + np.diag(n @ floor / n.sum()))[None]
+
+    def public(self, C: Array) -> Array:
+        return C[0]
+
+    def private(self, C: Array) -> Array:
+        return C[None]
+
+    def keep(self, C: Array, old: Array, empty: Array) -> Array:
+        return C
+
+
+class Diagonal(Shape):
+    def width(self, d: int) -> int:
+        return d
+
+    def free(self, k: int, d: int) -> int:
+        return k * d
+
+    def size(self, k: int, d: int) -> tuple[int, ...]:
+        return k, d
+
+    def features(self, Z: Array, out: Array) -> None:
+        np.multiply(Z, Z, out=out)
+
+    def reduce(self, pairs: Array, d: int) -> Array:
+        i, j = np.tril_indices(d)
+        return pairs[:, i == j]
+
+    def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
+        return np.maximum(second / n[:, None] - mu**2, 0.0) + floor
+
+    def invert(self, C: Array) -> Array:
+        return 1 / C
+
+    def cholesky(self, C: Array) -> Array:
+        return 1 / np.sqrt(C)
+
+    def log_det(self, C: Array, d: int) -> Array:
+        return np.log(C).sum(axis=1) * (d / C.shape[1])
+
+    def apply(self, P: Array, m: Array) -> Array:
+        return P * m
+
+    def coefficients(self, P: Array) -> Array:
+        return P
+
+    def diagonal(self, P: Array, d: int) -> Array:
+        return np.broadcast_to(P, (len(P), d))
+
+    def matrices(self, C: Array, k: int, d: int) -> Array:
+        return self.diagonal(C, d)[:, :, None] * np.eye(d)
+
+
+class Spherical(Diagonal):
+    def width(self, d: int) -> int:
+        return 1
+
+    def free(self, k: int, d: int) -> int:
+        return k
+
+    def size(self, k: int, d: int) -> tuple[int, ...]:
+        return (k,)
+
+    def features(self, Z: Array, out: Array) -> None:
+        np.einsum("jn,jn->n", Z, Z, out=out[0])
+
+    def reduce(self, pairs: Array, d: int) -> Array:
+        return super().reduce(pairs, d).sum(axis=1, keepdims=True)
+
+    def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
+        squares = second / n[:, None] - (mu**2).sum(axis=1, keepdims=True)
+        return np.maximum(squares, 0.0) / mu.shape[1] + floor.mean(axis=1, keepdims=True)
+
+    def public(self, C: Array) -> Array:
+        return C[:, 0]
+
+    def private(self, C: Array) -> Array:
+        return C[:, None]
+
+
+SHAPES: dict[str, Shape] = {"full": Full(), "tied": Tied(), "diag": Diagonal(), "spherical": Spherical()}

@@ -1,0 +1,241 @@
+"""Gaussian mixtures by EM, certified, with or without holes in the rows.
+
+    max over π, m, C of   Σ wᵢ log Σ_k π_k N(xᵢ; m_k, C_k) / Σ wᵢ - (1/2k) Σ_k Σ_j floor_j (C_k⁻¹)_jj
+
+The penalty is what `reg_covar` means: EM climbs one function, which is bounded (`mixture_gaussian`). Missing entries
+are left out of the likelihood, exactly.
+References: Dempster, Laird & Rubin (1977), see `mixture_em`; for the penalty Fraley & Raftery, Bayesian
+regularization for normal mixture estimation and model-based clustering (2007).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.mixture import gaussian as certificates
+from certifit.core import Attributes, Solution
+from certifit.core.settings import check_settings
+from certifit.exceptions import DataError
+from certifit.mixture.base import MixtureModel
+from certifit.mixture.em import EM, Mixture, Point
+from certifit.mixture.gaussian.collapse import collapsed, describe
+from certifit.mixture.gaussian.components import Gaussians
+from certifit.mixture.gaussian.covariance_shapes import SHAPES
+from certifit.mixture.gaussian.starts import GROUPS, start
+from certifit.numerics.missing import has_holes
+from certifit.rows import Array, Block, Rows
+
+
+class GaussianMixture(MixtureModel):
+    """A mixture of Gaussians by penalised maximum likelihood; missing entries (NaN) are left out of the likelihood.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+    covariance_type : 'full', 'tied', 'diag' or 'spherical', default='full'
+    tol : float, default=1e-6
+        Stop when one more EM step promises to raise the objective by at most this, in nats a row.
+    reg_covar : float or 'auto', default='auto'
+        What keeps covariances from collapsing: the objective is the mean log-likelihood less half this number times
+        the mean trace of the precisions, whose EM step adds it to the variances (times n / (n_components n_k) in a
+        component of n_k rows). 'auto' is 1e-7 times the squared distance between each column's quartiles, whatever
+        the column's unit. 0 is maximum likelihood, of covariances down to 1e-12 of these squares.
+    max_iter : int, default=1000
+        Most EM steps from each start.
+    n_init : int, default=1
+        Number of starts, of which the best result is kept.
+    init_params : 'kmeans', 'k-means++', 'random', 'random_from_data' or 'hierarchical', default='kmeans'
+        Where to start: k-means clusters of a sample; rows by their nearest of some seeds, far from each other
+        ('k-means++') or drawn at random; random groups; Ward's hierarchical clusters of up to 2000 rows.
+    weights_init, means_init, precisions_init : arrays or None
+        Start from these instead, all or some.
+    max_time : float or None, default=None
+        Seconds after which the best mixture so far is returned.
+    random_state : int, RandomState or None
+    warm_start : bool, default=False
+        Start from the last fit, if that had as many components of the same shape and columns.
+
+    Attributes
+    ----------
+    weights_ : (k,)
+    means_ : (k, d)
+    covariances_ : (k, d, d); (d, d) if tied, (k, d) if diagonal, (k,) if spherical
+    covariance_type_ : str, the shape that they have
+    precisions_, precisions_cholesky_ : their inverses, and factors of them
+    reg_covar_ : (d,) the floor of each column's variances
+    converged_ : bool
+    n_iter_ : int
+    lower_bound_ : float, the objective: mean log-likelihood less the penalty
+    lower_bounds_ : (n_iter_ + 1,) the objective at each step
+    loglikelihood_ : float, of all observed entries
+    em_trace_ : table with the fields iteration, loglik, bound and kl, nats a row. The M step raised the bound, the E
+        step closes kl, the divergence of the last posterior from the new: loglik = bound + kl, less the penalty
+    history_ : tuple of Mark, the (negative) objective and the gain still promised at each step
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import GaussianMixture
+    >>> from sklearn.datasets import load_iris
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = GaussianMixture(n_components=3, random_state=0).fit(X)
+    >>> round(model.loglikelihood_, 2)
+    -180.19
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('stationary', True)
+    >>> X[::7, 2] = np.nan  # holes are left out of the likelihood, not filled in
+    >>> GaussianMixture(n_components=3, random_state=0).fit(X).certificate_.holds
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=1,
+        *,
+        covariance_type="full",
+        tol=1e-6,
+        reg_covar="auto",
+        max_iter=1000,
+        n_init=1,
+        init_params="kmeans",
+        weights_init=None,
+        means_init=None,
+        precisions_init=None,
+        max_time=None,
+        random_state=None,
+        warm_start=False,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.max_time = max_time
+        self.random_state = random_state
+        self.warm_start = warm_start
+
+    # ---------------------------------------------------------------------------------------------- fit
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        self._check(rows)
+        about = certificates.survey(rows)
+        floor = certificates.floors(self.reg_covar, about.spread)
+        rng = check_random_state(self.random_state)
+        return self._result(
+            rows, about, *self._climb(rows, lambda: self._start(about, floor, rng, previous), _point_attributes)
+        )
+
+    def _start(
+        self, about: certificates.Survey, floor: Array, rng: np.random.RandomState, previous: Attributes
+    ) -> Mixture:
+        kind, k = self.covariance_type, self.n_components
+        shapes = previous.get("covariance_type_"), np.shape(previous.get("covariances_", ()))
+        if self.warm_start and shapes == (kind, SHAPES[kind].size(k, len(floor))):
+            weights, means, covariances = (previous[name] for name in MODEL)
+            return _mixture(kind, weights, means, covariances, floor, about.median)
+        given = self.weights_init, self.means_init, self.precisions_init
+        return start(about, kind, k, floor, self.init_params, rng, *given)
+
+    def _result(self, rows: Rows, about: certificates.Survey, found: Solution[Point], em: EM) -> Attributes:
+        found = _stored(found, em)
+        at = found.params.mixture
+        named = collapsed(at, about)
+        wrong = describe(at, named, rows) if named else {}
+
+        def least(weight: float) -> float:
+            return certificates.least_objective(at.components.floor, len(at.weights), rows.sum(_observed) / weight)
+
+        advice = "Ask for fewer components, start elsewhere, or set reg_covar below the narrowest group's variance."
+        return {**_attributes(at), **self._outcome(rows, found, em, least, wrong, advice)}
+
+    def _check(self, rows: Rows) -> None:
+        check_settings(self, n_components=1, max_iter=0, n_init=1)
+        if self.covariance_type not in SHAPES:
+            raise DataError(got=f"covariance_type={self.covariance_type!r}", wanted=f"one of {(*SHAPES,)}")
+        if self.init_params not in GROUPS:
+            raise DataError(got=f"init_params={self.init_params!r}", wanted=f"one of {(*GROUPS,)}")
+        number = isinstance(self.reg_covar, Real) and 0 <= float(self.reg_covar) < np.inf
+        if not number and not (isinstance(self.reg_covar, str) and self.reg_covar == "auto"):
+            raise DataError(got=f"reg_covar={self.reg_covar!r}", wanted="a number of at least 0, or 'auto'")
+        self._check_rows(rows)
+
+    # ---------------------------------------------------------------------------------------------- use
+    def _at(self) -> Mixture:
+        check_is_fitted(self)
+        return _mixture(self.covariance_type_, self.weights_, self.means_, self.covariances_, self.reg_covar_)
+
+    def _draw(self, component: int, n: int, rng: np.random.RandomState) -> Array:
+        own = self._at().components
+        C = own.shape.matrices(own.C, *own.means.shape)[component]
+        return self.means_[component] + rng.normal(size=(n, len(C))) @ np.linalg.cholesky(C).T
+
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        check_is_fitted(self)
+        k, d = self.means_.shape
+        return SHAPES[self.covariance_type_].free(k, d) + k * d + k - 1
+
+    @property
+    def precisions_(self) -> Array:
+        check_is_fitted(self, "covariances_")
+        shape = SHAPES[self.covariance_type_]
+        return shape.public(shape.invert(shape.private(self.covariances_)))
+
+    @property
+    def precisions_cholesky_(self) -> Array:
+        check_is_fitted(self, "covariances_")
+        shape = SHAPES[self.covariance_type_]
+        return shape.public(shape.cholesky(shape.private(self.covariances_)))
+
+
+ROUNDED = 1e-8  # nats that rounding of a mean may cost its rows
+MODEL = ("weights_", "means_", "covariances_")
+
+
+def _mixture(
+    kind: str, weights: Array, means: Array, covariances: Array, floor: Array, shift: Array | None = None
+) -> Mixture:
+    """A mixture from the public attributes; shifted to its heaviest component where nothing better is known."""
+    shift = means[int(weights.argmax())] if shift is None else shift
+    return Mixture(weights, Gaussians(kind, shift, means - shift, SHAPES[kind].private(covariances), floor))
+
+
+def _attributes(at: Mixture) -> Attributes:
+    own = at.components
+    values = (at.weights, own.shift + own.means, own.shape.public(own.C))
+    return {**dict(zip(MODEL, values, strict=True)), "covariance_type_": own.covariance_type, "reg_covar_": own.floor}
+
+
+def _stored(found: Solution[Point], em: EM) -> Solution[Point]:
+    """With the means as the public attribute holds them, where its rounding matters: very far from 0."""
+    at = found.params.mixture
+    own = at.components
+    means = (own.shift + own.means) - own.shift
+    moved = means - own.means
+    if ((moved * own.shape.apply(own.P, moved)).sum(axis=1) <= ROUNDED).all():
+        return found
+    point = Point(Mixture(at.weights, replace(own, means=means)))
+    step = em.update(point, em.measure(point))
+    em.trace[-2:] = em.trace[-1:]
+    return replace(found, params=point, objective=step.objective, gain=step.gain)
+
+
+def _point_attributes(at: Point) -> Attributes:
+    return _attributes(at.mixture)
+
+
+def _observed(block: Block) -> Array:
+    """Σ w over rows with an entry in each column (d,)."""
+    if not has_holes(block.X):
+        return np.full(block.X.shape[1], block.w.sum())
+    return block.w @ ~np.isnan(block.X)

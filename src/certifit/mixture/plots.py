@@ -1,0 +1,300 @@
+"""Pictures of mixtures: components among their rows, EM step by step, its staircase, and how many components."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from scipy.special import logsumexp, xlogy
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from certifit.checkers.mixture.gaussian import KINDS
+from certifit.exceptions import DataError
+from certifit.mixture.em import Mixture, expect, step
+from certifit.plots.style import BLUE, COLOURS, GREY, MARKERS, RED, check_drawable, new_axes, plain, tidy
+from certifit.rows import Array, as_rows
+
+ANGLE = np.linspace(0, 2 * np.pi, 200)
+CIRCLE = np.array([np.cos(ANGLE), np.sin(ANGLE)])
+FITTED = ("weights_", "means_", "covariances_", "covariance_type")
+
+
+# --------------------------------------------------------------------------------------------- components and rows
+def plot_mixture(model: Any, X: Any, columns: tuple[int, int] = (0, 1), ax: Axes | None = None) -> Axes:
+    """Rows in the plane of two columns, coloured by their responsibilities, and the components as ellipses.
+
+    Ellipses hold 50 % and 95 % of a component; where there are more columns they are those of its margin. A row that
+    several components claim has a colour between theirs.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
+    >>> X = load_iris().data[:, 2:]
+    >>> ax = plot_mixture(GaussianMixture(3, random_state=0).fit(X), X)
+    >>> len(ax.lines), ax.get_xlabel()
+    (6, 'column 0')
+    """
+    check_drawable(model, "a fitted GaussianMixture", *FITTED)
+    k, d = np.shape(model.means_)
+    if d < 2 or not all(0 <= j < d for j in columns):
+        raise DataError(got=f"columns {columns} of {d}", wanted="two columns of the model")
+    ax = new_axes(ax, 5.6, 4.4)
+    C = np.asarray(KINDS[model.covariance_type][0](np.asarray(model.covariances_), k, d))
+    _draw_rows(ax, _two_columns(X, columns), np.asarray(model.predict_proba(X)))
+    _draw_components(ax, np.asarray(model.means_)[:, columns], C[:, columns][:, :, columns])
+    names = getattr(model, "feature_names_in_", None)
+    for j, axis in zip(columns, (ax.xaxis, ax.yaxis), strict=True):
+        axis.set_label_text(f"column {j}" if names is None else str(names[j]))
+        plain(axis.label)
+    tidy(ax)
+    return ax
+
+
+def _two_columns(X: Any, columns: tuple[int, int]) -> Array:
+    return np.asarray(as_rows(X, missing=True).load().X[:, columns], dtype=np.float64)
+
+
+def _colours(k: int) -> Array:
+    return np.array([to_rgb(COLOURS[i % len(COLOURS)]) for i in range(k)])  # (k, 3)
+
+
+def _draw_rows(ax: Axes, Z: Array, R: Array) -> None:
+    size = float(np.clip(8000 / max(1, len(Z)), 3, 22))
+    ax.scatter(Z[:, 0], Z[:, 1], c=np.clip(R @ _colours(R.shape[1]), 0, 1), s=size, alpha=0.8, linewidths=0)
+
+
+def _draw_components(ax: Axes, means: Array, C: Array) -> None:
+    """Ellipses that hold half and 95 % of each component: |x - m|² = -2 log(1 - share), in its own metric."""
+    for m, S, colour in zip(means, C, _colours(len(means)), strict=True):
+        L = np.linalg.cholesky(S)
+        for share, width in ((0.5, 2.0), (0.95, 1.0)):
+            ax.plot(
+                *(m[:, None] + np.sqrt(-2 * np.log(1 - share)) * L @ CIRCLE), color=0.75 * colour, linewidth=width
+            )
+        ax.scatter(m[0], m[1], color=[0.75 * colour], marker="P", s=70, edgecolors="white", zorder=5)
+
+
+# --------------------------------------------------------------------------------------------- EM step by step
+class Frame(NamedTuple):
+    """EM after one of its steps; all numbers are means over rows, less the penalty."""
+
+    name: str
+    mixture: Mixture
+    q: Array  # (n, k) responsibilities
+    loglik: float
+    bound: float
+    kl: float
+
+
+def em_frames(model: Any, X: Any, iterations: int = 3) -> list[Frame]:
+    """EM laid open: the start, where rows belong to nobody yet, then every E step and every M step.
+
+    Parameters
+    ----------
+    model : a certifit GaussianMixture or Mixture, fitted or not; its settings say where EM starts
+    X : complete rows, as `fit` takes them
+    iterations : number of E and M steps to show one by one
+
+    >>> from certifit import Mixture
+    >>> frames = em_frames(Mixture("poisson", random_state=0), [[0.0], [1.0], [7.0], [9.0]], 1)
+    >>> [frame.name for frame in frames]
+    ['start', 'E step 1', 'M step 1']
+    >>> all(abs(f.loglik - f.bound - f.kl) < 1e-12 and f.kl > -1e-12 for f in frames)
+    True
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a start has no certificate
+        at = clone(model).set_params(max_iter=0).fit(X)._at()
+    rows = as_rows(X).load()
+    k = len(at.weights)
+    q = np.full((rows.n_rows, k), 1.0 / k)
+    frames = [_frame("start", at, q, rows.X)]
+    for i in range(1, iterations + 1):
+        logits = _logits(at, rows.X)
+        q = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+        frames.append(_frame(f"E step {i}", at, q, rows.X))
+        at, _ = step(at, rows.sum(partial(expect, at)))
+        frames.append(_frame(f"M step {i}", at, q, rows.X))
+    return frames
+
+
+def _logits(at: Mixture, X: Array) -> Array:
+    """log π_k f_k(x) (n, k)."""
+    return at.components.look(X, at.components.workspace())[0].T + np.log(at.weights)
+
+
+def _frame(name: str, at: Mixture, q: Array, X: Array) -> Frame:
+    logits = _logits(at, X)
+    log_p = logsumexp(logits, axis=1)
+    bound = ((q * logits).sum(axis=1) - xlogy(q, q).sum(axis=1)).mean()
+    kl = (xlogy(q, q).sum(axis=1) - (q * (logits - log_p[:, None])).sum(axis=1)).mean()
+    penalty = at.components.penalty()
+    return Frame(name, at, q, float(log_p.mean() - penalty), float(bound - penalty), float(kl))
+
+
+def plot_em_steps(
+    model: Any, X: Any, iterations: Sequence[int] = (1, 2, 3), names: tuple[str, str] = ("x", "y")
+) -> Figure:
+    """A picture of EM on rows of two columns: the start, both steps of these iterations, and where EM comes to rest.
+
+    Rows have the colours of their responsibilities q, grey before the first E step. Beside each picture: the
+    log-likelihood as the sum of the bound (blue) and KL(q || posterior) (red), in nats a row.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
+    >>> figure = plot_em_steps(GaussianMixture(2, random_state=0), load_iris().data[:, 2:], [1])
+    >>> [ax.get_title(loc="left").split("\\n")[0] for ax in figure.axes[::2]]
+    ['start', 'E step 1', 'M step 1', 'at rest']
+    """
+    every = em_frames(model, X, max(iterations))
+    frames = [every[0], *(every[2 * i + j] for i in iterations for j in (-1, 0))]
+    own = frames[0].mixture.components
+    if not hasattr(own, "C") or own.means.shape[1] != 2:
+        raise DataError(got="components that are no ellipses in a plane", wanted="a GaussianMixture of two columns")
+    fitted = clone(model).fit(X)
+    q = fitted.predict_proba(X)
+    frames.append(_frame("at rest", fitted._at(), q, as_rows(X).load().X))
+    Z = _two_columns(X, (0, 1))
+    columns = min(4, len(frames))
+    lines = -(-len(frames) // columns)
+    figure = Figure(figsize=(3.1 * columns, 2.9 * lines), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(lines, 2 * columns, width_ratios=[1, 0.16] * columns)
+    values = np.array([(f.loglik, f.bound) for f in frames])
+    low, high = float(values.min()), float(values.max())
+    span = (low - 0.05 * (high - low), high + 0.05 * (high - low))
+    for i, frame in enumerate(frames):
+        place = (i // columns, 2 * (i % columns))
+        ax, bar = figure.add_subplot(grid[place]), figure.add_subplot(grid[place[0], place[1] + 1])
+        draw_frame(frame, Z, ax)
+        _draw_bar(frame, bar, span)
+        ax.set_xlabel(names[0])
+        ax.set_ylabel(names[1] if i % columns == 0 else "")
+        plain(ax.xaxis.label, ax.yaxis.label)
+    return figure
+
+
+def draw_frame(frame: Frame, Z: Array, ax: Axes) -> None:
+    """Rows (n, 2) by responsibilities, components as ellipses, and in words how the log-likelihood is made up."""
+    own = frame.mixture.components
+    k, d = own.means.shape
+    if frame.name == "start":
+        ax.scatter(Z[:, 0], Z[:, 1], color=GREY, s=float(np.clip(8000 / len(Z), 3, 22)), alpha=0.6, linewidths=0)
+    else:
+        _draw_rows(ax, Z, frame.q)
+    _draw_components(ax, own.shift + own.means, np.asarray(own.shape.matrices(own.C, k, d)))
+    pad = 0.12 * np.ptp(Z, axis=0)
+    ax.set_xlim(Z[:, 0].min() - pad[0], Z[:, 0].max() + pad[0])
+    ax.set_ylim(Z[:, 1].min() - pad[1], Z[:, 1].max() + pad[1])
+    ax.set_title(
+        f"{frame.name}\nlog-likelihood {frame.loglik:.4f}\n= bound {frame.bound:.4f} + KL {abs(frame.kl):.4f}",
+        loc="left",
+        fontsize=9,
+    )
+    tidy(ax)
+
+
+def _draw_bar(frame: Frame, ax: Axes, span: tuple[float, float]) -> None:
+    ax.bar(0, frame.bound - span[0], bottom=span[0], color=BLUE, width=0.8)
+    ax.bar(0, frame.loglik - frame.bound, bottom=frame.bound, color=RED, width=0.8)
+    ax.axhline(frame.loglik, color="black", linewidth=1)
+    ax.set_ylim(span)
+    ax.set_xticks([])
+    ax.tick_params(labelsize=7)
+    ax.yaxis.tick_right()
+    ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.spines[["top", "left", "bottom"]].set_visible(False)
+
+
+# --------------------------------------------------------------------------------------------- the staircase
+def plot_em_trace(model: Any, steps: int = 8, axes: Array | None = None) -> Array:
+    """EM as a staircase (left, some steps after the first) and how it comes to rest (right, all steps).
+
+    The M step raises the bound (blue); the E step closes the KL (red) between it and the log-likelihood (black).
+    Draws on two axes, given or new, and returns them.
+
+    >>> from certifit import Mixture
+    >>> model = Mixture("poisson", random_state=0).fit([[0.0], [1.0], [2.0], [7.0], [9.0]])
+    >>> [ax.get_xlabel() for ax in plot_em_trace(model)]
+    ['EM step', 'EM step']
+    """
+    check_drawable(model, "a mixture fitted by certifit", "em_trace_", "tol")
+    trace = model.em_trace_
+    if len(trace) < 2:
+        raise DataError(got="a fit that took no EM step", wanted="at least one step to draw")
+    if axes is None:
+        figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(1, 2)
+    stairs, rest = np.ravel(axes)
+    t, ll, bound, kl = (trace[name] for name in ("iteration", "loglik", "bound", "kl"))
+    begin = 1 if len(t) > 3 else 0  # the step from a rough start is so long that it hides all others
+    end = min(begin + steps, len(t) - 1)
+    stairs.plot(t[begin : end + 1], ll[begin : end + 1], "o", color="black", ms=4, label="log-likelihood", zorder=4)
+    for i in range(begin + 1, end + 1):
+        words = ("M step: bound rises", "E step: KL closes") if i == end else ("_", "_")
+        stairs.plot(t[i - 1 : i + 1], [ll[i - 1], bound[i]], color=BLUE, label=words[0])
+        stairs.plot([t[i], t[i]], [bound[i], ll[i]], color=RED, lw=2.5, label=words[1])
+    stairs.set_ylabel("nats a row")
+    stairs.legend(frameon=False, loc="lower right")
+    left = ll[-1] - ll[:-1]
+    rest.plot(t[:-1], np.where(left > 0, left, np.nan), "-", color="black", label="log-likelihood still to gain")
+    rest.plot(t[1:], np.where(kl[1:] > 0, kl[1:], np.nan), "-", color=RED, label="KL after the M step")
+    if model.tol > 0:
+        rest.axhline(model.tol, color=GREY, linestyle="--", linewidth=1, label="asked for")
+    rest.set_yscale("log")
+    rest.set_ylabel("nats a row")
+    rest.legend(frameon=False)
+    for ax in (stairs, rest):
+        ax.set_xlabel("EM step")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        tidy(ax)
+    return np.array([stairs, rest])
+
+
+# --------------------------------------------------------------------------------------------- how many components
+def plot_mixture_choice(choice: Any, criteria: tuple[str, ...] = ("bic", "icl"), axes: Array | None = None) -> Array:
+    """Criteria by number of components, a line for each shape of covariances; the choice is ringed.
+
+    Hollow marks stand for fits that are not sound: a component collapsed, or the certificate does not hold. Draws on
+    an axis for each criterion, given or new, and returns them.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit.mixture.choose_components import select_mixture
+    >>> choice = select_mixture(load_iris().data[:, 2:], range(1, 4), ["full", "diag"], random_state=0)
+    >>> [ax.get_ylabel() for ax in plot_mixture_choice(choice)]
+    ['BIC (smaller is better)', 'ICL (smaller is better)']
+    """
+    check_drawable(choice, "what select_mixture returns", "candidates", "best", "criterion")
+    if axes is None:
+        figure = Figure(figsize=(4.6 * len(criteria), 3.4), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = np.array(figure.subplots(1, len(criteria)), dtype=object)
+    shapes = list(dict.fromkeys(c.covariance_type for c in choice.candidates))
+    for ax, criterion in zip(np.ravel(axes), criteria, strict=True):
+        for i, shape in enumerate(shapes):
+            mine = [c for c in choice.candidates if c.covariance_type == shape]
+            k, value = np.array([(c.n_components, getattr(c, criterion)) for c in mine]).T
+            sound = np.array([c.sound for c in mine])
+            style = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
+            ax.plot(k, value, label=shape, linewidth=1.2, **style)
+            ax.plot(k[~sound], value[~sound], linestyle="", markerfacecolor="white", **style)
+        best = getattr(choice.best, criterion)
+        ring = {"s": 160, "facecolors": "none", "edgecolors": RED, "linewidths": 1.5, "zorder": 5}
+        ax.scatter(choice.best.n_components, best, label=f"chosen by {choice.criterion.upper()}", **ring)
+        if not all(c.sound for c in choice.candidates):
+            ax.plot([], [], "o", color=GREY, markerfacecolor="white", markersize=5, label="not sound")
+        ax.set_xlabel("components")
+        ax.set_ylabel(f"{criterion.upper()} (smaller is better)")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        tidy(ax)
+    np.ravel(axes)[0].legend(frameon=False)
+    return np.ravel(axes)

@@ -1,1 +1,0 @@
-"""The estimators: scikit-learn's interface, one file per family of models."""

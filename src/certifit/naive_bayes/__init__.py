@@ -1,0 +1,5 @@
+"""Naive Bayes: Gaussian, counted and mixed columns."""
+
+from certifit.registry import lazy_names, room_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, room_names("naive_bayes"))

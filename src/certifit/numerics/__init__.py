@@ -1,0 +1,1 @@
+"""Products, moments and factorisations that several rooms stand on."""

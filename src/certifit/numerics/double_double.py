@@ -1,0 +1,65 @@
+"""Sums and products to twice the working precision, from float64 arithmetic alone.
+
+Each operation returns its rounded result and, exactly, what rounding took away.
+References: Dekker, "A floating-point technique for extending the available precision" (1971);
+Knuth, The Art of Computer Programming, vol. 2, section 4.2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certifit.rows import Array
+
+SPLIT = 2.0**27 + 1
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """s, e with s = fl(a + b) and a + b = s + e exactly.
+
+    >>> s, e = two_sum(np.float64(1.0), np.float64(1e-20))
+    >>> float(s), float(e)
+    (1.0, 1e-20)
+    """
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """p, e with p = fl(a b) and a b = p + e exactly, for |a|, |b| below 1e150."""
+    p = a * b
+    a_high, b_high = SPLIT * a, SPLIT * b
+    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@dataclass(frozen=True)
+class Double:
+    """high + low, each a float64 array; `+` keeps both."""
+
+    high: Array
+    low: Array
+
+    def __add__(self, other: Double) -> Double:
+        high, error = two_sum(self.high, other.high)
+        return Double(high, self.low + other.low + error)
+
+    @property
+    def value(self) -> Array:
+        return self.high + self.low
+
+
+def column_sums(A: Double) -> Double:
+    """Σ over the first axis, pairwise."""
+    high, low = A.high, A.low
+    while len(high) > 1:
+        half = len(high) // 2
+        pairs, error = two_sum(high[:half], high[half : 2 * half])
+        rest_high, rest_low = high[2 * half :], low[2 * half :]
+        low = np.concatenate([low[:half] + low[half : 2 * half] + error, rest_low])
+        high = np.concatenate([pairs, rest_high])
+    return Double(high[0], low[0])

@@ -1,0 +1,54 @@
+"""Solves with a symmetric positive (semi)definite matrix, scaled so that units do not matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A⁻¹ in factored form; where A is singular, the inverse on its range."""
+
+    scale: Array  # (d,) 1/sqrt(diag A)
+    cholesky: tuple[Array, bool] | None
+    vectors: Array | None  # (d, rank), used where the Cholesky factorisation fails
+    values: Array | None  # (rank,)
+
+    def solve(self, b: Array) -> Array:
+        """x with A x = b (the shortest in scaled coordinates, where A is singular)."""
+        scaled = b * self.scale if b.ndim == 1 else b * self.scale[:, None]
+        if self.cholesky is not None:
+            x = cho_solve(self.cholesky, scaled)
+        else:
+            assert self.vectors is not None
+            assert self.values is not None
+            inverse = 1 / self.values
+            coordinates = self.vectors.T @ scaled
+            x = self.vectors @ (inverse * coordinates if b.ndim == 1 else inverse[:, None] * coordinates)
+        return x * self.scale if b.ndim == 1 else x * self.scale[:, None]
+
+
+def factor(A: Array) -> Factor:
+    """Factor a symmetric positive semidefinite matrix (d, d).
+
+    >>> import numpy as np
+    >>> factor(np.array([[4.0, 2.0], [2.0, 3.0]])).solve(np.array([2.0, 1.0]))
+    array([0.5, 0. ])
+    """
+    diagonal = np.diag(A)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = A * scale * scale[:, None]
+    try:
+        lower = cho_factor(scaled, lower=True)
+        if np.diag(lower[0]).min() > 1e-7:  # smaller pivots are rounding, not information
+            return Factor(scale, lower, None, None)
+    except LinAlgError:
+        pass
+    values, vectors = eigh(scaled, driver="evd")
+    keep = values > len(A) * np.finfo(float).eps * max(values[-1], 0.0) * 16
+    return Factor(scale, None, vectors[:, keep], values[keep])

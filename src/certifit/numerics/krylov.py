@@ -1,0 +1,157 @@
+"""Leading eigenpairs of a symmetric positive semidefinite operator from products with it alone.
+
+`block_krylov`: Rayleigh-Ritz in the space spanned by Q, AQ, A²Q, ... of a random block Q (Musco & Musco, "Randomized
+block Krylov methods for stronger and faster approximate singular value decomposition", 2015). `power`: one vector
+at a time, each orthogonal to those before. Both know A times their basis, so the residuals cost no further product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, qr
+
+from certifit.rows import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Ritz:
+    """Approximate eigenpairs, largest value first."""
+
+    values: Array  # (l,)
+    vectors: Array  # (d, l) orthonormal columns
+    residual: Array  # (d, l) A V - V diag(values)
+    products: int  # products of A with a block of vectors
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How power iteration went: for each vector, what every product with A showed."""
+
+    rayleigh: tuple[Array, ...]  # (iterations,) vᵀAv
+    residual: tuple[Array, ...]  # (iterations,) |Av - (vᵀAv) v|, apart from earlier vectors
+
+
+def block_krylov(
+    A: Any, k: int, *, rng: np.random.Generator, oversample: int = 10, depth: int = 4, tol: float = 0.0
+) -> Ritz:
+    """The k leading eigenpairs of A (d, d), and `oversample` rougher ones, where d allows.
+
+    Parameters
+    ----------
+    A : anything with `shape` and `A @ block`
+    depth : the most products of A with a block of k + oversample vectors; more depth, more accuracy
+    tol : stop once the residuals of the k leading pairs are at most tol times the largest value
+
+    >>> ritz = block_krylov(np.diag(np.arange(100.0)), 2, rng=np.random.default_rng(0), depth=9)
+    >>> ritz.values[:2].round(8)
+    array([99., 98.])
+    """
+    d = A.shape[0]
+    width = min(k + oversample, d)
+    Q = qr(rng.normal(size=(d, width)), mode="economic", overwrite_a=True)[0]
+    K, AK = np.empty((d, 0)), np.empty((d, 0))
+    T = np.empty((0, 0))  # Kᵀ A K
+    unit, products, look = 1.0, 0, 1
+    while True:
+        W = np.asarray(A @ Q, dtype=np.float64) / unit
+        products += 1
+        if products == 1:  # units in which squares neither over- nor underflow
+            unit = float(np.abs(W).max(initial=0.0)) or 1.0
+            W /= unit
+        K, AK = np.hstack([K, Q]), np.hstack([AK, W])
+        across = K.T @ W
+        T = np.block([[T, across[: len(T)]], [across[: len(T)].T, across[len(T) :]]])
+        if products == depth or K.shape[1] == d:
+            break
+        Q, R = _next_block(W, K, across)
+        if Q.shape[1] == 0:
+            break
+        if tol > 0 and products >= look:  # now and then: it costs as much as a step once T is large
+            values, Y = _leading(T, k)
+            outside = np.linalg.norm(R @ Y[len(T) - R.shape[1] :], axis=0)  # what A V - V diag(values) has outside K
+            if (outside <= tol * abs(values.max(initial=0.0))).all():
+                break
+            look = products + 1 + products // 4
+    values, Y = _leading(T, width)
+    V = K @ Y
+    return Ritz(values * unit, V, (AK @ Y - V * values) * unit, products)
+
+
+def _leading(T: Array, k: int) -> tuple[Array, Array]:
+    """The k largest eigenvalues of T, descending, and their vectors."""
+    values, Y = eigh((T + T.T) / 2)
+    return values[::-1][:k], Y[:, ::-1][:, :k]
+
+
+def _next_block(W: Array, K: Array, across: Array) -> tuple[Array, Array]:
+    """Q, R with W = K KᵀW + Q R up to rounding, [K Q] orthonormal; directions of no size are left out."""
+    size = float(np.abs(across).max(initial=0.0))
+    Z = W - K @ across
+    Z -= K @ (K.T @ Z)
+    Q, R = qr(Z, mode="economic", overwrite_a=True)
+    keep = np.abs(np.diag(R)) > 8 * len(W) * EPS * size
+    keep &= np.arange(len(keep)) < len(W) - K.shape[1]  # no more than there is room for
+    Q, R = Q[:, keep], R[keep]
+    Q = Q - K @ (K.T @ Q)  # a direction of little size may have kept some of K
+    Q, lift = qr(Q, mode="economic", overwrite_a=True)
+    return Q, lift @ R
+
+
+def power(
+    A: Any, k: int, *, rng: np.random.Generator, tol: float = 1e-10, max_iter: int = 1000
+) -> tuple[Ritz, Trace]:
+    """The k leading eigenpairs by power iteration and deflation, and how each converged.
+
+    The residual of vector j falls like (λ_{j+1} / λ_j)^t. An iteration stops once it is at most tol λ_1.
+
+    >>> ritz, trace = power(np.diag([4.0, 2.0, 1.0]), 1, rng=np.random.default_rng(0))
+    >>> rate = trace.residual[0][20] / trace.residual[0][19]
+    >>> round(float(ritz.values[0]), 10), round(float(rate), 3)
+    (4.0, 0.5)
+    """
+    d = A.shape[0]
+    k = min(k, d)
+    V, AV = np.empty((d, k)), np.empty((d, k))
+    rayleigh: list[Array] = []
+    residual: list[Array] = []
+    unit = 0.0  # of the operator, set by the first product
+    products = 0
+    for j in range(k):
+        known = V[:, :j]
+        v = _unit_vector(rng.normal(size=d), known)
+        thetas: list[float] = []
+        sizes: list[float] = []
+        while True:
+            z = np.asarray(A @ v, dtype=np.float64)
+            products += 1
+            unit = unit or float(np.abs(z).max()) or 1.0
+            z = z / unit
+            thetas.append(float(v @ z))
+            rest = z - known @ (known.T @ z)
+            sizes.append(float(np.linalg.norm(rest - thetas[-1] * v)))
+            largest = abs(rayleigh[0][-1]) / unit if j else abs(thetas[-1])
+            if sizes[-1] <= tol * largest or len(sizes) == max_iter or not rest.any():
+                break
+            v = _unit_vector(rest, known)
+        V[:, j], AV[:, j] = v, z
+        rayleigh.append(np.array(thetas) * unit)
+        residual.append(np.array(sizes) * unit)
+    values = np.array([steps[-1] for steps in rayleigh])
+    order = np.argsort(-values, kind="stable")
+    values, V, AV = values[order], V[:, order], AV[:, order]
+    trace = Trace(tuple(rayleigh[j] for j in order), tuple(residual[j] for j in order))
+    return Ritz(values, V, AV * unit - V * values, products), trace
+
+
+def _unit_vector(z: Array, known: Array) -> Array:
+    """z without its part along the known columns, of length 1."""
+    z = z / np.abs(z).max()
+    for _ in range(2):  # twice is enough for orthogonality to rounding
+        z = z - known @ (known.T @ z)
+        z = z / np.linalg.norm(z)
+    return z

@@ -1,0 +1,65 @@
+"""Limited-memory BFGS whose first guess of the inverse Hessian is a preconditioner.
+
+Reference: Nocedal & Wright, Numerical Optimization (2006), algorithm 7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from certifit.optimise.line_search import Move, Point
+from certifit.rows import Array
+
+Pair = tuple[Array, Array, float]  # step s, change of gradient y, 1 / s·y
+
+
+Precondition = Callable[[Array], Array]  # an approximate H⁻¹, (m,) -> (m,)
+RENEW_AT = (8, 24)  # accepted points at which a better preconditioner pays for itself
+
+
+@dataclass(frozen=True)
+class LBFGS:
+    """Direction rule: the two-loop recursion around a preconditioner."""
+
+    precondition: Precondition
+    renew: Callable[[Array], Precondition] | None = None  # a better one, for the curvature at a point
+    memory: int = 20
+    accepted: int = 0
+    pairs: tuple[Pair, ...] = ()
+    last: tuple[Array, Array] | None = None  # (x, gradient) of the last accepted point
+    wants_hessian: bool = False
+    columns: None = None
+
+    def accept(self, point: Point) -> tuple[LBFGS, Move]:
+        pairs, precondition = self.pairs, self.precondition
+        if self.last is not None:
+            s, y = point.x - self.last[0], point.gradient - self.last[1]
+            curvature = float(s @ y)
+            if curvature > 0:  # fails only where the step is rounding
+                pairs = (*pairs[-self.memory + 1 :], (s, y, 1 / curvature))
+        if self.renew is not None and self.accepted in RENEW_AT:
+            precondition = self.renew(point.x)
+        rule = replace(
+            self,
+            precondition=precondition,
+            accepted=self.accepted + 1,
+            pairs=pairs,
+            last=(point.x, point.gradient),
+        )
+        step = rule._step(point.gradient)
+        return rule, Move(step, float(point.gradient @ step))
+
+    def _step(self, gradient: Array) -> Array:
+        q = gradient.copy()
+        alphas = []
+        for s, y, rho in reversed(self.pairs):
+            alphas.append(rho * float(s @ q))
+            q -= alphas[-1] * y
+        r = self.precondition(q)
+        if self.pairs:  # match the newest curvature: the preconditioner knows the shape, not the scale
+            s, y, rho = self.pairs[-1]
+            r *= 1 / (rho * float(y @ self.precondition(y)))
+        for (s, y, rho), alpha in zip(self.pairs, reversed(alphas), strict=True):
+            r += s * (alpha - rho * float(y @ r))
+        return -r

@@ -1,0 +1,125 @@
+"""How far a point is from the minimum, proved from its gradient and an earlier Hessian.
+
+Let P be a sum of losses φ(θ·z) with |φ"'| <= R φ" plus a convex quadratic or L1 penalty, H₀ its Hessian at θ₀ (or a
+smaller one), r >= R max |z·(θ - θ₀)| over the rows. Then H(θ) >= e⁻ʳ H₀, and with g the smallest subgradient at θ,
+ν² = eʳ g·H₀⁻¹g and c² = eʳ R² max z·H₀⁻¹z: if νc < 1 the minimum exists and
+P(θ) - min P <= (νc + (1 - νc) log(1 - νc)) / c², about ν²/2. One Hessian therefore proves many gradient-only passes.
+The rows enter by one number, their reach max z·H₀⁻¹z: by Cauchy and Schwarz r² = R² reach |θ - θ₀|²_H₀ will do.
+Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from certifit.numerics.factor import Factor, factor
+from certifit.rows import Array, Largest, Sums
+
+SAFE = 0.9  # the bound needs νc < 1; the distance to 1 covers rounding
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Where the Hessian was measured."""
+
+    theta: Array  # (m,)
+    H: Array  # (m, m) H₀
+    factor: Factor
+    inverse: Array | None  # (m, m) H₀⁻¹; None where H₀ is singular
+
+    @classmethod
+    def at(cls, theta: Array, H: Array) -> Anchor:
+        found = factor(H)
+        inverse = None
+        if found.cholesky is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # no curvature left: nothing is proved
+                inverse = found.solve(np.eye(len(H)))
+        return cls(theta, H, found, inverse if inverse is not None and np.isfinite(inverse).all() else None)
+
+    def decrement(self, g: Array) -> float:
+        """g·H₀⁻¹g, twice what a Newton step from here promises."""
+        return max(0.0, float(g @ self.factor.solve(g)))
+
+    def box(self, most: Array) -> float:
+        """A bound on max z·H₀⁻¹z from the largest |z| of each column (m,)."""
+        if self.inverse is None:
+            return np.inf
+        with np.errstate(over="ignore"):
+            return float(most @ np.abs(self.inverse) @ most)
+
+    @property
+    def root(self) -> Array | None:
+        """W (m, m) with |Wᵀz|² = z·H₀⁻¹z."""
+        return None if self.inverse is None else np.linalg.cholesky(self.inverse)
+
+    def gap(self, theta: Array, g: Array, R: float, reach: float) -> float:
+        """The bound above, infinity where it does not apply; `reach` is max z·H₀⁻¹z."""
+        if self.inverse is None:
+            return np.inf
+        if R == 0:  # a quadratic has no third derivative
+            return concordant_gap(np.sqrt(self.decrement(g)), 0.0)
+        step = theta - self.theta
+        r = R * np.sqrt(reach * max(0.0, float(step @ self.H @ step))) if step.any() else 0.0
+        grown = np.exp(min(r, 50.0))
+        return concordant_gap(np.sqrt(grown * self.decrement(g)), R * np.sqrt(grown * reach))
+
+
+def concordant_gap(nu: float, c: float) -> float:
+    """(νc + (1 - νc) log(1 - νc)) / c², or infinity where νc is not safely below 1.
+
+    >>> round(concordant_gap(0.5, 1.0), 6), concordant_gap(2.0, 1.0), float(concordant_gap(2.0, 0.0))
+    (0.153426, inf, 2.0)
+    """
+    t = nu * c
+    if not t <= SAFE:
+        return np.inf
+    return 0.5 * nu**2 * (1 + t) if t < 1e-4 else float((t + (1 - t) * np.log1p(-t)) / c**2)
+
+
+class Ask(NamedTuple):
+    """What a pass is asked to measure of the rows, for the proof."""
+
+    root: Array | None = None  # see Anchor.root: the reach
+    extent: bool = False  # the largest |z| of each column
+
+
+@dataclass(frozen=True)
+class Reached(Sums):
+    """The answers, 0 where not asked for."""
+
+    reach: Largest  # max z·H₀⁻¹z
+    extent: Largest  # (m,)
+
+
+class Proof:
+    """The state of a proof along a loop: what to ask of the next pass, and what follows from its answers."""
+
+    def __init__(self, R: float, anchor: Anchor | None = None, *, passing: bool = False) -> None:
+        self.R, self.anchor = R, anchor
+        self.passing = passing  # the anchor will soon be replaced: not worth measuring the reach for
+        self.most: Array | None = None
+        self.reach = np.inf  # for the anchor
+
+    @property
+    def asks(self) -> Ask:
+        """Before there is a Hessian, the extent of the rows, which bounds their reach in its norm; then the reach."""
+        if self.anchor is None:
+            return Ask(extent=True)
+        return Ask(self.anchor.root if np.isinf(self.reach) and self.R > 0 and not self.passing else None)
+
+    def learn(self, theta: Array, found: Reached, hessian: Array | None) -> None:
+        """Take a pass's answers and its Hessian, if it has one."""
+        if np.ndim(found.extent.value):
+            self.most = found.extent.value
+        if hessian is not None:
+            self.anchor, self.passing = Anchor.at(theta, hessian), False
+            self.reach = np.inf if self.most is None else self.anchor.box(self.most)
+        elif found.reach.value > 0:
+            self.reach = float(found.reach.value)
+
+    def gap(self, theta: Array, g: Array) -> float:
+        assert self.anchor is not None
+        return self.anchor.gap(theta, g, self.R, self.reach)

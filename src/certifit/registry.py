@@ -1,0 +1,198 @@
+"""Every public name and the module it lives in: the one place where an estimator is registered.
+
+Public names (flat, and in their rooms), their types (`tools/stubs.py` writes the stubs), the warm-up, model files,
+the tests' catalogue and the table in the README follow from here. Names are loaded on first use, so that
+`import certifit` is quick and `certifit.cluster` loads no support vector machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A public name, where it is defined, and, of an estimator, what its certificate proves."""
+
+    name: str
+    module: str  # below `certifit`, such as `cluster.kmeans`
+    proves: str = ""  # one line of the README's table; empty where the name is no estimator
+    warm_up: tuple[Mapping[str, Any], ...] = ()  # settings that lead to compiled loops of their own
+
+    @property
+    def room(self) -> str:
+        """The public package that exports the name, such as `cluster`."""
+        return self.module.partition(".")[0]
+
+    @property
+    def is_estimator(self) -> bool:
+        return bool(self.proves)
+
+    def load(self) -> Any:
+        return getattr(import_module(f"certifit.{self.module}"), self.name)
+
+
+_AXES = "no basis of this size has a smaller reconstruction error, up to a stated gap"
+_GLM = (
+    "the deviance is within a stated gap of its minimum, wherever it is convex; standard errors where they are valid"
+)
+_MACHINE = "the objective is within a stated duality gap of the minimum, also for all classes at once"
+_KERNEL_ERROR = "by how much any kernel value is off"
+_MOMENTS = "every parameter is exactly what the class-wise sums say"
+_GREEDY = "every greedy choice was the best of its candidates"
+_EM = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
+_JOINT = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
+_SHAPES = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
+
+ESTIMATORS: tuple[Registered, ...] = (
+    Registered("PCA", "decomposition.pca.pca", _AXES),
+    Registered("IncrementalPCA", "decomposition.pca.incremental_pca", _AXES),
+    Registered("TruncatedSVD", "decomposition.pca.truncated_svd", _AXES),
+    Registered(
+        "ProbabilisticPCA",
+        "decomposition.probabilistic.probabilistic_pca",
+        "complete rows: the likelihood's global maximum; rows with missing entries: one more EM step gains nothing",
+    ),
+    Registered("RobustPCA", "decomposition.robust.robust_pca", "no better split into low rank and errors exists"),
+    Registered("TrimmedPCA", "decomposition.robust.trimmed_pca", "a fixed point of trimming"),
+    Registered(
+        "LocallyLinearEmbedding",
+        "manifold.locally_linear",
+        "no coordinates have smaller squared errors: eigenvalues below are counted",
+    ),
+    Registered("SelectFeatures", "feature_selection.select_features", "scores and the choice are exact"),
+    Registered("SequentialSelector", "feature_selection.sequential_selector", _GREEDY),
+    Registered("RecursiveElimination", "feature_selection.recursive_elimination", _GREEDY),
+    Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
+    Registered(
+        "KMeans",
+        "cluster.kmeans",
+        "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on many small "
+        "tables, and on a single column, that no clustering is better",
+    ),
+    Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _EM, warm_up=_SHAPES),
+    Registered("Mixture", "mixture.families.mixture", _EM),
+    Registered(
+        "LogisticRegression",
+        "linear_model.logistic.logistic",
+        "binary and softmax, L2, L1 or elastic net: objective within a stated gap of the minimum; without penalty "
+        "also that a maximum exists, or the direction that shows it does not",
+    ),
+    Registered("LinearRegression", "linear_model.regressors", _GLM),
+    Registered("Ridge", "linear_model.regressors", _GLM),
+    Registered("Lasso", "linear_model.regressors", _GLM),
+    Registered("ElasticNet", "linear_model.regressors", _GLM),
+    Registered("PoissonRegressor", "linear_model.regressors", _GLM),
+    Registered("GammaRegressor", "linear_model.regressors", _GLM),
+    Registered("TweedieRegressor", "linear_model.regressors", _GLM),
+    Registered("GeneralizedLinearRegressor", "linear_model.glm.glm", _GLM),
+    Registered("LinearSVC", "svm.linear.linear_svm", _MACHINE, warm_up=_JOINT),
+    Registered("LinearSVR", "svm.linear.linear_svm", _MACHINE),
+    Registered("SVC", "svm.kernel.svc", _MACHINE, warm_up=_JOINT),
+    Registered("SVR", "svm.kernel.svr", _MACHINE),
+    Registered(
+        "HardMarginSVC",
+        "svm.hard_margin.hard_margin",
+        "no margin is larger; or two convex combinations that meet, so that there is none",
+    ),
+    Registered("Nystroem", "kernel_approximation.kernel_features", _KERNEL_ERROR),
+    Registered("RBFSampler", "kernel_approximation.kernel_features", _KERNEL_ERROR),
+    Registered(
+        "ApproximateSVC",
+        "kernel_approximation.approximate_svc",
+        "the gap of the approximated problem and, where it is small enough, of the exact one",
+    ),
+    Registered("GaussianNB", "naive_bayes.gaussian", _MOMENTS),
+    Registered("BernoulliNB", "naive_bayes.discrete", _MOMENTS),
+    Registered("MultinomialNB", "naive_bayes.discrete", _MOMENTS),
+    Registered("ComplementNB", "naive_bayes.discrete", _MOMENTS),
+    Registered("CategoricalNB", "naive_bayes.discrete", _MOMENTS),
+    Registered("NaiveBayes", "naive_bayes.mixed", _MOMENTS),
+    Registered(
+        "TableClassifier",
+        "table.table_classifier",
+        "words, numbers and missing entries are encoded and passed to `LogisticRegression`: its certificate",
+    ),
+)
+
+FUNCTIONS: tuple[Registered, ...] = (
+    Registered("two_views", "decomposition.pca.both_views"),
+    Registered("feature_scores", "feature_selection.scores"),
+    Registered("anova_f", "feature_selection.scores"),
+    Registered("correlation_f", "feature_selection.scores"),
+    Registered("mutual_information", "feature_selection.scores"),
+    Registered("jeffreys", "feature_selection.scores"),
+    Registered("choose_clusters", "cluster.choose_k"),
+    Registered("select_mixture", "mixture.choose_components"),
+    Registered("Linear", "svm.kernel.kernels"),
+    Registered("Polynomial", "svm.kernel.kernels"),
+    Registered("RBF", "svm.kernel.kernels"),
+    Registered("Sigmoid", "svm.kernel.kernels"),
+    Registered("is_psd", "svm.kernel.kernels"),
+    Registered("audit", "checkers.auditing"),
+    Registered("compare", "checkers.comparison"),
+    Registered("as_rows", "rows"),
+    Registered("set_threads", "rows"),
+    Registered("Certificate", "core"),
+    Registered("ProgressBar", "core.progress"),
+    Registered("CertificateWarning", "exceptions"),
+    Registered("DataError", "exceptions"),
+    Registered("NoSolutionError", "exceptions"),
+    Registered("SourceChangedError", "exceptions"),
+    Registered("save", "store"),
+    Registered("load", "store"),
+    Registered("load_penguins", "datasets"),
+)
+
+# Pictures are drawn in the rooms and exported by `certifit.plots`.
+PICTURES: dict[str, str] = {
+    "em_frames": "mixture.plots",
+    "learning_curves": "naive_bayes.plots",
+    "plot_cluster_choice": "cluster.plots",
+    "plot_coefficients": "plots.classification",
+    "plot_components": "decomposition.pca.plots",
+    "plot_confusion": "plots.classification",
+    "plot_convergence": "plots.convergence",
+    "plot_directions": "divergence.plots",
+    "plot_em_steps": "mixture.plots",
+    "plot_em_trace": "mixture.plots",
+    "plot_first_axes": "decomposition.robust.plots",
+    "plot_images": "decomposition.pca.compression_plots",
+    "plot_l1_path": "feature_selection.plots",
+    "plot_learning_curves": "naive_bayes.plots",
+    "plot_losses": "losses.plots",
+    "plot_machine": "svm.plots",
+    "plot_mixture": "mixture.plots",
+    "plot_mixture_choice": "mixture.plots",
+    "plot_projection_path": "divergence.plots",
+    "plot_rate_distortion": "decomposition.pca.compression_plots",
+    "plot_scores": "feature_selection.plots",
+    "plot_scree": "decomposition.pca.plots",
+    "plot_search": "feature_selection.plots",
+    "plot_split": "decomposition.robust.plots",
+    "rate_distortion": "decomposition.pca.compression_plots",
+    "svg": "plots.style",
+}
+
+PUBLIC: dict[str, Registered] = {entry.name: entry for entry in (*ESTIMATORS, *FUNCTIONS)}
+
+
+def room_names(room: str) -> dict[str, str]:
+    """The public names of one room, in order, and the modules below `certifit` that define them."""
+    return {name: PUBLIC[name].module for name in sorted(PUBLIC) if PUBLIC[name].room == room}
+
+
+def lazy_names(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package that loads each name from its module on first use."""
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"certifit.{names[name]}"), name)
+
+    return get, lambda: [*names], [*names]

@@ -1,0 +1,26 @@
+"""Tables of any kind as blocks of rows that know how to sum."""
+
+from certifit.rows.as_rows import as_rows
+from certifit.rows.block import Array, Block, Matrix, block_rows
+from certifit.rows.labels import apply_class_weight, class_weight_vector, encode_labels
+from certifit.rows.rows import ArrayRows, Rows
+from certifit.rows.sums import Largest, Sums, tree_sum
+from certifit.rows.threads import set_threads, thread_count
+
+__all__ = [
+    "Array",
+    "ArrayRows",
+    "Block",
+    "Largest",
+    "Matrix",
+    "Rows",
+    "Sums",
+    "apply_class_weight",
+    "as_rows",
+    "block_rows",
+    "class_weight_vector",
+    "encode_labels",
+    "set_threads",
+    "thread_count",
+    "tree_sum",
+]

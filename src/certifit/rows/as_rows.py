@@ -1,0 +1,130 @@
+"""Any table as `Rows`. The only place where input is validated: dtype, shape, finite, names, weights, targets."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from certifit.exceptions import DataError
+from certifit.rows.checks import Target, Terms, as_numbers, check_finite, check_target, check_weights
+from certifit.rows.named_columns import choose_columns, is_pandas, named, note_features, pandas_parts, refuse_names
+from certifit.rows.rows import ArrayRows, Rows
+from certifit.rows.threads import parallel_map
+
+__all__ = ["Target", "as_rows"]
+
+
+def as_rows(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    estimator: BaseEstimator | None = None,
+    target: Target = "none",
+    targets: int = 1,
+    sparse: bool = False,
+    missing: bool = False,
+    finite: bool = True,
+    reset: bool = True,
+) -> Rows:
+    """Turn a table into rows.
+
+    Parameters
+    ----------
+    X : NumPy array or memory map, SciPy sparse matrix, pandas or polars frame (also lazy), Arrow table, stream or
+        dataset, path to a Parquet file, a directory of them or a CSV file, Dask array or frame
+    y, sample_weight : arrays, or names of columns of X
+    estimator : whose `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
+    target : what y must be; numbers come as float64
+    targets : columns of y; where there are several, y is an array (n, targets) of numbers or a list of names
+    sparse : whether sparse X is accepted
+    missing : whether X may have NaN or null entries, which come as NaN
+    finite : whether to look for other values that are not finite in arrays in memory (a pass over them)
+
+    >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
+    >>> rows.n_rows, rows.n_features, rows.dtype
+    (3, 2, dtype('float64'))
+
+    Columns of a table go by their names:
+
+    >>> import pyarrow as pa
+    >>> rows = as_rows(pa.table({"x": [1, 2], "z": [3, 4], "kind": ["a", "b"]}), y="kind", target="classes")
+    >>> rows.names.tolist(), rows.load().y.tolist()
+    (['x', 'z'], ['a', 'b'])
+    """
+    estimator = BaseEstimator() if estimator is None else estimator
+    if isinstance(X, Rows):
+        if y is not None or sample_weight is not None:
+            raise DataError(got="y or sample_weight beside rows", wanted="rows that carry their own")
+        note_features(estimator, X.n_features, X.names, reset)
+        return X
+    rows = _rows(X, y, sample_weight, estimator, Terms(target, targets, sparse, missing, finite), reset)
+    return rows.relabel(as_numbers) if target == "numbers" else rows
+
+
+def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> Rows:
+    if hasattr(X, "__dask_graph__"):
+        from certifit.rows.sources.dask import dask_rows
+
+        return dask_rows(X, y, sample_weight, estimator, terms, reset)
+    if not (isinstance(X, (np.ndarray, list, tuple)) or sp.issparse(X) or is_pandas(X)):
+        from certifit.rows.sources.open_source import open_source
+
+        source = open_source(X)
+        if source is not None:
+            return _source_rows(source, y, sample_weight, estimator, terms, reset)
+    return _array_rows(X, y, sample_weight, estimator, terms, reset)
+
+
+def _array_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> ArrayRows:
+    options: dict[str, Any] = {
+        "accept_sparse": "csr" if terms.sparse else False,
+        "dtype": [np.float64, np.float32],
+        "ensure_all_finite": False,  # checked below, on all threads
+        "reset": reset,
+    }
+    try:
+        if is_pandas(X):
+            X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, terms, reset)
+            options["dtype"] = np.float32 if (X.dtypes == np.float32).all() else np.float64
+        refuse_names(X, y, sample_weight, terms)
+        if isinstance(X, np.memmap):  # left where it is
+            validate_data(estimator, X[:1], **options)
+        else:
+            X = validate_data(estimator, X, **options)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise DataError(
+            got=f"text among the features ({error})",
+            wanted="numbers",
+            fix="Encode text (for instance with sklearn.preprocessing.OneHotEncoder) or leave it out.",
+        ) from error
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the caller's matrix stays as it is
+        X.sum_duplicates()
+    names = getattr(estimator, "feature_names_in_", None)
+    n_rows = X.shape[0]
+    rows = ArrayRows(X, check_target(y, n_rows, terms), check_weights(sample_weight, n_rows), names)
+    if terms.finite:
+        parallel_map(partial(check_finite, names=names, missing=terms.missing), rows)
+    return rows
+
+
+def _source_rows(
+    source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
+) -> Rows:
+    """Rows of a table with named columns that is read batch by batch."""
+    from certifit.rows.streamed import FileRows
+
+    rows = FileRows(source, choose_columns(source.schema.names, y, sample_weight, estimator, terms, reset), terms)
+    if not named(y, terms.targets):
+        rows.y = check_target(y, rows.n_rows, terms)
+    if not isinstance(sample_weight, str):
+        rows.w = check_weights(sample_weight, rows.n_rows)
+    return rows.load() if rows.source.in_memory else rows

@@ -1,0 +1,85 @@
+"""A run of consecutive rows, and how many rows make one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Matrix: TypeAlias = Any  # a dense array (rows, d), C-contiguous, or scipy.sparse CSR
+
+
+class Block(NamedTuple):
+    """A run of consecutive rows."""
+
+    X: Matrix  # (rows, d) float32 or float64, C-contiguous or CSR
+    y: Array | None  # (rows,); (rows, m) where m > 1 targets are asked for
+    w: Array  # (rows,) row weights, float64, always there
+    start: int  # index of the first row in the whole table
+
+
+@dataclass(frozen=True)
+class BlockTuning:
+    """How large blocks are. The borders of blocks depend on the data's shape alone, never on the number of threads.
+
+    A block has about `entries` entries, but no fewer than `few_rows` rows unless that makes `most_entries` (sums of
+    d x d matrices should not cost more than the products they add), and no more than `most_rows`, so that threads
+    share the work. A block of CSR rows has at least `entries_per_column` entries a column, as far as `most_rows`
+    allows.
+    """
+
+    entries: int = 2**19
+    few_rows: int = 2048
+    most_entries: int = 2**22
+    most_rows: int = 32_768
+    entries_per_column: int = 16
+    fixed_rows: int | None = None  # every block has this many rows, whatever its entries
+
+
+_tuning = BlockTuning()
+
+
+@contextmanager
+def block_tuning(tuning: BlockTuning) -> Iterator[None]:
+    """Rows that are made inside this context are cut into blocks by `tuning`.
+
+    >>> with block_tuning(BlockTuning(fixed_rows=7)):
+    ...     block_rows(784)
+    7
+    """
+    global _tuning
+    before, _tuning = _tuning, tuning
+    try:
+        yield
+    finally:
+        _tuning = before
+
+
+def block_rows(row_entries: float) -> int:
+    """Rows in a block of rows with this many entries: a power of two, from the data's shape alone.
+
+    A power of two makes any Dask partition or file of 2^k rows an aligned run of blocks: see `tree_sum`.
+
+    >>> block_rows(784), block_rows(50), block_rows(16), block_rows(50_000)
+    (2048, 8192, 32768, 64)
+    """
+    if _tuning.fixed_rows is not None:
+        return _tuning.fixed_rows
+    entries = max(1.0, row_entries)
+    least = min(float(_tuning.few_rows), _tuning.most_entries / entries)
+    rows = min(max(_tuning.entries / entries, least), _tuning.most_rows)
+    return 1 << max(0, int(np.log2(rows)))
+
+
+def sparse_block_rows(row_entries: float, columns: int) -> int:
+    """Rows in a block of CSR rows with this many entries on average: sums by column should not outweigh the rows."""
+    rows = block_rows(row_entries)
+    if _tuning.fixed_rows is None:
+        while rows * row_entries < _tuning.entries_per_column * columns and rows < _tuning.most_rows:
+            rows *= 2
+    return rows

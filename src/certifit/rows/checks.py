@@ -1,0 +1,188 @@
+"""What values must be: finite features, a target for every row, weights that say how often a row counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, validate_data
+
+from certifit.exceptions import DataError
+from certifit.rows.block import Array, Block
+
+Target = Literal["none", "classes", "numbers"]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a table is taken."""
+
+    target: Target = "none"
+    targets: int = 1  # columns of y
+    sparse: bool = False  # X may be sparse
+    missing: bool = False  # X may have NaN
+    finite: bool = True  # arrays in memory are checked at once; else by whoever reads every entry anyway
+
+
+def check_block(block: Block, terms: Terms, names: Array | None, targets: Sequence[str] = ()) -> None:
+    """Check a block that was just read; sources that stay outside memory do this on every pass.
+
+    `names` and `targets` are the columns of X and of y, for messages.
+    """
+    check_finite(block, names, terms.missing)
+    if not (block.w >= 0).all() or np.isinf(block.w).any():
+        row = int(np.argmin((block.w >= 0) & np.isfinite(block.w)))
+        raise DataError(
+            got=f"sample_weight {block.w[row]:g} in row {block.start + row}",
+            wanted="finite weights of at least 0",
+            fix="A weight says how many times a row counts.",
+        )
+    if block.y is not None:
+        _check_labels(block.y, targets, block.start)
+        if terms.target == "classes" and block.y.dtype.kind == "f":
+            check_classification_targets(block.y)
+
+
+def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
+    """Refuse targets without a value and infinite ones, naming the first."""
+    if y.dtype.kind == "f":
+        bad = ~np.isfinite(y)
+    elif y.dtype.kind == "O" and any(_is_hole(label) for label in set(y.flat)):
+        bad = np.array([_is_hole(label) for label in y.flat]).reshape(y.shape)
+    else:
+        return
+    if bad.any():
+        row, *column = (int(i) for i in np.argwhere(bad)[0])
+        word = "infinity" if y.dtype.kind == "f" and np.isinf(y[row, *column]) else "no value"
+        place = "".join(f", column {names[j] if names else j!r}" for j in column)
+        raise DataError(
+            got=f"{word} in row {start + row}{place} of the target",
+            wanted="a finite number or a label in every row of y",
+            fix="Drop the rows without a target.",
+        )
+
+
+def _is_hole(label: Any) -> bool:
+    return label is None or bool(label != label)
+
+
+def check_target(y: Any, n_rows: int, terms: Terms) -> Array | None:
+    """A target that came apart from X, as an array (n_rows,), or (n_rows, targets) where there are several."""
+    if terms.target == "none":
+        return None
+    if y is None:
+        raise DataError(
+            got="no target",
+            wanted="a target: this estimator requires y to be passed, but the target y is None",
+            fix="Pass an array, or the name of the target column of X.",
+        )
+    names = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
+    y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _several_columns(y, terms.targets)
+    if len(y) != n_rows:
+        raise DataError(got=f"y of {len(y)} entries", wanted=f"one for each of the {n_rows} rows")
+    _check_labels(y, names)
+    if terms.target == "classes":
+        check_classification_targets(y)
+    return y
+
+
+def _several_columns(y: Any, targets: int) -> Array:
+    try:
+        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
+    except (TypeError, ValueError) as error:
+        raise DataError(got=f"y that is not a table of numbers ({error})", wanted=_wanted(targets)) from error
+    check_width(y.shape, targets)
+    return y
+
+
+def check_width(shape: Sequence[int], targets: int) -> None:
+    """Refuse a y that has not the columns asked for."""
+    if len(shape) != 2 or shape[1] != targets:
+        got = f"y with {shape[1]} columns" if len(shape) == 2 else f"y with {len(shape)} dimensions"
+        raise DataError(got=got, wanted=_wanted(targets), fix="Join columns with numpy.column_stack.")
+
+
+def _wanted(targets: int) -> str:
+    return f"{targets} columns of numbers: an array (n, {targets}), or the names of {targets} columns of X"
+
+
+def as_numbers(y: Array | None, w: Array) -> tuple[Array | None, Array]:
+    """Targets to predict as numbers, whatever type they were read in: float64."""
+    if y is not None and y.dtype.kind == "O" and all(isinstance(value, Number) for value in y.flat):
+        y = y.astype(np.float64)  # decimals, or numbers of several types
+    if y is not None and y.dtype.kind not in "biuf":
+        refuse_targets(y.dtype)
+    return None if y is None else np.ascontiguousarray(y, dtype=np.float64), w
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Row weights as float64 (n_rows,): finite, none negative, not all zero. None means 1 for every row."""
+    if sample_weight is None:
+        return None
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(n_rows, sample_weight)
+    w = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
+    )
+    if w.ndim != 1:
+        raise DataError(got=f"sample_weight with {w.ndim} dimensions", wanted="one number per row (1-D)")
+    if len(w) != n_rows:
+        raise DataError(got=f"sample_weight of {len(w)} entries", wanted=f"one for each of the {n_rows} rows")
+    if (w < 0).any():
+        raise DataError(
+            got=f"negative sample_weight ({w.min():g} in row {int(w.argmin())})",
+            wanted="weights of at least 0",
+            fix="A weight says how many times a row counts.",
+        )
+    if not (w > 0).any():
+        refuse_zero_weights()
+    return w
+
+
+def refuse_zero_weights() -> None:
+    raise DataError(got="sample_weight that is zero for every row", wanted="at least one positive weight")
+
+
+def refuse_weights(name: str, kind: Any) -> None:
+    raise DataError(got=f"weights in column {name!r} of type {kind}", wanted="numbers of at least 0")
+
+
+def refuse_targets(kind: Any) -> None:
+    raise DataError(
+        got=f"a target of type {kind}", wanted="numbers", fix="Encode it as numbers, or use a classifier."
+    )
+
+
+def check_finite(block: Block, names: Array | None = None, missing: bool = False) -> None:
+    """Refuse infinities and, unless `missing`, NaN, naming the first one."""
+    values = block.X.data if sparse.issparse(block.X) else block.X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sparse.issparse(block.X):
+        entry = int(np.flatnonzero(bad)[0])
+        row, column = int(np.searchsorted(block.X.indptr, entry, "right")) - 1, int(block.X.indices[entry])
+        value = values[entry]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = values[row, column]
+    word = "NaN" if np.isnan(value) else "infinity"
+    name = f"column {column}" if names is None else f"column {names[column]!r}"
+    fix = (
+        "Drop these rows, fill the missing entries (for instance with sklearn.impute.SimpleImputer), "
+        "or use a model that takes missing values."
+    )
+    got = f"{word} in row {block.start + row}, {name} of X"
+    if len(block.w) > 1 and not sparse.issparse(block.X) and np.isnan(values[:, column]).all():
+        got = f"NaN in every row from {block.start} to {block.start + len(block.w) - 1} of {name} of X"
+        fix = "If the column is empty throughout, leave it out; else " + fix[0].lower() + fix[1:]
+    raise DataError(got=got, wanted="finite numbers (no NaN, no inf)", fix=fix)

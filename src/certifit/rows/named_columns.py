@@ -1,0 +1,192 @@
+"""Named columns: which are features, which is the target, which the weights; decided once for every kind of table."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from certifit.exceptions import DataError
+from certifit.rows.block import Array
+from certifit.rows.checks import Terms
+
+EMPTY = ("null", "null[pyarrow]")  # types of a column without any value, in Arrow and in pandas
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The part each column plays."""
+
+    features: tuple[str, ...]
+    y: tuple[str, ...] = ()
+    w: str | None = None
+
+    @property
+    def all(self) -> list[str]:
+        return list(dict.fromkeys(name for name in (*self.features, *self.y, self.w) if name is not None))
+
+
+def choose_columns(
+    names: Sequence[str], y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
+) -> Columns:
+    """Split named columns into features, target and weights; tell the estimator its features, or compare them.
+
+    A fitted estimator gets exactly the columns it knows, by name, whatever else the table holds. A target column is
+    never a feature, also where no target is asked for.
+    """
+    twice = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise DataError(got=f"several columns of the same name: {shown(twice)}", wanted="a name for each column")
+    targets = tuple(find_column(name, names, "y") for name in named(y, terms.targets))
+    w = find_column(sample_weight, names, "sample_weight") if isinstance(sample_weight, str) else None
+    features = [name for name in names if name not in (*targets, w)]
+    if not reset:
+        features = known_columns(estimator, names) or features
+    if not features:
+        raise DataError(got="a table without feature columns", wanted="at least one column besides y and weights")
+    note_features(estimator, len(features), features, reset)
+    return Columns(tuple(features), () if terms.target == "none" else targets, w)
+
+
+def named(y: Any, targets: int) -> tuple[str, ...]:
+    """The columns of X that y names: one by its name, several by a list of names; none where y is data."""
+    if isinstance(y, str):
+        names: tuple[str, ...] = (y,)
+    elif targets > 1 and isinstance(y, (list, tuple)) and all(isinstance(name, str) for name in y):
+        names = tuple(y)
+    else:
+        return ()
+    if len(names) != targets:
+        raise DataError(
+            got=f"{len(names)} target column(s): {shown(names)}",
+            wanted=f"{targets}",
+            fix="Name them all in a list.",
+        )
+    return names
+
+
+def stack(columns: Sequence[Array]) -> Array:
+    """Target columns as one array: (rows,) of one, (rows, m) of several."""
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+
+def find_column(name: str, names: Sequence[Any], role: str) -> str:
+    """`name`, if it is a column; otherwise an error with the columns there are."""
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name, [str(other) for other in names], n=3, cutoff=0.6)
+    raise DataError(
+        got=f"{role}={name!r}, which is not a column of X",
+        wanted=f"one of its columns {shown(names)}",
+        fix=f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "",
+    )
+
+
+def known_columns(estimator: BaseEstimator, names: Sequence[Any]) -> list[str] | None:
+    """The features a fitted estimator knows, if the table has them all."""
+    known = getattr(estimator, "feature_names_in_", None)
+    return None if known is None or not set(known) <= set(names) else list(known)
+
+
+def note_features(estimator: BaseEstimator, n_features: int, names: Iterable[str] | None, reset: bool) -> None:
+    """Set (`reset`) or compare `n_features_in_` and `feature_names_in_`, in scikit-learn's own words."""
+    header: Any = np.empty((0, n_features))
+    if names is not None:
+        import pyarrow as pa
+
+        header = pa.table([pa.array([], pa.float64())] * n_features, names=list(names))
+    validate_data(estimator, header, reset=reset, skip_check_array=True)
+
+
+def refuse_columns(types: Mapping[str, Any], missing: bool) -> None:
+    """Refuse feature columns that are not numbers, naming them and their types; empty ones may stay as `missing`."""
+    empty = [name for name, kind in types.items() if str(kind) in EMPTY]
+    if empty and not missing:
+        raise DataError(
+            got=f"columns without any value: {shown(empty)}",
+            wanted="numbers or booleans in every feature column",
+            fix="Leave these columns out.",
+        )
+    odd = [f"{name!r} ({kind})" for name, kind in types.items() if name not in empty]
+    if odd:
+        raise DataError(
+            got="feature columns that are not numbers: " + ", ".join(odd),
+            wanted="numbers or booleans in every feature column",
+            fix="Encode them (for instance with sklearn.preprocessing.OneHotEncoder), leave them out, "
+            "or name the target column with y=.",
+        )
+
+
+def refuse_names(X: Any, y: Any, sample_weight: Any, terms: Terms) -> None:
+    """Refuse names of columns where X has none."""
+    for role, value, targets in (("y", y, terms.targets), ("sample_weight", sample_weight, 1)):
+        if named(value, targets):
+            raise DataError(
+                got=f"{role}={value!r} with {type(X).__name__} as X, which has no column names",
+                wanted=f"{role} as an array",
+                fix="Or pass X as a table with named columns: a data frame, an Arrow table or a path.",
+            )
+
+
+def is_pandas(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")
+
+
+def pandas_parts(
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
+) -> tuple[Any, Any, Any]:
+    """X, y and sample_weight of a pandas frame, the named ones taken out of it; features checked to be numbers.
+
+    scikit-learn compares the names and their order afterwards.
+    """
+    names = list(X.columns)
+    taken = [find_column(name, names, "y") for name in named(y, terms.targets)]
+    if taken:
+        y = X[taken] if terms.targets > 1 else X[y]
+    if isinstance(sample_weight, str):
+        taken.append(find_column(sample_weight, names, "sample_weight"))
+        sample_weight = X[sample_weight]
+    features = [name for name in names if name not in taken]
+    known = None if reset else known_columns(estimator, names)
+    if known is not None:
+        features = [name for name in names if name in set(known)]
+    if len(features) < len(names):
+        X = X[features]
+    refuse_columns(dict(not_numbers(X)), terms.missing)
+    if any(str(kind).endswith(("object", "[pyarrow]")) for kind in X.dtypes):  # NumPy does not know pandas.NA
+        values = X.where(X.notna(), np.nan).to_numpy(dtype=np.float64, na_value=np.nan)
+        X = type(X)(values, columns=X.columns, copy=False)
+    return X, y, sample_weight
+
+
+def not_numbers(X: Any) -> list[tuple[str, Any]]:
+    """Columns of a pandas frame that hold something else than numbers, with their types."""
+    from pandas.api.types import infer_dtype
+
+    numbers = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
+
+    def fine(name: Any, kind: Any) -> bool:
+        if kind == np.dtype(object):
+            values = X[name]  # a frame where the name stands twice: scikit-learn's matter
+            return values.ndim > 1 or infer_dtype(values, skipna=True) in numbers
+        return is_number(kind)
+
+    return [(name, kind) for name, kind in X.dtypes.items() if not fine(name, kind)]
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a column of this pandas type holds numbers or booleans."""
+    from pandas.api.types import is_numeric_dtype
+
+    return bool(is_numeric_dtype(kind)) or str(kind) == "bool[pyarrow]"
+
+
+def shown(names: Sequence[Any], most: int = 20) -> str:
+    """Names for a message: all, or the first of many."""
+    words = [repr(name) for name in names[:most]]
+    return ", ".join(words) + (f", ... ({len(names)} in all)" if len(names) > most else "")

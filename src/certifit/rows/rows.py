@@ -1,0 +1,140 @@
+"""A table seen as a fixed sequence of row blocks. *Rows* know how to sum; *models* never loop over data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from certifit.rows.block import Array, Block, Matrix, block_rows, sparse_block_rows
+from certifit.rows.sums import S
+from certifit.rows.threads import parallel_map, parallel_sum
+
+R = TypeVar("R")
+Relabel: TypeAlias = Callable[[Array | None, Array], tuple[Array | None, Array]]  # (y, w) -> (y, w)
+
+
+class Rows(ABC):
+    """A re-iterable table of rows; every pass gives the same blocks in the same order."""
+
+    n_features: int
+    n_rows: int
+    dtype: np.dtype[Any]
+    names: Array | None = None  # column names, where the source has them
+    in_memory = False  # True where a pass costs no reading, so that O(n) state beside it pays
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Block]:
+        """The blocks, in order."""
+
+    @abstractmethod
+    def relabel(self, f: Relabel) -> Rows:
+        """The same rows with targets and weights `f(y, w)`; `f` must work row by row."""
+
+    def sum(self, f: Callable[[Block], S]) -> S:
+        """Add `f(block)` over all blocks; the same bits for any number of threads."""
+        return parallel_sum(f, self)
+
+    def each(self, f: Callable[[Block], R]) -> list[R]:
+        """`f(block)` for every block, in their order."""
+        return parallel_map(f, self)
+
+    def map(self, f: Callable[[Block], Array]) -> Array:
+        """`f(block)` for every block, one output per row, in the order of the rows."""
+        return np.concatenate(self.each(f))
+
+    def take(self, index: Array) -> ArrayRows:
+        """The rows with these numbers (ascending), in memory."""
+        picked = self.each(partial(_pick, np.asarray(index)))
+        X = np.concatenate([b.X for b in picked])
+        y = None if picked[0].y is None else np.concatenate([b.y for b in picked if b.y is not None])
+        return ArrayRows(X, y, np.concatenate([b.w for b in picked]), self.names)
+
+    def thin(self, stride: int) -> ArrayRows:
+        """Every `stride`-th row, in memory."""
+        return self.take(np.arange(0, self.n_rows, stride))
+
+    def load(self) -> ArrayRows:
+        """All rows, in memory."""
+        X = np.empty((self.n_rows, self.n_features), self.dtype)
+        y: list[Array] = []
+        w = np.empty(self.n_rows)
+        for block in self:
+            rows = slice(block.start, block.start + len(block.w))
+            X[rows], w[rows] = block.X, block.w
+            if block.y is not None:
+                y.append(block.y)
+        return ArrayRows(X, np.concatenate(y) if y else None, w, self.names)
+
+
+class ArrayRows(Rows):
+    """A dense array (also a memory map) or a CSR matrix that is already here. Expects validated input."""
+
+    def __init__(self, X: Matrix, y: Array | None = None, w: Array | None = None, names: Array | None = None) -> None:
+        self.in_memory = not isinstance(X, np.memmap)
+        # one conversion, not one per pass; a memory map is left where it is
+        self.X = np.ascontiguousarray(X) if self.in_memory and not sparse.issparse(X) else X
+        self.n_rows, self.n_features = X.shape
+        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        self.y = y
+        self.w = np.ones(self.n_rows) if w is None else np.asarray(w, dtype=np.float64)
+        self.names = names
+        if sparse.issparse(X):
+            self.block_rows = sparse_block_rows(X.nnz / max(1, self.n_rows), self.n_features)
+        else:
+            self.block_rows = block_rows(self.n_features)
+        self._parts: dict[int, Matrix] = {}  # of a CSR matrix, by their first row
+
+    def __iter__(self) -> Iterator[Block]:
+        for start in range(0, self.n_rows, self.block_rows):
+            rows = slice(start, start + self.block_rows)
+            yield Block(self._part(rows), None if self.y is None else self.y[rows], self.w[rows], start)
+
+    def _part(self, rows: slice) -> Matrix:
+        if not sparse.issparse(self.X):
+            return np.ascontiguousarray(self.X[rows], dtype=self.dtype)
+        if rows.start not in self._parts:  # made once, not in every pass
+            self._parts[rows.start] = _csr_rows(self.X, rows)
+        return self._parts[rows.start]
+
+    def relabel(self, f: Relabel) -> ArrayRows:
+        y, w = f(self.y, self.w)
+        return ArrayRows(self.X, y, w, self.names)
+
+    def take(self, index: Array) -> ArrayRows:
+        X = self.X[index] if sparse.issparse(self.X) else np.asarray(self.X[index], dtype=self.dtype)
+        return ArrayRows(X, None if self.y is None else self.y[index], self.w[index], self.names)
+
+    def load(self) -> ArrayRows:
+        return self if self.in_memory else super().load()
+
+
+def relabelled(block: Block, relabels: Iterable[Relabel]) -> Block:
+    """A block after each of these in turn."""
+    for f in relabels:
+        y, w = f(block.y, block.w)
+        block = block._replace(y=y, w=w)
+    return block
+
+
+def _csr_rows(X: Matrix, rows: slice) -> Matrix:
+    """A run of rows that shares its entries with X, where slicing would copy them on every pass."""
+    start, stop, _ = rows.indices(X.shape[0])
+    first, last = X.indptr[start], X.indptr[stop]
+    part = type(X)((stop - start, X.shape[1]), dtype=X.dtype)
+    part.data, part.indices, part.indptr = (
+        X.data[first:last],
+        X.indices[first:last],
+        X.indptr[start : stop + 1] - first,
+    )
+    return part
+
+
+def _pick(index: Array, block: Block) -> Block:
+    first, last = np.searchsorted(index, [block.start, block.start + len(block.w)])
+    here = index[first:last] - block.start
+    return Block(block.X[here], None if block.y is None else block.y[here], block.w[here], 0)

@@ -1,0 +1,278 @@
+"""Rows of a Dask array or frame: partitions sum themselves where they are, and the sums meet in a tree of tasks.
+
+Only the total comes back. Dask decides where tasks run: on its local threads, or on the cluster of the current
+`dask.distributed.Client`, which computes again what a lost worker held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from dask.delayed import delayed
+from pandas.api.types import is_numeric_dtype
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from certifit.exceptions import DataError, SourceChangedError
+from certifit.rows.block import Array, Block, block_rows
+from certifit.rows.checks import (
+    Terms,
+    check_block,
+    check_target,
+    check_weights,
+    check_width,
+    refuse_weights,
+    refuse_zero_weights,
+)
+from certifit.rows.named_columns import (
+    Columns,
+    choose_columns,
+    is_number,
+    named,
+    note_features,
+    refuse_columns,
+    refuse_names,
+    shown,
+    stack,
+)
+from certifit.rows.rows import R, Relabel, Rows, relabelled
+from certifit.rows.sums import S, tree_sum
+from certifit.rows.threads import single_threaded_blas
+
+
+class Part(NamedTuple):
+    """One partition: what its task is given."""
+
+    X: Any  # a delayed array, or a pandas frame with every column in use
+    y: Any  # a delayed array or series, a NumPy array, or None
+    w: Any
+    start: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a partition becomes blocks."""
+
+    columns: Columns | None  # None: X is an array
+    names: Array | None
+    dtype: np.dtype[Any]
+    terms: Terms
+    block_rows: int
+    relabels: tuple[Relabel, ...] = ()
+
+
+class DaskRows(Rows):
+    """Rows in the partitions of a Dask collection."""
+
+    def __init__(self, parts: list[Part], layout: Layout, n_features: int) -> None:
+        self.parts, self.layout, self.n_features = parts, layout, n_features
+        self.n_rows = sum(part.rows for part in parts)
+        self.names, self.dtype = layout.names, layout.dtype
+
+    def relabel(self, f: Relabel) -> DaskRows:
+        rows = copy(self)
+        rows.layout = replace(self.layout, relabels=(*self.layout.relabels, f))
+        return rows
+
+    def __iter__(self) -> Iterator[Block]:
+        for part in self.parts:
+            yield from _compute(delayed(_each)(_keep, _node(self.layout), *part))[0]
+
+    def sum(self, f: Callable[[Block], S]) -> S:
+        return _compute(tree_sum(self._tasks(_sum, f)))[0]
+
+    def each(self, f: Callable[[Block], R]) -> list[R]:
+        return [out for outs in _compute(*self._tasks(_each, f)) for out in outs]
+
+    def _tasks(self, action: Callable[..., Any], f: Callable[[Block], Any]) -> list[Any]:
+        f, layout = _node(f), _node(self.layout)
+        return [delayed(action)(f, layout, *part) for part in self.parts]
+
+
+def _node(value: Any) -> Any:
+    """A value that all tasks share: sent once, not with every task."""
+    return delayed(value, traverse=False)
+
+
+def _compute(*tasks: Any) -> tuple[Any, ...]:
+    try:
+        return dask.compute(*tasks)
+    except Exception as error:
+        if not isinstance(error, CancelledError) and not type(error).__module__.startswith("distributed"):
+            raise
+        raise DataError(
+            got=f"no answer from the Dask cluster ({type(error).__name__}: {error})",
+            wanted="a scheduler and workers that answer",
+            fix="Check that the cluster is up and its workers have memory enough, make a new dask.distributed.Client "
+            "and fit again; without a Client, Dask uses the threads of this machine.",
+        ) from error
+
+
+# ------------------------------------------------------------------------------------------------ on the workers
+def _sum(f: Callable[[Block], S], layout: Layout, *part: Any) -> S:
+    with single_threaded_blas():
+        return tree_sum(map(f, _blocks(layout, *part)))
+
+
+def _each(f: Callable[[Block], R], layout: Layout, *part: Any) -> list[R]:
+    with single_threaded_blas():
+        return [f(block) for block in _blocks(layout, *part)]
+
+
+def _keep(block: Block) -> Block:
+    return block
+
+
+def _blocks(layout: Layout, X: Any, y: Any, w: Any, start: int, rows: int) -> Iterator[Block]:
+    """The blocks of one partition, checked."""
+    if sparse.issparse(X):
+        raise DataError(
+            got="a Dask array with sparse chunks",
+            wanted="dense chunks",
+            fix="Use X.map_blocks(lambda x: x.toarray()).",
+        )
+    if len(X) != rows:
+        raise SourceChangedError(
+            f"Got a Dask partition of {len(X)} rows; wanted the {rows} of the first pass: the data changed in "
+            "between. Persist the collection, or write it to Parquet."
+        )
+    targets: tuple[str, ...] = ()
+    if layout.columns is not None:
+        targets = layout.columns.y
+        y = X[list(targets)] if targets else y
+        w = w if layout.columns.w is None else X[layout.columns.w]
+        X = X[list(layout.columns.features)]
+    y, w = _vector(y, rows, "y"), _vector(w, rows, "sample_weight")
+    w = np.ones(rows) if w is None else w.astype(np.float64)
+    for first in range(0, rows, layout.block_rows):
+        here = slice(first, first + layout.block_rows)
+        values = X[here] if layout.columns is None else X.iloc[here].to_numpy(dtype=layout.dtype, na_value=np.nan)
+        block = Block(
+            np.ascontiguousarray(values, dtype=layout.dtype), None if y is None else y[here], w[here], start + first
+        )
+        check_block(block, layout.terms, layout.names, targets)
+        yield relabelled(block, layout.relabels)
+
+
+def _vector(values: Any, rows: int, role: str) -> Array | None:
+    """A partition's target or weights as an array (rows,), or (rows, m) of several columns."""
+    if values is None:
+        return None
+    if len(values) != rows:
+        raise DataError(
+            got=f"{role} with {len(values)} entries for a partition of {rows} rows",
+            wanted=f"partitions of {role} and X with the same rows",
+            fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
+        )
+    if isinstance(values, np.ndarray):
+        return values
+    if values.ndim == 2:
+        return stack([np.asarray(_vector(column, rows, role)) for _, column in values.items()])
+    plain = is_numeric_dtype(values.dtype) and not values.hasnans
+    return values.to_numpy() if plain else values.to_numpy(dtype=object, na_value=None)
+
+
+# ------------------------------------------------------------------------------------------------ on the client
+def dask_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> DaskRows:
+    """Rows of a Dask array or frame; the lengths of partitions are counted where Dask does not know them."""
+    if hasattr(X, "columns"):
+        columns, pieces, lengths, dtype = _frame(X, y, sample_weight, estimator, terms, reset)
+        names = np.array(columns.features, dtype=object)
+        n_features = len(names)
+    else:
+        refuse_names(X, y, sample_weight, terms)
+        columns, names = None, None
+        pieces, lengths, dtype, n_features = _array(X)
+        note_features(estimator, n_features, None, reset)
+    n_rows = sum(lengths)
+    if n_rows == 0:
+        raise DataError(got="a Dask collection without rows", wanted="at least one row")
+    if terms.target == "none" or named(y, terms.targets):
+        y = None  # or a column of X
+    elif not _is_lazy(y):
+        y = check_target(y, n_rows, terms)
+    if isinstance(sample_weight, str) or _is_lazy(sample_weight):
+        w = X[sample_weight] if isinstance(sample_weight, str) else sample_weight
+        if not is_numeric_dtype(w.dtype):
+            refuse_weights(str(sample_weight), w.dtype)
+        lazy = _split(w, lengths, "sample_weight")
+        if not any(_compute(*(delayed(_some_weight)(part) for part in lazy))):
+            refuse_zero_weights()
+    else:
+        sample_weight = check_weights(sample_weight, n_rows)
+    ys, ws = _split(y, lengths, "y", terms.targets), _split(sample_weight, lengths, "sample_weight")
+    starts = np.cumsum([0, *lengths])[:-1].tolist()
+    parts = [Part(*part) for part in zip(pieces, ys, ws, starts, lengths, strict=True) if part[-1] > 0]
+    return DaskRows(parts, Layout(columns, names, dtype, terms, block_rows(n_features)), n_features)
+
+
+def _frame(
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
+) -> tuple[Columns, list[Any], list[int], np.dtype[Any]]:
+    odd = [name for name in X.columns if not isinstance(name, str)]
+    if odd:
+        raise DataError(
+            got=f"column names that are not text: {shown(odd)}", wanted="text", fix="Use X.rename(columns=str)."
+        )
+    columns = choose_columns(list(X.columns), y, sample_weight, estimator, terms, reset)
+    dtype = _number_type(dict(X[list(columns.features)].dtypes), terms.missing)
+    lengths = _lengths(X[[columns.features[0]]].to_delayed())
+    return columns, X[columns.all].to_delayed(), lengths, dtype
+
+
+def _array(X: Any) -> tuple[list[Any], list[int], np.dtype[Any], int]:
+    if X.ndim != 2 or np.isnan(X.shape[1]):
+        raise DataError(got=f"a Dask array of shape {X.shape}", wanted="rows and a known number of columns (2-D)")
+    dtype = _number_type({"X": X.dtype}, missing=False)
+    pieces = X.rechunk({1: -1}).to_delayed().ravel().tolist()
+    lengths = _lengths(pieces) if np.isnan(X.shape[0]) else [int(rows) for rows in X.chunks[0]]
+    return pieces, lengths, dtype, X.shape[1]
+
+
+def _number_type(dtypes: Mapping[str, Any], missing: bool) -> np.dtype[Any]:
+    refuse_columns({name: kind for name, kind in dtypes.items() if not is_number(kind)}, missing)
+    return np.dtype(np.float32 if all(kind == np.float32 for kind in dtypes.values()) else np.float64)
+
+
+def _lengths(pieces: list[Any]) -> list[int]:
+    return list(_compute(*(delayed(len)(piece) for piece in pieces)))
+
+
+def _some_weight(w: Any) -> bool:
+    return bool((np.asarray(w) > 0).any())
+
+
+def _is_lazy(values: Any) -> bool:
+    return hasattr(values, "__dask_graph__")
+
+
+def _split(values: Any, lengths: list[int], role: str, columns: int = 1) -> list[Any]:
+    """Targets or weights partition by partition; None where they are a column of X or absent."""
+    if values is None or isinstance(values, str):
+        return [None] * len(lengths)
+    if not _is_lazy(values):
+        return np.split(values, np.cumsum(lengths)[:-1])
+    if columns > 1:
+        check_width(values.shape, columns)
+    elif values.ndim != 1:
+        raise DataError(got=f"{role} with {values.ndim} dimensions", wanted="one value per row (1-D)")
+    if hasattr(values, "chunks"):
+        chunks: dict[int, Any] = dict.fromkeys(range(1, values.ndim), -1)
+        if values.shape[0] == sum(lengths):  # NaN where Dask does not know
+            chunks[0] = tuple(lengths)
+        values = values.rechunk(chunks)
+    pieces = list(np.ravel(values.to_delayed()))
+    if len(pieces) != len(lengths):
+        raise DataError(
+            got=f"{role} in {len(pieces)} Dask partitions and X in {len(lengths)}",
+            wanted=f"{role} partitioned like X",
+            fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
+        )
+    return pieces

@@ -1,0 +1,59 @@
+"""Rows that can be had only once: kept in a temporary Parquet file for as long as they are in use."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from certifit.exceptions import DataError
+from certifit.rows.sources.tables import ParquetFiles, Source, Table, Types
+
+
+class Stream(Source):
+    """Batches that come only once."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader, self.schema = reader, reader.schema
+
+    def select(self, types: Types) -> Table:
+        folder = tempfile.mkdtemp(prefix="certifit-")
+        path = Path(folder, "rows.parquet")
+        try:
+            self._write(path, list(types))
+            table = ParquetFiles([path])
+        except BaseException as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
+            raise DataError(
+                got=f"a temporary directory {folder!r} that cannot hold the rows ({error})",
+                wanted="room for the columns in use",
+                fix="Set TMPDIR to a larger disk, or write the table to Parquet yourself and pass its path.",
+            ) from error
+        weakref.finalize(table, shutil.rmtree, folder, ignore_errors=True)
+        return table
+
+    def _write(self, path: Path, columns: list[str]) -> None:
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        with pa.parquet.ParquetWriter(path, schema, compression="lz4", use_dictionary=False) as file:
+            for batch in self.reader:
+                file.write_batch(batch.select(columns))
+
+
+class Query(Stream):
+    """A polars query, run once: a second run may give other rows or another order."""
+
+    def __init__(self, query: Any) -> None:
+        import polars as pl
+
+        self.query = query
+        self.schema = pl.DataFrame(schema=query.collect_schema()).to_arrow().schema
+
+    def _write(self, path: Path, columns: list[str]) -> None:
+        self.query.select(columns).sink_parquet(path, compression="lz4", row_group_size=2**16)

@@ -1,1 +1,0 @@
-"""Updates with state for `core.fixed_point`: each takes what a pass measured and says where to go next."""

@@ -1,0 +1,11 @@
+# Written by tools/stubs.py from certifit/registry.py.
+from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
+from certifit.svm.kernel.kernels import Linear as Linear
+from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
+from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
+from certifit.svm.kernel.kernels import Polynomial as Polynomial
+from certifit.svm.kernel.kernels import RBF as RBF
+from certifit.svm.kernel.svc import SVC as SVC
+from certifit.svm.kernel.svr import SVR as SVR
+from certifit.svm.kernel.kernels import Sigmoid as Sigmoid
+from certifit.svm.kernel.kernels import is_psd as is_psd

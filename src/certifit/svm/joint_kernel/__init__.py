@@ -1,0 +1,1 @@
+"""One kernel machine for all classes at once."""

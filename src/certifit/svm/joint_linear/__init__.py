@@ -1,0 +1,1 @@
+"""One linear machine for all classes at once."""

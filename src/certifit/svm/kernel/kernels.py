@@ -1,0 +1,277 @@
+"""Kernels: functions k(x, z) that are inner products in some space, and the algebra that makes new ones of old ones.
+
+Sums, products and exponentials of kernels are kernels, as are positive multiples (Schölkopf & Smola, Learning with
+Kernels, 2002, section 13.1): `valid` says that a kernel is proved to be one in this way. Of any other function, a
+sample of rows can tell: see `is_psd`.
+
+>>> k = RBF(0.5) * Linear() + 2.0 * Polynomial(2, coef0=1.0)
+>>> k([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]).tolist(), k.valid
+([[9.0, 2.0]], True)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
+
+from certifit.exceptions import DataError
+from certifit.linalg import positive_definite
+from certifit.linalg.definite import Definite
+from certifit.optimise.working_sets import over_blocks
+from certifit.rows import Array
+from certifit.rows.block import Matrix
+
+ROWS = 2048  # rows of a table that are copied at a time
+FAR = 1e6  # gamma |x - mean|² beyond which distances are taken by differences
+ROUNDED = 1e-8  # of the largest eigenvalue: those below have vectors that rounding decides, and count as 0
+
+
+class Kernel(ABC):
+    """A function of two tables (a, d) and (b, d), dense or CSR, that gives the table (a, b) of k(x, z)."""
+
+    def __call__(self, A: Any, B: Any) -> Array:
+        return self.values(_table(A), _table(B))
+
+    @abstractmethod
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        """k(x, z) for the rows of A and B."""
+
+    @property
+    @abstractmethod
+    def valid(self) -> bool:
+        """Whether every Gram matrix is proved positive semidefinite."""
+
+    def __add__(self, other: Kernel | float) -> Kernel:
+        return Sum(self, _kernel(other))
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return Product(self, _kernel(other))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def exp(self) -> Kernel:
+        """exp k(x, z)."""
+        return Exponential(self)
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """x·z"""
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return products(A, B)
+
+    @property
+    def valid(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFrom(Linear):
+    """(x - origin)·(z - origin): as good as x·z for coefficients of sum 0, and nothing cancels far from zero."""
+
+    origin: Array  # (d,)
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return products(A - self.origin, B - self.origin)
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """exp(-gamma |x - z|²)"""
+
+    gamma: float = 1.0
+
+    def by_product(self, X: Array) -> bool:
+        """Whether |x|² + |z|² - 2 x·z about the mean of these rows keeps the digits that the exponential shows."""
+        return self.gamma * float(squared_lengths(X - X.mean(axis=0)).max(initial=0.0)) <= FAR
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        if not sparse.issparse(A) and not sparse.issparse(B) and not self.by_product(B):
+            return np.exp(-self.gamma * cdist(A, B, "sqeuclidean"))
+        if not sparse.issparse(B):
+            centre = B.mean(axis=0)  # distances do not change, and do not cancel far from the origin
+            A, B = A - centre, B - centre
+        powers = products(A, B)  # in place from here: one table of values is enough
+        powers *= 2
+        powers -= squared_lengths(A)[:, None]
+        powers -= squared_lengths(B)
+        np.minimum(powers, 0.0, out=powers)
+        powers *= self.gamma
+        return np.exp(powers, out=powers)
+
+    @property
+    def valid(self) -> bool:
+        return self.gamma >= 0
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(gamma x·z + coef0)^degree"""
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return (self.gamma * products(A, B) + self.coef0) ** self.degree
+
+    @property
+    def valid(self) -> bool:
+        return self.gamma >= 0 and self.coef0 >= 0 and self.degree == int(self.degree) >= 0
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """tanh(gamma x·z + coef0): not positive semidefinite on every table."""
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return np.tanh(self.gamma * products(A, B) + self.coef0)
+
+    @property
+    def valid(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Constant(Kernel):
+    value: float = 1.0
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return np.full((A.shape[0], B.shape[0]), self.value)
+
+    @property
+    def valid(self) -> bool:
+        return self.value >= 0
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    left: Kernel
+    right: Kernel
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return self.left.values(A, B) + self.right.values(A, B)
+
+    @property
+    def valid(self) -> bool:
+        return self.left.valid and self.right.valid
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    left: Kernel
+    right: Kernel
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return self.left.values(A, B) * self.right.values(A, B)
+
+    @property
+    def valid(self) -> bool:
+        return self.left.valid and self.right.valid
+
+
+@dataclass(frozen=True)
+class Exponential(Kernel):
+    inner: Kernel
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return np.exp(self.inner.values(A, B))
+
+    @property
+    def valid(self) -> bool:
+        return self.inner.valid
+
+
+def is_psd(G: Any) -> Definite:
+    """Is this Gram matrix positive semidefinite up to rounding? Where not, `witness` is a v with vᵀGv < 0.
+
+    >>> G = np.array([[1.0, 2.0], [2.0, 1.0]])
+    >>> answer = is_psd(G)
+    >>> bool(answer), bool(answer.witness @ G @ answer.witness < 0)
+    (False, True)
+    """
+    return positive_definite(G, strict=False)
+
+
+def project(G: Any) -> Array:
+    """The positive semidefinite matrix nearest to a symmetric one: its negative eigenvalues become 0.
+
+    >>> project([[1.0, 2.0], [2.0, 1.0]]).round(12).tolist()
+    [[1.5, 1.5], [1.5, 1.5]]
+    """
+    return projected(G).gram
+
+
+class Projected(NamedTuple):
+    """A symmetric matrix G = U diag(λ) Uᵀ without its negative part.
+
+    In the space where G is an indefinite inner product, rows are projected onto the part where it is positive. A new
+    row's values g with the n rows become g U 1{λ > 0} Uᵀ, which for the n rows themselves gives the matrix below.
+    """
+
+    gram: Array  # (n, n) U diag(max(λ, 0)) Uᵀ
+    onto: Array  # (n, n) U 1{λ > 0} Uᵀ
+    words: str
+    X: Matrix  # the rows that G was made of, if any
+
+
+def projected(G: Any, X: Matrix = None) -> Projected:
+    G = np.asarray(G, dtype=np.float64)
+    values, vectors = eigh((G + G.T) / 2)
+    largest = float(np.abs(values).max())
+    kept = values > ROUNDED * largest
+    U, positive = vectors[:, kept], values[kept]
+    P = (U * positive) @ U.T
+    words = f"projected: its eigenvalues were {values[0]:.3g} to {values[-1]:.3g}, those below 0 became 0"
+    return Projected((P + P.T) / 2, U @ U.T, words, X)
+
+
+def products(A: Matrix, B: Matrix) -> Array:
+    """x·z for every row of A and of B, as an array."""
+    P = A @ B.T
+    return P.toarray() if sparse.issparse(P) else P
+
+
+def squared_lengths(A: Matrix) -> Array:
+    return np.asarray(A.multiply(A).sum(axis=1)).ravel() if sparse.issparse(A) else np.einsum("ij,ij->i", A, A)
+
+
+def variance_of_entries(X: Matrix, w: Array) -> float:
+    """Of all entries of a table as one sample, rows counted by their weights w.
+
+    >>> variance_of_entries(np.array([[0.0, 2.0], [4.0, 4.0]]), np.array([1.0, 0.5]))
+    2.6666666666666665
+    """
+    d, total = X.shape[1], X.shape[1] * w.sum()
+    mean = np.float64(w @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel() / total)  # float32 rows become float64
+    if sparse.issparse(X):
+        stored = np.diff(X.indptr)  # entries of each row; the others are 0
+        squares = np.repeat(w, stored) @ (X.data - mean) ** 2 + w @ (d - stored) * mean**2
+    else:
+        parts = [slice(i, i + ROWS) for i in range(0, len(w), ROWS)]
+        squares = sum(over_blocks(lambda part: w[part] @ squared_lengths(X[part] - mean), parts))
+    return float(squares / total)
+
+
+def _table(A: Any) -> Matrix:
+    return A.astype(np.float64) if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
+
+
+def _kernel(other: Kernel | float) -> Kernel:
+    if isinstance(other, Kernel):
+        return other
+    if not isinstance(other, Real):
+        raise DataError(got=f"a kernel with {other!r}", wanted="a kernel or a number beside it")
+    return Constant(float(other))

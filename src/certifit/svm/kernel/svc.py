@@ -1,0 +1,304 @@
+"""Support vector classification with kernels, with its duality gap; more than two classes by several machines.
+
+    min over f, b of   ½ |f|² + C Σᵢ wᵢ max(0, 1 - yᵢ (f(xᵢ) + b)),     y = ±1,  f in the space of the kernel
+
+Solved in the dual by batches of rows (`smo`) until the gap between the two problems is small: that gap is the
+certificate. Kernel values are not sums over rows, so the rows are taken into memory, whatever their source.
+References: Cortes & Vapnik, Support-vector networks (1995); Schölkopf & Smola, Learning with Kernels (2002).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.svm import joint_kernel
+from certifit.checkers.svm.calibration import CLAIM as CALIBRATED
+from certifit.checkers.svm.calibration import calibrated
+from certifit.core import Attributes, Check, Objective
+from certifit.core.settings import check_choices
+from certifit.exceptions import DataError
+from certifit.rows import Array, Rows, class_weight_vector, encode_labels
+from certifit.svm.joint_kernel.joint_machine import JOINT, Joint
+from certifit.svm.kernel import calibration
+from certifit.svm.kernel.kernel_machine import KernelMachine
+from certifit.svm.kernel.recheck import Machine, rechecked
+from certifit.svm.kernel.schemes import Labelled, OneVsOne, OneVsRest, Scheme, TwoSided, two_sided
+from certifit.svm.kernel.training import ToAttributes, Trained
+
+SHAPES = ("ovr", "ovo")
+SCHEMES: dict[str, Scheme] = {"ovo": OneVsOne(), "ovr": OneVsRest(), **JOINT}
+
+
+def _with_probability(model: SVC) -> bool:
+    if not model.probability:
+        raise AttributeError("probabilities are there for probability=True only; set it before fit")
+    if hasattr(model, "certificate_") and not hasattr(model, "probability_slopes_"):
+        raise AttributeError("probability=True was set after the fit; fit again")
+    return True
+
+
+class SVC(ClassifierMixin, KernelMachine):
+    """Support vector classifier with a kernel; more than two classes vote pair by pair unless told otherwise.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a row's slack; the box of its coefficient is C times its weight.
+    kernel : 'rbf', 'linear', 'poly', 'sigmoid', 'precomputed' or callable(A, B), default='rbf'
+        A callable gives k(x, z) for all rows of A and B, for instance a sum or product of `certifit.RBF`,
+        `Linear`, `Polynomial` and numbers; it is
+        asked for a part of the rows at a time. One that is not proved positive semidefinite is tried on up to 1500
+        rows, and refused where these show that it is not.
+    degree, coef0 : of 'poly' and 'sigmoid', default=3 and 0.0
+    gamma : 'scale', 'auto' or float, default='scale'
+        'scale' is 1 / (columns · variance of all entries), rows counted by their weights; 'auto' is 1 / columns.
+    tol : float, default=1e-3
+        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved, up to what the
+        certificate says of rounding. (Up to 512 rows cost so little that machines go on to 1e-13.)
+    class_weight : dict, 'balanced' or None
+    cache_size : float, default=200
+        Megabytes of kernel values kept; an RBF's of narrow tables that do not fit are computed again instead.
+    shrinking : ignored
+        Rounds only ever touch the rows of a batch; accepted so that scikit-learn code runs unchanged.
+    max_iter : int, default=-1
+        Most rounds (batches of up to 1024 rows) for each machine; -1 is no limit. A fit that gets nowhere in
+        300 rounds (huge C, columns of very different scales) ends by itself and says what it has proved.
+    max_time : float or None, default=None
+        Seconds after which the best machines so far are returned, with what is proved about them.
+    multi_class : 'ovo', 'ovr', 'weston-watkins' or 'crammer-singer', default='ovo'
+        'ovo' is a machine for each pair of classes and a vote; 'ovr' one for each class against all others, the
+        largest value wins. All are certified together; two classes have one machine either way. The others train
+        one machine for all classes at once: see `certifit.svm.joint_kernel.joint_machine` for their losses.
+    probability : bool, default=False
+        Also learn probabilities, by five more fits on parts of the rows. See `predict_proba`.
+    indefinite : 'refuse' or 'project', default='refuse'
+        What to do with a kernel matrix that is not positive semidefinite: an error that carries the vector which
+        shows it, or (up to 3000 rows) the nearest one that is. Then new rows are projected alike, the certificate
+        speaks of the projected problem, and predictions need all rows of the fit, not support vectors only.
+    decision_function_shape : 'ovr' or 'ovo'
+        Of multi_class='ovo': votes for each class, or the values of the pairs.
+    break_ties : bool, default=False
+        Decide between classes of equally many votes by the values of `decision_function`, not by their order.
+    random_state : ignored
+        The fit is deterministic.
+
+    Attributes
+    ----------
+    support_ : (s,) row numbers of the support vectors, class after class
+    support_vectors_ : (s, d); empty for a precomputed kernel
+    n_support_ : (k,) how many in each class
+    dual_coef_ : (k-1, s) coefficients y α, in scikit-learn's layout; (k, s) unless multi_class='ovo'
+    intercept_ : (machines,)
+    classes_ : (k,)
+    class_weight_ : (k,)
+    gamma_ : float
+    support_kinds_ : (n,) or (n, machines) words: 'margin' (0 < α < C), 'non-margin' (α = C) or 'none' (α = 0)
+    slacks_, kkt_residuals_ : (n,) or (n, machines), losses and by how much each row misses its optimality condition
+    n_iter_ : (machines,) rounds
+    history_ : for each machine its objective, relative gap and seconds at every round
+    probability_slopes_ : (pairs,) or (1,), with probability=True
+    held_out_values_ : (n, machines) values of each row by machines that have not seen it, which the slopes fit best
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC().fit(X, y)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('optimal', True)
+    >>> round(model.score(X, y), 3)
+    0.973
+    >>> likely = SVC(probability=True, multi_class="ovr").fit(X, y)
+    >>> bool((likely.predict_proba(X).argmax(axis=1) == likely.predict(X)).all())
+    True
+    """
+
+    target = "classes"
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        max_iter=-1,
+        max_time=None,
+        multi_class="ovo",
+        probability=False,
+        indefinite="refuse",
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.multi_class = multi_class
+        self.probability = probability
+        self.indefinite = indefinite
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        began = time.perf_counter()
+        self._check_settings()
+        self._check_width(rows)
+        check_choices(self, decision_function_shape=SHAPES, multi_class=SCHEMES)
+        if not isinstance(self.probability, (bool, np.bool_)):
+            raise DataError(got=f"probability={self.probability!r}", wanted="True or False")
+        if self.decision_function_shape == "ovo" != self.multi_class:
+            raise DataError(
+                got=f"decision_function_shape='ovo' with multi_class={self.multi_class!r}",
+                wanted="'ovr': values of pairs are there for multi_class='ovo' only",
+            )
+        labels = encode_labels(rows)
+        classes, factor = labels.classes, class_weight_vector(labels.classes, labels.weight, self.class_weight)
+        data = self._training(labels.rows.load())
+        known = {**data.known, "classes_": classes, "class_weight_": factor}
+        code, k = data.y, len(classes)
+        labelled = Labelled(replace(data, known=known), code, self.C * data.w * factor[code], k)
+        attributes = partial(_attributes, self, self._scheme(k), labelled)
+        found = attributes(self._trained(labelled, "rounds", began, attributes))
+        return {**found, **self._calibrated(labelled, found, began)} if self.probability else found
+
+    def _trained(self, rows: Labelled, name: str, began: float, attributes: ToAttributes) -> Trained:
+        """All machines on these rows, and what is true of them."""
+        scheme = self._scheme(rows.k)
+        found = scheme.train(self, rows, name, began, attributes)
+        return rechecked(rows.data, _machines(scheme, rows, found), found, float(self.tol))
+
+    def _calibrated(self, labelled: Labelled, found: Attributes, began: float) -> Attributes:
+        """Slopes of probabilities, from the values of rows left out by machines trained on the others."""
+        scheme, data, k = self._scheme(labelled.k), labelled.data, labelled.k
+        part = calibration.folds(data.rows, labelled.code, k)
+        values, failed = np.zeros((len(part), len(found["intercept_"]))), 0
+        for fold in np.unique(part[part >= 0]):
+            seen, held = np.flatnonzero(part != fold), np.flatnonzero(part == fold)
+            name = f"without part {fold + 1} of {calibration.FOLDS}"
+            trained = self._trained(labelled.take(seen), name, began, lambda _: found)
+            values[held] = data.values(held, seen, trained.beta) + trained.intercept
+            failed += not trained.certificate.holds
+        weight = labelled.C / self.C
+        slopes = scheme.slopes(values, labelled.code, weight, k)
+        spread = np.zeros((data.known["shape_fit_"][0], values.shape[1]))
+        spread[data.used] = values
+        checks = calibrated(values, labelled.code, weight, slopes, k, scheme.pairs)
+        behind = Check("parts left out whose machines are not within tolerance", float(failed), 0.0)
+        certificate = found["certificate_"]
+        return {
+            "probability_slopes_": slopes,
+            "held_out_values_": spread,
+            "certificate_": replace(
+                certificate, claim=f"{certificate.claim}; {CALIBRATED}", checks=(*certificate.checks, *checks, behind)
+            ),
+        }
+
+    def _scheme(self, k: int) -> Scheme:
+        """Two classes need one machine of two sides, whoever it is that would have had more."""
+        scheme = SCHEMES[self.multi_class]
+        return SCHEMES["ovo"] if k == 2 and isinstance(scheme, TwoSided) else scheme
+
+    def _beta(self) -> Array:
+        """Coefficients of the support vectors (s, machines)."""
+        k = len(self.classes_)
+        return self._scheme(k).unpack(self.dual_coef_, np.repeat(np.arange(k), self.n_support_), k)
+
+    def decision_function(self, X: Any) -> Array:
+        """Values (n,) for two classes, above 0 for the second; else (n, k), or (n, pairs) of shape 'ovo'."""
+        values, k = self._values(self._rows(X)), len(self.classes_)
+        if k == 2:
+            return values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+        pairs = self.decision_function_shape == "ovo"
+        return values if pairs else self._scheme(k).scores(values, k)
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row (n,)."""
+        check_is_fitted(self)
+        return self.classes_[self._winners(self._values(self._rows(X)))]
+
+    def _winners(self, values: Array) -> Array:
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise DataError(got="break_ties=True with decision_function_shape='ovo'", wanted="'ovr' to break ties")
+        k = len(self.classes_)
+        return self._scheme(k).winners(values, k, self.break_ties)
+
+    @available_if(_with_probability)
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class (n, k); the largest is that of `predict`'s class, always.
+
+        Two classes: 1 / (1 + exp(-a f)) of the decision value f, which is ½ on the boundary and nowhere else. Pairs:
+        the same for each of them, joined as Wu, Lin & Weng (2004) do. One-vs-rest: softmax(a f). The slopes a > 0
+        are likeliest for rows that the machines had not seen, each row counted by its weight and its class's; equal
+        rows of a class are left out together (and not at all if they are all there is of it). Nothing is claimed
+        about other rows: in particular a boundary moved by class_weight or by a skewed sample is where the
+        probabilities are even, because `predict` has it there.
+        """
+        values, k = self._values(self._rows(X)), len(self.classes_)
+        p = self._scheme(k).probabilities(values, self.probability_slopes_, k)
+        return calibration.led_by(p, self._winners(values))
+
+    @available_if(_with_probability)
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Half the squared norms of all machines, and C times their losses on these rows."""
+        rows = self._rows(X, y, sample_weight, "classes")
+        labelled = encode_labels(rows, self.classes_).rows
+        code = np.concatenate([np.asarray(block.y) for block in labelled])
+        w = np.concatenate([block.w for block in labelled])
+        k, C = len(self.classes_), self.C * w * self.class_weight_[code]
+        loss, penalty = self._scheme(k).loss(self._values(rows), code, C, k), self._penalty()
+        return Objective(loss + penalty, loss, penalty)
+
+
+def _machines(scheme: Scheme, rows: Labelled, found: Trained) -> list[Machine]:
+    """Trained machines, as certificates have them."""
+    if isinstance(scheme, Joint):
+        whole = np.arange(len(rows.code))
+        return [joint_kernel.Machine(whole, rows.code, rows.C, found.beta, found.intercept, scheme.name)]
+    assert isinstance(scheme, TwoSided)
+    blank = [two_sided(rows.code, rows.C, side) for side in scheme.sides(rows.k)]
+    return [
+        replace(machine, beta=found.beta[machine.rows, i], intercept=float(found.intercept[i]))
+        for i, machine in enumerate(blank)
+    ]
+
+
+def _attributes(model: SVC, scheme: Scheme, labelled: Labelled, trained: Trained) -> Attributes:
+    """Fitted attributes, support vectors class after class."""
+    code, k = labelled.code, labelled.k
+    support = np.flatnonzero(trained.beta.any(axis=1))
+    support = support[np.argsort(code[support], kind="stable")]
+    packed = scheme.pack(trained.beta[support], code[support], k)
+    return {
+        **model.fitted_attributes(labelled.data, trained, support),
+        "n_support_": np.bincount(code[support], minlength=k).astype(np.int32),
+        "dual_coef_": packed,
+    }

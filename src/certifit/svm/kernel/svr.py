@@ -1,0 +1,130 @@
+"""Support vector regression with kernels, with its duality gap.
+
+    min over f, b of   ½ |f|² + C Σᵢ wᵢ max(0, |yᵢ - f(xᵢ) - b| - ε),     f in the space of the kernel
+
+Errors up to ε cost nothing. Solved in the dual, with two variables a row, by the solver of `svm.kernel.svc`.
+Reference: Smola & Schölkopf, A tutorial on support vector regression (2004).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from certifit.checkers.svm.kernel import Machine
+from certifit.core import Attributes, Objective
+from certifit.exceptions import DataError
+from certifit.rows import Array, Rows
+from certifit.svm.kernel.kernel_machine import KernelMachine
+from certifit.svm.kernel.recheck import rechecked
+from certifit.svm.kernel.training import Trained, Training, train_each
+
+
+class SVR(RegressorMixin, KernelMachine):
+    """Support vector regression with a kernel.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, C, tol, shrinking, cache_size, max_iter, max_time, indefinite : as in SVC
+    epsilon : float, default=0.1
+        Error up to which a row costs nothing.
+
+    Attributes
+    ----------
+    support_ : (s,) row numbers of the support vectors
+    support_vectors_ : (s, d); empty for a precomputed kernel
+    n_support_ : (1,)
+    dual_coef_ : (1, s)
+    intercept_ : (1,)
+    gamma_ : float
+    support_kinds_ : (n,) words: 'margin' (on the edge of the tube), 'non-margin' (outside it) or 'none' (inside)
+    slacks_, kkt_residuals_ : (n,) losses, and by how much each row misses its optimality condition
+    n_iter_ : (1,) rounds
+    history_ : (1,) the objective, relative gap and seconds at every round
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import SVR
+    >>> x = np.linspace(0, 6, 60)[:, None]
+    >>> model = SVR(C=10.0, epsilon=0.05).fit(x, np.sin(x[:, 0]))
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('optimal', True)
+    >>> bool(np.abs(model.predict(x) - np.sin(x[:, 0])).max() < 0.1)
+    True
+    """
+
+    target = "numbers"
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size=200,
+        max_iter=-1,
+        max_time=None,
+        indefinite="refuse",
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.indefinite = indefinite
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        began = time.perf_counter()
+        self._check_settings()
+        if not isinstance(self.epsilon, Real) or not 0 <= float(self.epsilon) < np.inf:
+            raise DataError(got=f"epsilon={self.epsilon!r}", wanted="a finite number of at least 0")
+        self._check_width(rows)
+        data = self._training(rows.load())
+        n = len(data.y)
+        machine = Machine(np.arange(n), data.y, self.C * data.w, np.zeros(n), 0.0, float(self.epsilon))
+        attributes = partial(_attributes, self, data)
+        found = train_each(self, data, [machine], "rounds", began, attributes)
+        fitted = replace(machine, beta=found.beta[:, 0], intercept=float(found.intercept[0]))
+        return attributes(rechecked(data, [fitted], found, float(self.tol)))
+
+    def predict(self, X: Any) -> Array:
+        """The values of the rows (n,)."""
+        return self._values(self._rows(X))[:, 0]
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Half the squared norm, and C times the losses on these rows."""
+        rows = self._rows(X, y, sample_weight, "numbers")
+        values = self._values(rows)[:, 0]
+        y = np.concatenate([np.asarray(block.y) for block in rows])
+        w = np.concatenate([block.w for block in rows])
+        loss = self.C * float(w @ np.maximum(0.0, np.abs(y - values) - self.epsilon))
+        penalty = self._penalty()
+        return Objective(loss + penalty, loss, penalty)
+
+
+def _attributes(model: SVR, data: Training, trained: Trained) -> Attributes:
+    support = np.flatnonzero(trained.beta)
+    return {
+        **model.fitted_attributes(data, trained, support),
+        "n_support_": np.array([len(support)], np.int32),
+        "dual_coef_": trained.beta[support].T,
+    }

@@ -1,0 +1,1 @@
+"""Linear support vector machines, solved in the primal and in the dual."""

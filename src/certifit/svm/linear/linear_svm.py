@@ -1,0 +1,228 @@
+"""Linear support vector machines with a proved distance to the optimum.
+
+    min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ (β·xᵢ + b))          φ the hinge, squared or Huberised; y = ±1
+    min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ - β·xᵢ - b)          φ(r) = (|r| - ε)₊ or its square
+
+The intercept b is free; scikit-learn penalises it, which `penalize_intercept` does too. More than two classes: one
+against the rest, each on its own (`linear_machine`), or all at once (`svm.joint_linear.proximal_multipliers`).
+Reference: Vapnik, Statistical Learning Theory (1998), chapter 10.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from certifit.checkers.svm.joint import CLAIM as JOINT_CLAIM
+from certifit.core import Attributes, Objective
+from certifit.core.settings import check_choices
+from certifit.exceptions import DataError
+from certifit.linear_model.linear_scores import LinearScores, score_rows
+from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
+from certifit.svm.joint_linear.proximal_multipliers import (
+    SHAPES,
+    JointProblem,
+    Shape,
+    State,
+    joint_objective,
+    solve_jointly,
+)
+from certifit.svm.linear.block_statistics import Against, Ramp, Split, Within
+from certifit.svm.linear.linear_machine import LinearMachine, shift_error
+
+HUBER = 0.5  # width of the Huberised hinge, as in certifit.losses
+LOSSES = {"hinge": Ramp(np.inf), "squared_hinge": Ramp(2.0, 0.0, np.inf), "huberised_hinge": Ramp(0.5 / HUBER, HUBER)}
+MULTI_CLASS: dict[str, Shape | None] = {"ovr": None, **SHAPES, "crammer_singer": SHAPES["crammer-singer"]}
+RESIDUAL_LOSSES = {
+    "epsilon_insensitive": LOSSES["hinge"],
+    "squared_epsilon_insensitive": LOSSES["squared_hinge"],
+}
+
+
+class LinearSVC(LinearScores, LinearMachine):
+    """Linear support vector classification; more than two classes one against the rest, or all at once.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses against ½ |coef|².
+    loss : 'squared_hinge', 'hinge' or 'huberised_hinge'
+        The last is the hinge with its kink rounded over 1 ± ½.
+    multi_class : 'ovr', 'weston-watkins' or 'crammer-singer' (also 'crammer_singer')
+        One machine for each class against the rest; or one problem for all classes, with the sum of the slacks
+        max(0, 2 + f_k - f_y) of the wrong classes k as a row's loss, or with the largest of max(0, 1 + f_k - f_y).
+        The last two need n k numbers in memory, and `loss` is not used (as in scikit-learn). With two classes
+        Weston-Watkins is the machine of 'ovr' with loss='hinge' and the same C, Crammer-Singer that with 2C.
+    penalize_intercept : bool, default=False
+        Count intercept² / (2 intercept_scaling²) in the objective, as scikit-learn does.
+    intercept_scaling : float, default=1.0
+    fit_intercept : bool, default=True
+    class_weight : dict, 'balanced' or None
+    tol : float, default=1e-4
+        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved.
+    max_iter : int, default=200
+        Passes over the data.
+    max_time : float or None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    random_state : int or None
+        Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. The others
+        need no chance.
+
+    Attributes
+    ----------
+    coef_ : (1, d) or (k, d)
+    intercept_ : (1,) or (k,)
+    classes_ : (k,)
+    dual_coef_ : (1, n) or (k, n), the certificate's witness: for all classes at once, or over 2000 columns
+    n_iter_ : number of updates
+    history_ : objective, relative gap and seconds at every pass
+    certificate_ : Certificate, of the sum of the objectives where there are several
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC(loss="hinge").fit(X, y)
+    >>> model.certificate_.kind, model.certificate_.holds, model.coef_.shape
+    ('optimal', True, (3, 4))
+    """
+
+    target = "classes"
+    losses = LOSSES
+    flat = False
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        loss="squared_hinge",
+        multi_class="ovr",
+        penalize_intercept=False,
+        intercept_scaling=1.0,
+        fit_intercept=True,
+        class_weight=None,
+        tol=1e-4,
+        max_iter=200,
+        max_time=None,
+        random_state=None,
+    ):
+        super().__init__(
+            C, loss, penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state
+        )
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        self._aim()
+        labels = encode_labels(rows)
+        rows = apply_class_weight(labels, self.class_weight)
+        shape, fixed = self._shape(), {"classes_": labels.classes}
+        if shape is None:
+            return self._minimise(rows, _against(len(labels.classes)), fixed)
+        return self._jointly(rows, shape, fixed)
+
+    def _shape(self) -> Shape | None:
+        """The loss of all classes at once; None where each has a machine of its own."""
+        check_choices(self, multi_class=MULTI_CLASS)
+        return MULTI_CLASS[self.multi_class]
+
+    def _jointly(self, rows: Rows, shape: Shape, fixed: Attributes) -> Attributes:
+        aim, k = self._aim(), len(fixed["classes_"])
+        problem = JointProblem(rows, k, shape, aim.C, aim.rho, float(self.tol))
+
+        def attributes(at: State) -> Attributes:
+            beta, b = problem.coefficients(at)
+            if k == 2:  # one machine says it all
+                beta, b = beta[1:] - beta[:1], b[1:] - b[:1]
+            return {**fixed, "coef_": beta, "intercept_": b, "dual_coef_": problem.dual_coef(at)}
+
+        moved = partial(shift_error, problem.columns.shift, float(problem.mass.sum()))
+        return self._solved(partial(solve_jointly, problem), attributes, problem.rounding, moved, JOINT_CLAIM)
+
+    def _sizes(self, sample: ArrayRows) -> tuple[float, float, float]:
+        return 1.0, 0.0, float(sample.w.sum())
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """C times the weighted losses (data term) plus the penalty, added up over the machines."""
+        labels = encode_labels(self._rows(X, y, sample_weight, target="classes"), self.classes_)
+        rows, shape = apply_class_weight(labels, self.class_weight), self._shape()
+        if shape is None:
+            return self._objective(rows, _against(len(self.classes_)))
+        return joint_objective(rows, shape, self.coef_, self.intercept_, float(self.C), self.intercept_weight())
+
+
+class LinearSVR(RegressorMixin, LinearMachine):
+    """Linear support vector regression: errors up to epsilon cost nothing.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+    C : float, default=1.0
+        Weight of the losses against ½ |coef|².
+    loss : 'epsilon_insensitive' or 'squared_epsilon_insensitive'
+    penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state : see LinearSVC
+
+    Attributes
+    ----------
+    coef_ : (d,)
+    intercept_ : (1,)
+    dual_coef_, n_iter_, history_, certificate_ : see LinearSVC
+
+    Examples
+    --------
+    >>> from certifit import LinearSVR
+    >>> model = LinearSVR(C=100.0).fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 100.0])
+    >>> model.predict([[4.0]]).round(2), model.certificate_.holds
+    (array([9.]), True)
+    """
+
+    target = "numbers"
+    losses = RESIDUAL_LOSSES
+    flat = True
+
+    def __init__(
+        self,
+        *,
+        epsilon=0.0,
+        C=1.0,
+        loss="epsilon_insensitive",
+        penalize_intercept=False,
+        intercept_scaling=1.0,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=200,
+        max_time=None,
+        random_state=None,
+    ):
+        super().__init__(
+            C, loss, penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state
+        )
+        self.epsilon = epsilon
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        self._aim()
+        if not 0 <= self.epsilon < np.inf:
+            raise DataError(got=f"epsilon={self.epsilon!r}", wanted="a finite number of at least 0")
+        return self._minimise(rows, (Within(float(self.epsilon)),), {})
+
+    def _sizes(self, sample: ArrayRows) -> tuple[float, float, float]:
+        assert sample.y is not None
+        b = float(np.median(sample.y))
+        size = 2 * float(sample.w @ (np.abs(sample.y) + self.epsilon))
+        return float(np.abs(sample.y - b).mean()) or 1.0, b, size
+
+    def predict(self, X: Any) -> Array:
+        """β·x + b of each row."""
+        return self._rows(X).map(partial(score_rows, self.coef_[None], self.intercept_))[:, 0]
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """C times the weighted losses (data term) plus the penalty."""
+        return self._objective(self._rows(X, y, sample_weight, target="numbers"), (Within(float(self.epsilon)),))
+
+
+def _against(k: int) -> tuple[Split, ...]:
+    return tuple(Against(code) for code in range(k)) if k > 2 else (Against(1),)

@@ -1,0 +1,2 @@
+# Written by tools/stubs.py from certifit/registry.py.
+from certifit.table.table_classifier import TableClassifier as TableClassifier

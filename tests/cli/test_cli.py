@@ -1,0 +1,354 @@
+"""The command line, end to end: penguins, bad input, exit codes."""
+
+import csv
+import errno
+import gzip
+import importlib
+import io
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from typer.testing import CliRunner
+
+import certifit
+from certifit import store
+from certifit.cli.app import app
+from certifit.datasets import load_penguins, penguins_path
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def refused(*arguments):
+    """The message of a command that must end with code 2, no traceback, and nothing written."""
+    before = sorted(os.listdir())
+    result = run(*arguments, code=2)
+    assert "Traceback" not in result.stderr
+    assert sorted(os.listdir()) == before
+    return result.stderr
+
+
+def write(name, text):
+    with open(name, "w") as file:
+        file.write(text)
+    return name
+
+
+def small(n=30, **columns):
+    """A table of n rows with a number, and the target y (yes/no)."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    return pa.table({"x": rng.normal(size=n) + y, **columns, "y": np.where(y == 1, "yes", "no")})
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The penguins' model, fitted once on the command line."""
+    place = tmp_path_factory.mktemp("model")
+    path = place / "m.certifit"
+    run("fit", penguins_path(), "--target", "species", "-o", path, "--report", place / "r.html", "--folds", 0)
+    return path
+
+
+def test_penguins_from_table_to_report():
+    out = run("fit", penguins_path(), "--target", "species").output
+    for part in ("344 rows", "Adelie 152", "flipper_length_mm", "accuracy", "Gentoo"):
+        assert part in out
+    assert re.search("holds +yes", out)
+    assert sorted(os.listdir()) == ["penguins-model.certifit", "penguins-report.html"]
+    assert re.search("holds +yes", run("audit", "penguins-model.certifit", penguins_path()).output)
+
+
+def test_the_accuracy_is_that_of_a_scikit_learn_pipeline():
+    """The same encoding and objective built from scikit-learn's parts, on the same folds."""
+    found = json.loads(run("fit", penguins_path(), "--target", "species", "--json").output)
+    frame = load_penguins().to_pandas()
+    frame["sex"] = frame["sex"].astype(object).where(frame["sex"].notna(), "missing")
+    numbers = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
+    theirs = make_pipeline(
+        make_column_transformer(
+            (make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True)), numbers),
+            (OneHotEncoder(handle_unknown="ignore"), ["island", "sex"]),
+        ),
+        LogisticRegression(tol=1e-8, max_iter=10_000),
+    )
+    y = frame.pop("species").to_numpy(dtype=str)
+    splitter = StratifiedKFold(5, shuffle=True, random_state=0)
+    for score, scoring in zip(
+        found["cross_validation"]["scores"], ("accuracy", "balanced_accuracy", "neg_log_loss"), strict=True
+    ):
+        assert score["mean"] == pytest.approx(
+            abs(cross_val_score(theirs, frame, y, cv=splitter, scoring=scoring).mean()), abs=2e-4
+        )
+    assert found["certificate"]["holds"]
+    assert found["certificate"]["gap"] <= 1e-6 * found["certificate"]["objective"]
+
+
+def test_the_demo_ends_well():
+    out = run("demo").output
+    assert len(re.findall("holds +yes", out)) == 2
+    assert "Try next" in out
+    assert sorted(os.listdir()) == ["penguins-model.certifit", "penguins-report.html"]
+
+
+def test_quiet_and_json():
+    assert run("fit", penguins_path(), "--target", "species", "--folds", 0, "--quiet").output == ""
+    out = run("fit", penguins_path(), "--target", "sex", "--folds", 2, "--json").output
+    found = json.loads(out)
+    assert (found["rows"], found["rows_without_target"]) == (333, 11)
+    assert found["columns"][0]["name"] == "species"
+    assert json.loads(run("audit", found["model"], penguins_path(), "--json").output)["same_table"] is True
+
+
+def test_every_form_of_table_gives_the_same_model():
+    text = penguins_path().read_bytes()
+    with gzip.open("zipped.csv.gz", "wb") as file:
+        file.write(text)
+    write("tabs.tsv", text.decode().replace(",", "\t"))
+    write("semicolons.csv", text.decode().replace(",", ";"))
+    parquet.write_table(load_penguins(), "t.parquet")
+    models = []
+    for i, name in enumerate((penguins_path(), "zipped.csv.gz", "tabs.tsv", "semicolons.csv", "t.parquet")):
+        run("fit", name, "--target", "species", "--folds", 0, "-o", f"{i}.certifit", "--report", f"{i}.html")
+        models.append(certifit.load(f"{i}.certifit"))
+    assert {m.fingerprint_ for m in models} == {models[0].fingerprint_}
+
+
+def test_options_reach_the_model():
+    table = small(weights=[1.0, 2.0, 0.0] * 10, junk=["a", "b"] * 15)
+    parquet.write_table(table, "t.parquet")
+    options = ("--C", 0.5, "--class-weight", "balanced", "--weight", "weights", "--drop", "junk")
+    run("fit", "t.parquet", "--target", "y", "--folds", 0, *options)
+    model = certifit.load("t-model.certifit")
+    assert (model.C, model.class_weight, model.weight_, model.features_, model.n_rows_) == (
+        *(0.5, "balanced", "weights"),
+        ["x"],
+        20,
+    )
+    run("audit", "t-model.certifit", "t.parquet")
+
+
+def test_audit_fails_on_other_data_and_on_a_changed_model(model):
+    fewer = load_penguins().slice(0, 300)
+    parquet.write_table(fewer, "fewer.parquet")
+    out = run("audit", model, "fewer.parquet", code=1).output
+    assert "differs from the table" in out
+    assert "300 rows here, 344 there" in out
+    assert re.search("holds +NO", out)
+    sabotaged = certifit.load(model)
+    sabotaged.model_.coef_ *= 1.01
+    certifit.save(sabotaged, "sabotaged.certifit")
+    out = run("audit", "sabotaged.certifit", penguins_path(), code=1).output
+    assert "has the 344 rows the model was fitted to" in out
+
+
+def test_a_fit_without_proof_ends_with_code_1(monkeypatch):
+    monkeypatch.setattr("certifit.table.table_classifier.TableClassifier.__init__.__kwdefaults__", _one_step())
+    out = run("fit", penguins_path(), "--target", "species", "--folds", 0, code=1).output
+    assert re.search("holds +NO", out)
+    assert os.path.exists("penguins-model.certifit")
+
+
+def _one_step():
+    from certifit.table.table_classifier import TableClassifier
+
+    return {**TableClassifier.__init__.__kwdefaults__, "max_iter": 1}
+
+
+def test_predictions_are_the_models(model):
+    rows = list(csv.DictReader(io.StringIO(run("predict", model, penguins_path()).stdout)))
+    fitted = certifit.load(model)
+    assert [row["prediction"] for row in rows] == fitted.predict(load_penguins()).tolist()
+    proba = [[float(row[f"probability {c}"]) for c in fitted.classes_] for row in rows]
+    assert (np.array(proba) == fitted.predict_proba(load_penguins())).all()  # every digit is written
+    assert run("predict", model, penguins_path(), "-o", "p.csv").output == ""
+    with open("p.csv", newline="") as file:
+        assert list(csv.DictReader(file)) == rows
+
+
+def test_prediction_says_what_training_did_not_see(model):
+    write("new.csv", penguins_path().read_text().replace("Torgersen", "Mars", 2).replace(",2007", ",", 1))
+    result = run("predict", model, "new.csv")
+    assert "2 value(s) of 'island'" in result.stderr
+    assert "'Mars'" in result.stderr
+    assert "1 value(s) of 'year' are missing" in result.stderr
+    assert len(result.stdout.splitlines()) == 345
+
+
+@pytest.mark.parametrize("labels", ["0,1", "true,false", "b,a"])
+def test_targets_of_any_type(labels):
+    values = labels.split(",")
+    write("t.csv", "x,y\n" + "".join(f"{i % 7},{values[i % 2]}\n" for i in range(40)))
+    found = json.loads(run("fit", "t.csv", "--target", "y", "--folds", 2, "--json").output)
+    rows = list(csv.DictReader(io.StringIO(run("predict", "t-model.certifit", "t.csv").stdout)))
+    assert {row["prediction"].lower() for row in rows} <= set(values)
+    assert len(found["classes"]) == 2
+
+
+def test_one_bad_line_is_named():
+    write("ragged.csv", "a,b,y\n1,2,u\n3,v\n4,5,u\n")
+    message = refused("fit", "ragged.csv", "--target", "y")
+    assert "line 3 of 'ragged.csv' with 2 fields" in message
+    assert "wanted 3 fields" in message
+
+
+def test_the_nearest_target_is_suggested():
+    message = refused("fit", penguins_path(), "--target", "Specie")
+    assert "no target column 'Specie'" in message
+    assert "Did you mean 'species'?" in message
+
+
+def test_a_quantity_is_not_a_class():
+    for target in ("body_mass_g", "bill_length_mm"):
+        assert "regression is not there yet" in refused("fit", penguins_path(), "--target", target)
+
+
+def test_an_empty_column_is_left_out_and_named():
+    lines = small(12).to_pylist()
+    write("t.csv", "x,nothing,y\n" + "".join(f"{r['x']},,{r['y']}\n" for r in lines))
+    found = json.loads(run("fit", "t.csv", "--target", "y", "--folds", 0, "--json").output)
+    nothing = found["columns"][1]
+    assert (nothing["kind"], nothing["holes"], nothing["done"]) == ("left out", 12, "left out: empty")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x,y\n1,a\n2,a\n", "one class: 'a'"),
+        ("x,y\n", "no rows"),
+        ("", "cannot be read"),
+        ("x,x,y\n1,2,a\n1,2,b\n", "same name"),
+        ("y\na\nb\n", "no column to learn from"),
+    ],
+)
+def test_tables_without_a_fit(content, message):
+    write("t.csv", content)
+    assert message in refused("fit", "t.csv", "--target", "y")
+
+
+def test_files_that_cannot_be_read(model):
+    assert "does not exist" in refused("fit", "nothing.csv", "--target", "y")
+    write("t.txt", "x,y\n1,a\n")
+    assert "ends in .csv" in refused("fit", "t.txt", "--target", "y")
+    with open("latin.csv", "wb") as file:
+        file.write("x,y\n1,é\n2,a\n".encode("latin1"))
+    assert "not UTF-8" in refused("fit", "latin.csv", "--target", "y")
+    parquet.write_table(small(), "t.parquet")
+    with open("cut.parquet", "wb") as file, open("t.parquet", "rb") as whole:
+        file.write(whole.read()[:-100])
+    assert "cannot be read" in refused("fit", "cut.parquet", "--target", "y")
+    assert "nothing.certifit" in refused("audit", "nothing.certifit", "t.parquet")
+    with open("damaged.certifit", "wb") as file:
+        file.write(model.read_bytes()[:-1])
+    assert "damaged" in refused("predict", "damaged.certifit", penguins_path())
+    assert "no column 'island'" in refused("predict", model, "t.parquet")
+
+
+def test_settings_that_make_no_sense():
+    parquet.write_table(small(), "t.parquet")
+    fit = ("fit", "t.parquet", "--target", "y")
+    assert "--C -1" in refused(*fit, "--C", -1)
+    assert "--folds 1" in refused(*fit, "--folds", 1)
+    assert "class_weight='even'" in refused(*fit, "--class-weight", "even")
+    assert "no weight column 'w'" in refused(*fit, "--weight", "w")
+    assert "no column to drop 'z'" in refused(*fit, "--drop", "z")
+    assert "also the target" in refused(*fit, "--drop", "y")
+    assert "folder that does not exist" in refused(*fit, "-o", "no/where.certifit")
+    assert "as input and output" in refused(*fit, "--report", "t.parquet")
+
+
+def test_a_full_disk_writes_nothing(monkeypatch):
+    def full(file, content):
+        file.write(content[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(store, "_write", full)
+    message = refused("fit", penguins_path(), "--target", "species", "--folds", 0)
+    assert "penguins-model.certifit: could not write" in message
+    assert "No space left on device" in message
+
+
+def test_names_from_data_are_not_markup_on_the_terminal():
+    parquet.write_table(small().rename_columns(["[red]x\x1b[2J", "y"]), "t.parquet")
+    out = run("fit", "t.parquet", "--target", "y", "--folds", 0).output
+    assert "[red]x\\x1b[2J" in out
+    assert "\x1b" not in out
+
+
+def test_a_class_of_one_row_is_not_cross_validated():
+    table = small(31).set_column(1, "y", pa.array(["a", "b"] * 15 + ["c"]))
+    parquet.write_table(table, "t.parquet")
+    assert "class 'c' has a single row" in run("fit", "t.parquet", "--target", "y").output
+
+
+def test_warm_up_leaves_no_kernel_cold():
+    assert "ready: " in run("warm-up").output
+    cold = []
+    modules = [m.name for m in pkgutil.walk_packages(certifit.__path__, "certifit.") if m.name.endswith("loops")]
+    assert len(modules) > 10
+    for module in modules:
+        functions = vars(importlib.import_module(module))
+        compiled = {name: f for name, f in functions.items() if hasattr(f, "signatures") and name[0] != "_"}
+        cold += [name for name, kernel in compiled.items() if not kernel.signatures]
+        assert compiled or os.environ.get("NUMBA_DISABLE_JIT") == "1"
+    assert not cold
+
+
+def test_an_interrupt_ends_with_its_own_code(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("certifit.cli.commands.fit.read_table", interrupt)
+    result = run("fit", penguins_path(), "--target", "species", code=130)
+    assert result.stderr.strip() == "certifit: interrupted"
+
+
+def test_as_a_program():
+    """A real process: version, plain text in a pipe, exit codes."""
+    environment = {**os.environ, "COLUMNS": "80"}
+    program = [sys.executable, "-c", "from certifit.cli import main; main()"]
+    version = subprocess.run([*program, "--version"], capture_output=True, text=True, check=True, env=environment)
+    assert version.stdout.strip() == f"certifit {certifit.__version__}"
+    fit = subprocess.run(
+        [*program, "fit", str(penguins_path()), "--target", "nothing"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert (fit.returncode, fit.stdout) == (2, "")
+    assert fit.stderr.startswith("certifit: Got no target column 'nothing'")
+
+
+def test_help_loads_nothing_heavy():
+    script = (
+        "import sys\nfrom certifit.cli.app import app\ntry:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('numpy', 'sklearn', 'pyarrow', 'numba', 'matplotlib') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "warm-up" in shown.stdout
+    assert shown.stdout.strip().endswith("[]")

@@ -1,0 +1,546 @@
+"""KMeans: known solutions, shortcuts that change no bit, degenerate data, and a certificate that cannot be fooled."""
+
+import itertools
+import math
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import cluster
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from certifit.checkers.cluster import kmeans as certificates
+from certifit.cluster import lloyd as kmeans_pass
+from certifit.cluster import seeding as kmeans_init
+from certifit.cluster.distance_bounds import (
+    Point,
+    aimed,
+    lead_directions,
+    make_frame,
+    make_sketch,
+    new_notes,
+    run_kernel,
+)
+from certifit.cluster.kmeans import KMeans
+from certifit.exceptions import CertificateWarning, DataError
+from certifit.rows import ArrayRows, as_rows
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Send tables of any size through the kernel."""
+    monkeypatch.setattr(kmeans_pass, "SMALL", 0)
+
+
+class Streamed(ArrayRows):
+    """Rows that may not be remembered from pass to pass, as those of a file."""
+
+    def __init__(self, X, w=None):
+        super().__init__(X, w=w)
+        self.in_memory = False
+
+
+def iris():
+    return load_iris().data
+
+
+def digits():
+    return load_digits().data
+
+
+def blobs(n=2000, d=6, k=8):
+    return make_blobs(n, d, centers=k, random_state=0)[0]
+
+
+def wide(n=1200, d=200, k=3):
+    """Clusters in a few directions, noise in many: the kind of rows that are sketched."""
+    rng = np.random.default_rng(1)
+    return 4.0 * rng.normal(size=(k, d))[rng.integers(k, size=n)] + rng.normal(size=(n, d)) * 0.8 ** np.arange(d)
+
+
+def ties(n=600, d=3):
+    """Whole numbers: many equal rows, many rows halfway between centres."""
+    return np.random.default_rng(2).integers(-2, 3, size=(n, d)).astype(float)
+
+
+# ------------------------------------------------------------------------------------------------ known solutions
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize(("data", "k"), [(iris, 3), (digits, 10), (blobs, 8), (blobs, 20)])
+def test_same_as_scikit_learn_from_the_same_start(data, k, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = data()
+    start = X[np.random.default_rng(0).choice(len(X), k, replace=False)]
+    ours = KMeans(k, init=start, tol=0.0).fit(X)
+    theirs = cluster.KMeans(k, init=start, n_init=1, tol=0.0, algorithm="lloyd").fit(X)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=0, atol=1e-10)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-12)
+
+
+@pytest.mark.parametrize(("k", "optimum"), [(2, 152.348), (3, 78.8514), (5, 46.4462), (6, 39.0400)])
+def test_iris_optima(k, optimum):
+    """Proved by du Merle, Hansen, Jaumard & Mladenovic, An interior point algorithm for minimum sum-of-squares
+    clustering, SIAM J. Sci. Comput. 21 (2000)."""
+    model = KMeans(k, n_init=10, random_state=0).fit(iris())
+    assert model.inertia_ == pytest.approx(optimum, abs=1e-3)
+    assert model.certificate_.holds
+
+
+def test_attributes_and_methods_agree():
+    X = blobs()
+    model = KMeans(8, random_state=0).fit(X)
+    D = np.sqrt(((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2))
+    np.testing.assert_allclose(model.transform(X), D, rtol=1e-12)
+    np.testing.assert_array_equal(model.labels_, D.argmin(axis=1))
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert model.inertia_ == pytest.approx((D.min(axis=1) ** 2).sum(), rel=1e-12)
+    assert model.objective(X) == (model.objective(X).data, model.objective(X).total, 0.0)
+    assert model.score(X) == pytest.approx(-model.inertia_, rel=1e-12)
+    w = np.arange(len(X)) % 3
+    assert model.objective(X, sample_weight=w).total == pytest.approx(w @ D.min(axis=1) ** 2, rel=1e-12)
+    np.testing.assert_array_equal(KMeans(8, random_state=0).fit_predict(X), model.labels_)
+    np.testing.assert_array_equal(KMeans(8, random_state=0).fit_transform(X), model.transform(X))
+    assert list(model.get_feature_names_out()) == [f"kmeans{j}" for j in range(8)]
+    assert model.transform(X.astype(np.float32)).dtype == np.float32
+
+
+def test_history_falls_to_the_inertia():
+    model = KMeans(10, random_state=0).fit(digits())
+    trace = [mark.objective for mark in model.history_]
+    assert trace == sorted(trace, reverse=True)
+    assert trace[-1] == model.inertia_
+    assert model.n_iter_ == len(trace) - 1
+    assert model.history_[-1].gain <= model.tol < model.history_[0].gain
+
+
+# ------------------------------------------------------------------------------------------------ exact shortcuts
+def plain_pass(X, w, C, A):
+    """The kernel's twin: squared differences, the lowest number among equals, sums about the anchors."""
+    D = ((X.astype(np.float64)[:, None] - C) ** 2).sum(axis=2)
+    labels = D.argmin(axis=1)
+    member = (labels[:, None] == np.arange(len(C))) * w[:, None]
+    Z = X - A[labels]
+    return labels, member.sum(axis=0), member.T @ Z, member.T @ (Z**2).sum(axis=1)
+
+
+def passes(X, w, k, steps, sketched):
+    """Labels and sums of successive Lloyd passes by the kernel, which remembers, and by its twin."""
+    rows = ArrayRows(X, w=w)
+    block = next(iter(rows))
+    notes, frame, lead = new_notes(len(X)), None, lead_directions(rows, k) if sketched else None
+    if lead is not None:
+        notes.sketch = make_sketch(lead, X)
+    C = X[:k].astype(np.float64)
+    for _ in range(steps):
+        at = Point(C, np.round(C, 1))
+        frame = make_frame(at, frame, lead)
+        found = run_kernel(frame, notes, block)
+        yield (notes.labels, found.weight, found.sums, found.squares), plain_pass(X, w, *at)
+        C = at.anchors + found.sums / np.maximum(found.weight, 1e-300)[:, None]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("X", "k"),
+    [(blobs(150, 2, 3), 4), (ties(100, 2), 5), (blobs(60, 1), 1), (blobs(50, 3) + 1e4, 3), (wide(140, 128), 2)],
+    ids=["blobs", "ties", "one centre", "far away", "wide"],
+)
+@pytest.mark.compiled
+def test_kernel_finds_nearest_centres_and_sums(X, k, dtype):
+    X = X.astype(dtype)
+    w = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    for kernel, twin in passes(X, w, k, 4, sketched=True):
+        np.testing.assert_array_equal(kernel[0], twin[0])
+        for ours, theirs in zip(kernel[1:], twin[1:], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(X).max() ** 2)
+
+
+@np.errstate(invalid="ignore")  # where kernels are not compiled, NumPy speaks of the infinities they use
+@pytest.mark.parametrize("weights", ["one", "counts", "decaying"])
+@pytest.mark.parametrize("X", [blobs(300, 3), blobs(300, 3) + 1e8, ties(300)], ids=["blobs", "far away", "ties"])
+@pytest.mark.compiled
+def test_kernel_sums_are_right_and_do_not_depend_on_the_road(X, weights):
+    """Wherever centres were before, sums have the bits of a first pass, and the digits of math.fsum."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([X, [[1e30, 0.0, 0.0], [0.0, -1e15, 0.0]]])  # two that fit no grid
+    w = {"one": np.ones(302), "counts": rng.integers(0, 3, 302), "decaying": 0.7 ** np.arange(302)}[weights]
+    block = next(iter(ArrayRows(X, w=w.astype(float))))
+    notes, frame, A = new_notes(302), None, X[[0, 1, 2, 3, 300]].astype(float)
+    for step in range(6):
+        C = X[rng.choice(300, 5, replace=False)] + 0.1
+        A = np.where(rng.random((5, 1)) < 0.2, C, A)  # some anchors move
+        frame = make_frame(Point(C, A), frame)
+        found = run_kernel(frame, notes, block)
+        fresh = new_notes(302)
+        first = run_kernel(make_frame(Point(C, A), None), fresh, block)
+        np.testing.assert_array_equal(notes.labels, fresh.labels)
+        for name in ("weight", "sums", "squares"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(first, name), err_msg=f"{name}, {step}")
+        for a, j in itertools.product(range(5), range(3)):
+            terms = (w * (X[:, j] - A[a, j]))[notes.labels == a]
+            assert abs(found.sums[a, j] - math.fsum(terms)) <= 1e-13 * math.fsum(np.abs(terms))
+
+
+@pytest.mark.compiled
+def test_kernel_square_distances():
+    X, C = blobs(20, 5).astype(np.float32), blobs(3, 5)
+    expected = ((X[:, None].astype(float) - C) ** 2).sum(axis=2)
+    np.testing.assert_allclose(kmeans_pass.square_distances(C, False, X), expected, rtol=1e-12)
+    np.testing.assert_allclose(kmeans_pass.square_distances(C, True, X), expected, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_sketch_is_used_and_keeps_its_promises():
+    X = wide()
+    rows = as_rows(X)
+    lead = lead_directions(rows, 3)
+    sketch = make_sketch(lead, X)
+    Z = (X - lead.shift) * lead.scale
+    inside = Z @ lead.V
+    np.testing.assert_allclose(sketch.Y, inside, atol=1e-5)
+    assert (sketch.rest >= np.sqrt(((Z - inside @ lead.V.T) ** 2).sum(axis=1))).all()
+    means = KMeans(3, random_state=0).fit(X).cluster_centers_
+    assert aimed(lead, np.random.default_rng(0).normal(size=(3, 200))) is None  # too much is outside
+    exact = aimed(lead, means)
+    np.testing.assert_allclose(exact.V.T @ exact.V, np.eye(exact.V.shape[1]), atol=1e-12)
+    assert make_frame(Point(means, means), None, exact).outside < 1e-9
+    frame = make_frame(Point(means, means), None, lead)
+    assert frame.apart.shape == (3, 3)
+    over = (means - lead.shift) * lead.scale @ (np.eye(X.shape[1]) - lead.V @ lead.V.T)
+    assert frame.outside >= np.sqrt((over**2).sum(axis=1)).max()
+    assert (frame.apart >= np.sqrt(((over[:, None] - over) ** 2).sum(axis=2))).all()
+
+
+def fits_alike(a, b):
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_array_equal(a.cluster_centers_, b.cluster_centers_)
+    assert a.inertia_ == b.inertia_
+    assert [m.objective for m in a.history_] == [m.objective for m in b.history_]
+    assert str(a.certificate_) == str(b.certificate_)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("X", "k"),
+    [(blobs(), 12), (ties(), 20), (wide(), 3), (wide() * 1e-3 + 1e3, 5), (np.repeat(blobs(300), 4, axis=0), 9)],
+    ids=["blobs", "ties", "wide", "far away", "repeated"],
+)
+def test_remembering_changes_no_bit(X, k, weighted, dtype):
+    """The accelerated algorithm against the same one without memory, which compares every row with every centre."""
+    X = X.astype(dtype)
+    w = np.random.default_rng(0).integers(0, 4, len(X)).astype(float) if weighted else None
+    model = KMeans(k, random_state=3, n_init=2, tol=0.0)
+    fits_alike(model.fit(X, sample_weight=w), KMeans(**model.get_params()).fit(Streamed(X, w)))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_threads_change_no_bit(threads):
+    X = np.concatenate([wide(), wide() + 1.0, wide() - 1.0])
+    fits = []
+    for n in (1, 2, 3):
+        threads(n)
+        fits.append(KMeans(4, random_state=0).fit(X))
+    fits_alike(fits[0], fits[1])
+    fits_alike(fits[0], fits[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("X", [digits(), ties(), blobs() * (blobs() > 0)], ids=["digits", "ties", "zeros"])
+def test_sparse_is_dense(X, dtype):
+    X = X.astype(dtype)
+    dense = KMeans(6, random_state=0).fit(X)
+    csr = KMeans(6, random_state=0).fit(sparse.csr_matrix(X))
+    np.testing.assert_array_equal(csr.labels_, dense.labels_)
+    np.testing.assert_allclose(csr.cluster_centers_, dense.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert csr.inertia_ == pytest.approx(dense.inertia_, rel=1e-12)
+    np.testing.assert_allclose(csr.transform(sparse.csr_array(X)), dense.transform(X), rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(csr.predict(sparse.csr_array(X)), dense.labels_)
+
+
+# ------------------------------------------------------------------------------------------------ numbers of any size
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_far_from_the_origin(form, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    far = 1e8 + 1e-2 * blobs()  # its own rounding is part of the data
+    near = KMeans(8, init=(far - 1e8)[:8], tol=0.0).fit(far - 1e8)
+    model = KMeans(8, init=far[:8], tol=0.0).fit(form(far))
+    np.testing.assert_array_equal(model.labels_, near.labels_)
+    np.testing.assert_allclose(model.cluster_centers_ - 1e8, near.cluster_centers_, atol=3e-8)
+    assert model.inertia_ == pytest.approx(near.inertia_, rel=1e-9)
+    assert model.certificate_.holds
+
+
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e9, 1e30])
+def test_any_scale(scale, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = blobs()
+    model, scaled = KMeans(8, random_state=0).fit(X), KMeans(8, random_state=0).fit(X * scale)
+    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+    assert scaled.inertia_ == pytest.approx(model.inertia_ * scale**2, rel=1e-9)
+    assert scaled.certificate_.ratio == pytest.approx(model.certificate_.ratio, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("small", [0, 2**22])
+def test_one_far_outlier(small, dtype, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = blobs(200, 3, 2).astype(dtype)
+    alone = KMeans(2, random_state=0).fit(X)
+    model = KMeans(3, random_state=0).fit(np.vstack([X, np.full((1, 3), 1e12, dtype)]))
+    assert (model.labels_ == model.labels_[-1]).sum() == 1
+    assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-6)
+
+
+@pytest.mark.parametrize("small", [0, 2**22])
+def test_a_constant_column_and_rows_of_no_weight_change_nothing(small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = blobs(300, 3, 4)
+    more = np.vstack([np.column_stack([X, np.full(300, 7.0)]), np.full((2, 4), 1e12)])
+    model = KMeans(4, init=X[:4]).fit(X)
+    again = KMeans(4, init=more[:4]).fit(more, sample_weight=np.append(np.ones(300), [0.0, 0.0]))
+    np.testing.assert_array_equal(again.labels_[:300], model.labels_)
+    np.testing.assert_allclose(
+        again.cluster_centers_, np.column_stack([model.cluster_centers_, [7.0] * 4]), rtol=1e-9
+    )
+    assert again.inertia_ == pytest.approx(model.inertia_, rel=1e-9)
+    assert again.certificate_.holds
+    assert again.certificate_.ratio == pytest.approx(model.certificate_.ratio, rel=1e-6)
+
+
+def test_values_that_overflow_are_refused():
+    with pytest.raises(DataError, match="squared distances overflow"):
+        KMeans(2, random_state=0).fit(blobs() * 1e200)
+    with pytest.raises(DataError, match="squared distances overflow"):
+        certificates.certify(blobs()[:2] * 1e200, None, 1e-6, as_rows(blobs() * 1e200))
+
+
+def test_values_that_underflow_are_refused():
+    """At 1e-200 every squared distance is 0, which does not prove that rows lie on centres."""
+    for X in (blobs(50) * 1e-200, blobs(50, 1) * 1e-200, sparse.csr_array(blobs(50) * 1e-160)):
+        with pytest.raises(DataError, match="underflow"):
+            KMeans(3, random_state=0).fit(X)
+    with pytest.raises(DataError, match="underflow"):
+        certificates.certify(blobs(2) * 1e-200, None, 1e-6, as_rows(blobs(50) * 1e-200))
+
+
+# ------------------------------------------------------------------------------------------------ degenerate data
+@pytest.mark.parametrize("small", [0, 2**22])
+def test_fewer_distinct_rows_than_clusters(small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    X = np.repeat(blobs(3), 10, axis=0) * 0.1
+    with pytest.warns(ConvergenceWarning, match="Got 3 distinct rows for n_clusters=5: 2 centres"):
+        model = KMeans(5, random_state=0).fit(X)
+    assert model.inertia_ == 0.0
+    assert len(np.unique(model.labels_)) == 3
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.certificate_.kind == "optimal"
+    with pytest.warns(ConvergenceWarning, match="Got 1 distinct rows"):
+        assert KMeans(2).fit(np.full((20, 3), 0.1)).inertia_ == 0.0
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_one_cluster_and_one_for_each_row(init):
+    X = blobs(60)
+    one = KMeans(1, init=init).fit(X)
+    np.testing.assert_allclose(one.cluster_centers_[0], X.mean(axis=0), rtol=1e-12)
+    assert one.certificate_.ratio == pytest.approx(1.0, abs=1e-9)
+    every = KMeans(60, init=init, n_init=1, random_state=0).fit(X)
+    assert every.inertia_ == 0.0
+    assert sorted(every.labels_) == list(range(60))
+
+
+@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_empty_clusters_move_to_the_farthest_rows(form, small, monkeypatch):
+    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+    corners = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
+    X, y = make_blobs(400, centers=corners, cluster_std=0.5, random_state=0)
+    start = np.vstack([corners[:3], [[1e3, 1e3]]])  # nobody is near the last
+    model = KMeans(4, init=start).fit(form(X))
+    np.testing.assert_array_equal(model.labels_, y)
+    for start in (np.full((4, 2), 5.0), np.repeat(X[:1], 4, axis=0)):
+        model = KMeans(4, init=start).fit(form(X))
+        assert len(np.unique(model.labels_)) == 4
+        assert model.certificate_.holds
+        trace = [mark.objective for mark in model.history_]
+        assert trace == sorted(trace, reverse=True)
+
+
+# ------------------------------------------------------------------------------------------------ weights and starts
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_a_weight_is_a_number_of_rows(init, form):
+    X = blobs(300)
+    w = np.random.default_rng(0).integers(0, 4, len(X))
+    order = np.random.default_rng(1).permutation(w.sum())
+    weighted = KMeans(5, init=init, n_init=2, random_state=0).fit(form(X), sample_weight=w)
+    repeated = KMeans(5, init=init, n_init=2, random_state=0).fit(form(np.repeat(X, w, axis=0)[order]))
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-9)
+    np.testing.assert_array_equal(np.repeat(weighted.labels_, w)[order], repeated.labels_)
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-12)
+
+
+def test_starts():
+    X = blobs(200, 4, 6)
+    seen = []
+
+    def choose(X, k, random_state):
+        seen.append((len(X), k, random_state))
+        return X[random_state.choice(len(X), k, replace=False)]
+
+    KMeans(6, init=choose, random_state=0).fit(X)
+    assert len(seen) == 10
+    assert seen[0][:2] == (200, 6)
+    assert KMeans(6, init=X[:6], max_iter=1, tol=1e9).fit(X).n_iter_ == 0  # the start itself is good enough
+    well_apart = make_blobs(600, 5, centers=6, cluster_std=0.01, random_state=1)
+    start = KMeans(6, random_state=0, tol=1e9).fit(well_apart[0]).cluster_centers_
+    assert len(np.unique(well_apart[1][((well_apart[0][:, None] - start) ** 2).sum(axis=2).argmin(axis=0)])) == 6
+
+
+def test_large_tables_start_from_a_sample(monkeypatch):
+    X = make_blobs(3000, 3, centers=4, cluster_std=0.1, random_state=0)[0]
+    whole = KMeans(4, random_state=0).fit(X)
+    monkeypatch.setattr(kmeans_init, "ROWS", 200)
+    thinned = KMeans(4, random_state=0).fit(X)
+    assert thinned.inertia_ == pytest.approx(whole.inertia_, rel=1e-9)
+    fits_alike(thinned, KMeans(4, random_state=0).fit(Streamed(X)))
+    with pytest.raises(DataError, match="no row with weight"):
+        KMeans(4, random_state=0).fit(X, sample_weight=(np.arange(3000) == 7).astype(float))
+
+
+def test_time_budget_keeps_the_best_so_far():
+    X = np.random.default_rng(0).normal(size=(3000, 10))
+    model = KMeans(20, n_init=10_000, random_state=0, max_time=1.5).fit(X)
+    assert model.certificate_.objective == model.inertia_
+    with pytest.warns(CertificateWarning, match="gain from moving centres"):
+        cut = KMeans(20, random_state=0, max_time=0.0).fit(X)
+    assert cut.n_iter_ == 0
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_time_runs_out_while_a_start_is_drawn(init, monkeypatch):
+    X = blobs(500)
+    whole = kmeans_init.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw()
+    clock = itertools.count()
+    monkeypatch.setattr(kmeans_init.time, "perf_counter", lambda: next(clock))
+    cut = kmeans_init.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw(until=9)
+    np.testing.assert_array_equal(cut[:10], whole[:10])
+    assert (cut[10:] != whole[10:]).any()
+    assert {*map(tuple, cut)} <= {*map(tuple, X)}
+    assert len(np.unique(cut, axis=0)) == 40
+
+
+def test_stopping_early_is_said_with_the_number():
+    with pytest.warns(CertificateWarning, match=r"gain .* relative: 0.0\d+, allowed 1e-06"):
+        model = KMeans(8, max_iter=1, random_state=0).fit(digits())
+    assert not model.certificate_.holds
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters=0"),
+        ({"n_clusters": 2.5}, "n_clusters=2.5"),
+        ({"n_init": 0}, "n_init=0"),
+        ({"swaps": -1}, "swaps=-1; wanted a whole number of at least 0, or 'auto'"),
+        ({"swaps": 2, "init": np.eye(8, 4)}, "swaps=2 from given centres"),
+        ({"target_ratio": 0.9}, "target_ratio=0.9"),
+        ({"target_ratio": "close"}, "target_ratio='close'"),
+        ({"max_iter": -1}, "max_iter=-1"),
+        ({"tol": -1.0}, "tol=-1.0"),
+        ({"max_time": "soon"}, "max_time='soon'"),
+        ({"init": "kmeans"}, "init='kmeans'"),
+        ({"init": np.zeros((2, 4))}, r"init of shape \(2, 4\); wanted .* = \(8, 4\)"),
+        ({"init": np.full((8, 4), np.nan)}, "init with NaN"),
+        ({"init": lambda X, k, random_state: X[: k - 1]}, r"centres from init of shape \(7, 4\)"),
+        ({"n_clusters": 151}, "n_samples=150 should be >= n_clusters=151"),
+    ],
+)
+def test_bad_parameters(params, message):
+    with pytest.raises(DataError, match=message):
+        KMeans(**params).fit(iris())
+
+
+# ------------------------------------------------------------------------------------------------ the certificate
+def perturbed(C, labels):
+    yield "centres nudged", C + 0.05 * np.random.default_rng(0).normal(size=C.shape), labels
+    yield "one centre nudged", C + 0.1 * (np.arange(len(C)) == 1)[:, None], labels
+    yield "sign", -C, labels
+    yield "scale", 1.05 * C, labels
+    yield "centres swapped", C[[1, 0, *range(2, len(C))]], labels
+    yield "coordinates swapped", C[:, [1, 0, *range(2, C.shape[1])]], labels
+    yield "centre dropped", C[:-1], labels
+    yield "centre repeated", np.vstack([C[:-1], C[:1]]), labels
+    yield "one label", C, np.where(np.arange(len(labels)) == 5, (labels + 1) % len(C), labels)
+    yield "label out of range", C, np.where(np.arange(len(labels)) == 5, len(C), labels)
+    yield "labels shuffled", C, np.roll(labels, 1)
+
+
+def test_sabotage_is_found():
+    X = digits()[:80]
+    model = KMeans(6, random_state=0).fit(X)
+    C, labels = model.cluster_centers_, model.labels_
+    assert certificates.certify(C, labels, 1e-6, as_rows(X)).holds
+    for name, bad, given_labels in perturbed(C, labels):
+        assert not certificates.certify(bad, given_labels, 1e-6, as_rows(X)).holds, name
+    early = cluster.KMeans(6, max_iter=1, n_init=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        early.fit(X)
+    assert not certificates.certify(early.cluster_centers_, early.labels_, 1e-6, as_rows(X)).holds
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype"),
+    [
+        (KMeans, np.float64),
+        (cluster.KMeans, np.float32),
+        (cluster.MiniBatchKMeans, np.float64),
+        (cluster.BisectingKMeans, np.float64),  # whose labels are not the nearest centres
+    ],
+)
+def test_what_labels_are_said_to_cost_is_checked(model, dtype):
+    X, w = digits()[:24].astype(dtype), np.arange(24) % 4
+    fitted = model(3, random_state=0).fit(X, sample_weight=w)
+    C, labels, rows = fitted.cluster_centers_, fitted.labels_, as_rows(X, sample_weight=w)
+    for inertia, right in ((fitted.inertia_, True), (1.01 * fitted.inertia_, False), (np.nan, False)):
+        checks = certificates.certify(C, labels, 1e-4, rows, inertia=inertia).checks
+        assert [check.passed for check in checks if "reported" in check.name] == [right]
+
+
+def test_labels_of_no_weight_are_checked():
+    X, w = digits()[:24], np.arange(24) % 4
+    model = KMeans(3, random_state=0).fit(X, sample_weight=w)
+    wrong = np.where(np.arange(24) == 4, (model.labels_ + 1) % 3, model.labels_)
+    assert not certificates.certify(model.cluster_centers_, wrong, 1e-6, as_rows(X, sample_weight=w)).holds
+
+
+def test_other_peoples_centres():
+    X = digits()[:200]
+    theirs = cluster.KMeans(7, n_init=1, tol=0.0, random_state=0).fit(X.astype(np.float32))
+    for rows in (as_rows(X.astype(np.float32)), as_rows(sparse.csr_array(X.astype(np.float32)), sparse=True)):
+        found = certificates.certify(theirs.cluster_centers_, theirs.labels_, 1e-4, rows)
+        assert found.holds
+        assert 0 < found.bound < found.objective
+        assert found.objective == pytest.approx(theirs.inertia_, rel=1e-5)
+    model = SimpleNamespace(cluster_centers_=[[0.0, 0.0], [4.0, 4.0]])  # any object; lists will do
+    rows = as_rows([[-1.0, 0.0], [1.0, 0.0], [4.0, 3.0], [4.0, 5.0]])
+    assert certificates.certify(model.cluster_centers_, None, 1e-6, rows).holds
+    with pytest.raises(DataError, match="labels of 3 rows and a table of 4"):
+        certificates.certify(model.cluster_centers_, np.zeros(3, int), 1e-6, rows)
+
+
+def test_audit_agrees_with_the_fit():
+    for X, w in ((digits()[:200], None), (iris(), np.arange(150) % 3), (wide(200), None)):
+        model = KMeans(4, random_state=0).fit(X, sample_weight=w)
+        checked = certificates.certify(model.cluster_centers_, model.labels_, 1e-6, as_rows(X, sample_weight=w))
+        assert checked.holds
+        assert model.certificate_.holds
+        assert checked.objective == pytest.approx(model.inertia_, rel=1e-10)

@@ -1,0 +1,133 @@
+"""Logistic regression where it is hard: offsets, units, collinear and separable columns, very unequal weights."""
+
+import numpy as np
+import pytest
+from sklearn import linear_model
+
+from certifit import CertificateWarning, DataError, LogisticRegression, NoSolutionError
+from tests.common.catalogue import three, two
+from tests.linear_model.logistic_tables import SOLVERS, certified, exact
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("data", [two, three])
+@pytest.mark.parametrize(("offset", "spread"), [(1e8, 1.0), (1e8, 1e-2), (-1e4, 1e-3)])
+def test_an_offset_costs_no_digits(data, offset, spread, solver):
+    """A free intercept absorbs any offset; the penalty is put on the same footing as the spread."""
+    X, y = data()
+    C = 1 / spread**2
+    plain = exact(solver=solver, tol=1e-9).fit(X, y)
+    moved = exact(solver=solver, tol=1e-9, C=C).fit(offset + spread * X, y)
+    lost = 1e-16 * abs(offset) / spread  # what the moved table itself has forgotten of X
+    np.testing.assert_allclose(moved.certificate_.objective, plain.certificate_.objective, rtol=1e-8 + 10 * lost)
+    np.testing.assert_allclose(spread * moved.coef_, plain.coef_, atol=1e-3)
+    assert certified(moved, offset + spread * X, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("data", [two, three])
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_units_do_not_matter(data, scale, solver):
+    X, y = data()
+    plain = exact(penalty=None, solver=solver, tol=1e-8).fit(X, y)
+    scaled = exact(penalty=None, solver=solver, tol=1e-8).fit(scale * X, y)
+    np.testing.assert_allclose(scaled.certificate_.objective, plain.certificate_.objective, rtol=1e-7)
+    assert certified(scaled, scale * X, y)
+    penalised = LogisticRegression(solver=solver).fit(scale * X, y)
+    assert certified(penalised, scale * X, y)
+
+
+@pytest.mark.parametrize("data", [two, three])
+@pytest.mark.parametrize("C", [1e-300, 1e-10, 1e10, 1e15])
+def test_extreme_penalties(data, C):
+    X, y = data()
+    model = LogisticRegression(C=C).fit(X, y)
+    assert certified(model, X, y)
+    if C < 1:
+        np.testing.assert_allclose(model.coef_, 0, atol=1e-6)
+        np.testing.assert_allclose(model.predict_proba(X[:1])[0], np.bincount(y) / len(y), rtol=1e-5)
+    else:
+        free = LogisticRegression(penalty=None).fit(X, y)
+        np.testing.assert_allclose(model.certificate_.objective, free.certificate_.objective, rtol=1e-5)
+
+
+@pytest.mark.parametrize("data", [two, three])
+@pytest.mark.parametrize("scale", [1e150, 1e-150, 1e-300, 5e-324 / 1e-3])
+def test_values_at_the_ends_of_the_range(data, scale):
+    """Fitted and proved, or said to be neither: no NaN, no false proof."""
+    X, y = data()
+    for penalty in ("l2", None):
+        try:
+            model = LogisticRegression(penalty=penalty, max_iter=100).fit(scale * X, y)
+        except (CertificateWarning, FloatingPointError, DataError):
+            continue
+        assert certified(model, scale * X, y)
+        if penalty is None:
+            best = LogisticRegression(penalty=None).fit(X, y).certificate_.objective
+            np.testing.assert_allclose(model.certificate_.objective, best, rtol=1e-5)
+
+
+@pytest.mark.parametrize("data", [two, three])
+def test_collinear_columns(data):
+    X, y = data()
+    twice = np.column_stack([X, X, np.ones(len(X)), np.zeros(len(X))])
+    for penalty in ("l2", None):
+        C = 2.0 if penalty == "l2" else 1.0
+        single = exact(penalty=penalty, C=C).fit(X, y)  # sharing a coefficient halves its penalty
+        double = exact(penalty=penalty, C=1.0).fit(twice, y)
+        np.testing.assert_allclose(double.predict_proba(twice), single.predict_proba(X), atol=1e-5)
+        assert certified(double, twice, y)
+
+
+def test_nearly_collinear_columns_are_not_proved_falsely():
+    """Columns that differ by 1e-9: the maximum lies far away along the difference, and rounding hides it."""
+    X, y = two()
+    rng = np.random.default_rng(0)
+    close = np.column_stack([X, X + 1e-9 * rng.normal(size=X.shape)])
+    with pytest.warns(CertificateWarning):
+        LogisticRegression(penalty=None).fit(close, y)
+    assert certified(LogisticRegression().fit(close, y), close, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_fewer_rows_than_columns(classes, solver):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % classes
+    theirs = linear_model.LogisticRegression(tol=1e-10, max_iter=1000).fit(X, y)
+    model = exact(solver=solver).fit(X, y)
+    np.testing.assert_allclose(model.coef_, theirs.coef_, atol=1e-5)
+    assert certified(model, X, y)
+    with pytest.raises(NoSolutionError):
+        LogisticRegression(penalty=None, solver=solver).fit(X, y)
+
+
+def test_duplicate_rows_are_weights():
+    X, y = three()
+    a = exact(C=3.0).fit(X, y)
+    b = exact(C=1.0).fit(np.tile(X, (3, 1)), np.tile(y, 3))
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("data", [two, three])
+def test_an_outlier_far_away(data):
+    X, y = data()
+    X[0] = 1e9
+    assert certified(LogisticRegression().fit(X, y), X, y)
+
+
+def test_separable_with_a_penalty():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    for y in ((X[:, 0] > 0).astype(int), np.digitize(X[:, 0], [-0.5, 0.5])):
+        for C in (1.0, 1e10):
+            model = LogisticRegression(C=C).fit(X, y)
+            assert model.score(X, y) > 0.9
+            assert certified(model, X, y)
+
+
+@pytest.mark.parametrize("weight", [1e-12, 1e12])
+def test_classes_of_very_unequal_weight(weight):
+    X, y = two()
+    model = LogisticRegression(class_weight={0: weight}).fit(X, y)
+    assert certified(model, X, y)

@@ -1,0 +1,193 @@
+"""Cross-validation against scikit-learn's, the pictures, and the HTML report: complete, self-contained, escaped."""
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import balanced_accuracy_score, confusion_matrix, log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
+
+from certifit.datasets import load_penguins
+from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
+from certifit.report import render
+from certifit.table.cross_validation import CrossValidation, cross_validate
+from certifit.table.table_classifier import TableClassifier, labelled
+
+HOSTILE = '<script>alert("1")</script>&$x_{'
+
+
+class Page(HTMLParser):
+    """Counts tags and words; fails on tags that do not nest."""
+
+    VOID = ("meta", "img", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words = [], [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    data = labelled(load_penguins(), "species")
+    model = TableClassifier().fit(load_penguins(), "species")
+    return model, data, cross_validate(model, data, folds=4, seed=3)
+
+
+def page(model, data, assessment, **changes):
+    words = {"table": "penguins.csv", "settings": {"C": 1.0}, "recheck": "certifit audit m.certifit penguins.csv"}
+    return render(model, data, assessment, **{**words, **changes})
+
+
+def test_cross_validation_agrees_with_scikit_learn(penguins):
+    model, data, found = penguins
+    frame, splitter = data.table.to_pandas(), StratifiedKFold(4, shuffle=True, random_state=3)
+    proba = cross_val_predict(model, frame, data.y, cv=splitter, method="predict_proba")
+    predicted = model.classes_[proba.argmax(axis=1)]
+    folds = [test for _, test in splitter.split(frame, data.y)]
+    for score, metric in zip(
+        found.scores,
+        (
+            lambda i: (predicted[i] == data.y[i]).mean(),
+            lambda i: balanced_accuracy_score(data.y[i], predicted[i]),
+            lambda i: log_loss(data.y[i], proba[i]),
+        ),
+        strict=True,
+    ):
+        values = np.array([metric(i) for i in folds])
+        assert score.mean == pytest.approx(values.mean(), abs=1e-8)
+        assert score.error == pytest.approx(values.std(ddof=1) / 2, abs=1e-8)
+    assert (found.confusion == confusion_matrix(data.y, predicted)).all()
+    recall = found.confusion.diagonal() / found.confusion.sum(axis=1)
+    assert [c.recall for c in found.classes] == pytest.approx(recall.tolist())
+
+
+def test_the_baseline_is_scikit_learns_dummy(penguins):
+    _, data, found = penguins
+    splitter = StratifiedKFold(4, shuffle=True, random_state=3)
+    X = np.zeros((len(data.y), 1))
+    for score, scoring in zip(found.scores, ("accuracy", "balanced_accuracy", "neg_log_loss"), strict=True):
+        values = cross_val_score(DummyClassifier(strategy="prior"), X, data.y, cv=splitter, scoring=scoring)
+        assert score.baseline == pytest.approx(abs(values.mean()))
+        assert score.baseline_error == pytest.approx(values.std(ddof=1) / 2)
+
+
+def test_weights_enter_the_scores():
+    """A row of weight 0 is no row."""
+    data = labelled(load_penguins(), "species", np.where(np.arange(344) % 5 == 0, 0.0, 1.0))
+    fewer = labelled(load_penguins().take(np.flatnonzero(np.arange(344) % 5)), "species")
+    a, b = (cross_validate(TableClassifier(), d) for d in (data, fewer))
+    for one, other in zip(a.scores, b.scores, strict=True):
+        assert one[1:] == pytest.approx(other[1:], rel=1e-9)
+    assert (a.confusion == b.confusion).all()
+
+
+def test_small_classes_mean_fewer_folds_or_none():
+    y = np.array(["a"] * 30 + ["b"] * 3 + ["c"] * 12)
+    data = labelled(pa.table({"x": np.random.default_rng(0).normal(size=45)}), y)
+    found = cross_validate(TableClassifier(), data)
+    assert isinstance(found, CrossValidation)
+    assert found.folds == 3
+    assert found.notes == ("3 folds instead of 5: class 'b' has 3 rows",)
+    y[31:33] = "a"
+    single = cross_validate(TableClassifier(), labelled(data.table, y))
+    assert isinstance(single, str)
+    assert "class 'b' has a single row" in single
+
+
+def test_progress_counts_the_folds(penguins):
+    model, data, _ = penguins
+    seen = []
+    cross_validate(model, data, folds=2, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_the_report_has_everything(penguins):
+    model, data, assessment = penguins
+    text = page(model, data, assessment)
+    words = " ".join(Page(text).words)
+    for part in (
+        "Predicting species from penguins.csv",
+        "The certificate holds.",
+        "Chinstrap (68)",
+        f"{model.certificate_.objective:.10g}",
+        "4-fold cross-validation",
+        f"{100 * assessment.scores[0].mean:.1f} %",
+        f"{assessment.scores[2].mean:.3f}",
+        "flipper_length_mm is missing",
+        f"{model.model_.coef_[1, 3]:.4f}",
+        "certifit audit m.certifit penguins.csv",
+        model.fingerprint_,
+        "numpy",
+    ):
+        assert part in words
+    assert Page(text).tags.count("img") == 3
+
+
+def test_the_report_needs_nothing_else(penguins):
+    text = page(*penguins)
+    parsed = Page(text)
+    assert not {"script", "link", "iframe", "object"} & set(parsed.tags)
+    assert not re.search(r"https?://|url\(|@import", text)
+    addresses = [value for name, value in parsed.attributes if name in ("src", "href")]
+    assert len(addresses) == 3
+    for address in addresses:
+        picture = base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode()
+        assert picture.rstrip().endswith("</svg>")
+        assert "<script" not in picture
+
+
+def test_a_failed_certificate_and_no_cross_validation_are_said(penguins):
+    _, data, _ = penguins
+    with pytest.warns(match="of the optimum"):
+        model = TableClassifier(max_iter=1).fit(load_penguins(), "species")
+    words = " ".join(Page(page(model, data, "not cross-validated, as asked")).words)
+    assert "The certificate does not hold:" in words
+    assert "not cross-validated, as asked" in words
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_hostile_names_are_shown_not_run(classes):
+    rng = np.random.default_rng(0)
+    y = np.array([HOSTILE, "b", "日本"])[np.arange(60) % classes]
+    table = pa.table({HOSTILE: rng.normal(size=60), "c": [HOSTILE, "é"] * 30, "target": y})
+    model = TableClassifier().fit(table, "target")
+    data = labelled(table, "target")
+    text = page(model, data, cross_validate(model, data), table=HOSTILE, settings={HOSTILE: HOSTILE}, recheck=HOSTILE)
+    parsed = Page(text)
+    assert "script" not in parsed.tags
+    assert HOSTILE in "".join(parsed.words)
+    for name, value in parsed.attributes:
+        if name == "src":
+            picture = base64.b64decode(value.partition(",")[2]).decode()
+            assert "<script" not in picture
+
+
+def test_pictures_show_the_numbers(penguins):
+    model, _, assessment = penguins
+    line = plot_convergence(model.model_).lines[0]
+    assert len(line.get_xdata()) == len(model.model_.history_)
+    assert line.get_ydata()[-1] == pytest.approx(model.model_.history_[-1].gain)
+    shown = [text.get_text() for text in plot_confusion(assessment.confusion, model.classes_).texts]
+    assert shown == [str(n) for n in assessment.confusion.ravel()]
+    ax = plot_coefficients(model.model_.coef_, model.features_, list(model.classes_), most=4)
+    largest = np.argsort(-np.abs(model.model_.coef_).max(axis=0))[:4]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [model.features_[j] for j in largest]
+    assert svg(ax) == svg(ax)

@@ -1,0 +1,499 @@
+"""LinearSVC and LinearSVR: known solutions, scikit-learn's, corners, sources, sabotage; kernels and their twins."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+from sklearn import svm
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.preprocessing import scale
+
+from certifit import DataError, audit
+from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
+from certifit.exceptions import CertificateWarning
+from certifit.losses import EpsilonInsensitive, Hinge, HuberisedHinge, SquaredEpsilonInsensitive, SquaredHinge
+from certifit.svm.linear import linear_machine
+from certifit.svm.linear.hinge_loops import ramp_rows, sweep_dense, sweep_sparse
+from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
+
+LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "huberised_hinge": HuberisedHinge()}
+RESIDUAL = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
+INTERCEPTS = [{}, {"penalize_intercept": True}, {"penalize_intercept": True, "intercept_scaling": 3.0}]
+INTERCEPTS += [{"fit_intercept": False}]
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS, ids=str)
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X), y
+
+
+def noisy(n=200, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 1
+    return X, (X[:, 0] + rng.normal(size=n) > 1).astype(int)
+
+
+def penalty(model):
+    if not model.fit_intercept or not model.penalize_intercept:
+        return 0.5 * (model.coef_**2).sum()
+    return 0.5 * (model.coef_**2).sum() + 0.5 * (model.intercept_**2).sum() / model.intercept_scaling**2
+
+
+def value(model, X, y, w=1.0):
+    """The objective with the losses of certifit.losses."""
+    scores = np.atleast_2d(model.decision_function(X).T)
+    labels = model.classes_[1:] if len(scores) == 1 else model.classes_
+    signs = np.where(np.asarray(y) == labels[:, None], 1, -1)
+    return penalty(model) + model.C * (w * LOSSES[model.loss].value(signs * scores)).sum()
+
+
+# ------------------------------------------------------------------------------------------- known solutions
+@every_loss
+def test_two_points(loss):
+    """x = ±1, y = ±1: min ½ β² + 2C φ(β); for the hinge β = min(1, 2C), for its square β = 4C / (1 + 4C)."""
+    for C in (0.1, 0.3, 10.0):
+        model = LinearSVC(C, loss=loss, tol=1e-12).fit([[-1.0], [1.0]], ["a", "b"])
+        beta = np.linspace(0, 2, 2_000_001)
+        best = beta[np.argmin(0.5 * beta**2 + 2 * C * LOSSES[loss].value(beta))]
+        np.testing.assert_allclose(model.coef_, [[best]], atol=1e-6)
+        np.testing.assert_allclose(model.intercept_, 0, atol=1e-9)
+        assert model.predict([[-0.5], [0.5]]).tolist() == ["a", "b"]
+
+
+def test_absolute_loss_without_columns_of_use_is_the_median():
+    y = [1.0, 2.0, 10.0]
+    model = LinearSVR(tol=1e-10).fit(np.zeros((3, 1)), y)
+    np.testing.assert_allclose(model.intercept_, [2.0], rtol=1e-9)
+    assert model.coef_.tolist() == [0.0]
+    weighted = LinearSVR(tol=1e-10).fit(np.zeros((3, 1)), y, sample_weight=[1, 1, 5])
+    np.testing.assert_allclose(weighted.intercept_, [10.0], rtol=1e-9)
+
+
+# --------------------------------------------------------------------------------------------- scikit-learn
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+def test_hinge_with_a_free_intercept_is_libsvm(C):
+    X, y = cancer()
+    model, peer = LinearSVC(C, loss="hinge", tol=1e-9).fit(X, y), svm.SVC(C=C, kernel="linear", tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-4, atol=1e-5 * np.abs(peer.coef_).max())
+    np.testing.assert_array_equal(model.predict(X), peer.predict(X))
+    assert model.certificate_.bound <= value(model, X, y) * (1 + 1e-12)
+    peer.loss, peer.penalize_intercept, peer.fit_intercept = "hinge", False, True
+    assert model.certificate_.bound <= value(peer, X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("scaling", [1.0, 4.0])
+@pytest.mark.parametrize("data", [cancer, lambda: load_iris(return_X_y=True)], ids=["two classes", "three"])
+def test_a_penalised_intercept_is_liblinear(loss, scaling, data):
+    X, y = data()
+    options = {"C": 0.5, "loss": loss, "intercept_scaling": scaling}
+    model = LinearSVC(**options, penalize_intercept=True, tol=1e-11).fit(X, y)
+    peer = svm.LinearSVC(**options, tol=1e-9, max_iter=10**6, dual=True, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-3, atol=1e-4)
+    peer.penalize_intercept = True
+    assert model.certificate_.bound <= value(peer, X, y)
+    assert value(model, X, y) <= value(peer, X, y) * (1 + 1e-11)
+    assert audit_linear_svc(peer, X, y, None, 1e-4).holds
+
+
+@pytest.mark.parametrize("loss", RESIDUAL)
+@pytest.mark.parametrize("epsilon", [0.0, 20.0])
+def test_regression_is_scikit_learns(loss, epsilon):
+    X, y = load_diabetes(return_X_y=True)
+    model = LinearSVR(epsilon=epsilon, C=10.0, loss=loss, penalize_intercept=True, tol=1e-10).fit(X, y)
+    peer = svm.LinearSVR(epsilon=epsilon, C=10.0, loss=loss, tol=1e-10, max_iter=10**6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), peer.predict(X), rtol=1e-3)
+    losses = 10 * RESIDUAL[loss](epsilon).value(y - model.predict(X)).sum()
+    np.testing.assert_allclose(model.certificate_.objective, losses + penalty(model), rtol=1e-12)
+    assert audit_linear_svr(model, X, y, None, 1e-10).holds
+    assert audit_linear_svr(peer, X, y, None, 1e-4).holds
+
+
+def test_regression_with_a_free_intercept_is_libsvm():
+    X, y = load_diabetes(return_X_y=True)
+    model = LinearSVR(epsilon=10.0, C=10.0, tol=1e-10).fit(X, y)
+    peer = svm.SVR(kernel="linear", epsilon=10.0, C=10.0, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(model.coef_, peer.coef_[0], rtol=1e-6)  # the best intercept is not unique here
+    found = audit_linear_svr(peer, X, y, None, 1e-8)
+    assert found.holds
+    np.testing.assert_allclose(model.certificate_.objective, found.objective, rtol=1e-9)
+
+
+def test_audit_of_stochastic_gradients():
+    """Their mean loss + alpha/2 |β|² is ours divided by C = 1 / (alpha n): as far from it as the objectives say."""
+    X, y = cancer()
+    alpha = 0.01
+    peer = SGDClassifier(alpha=alpha, max_iter=1000, tol=1e-5, random_state=0).fit(X, y)
+    C = 1 / (alpha * len(X))
+    found, best = audit_linear_svc(peer, X, y, None, 1e-4), LinearSVC(C, loss="hinge", tol=1e-9).fit(X, y)
+    peer.C, peer.penalize_intercept = C, False
+    np.testing.assert_allclose(found.objective, value(peer, X, y), rtol=1e-12)
+    assert not found.holds
+    assert found.bound <= best.certificate_.objective
+    assert found.objective - best.certificate_.objective <= found.gap
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize(("loss", "tol"), [("hinge", 1e-2), ("log_loss", 1e-4)])
+def test_audit_of_stochastic_gradients_with_weights(loss, tol, class_weight):
+    """They count rows, not weights, in their mean and their balance: only then are they as near as this."""
+    X, y = cancer()
+    w = 5 * np.random.default_rng(0).exponential(size=len(y))
+    settings = {"alpha": 0.1, "max_iter": 500, "tol": None, "average": True, "random_state": 0}
+    peer = SGDClassifier(loss=loss, class_weight=class_weight, **settings).fit(X, y, sample_weight=w)
+    assert audit_linear_svc(peer, X, y, w, tol).holds
+    peer.coef_ = 1.5 * peer.coef_
+    assert not audit_linear_svc(peer, X, y, w, tol).holds
+
+
+def test_log_losses_of_several_classes_are_added_up():
+    """One class against the rest: objectives are those of scikit-learn's logistic regression, C = 1 / (alpha n)."""
+    X, y = load_iris(return_X_y=True)
+    peer = SGDClassifier(loss="log_loss", alpha=0.1, max_iter=50, tol=None, random_state=0).fit(X, y)
+    found = audit_linear_svc(peer, X, y, None, 1e-4)
+    eta = peer.decision_function(X) * np.where(y[:, None] == np.arange(3), 1, -1)
+    expected = np.logaddexp(0, -eta).sum() + 0.5 * 0.1 * len(X) * np.square(peer.coef_).sum()
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-12)
+    best = [LogisticRegression(C=1 / (0.1 * len(X)), tol=1e-9).fit(X, y == c) for c in range(3)]
+    peer.coef_, peer.intercept_ = (np.stack([getattr(m, name)[0] for m in best]) for name in ("coef_", "intercept_"))
+    assert audit_linear_svc(peer, X, y, None, 1e-4).holds
+    assert found.bound <= audit_linear_svc(peer, X, y, None, 1e-4).objective
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_what_rounding_hides_is_not_claimed(loss):
+    """At such a C a slack of one rounding costs more than everything else."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < 2], y[y < 2]
+    with pytest.warns(CertificateWarning, match="rounding in the objective"):
+        model = LinearSVC(C=1e16, loss=loss).fit(X, y)
+    found = audit_linear_svc(model, X, y, None, 1e-4)
+    assert not found.holds
+    assert any("rounding" in failure for failure in found.failures())
+
+
+# ------------------------------------------------------------------------------------- objective, certificate
+@every_loss
+@every_intercept
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_objective_is_the_one_written_down_and_proved(loss, intercept, classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes + (classes == 2)], y[y < classes + (classes == 2)]
+    y = y % classes
+    w = np.random.default_rng(0).exponential(size=len(X))
+    model = LinearSVC(0.7, loss=loss, tol=1e-10, **intercept).fit(X, y, sample_weight=w)
+    assert model.certificate_.holds
+    np.testing.assert_allclose(model.certificate_.objective, value(model, X, y, w), rtol=1e-12)
+    np.testing.assert_allclose(model.objective(X, y, w).total, value(model, X, y, w), rtol=1e-12)
+    checked = audit_linear_svc(model, X, y, w, 1e-10)
+    assert checked.holds
+    assert checked.bound <= model.certificate_.objective * (1 + 1e-12)
+    assert model.certificate_.bound <= checked.objective * (1 + 1e-12)
+
+
+@every_loss
+@every_intercept
+@pytest.mark.parametrize("change", [-1.0, 1.02])
+def test_sabotage_is_noticed(loss, intercept, change):
+    X, y = noisy()
+    model = LinearSVC(loss=loss, **intercept).fit(X, y)
+    best = model.certificate_.objective
+    for name in ("coef_", "intercept_"):
+        saved = getattr(model, name)
+        if not saved.any():
+            continue
+        hurt = saved.copy()
+        hurt.flat[np.abs(hurt).argmax()] *= change
+        setattr(model, name, hurt)
+        found = audit_linear_svc(model, X, y, None, 1e-6)
+        assert not found.holds, name
+        assert found.bound <= best * (1 + 1e-12)
+        setattr(model, name, saved)
+    if not model.fit_intercept:
+        model.intercept_ = np.array([0.1])
+        assert not audit_linear_svc(model, X, y, None, 1e-4).holds
+
+
+def test_a_wrong_dual_is_noticed(monkeypatch):
+    monkeypatch.setattr(linear_machine, "WIDE", 2)
+    X, y = noisy()
+    model = LinearSVC(loss="hinge").fit(X, y)
+    assert model.dual_coef_.shape == (1, len(X))
+    assert audit_linear_svc(model, X, y, None, 1e-4).holds
+    best, model.coef_ = model.certificate_.objective, 1.05 * model.coef_
+    model.dual_coef_ = 3 * model.dual_coef_  # out of its limits: a bound all the same
+    found = audit_linear_svc(model, X, y, None, 1e-4)
+    assert not found.holds
+    assert found.bound <= best
+
+
+@every_loss
+def test_out_of_passes_the_proved_gap_is_true(loss):
+    X, y = cancer()
+    best = LinearSVC(loss=loss, tol=1e-10).fit(X, y).certificate_.objective
+    for passes in range(1, 5):
+        with pytest.warns(CertificateWarning):
+            model = LinearSVC(loss=loss, max_iter=passes).fit(X, y)
+        assert model.n_iter_ <= passes
+        c = model.certificate_
+        assert 0 <= c.objective - best * (1 - 1e-9) <= c.gap + 1e-9 * best
+        np.testing.assert_allclose(c.objective, value(model, X, y), rtol=1e-11)
+
+
+# -------------------------------------------------------------------------------------------------- weights
+@every_loss
+def test_weights_are_repetitions_and_zeros_absences(loss):
+    X, y = noisy()
+    w = np.arange(len(X)) % 3
+    weighted = LinearSVC(loss=loss, tol=1e-11).fit(np.where(w[:, None] > 0, X, 1e6), y, sample_weight=w)
+    repeated = LinearSVC(loss=loss, tol=1e-11).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weighted.certificate_.objective, repeated.certificate_.objective, rtol=1e-10)
+
+
+def test_class_weights_multiply_row_weights():
+    X, y = load_iris(return_X_y=True)
+    w = np.linspace(1, 2, len(X))
+    a = LinearSVC(class_weight={0: 2.0, 1: 0.5}, tol=1e-11).fit(X, y, sample_weight=w)
+    b = LinearSVC(tol=1e-11).fit(X, y, sample_weight=w * np.array([2.0, 0.5, 1.0])[y])
+    np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-6)
+    assert audit_linear_svc(a, X, y, w, 1e-10).holds
+
+
+# ------------------------------------------------------------------------------------------- sources, types
+@every_loss
+def test_parquet_and_csr_give_the_same(loss, tmp_path):
+    X, y = noisy(3000)
+    X[np.abs(X) < 0.5] = 0
+    model = LinearSVC(loss=loss, tol=1e-10).fit(X, y)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    pq.write_table(pa.table({**dict(zip(names, X.T, strict=True)), "y": y}), tmp_path / "t.parquet")
+    from_file = LinearSVC(loss=loss, tol=1e-10).fit(str(tmp_path / "t.parquet"), "y")
+    np.testing.assert_allclose(from_file.coef_, model.coef_, rtol=1e-9)
+    csr = LinearSVC(loss=loss, tol=1e-10).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(csr.coef_, model.coef_, rtol=1e-4, atol=1e-6)
+    assert audit_linear_svc(csr, sparse.csr_array(X), y, None, 1e-8).holds
+
+
+@pytest.mark.parametrize("loss", ["hinge", "huberised_hinge"])
+def test_a_long_table_starts_from_some_rows(loss):
+    X, y = noisy(30_000)
+    model = LinearSVC(loss=loss).fit(X, y)
+    assert model.certificate_.holds
+    assert audit_linear_svc(model, X, y, None, 1e-4).holds
+    assert model.n_iter_ <= 8
+
+
+@every_loss
+@every_intercept
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_array])
+def test_dual_ascent_gives_the_same_objective(loss, intercept, form, monkeypatch):
+    """What wide tables are solved by, on a narrow one."""
+    X, y = load_iris(return_X_y=True)
+    X = form(scale(X))
+    newton = LinearSVC(loss=loss, tol=1e-10, **intercept).fit(X, y)
+    monkeypatch.setattr(linear_machine, "WIDE", 2)
+    model = LinearSVC(loss=loss, tol=1e-6, max_iter=2000, **intercept).fit(X, y)
+    best = newton.certificate_.objective
+    assert model.certificate_.holds
+    assert best * (1 - 1e-9) <= model.certificate_.objective <= best * (1 + 1e-6)
+    assert model.certificate_.bound <= best * (1 + 1e-9)
+    assert audit_linear_svc(model, X, y, None, 1e-5).holds
+
+
+def test_dual_ascent_for_regression(monkeypatch):
+    X, y = load_diabetes(return_X_y=True)
+    X = scale(X)
+    newton = LinearSVR(epsilon=5.0, tol=1e-10).fit(X, y)
+    monkeypatch.setattr(linear_machine, "WIDE", 2)
+    model = LinearSVR(epsilon=5.0, tol=1e-5).fit(X, y)
+    assert model.certificate_.holds
+    np.testing.assert_allclose(model.certificate_.objective, newton.certificate_.objective, rtol=1e-5)
+    assert audit_linear_svr(model, X, y, None, 1e-5).holds
+
+
+# ------------------------------------------------------------------------------------------------ corners
+@every_loss
+@pytest.mark.parametrize("C", [1e-10, 1e5, 1e10])
+@pytest.mark.parametrize("separable", [True, False])
+def test_any_C(loss, C, separable):
+    X, y = noisy()
+    model = LinearSVC(C, loss=loss).fit(X, (X[:, 0] > 1).astype(int) if separable else y)
+    assert model.certificate_.holds
+    if separable and C > 1:
+        assert model.score(X, X[:, 0] > 1) == 1
+
+
+@every_loss
+def test_columns_of_any_scale(loss):
+    X, y = noisy()
+    model = LinearSVC(loss=loss).fit(X * [1e6, 1e-6, 1, 1e3, 1e-3] + [1e8, 0, 0, 1e5, 0], y)
+    assert model.certificate_.holds
+    assert model.score(X * [1e6, 1e-6, 1, 1e3, 1e-3] + [1e8, 0, 0, 1e5, 0], y) > 0.7
+
+
+@every_loss
+def test_rows_with_both_labels_cancel(loss):
+    X, y = noisy()
+    model = LinearSVC(loss=loss).fit(np.vstack([X, X]), np.append(y, 1 - y))
+    np.testing.assert_allclose(model.coef_, 0, atol=1e-9)
+    np.testing.assert_allclose(model.certificate_.objective, 2 * len(X) * LOSSES[loss].value(0.0), rtol=1e-9)
+
+
+@every_loss
+def test_classes_of_very_unequal_weight(loss):
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC(loss=loss, class_weight={0: 1000, 1: 1e-4, 2: 1e-4}).fit(X, y)
+    assert model.certificate_.holds
+
+
+@every_loss
+@pytest.mark.parametrize("n", [300, 200_000])
+def test_rows_of_very_unequal_weight(loss, n):
+    """Few rows have nearly all the weight; in the long table some rows stand for all in the first Hessians."""
+    X, y = noisy(n, d=25 if n > 300 else 5)
+    model = LinearSVC(loss=loss).fit(X, y, sample_weight=np.random.default_rng(1).exponential(size=n) ** 6)
+    assert model.certificate_.holds
+
+
+@every_loss
+def test_more_columns_than_rows(loss):
+    X = np.random.default_rng(0).normal(size=(40, 200))
+    y = np.arange(40) % 3
+    model = LinearSVC(loss=loss).fit(X, y)
+    assert model.certificate_.holds
+    assert audit_linear_svc(model, X, y, None, 1e-4).holds
+
+
+def test_what_is_too_large_is_refused():
+    X, y = noisy()
+    with pytest.raises(DataError, match="overflow"):
+        LinearSVC().fit(1e200 * X, y)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize(
+    "settings", [{"C": 0.0}, {"C": -1.0}, {"C": np.inf}, {"loss": "log"}, {"intercept_scaling": 0.0}], ids=str
+)
+def test_bad_settings(settings, regression):
+    X, y = noisy()
+    with pytest.raises(DataError, match="wanted"):
+        (LinearSVR if regression else LinearSVC)(**settings).fit(X, y)
+
+
+def test_negative_epsilon():
+    with pytest.raises(DataError, match="epsilon"):
+        LinearSVR(epsilon=-1.0).fit(*noisy())
+
+
+def test_audit_says_what_it_cannot_read():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(DataError, match="kernel"):
+        audit_linear_svc(kernel_machine(), X, y, None, 1e-4)
+    with pytest.raises(DataError, match="l2"):
+        audit_linear_svc(svm.LinearSVC(penalty="l1", dual=False, tol=0.1).fit(X, y), X, y, None, 1e-4)
+    with pytest.raises(DataError, match="loss"):
+        audit_linear_svc(SGDClassifier(loss="epsilon_insensitive").fit(X, y), X, y, None, 1e-4)
+    with pytest.raises(DataError, match="machines"):
+        audit_linear_svc(svm.SVC(kernel="linear").fit(X, y), X, y, None, 1e-4)  # one against one
+
+
+def kernel_machine():
+    """One that has coefficients all the same."""
+    found = {
+        "kernel": "rbf",
+        "C": 1.0,
+        "coef_": np.zeros((3, 4)),
+        "intercept_": np.zeros(3),
+        "classes_": np.arange(3),
+    }
+    return type("SVC", (), found)()
+
+
+# ------------------------------------------------------------------------------------------ kernels and twins
+@pytest.mark.parametrize("shape", [(np.inf, 0.0, 1.0), (2.0, 0.0, np.inf), (1.0, 0.5, 1.0)])
+@pytest.mark.parametrize("used", [(np.inf, 0.0, 1.0), (2.0, 0.0, np.inf), (5.0, 0.1, 1.0)])
+def test_ramp_rows(shape, used):
+    """Against the maximum over a grid of a, and certifit.losses."""
+    rng = np.random.default_rng(0)
+    eta, s = np.append(rng.normal(size=50), [1.0, -1.0, 0.9, 1.1]), np.resize([1.0, -1.0], 54)
+    u = rng.exponential(size=54)
+    u[3] = 0.0
+    A, h = np.full((54, 2), np.nan), np.full(54, np.nan)
+    reported, minimised, sides, curved = ramp_rows(eta, s, np.ones(54), u, shape, used, A, h)
+
+    def plain(z, kappa, e, top):
+        a = np.where(z + e > 0, top, 0.0) if np.isinf(kappa) else np.clip(kappa * (z + e), 0, top)
+        return a * (z + e) - a**2 / (2 * kappa), a
+
+    z = 1 - s * eta
+    value, a = plain(z, *used)
+    np.testing.assert_allclose(reported, u @ plain(z, *shape)[0], rtol=1e-13)
+    np.testing.assert_allclose(minimised, u @ value, rtol=1e-13)
+    np.testing.assert_allclose(A, np.stack([u * a * (s > 0), u * a * (s < 0)], axis=1), rtol=1e-13)
+    np.testing.assert_allclose(sides[:, 1], [u @ (a**2 * (s > 0)), u @ (a**2 * (s < 0))], rtol=1e-13)
+    np.testing.assert_allclose(sides[:, 0], A.sum(axis=0), rtol=1e-13)
+    assert curved == np.count_nonzero(h) == (0 if np.isinf(used[0]) else curved)
+    grid = np.linspace(0, min(used[2], 20.0), 20_001)[:, None]
+    best = (grid * (z + used[1]) - grid**2 / (2 * used[0])).max(axis=0)
+    np.testing.assert_allclose(value, best, atol=1e-6)
+    names = {(np.inf, 0.0, 1.0): Hinge(), (2.0, 0.0, np.inf): SquaredHinge(), (1.0, 0.5, 1.0): HuberisedHinge()}
+    np.testing.assert_allclose(reported, u @ names[shape].value(s * eta), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("tau", [0.0, 0.7])
+def test_sweeps(dtype, tau):
+    """Each coordinate in turn, in plain NumPy."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)).astype(dtype)
+    X[np.abs(X) < 0.5] = 0
+    s, q, soft = np.resize([1.0, -1.0, -1.0], 30), rng.normal(size=30) + 1, rng.exponential(size=30)
+    top, norms = rng.exponential(size=30), (X.astype(np.float64) ** 2).sum(axis=1)
+    order = rng.permutation(30).astype(np.uint64)
+    a, beta, b = np.zeros(30), np.zeros(4), 0.3
+    for k in order:
+        g = q[k] - s[k] * (X[k] @ beta + b) - soft[k] * a[k]
+        new = np.clip(a[k] + g / (norms[k] + tau + soft[k]), 0, top[k])
+        beta, b = beta + (new - a[k]) * s[k] * X[k], b + tau * (new - a[k]) * s[k]
+        a[k] = new
+    csr = sparse.csr_array(X)
+    row = np.arange(30, dtype=np.uint64)
+    tables = {sweep_dense: (X,), sweep_sparse: (csr.data, csr.indices.view(np.uint32), csr.indptr.view(np.uint32))}
+    for sweep, table in tables.items():
+        found = np.zeros(30), np.zeros(4), np.array([0.3])
+        sweep(*table, row, s, q, soft, top, norms, order, tau, *found)
+        for mine, wanted in zip(found, (a, beta, b), strict=True):
+            np.testing.assert_allclose(mine, wanted, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_sparse_columns_far_from_zero(loss):
+    """A free intercept absorbs an offset, whatever the form of the rows: against the same dense rows near zero."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
+    X += y[:, None]
+    near = LinearSVC(loss=loss, tol=1e-9).fit(X, y)
+    far = LinearSVC(loss=loss, tol=1e-9).fit(sparse.csr_array(X + 1e6), y)
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-4)
+    assert far.n_iter_ <= 2 * near.n_iter_ + 2
+    assert far.certificate_.holds
+
+
+@pytest.mark.parametrize(
+    "model", [LinearSVC(loss="hinge"), LinearSVC(), LinearSVC(multi_class="crammer-singer"), LinearSVR()]
+)
+def test_what_rounding_the_intercept_hides_is_not_claimed(model):
+    """Far from 0 the intercept makes up for coef · mean and has no digits left for the margin."""
+    X, y = load_iris(return_X_y=True)
+    near, far = X[:, :3] + 1e8, X[:, :3] + 1e13
+    model.fit(near, y)
+    assert model.certificate_.holds
+    assert audit(model, near, y).holds
+    with pytest.warns(CertificateWarning):
+        model.fit(far, y)
+    assert not audit(model, far, y).holds

@@ -1,0 +1,56 @@
+"""Write the type stubs of the public names from the registry: `python tools/stubs.py` (`--check` only compares)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from certifit.registry import PICTURES, PUBLIC, room_names
+
+PACKAGE = Path(__file__).parents[1] / "src" / "certifit"
+# Packages whose public names come from the registry alone.
+ROOMS = (
+    "cluster",
+    "decomposition",
+    "feature_selection",
+    "kernel_approximation",
+    "linear_model",
+    "manifold",
+    "mixture",
+    "naive_bayes",
+    "svm",
+    "table",
+)
+OTHERS = ("datasets", "divergence", "exceptions", "families", "linalg", "losses", "plots")
+HEADER = "# Written by tools/stubs.py from certifit/registry.py.\n"
+
+
+def stub(names: Mapping[str, str]) -> str:
+    """A stub that exports these names from the modules that define them, and nothing else."""
+    lines = [f"from certifit.{module} import {name} as {name}" for name, module in sorted(names.items())]
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def stubs() -> dict[Path, str]:
+    """The text of every stub by its path."""
+    packages = [f"from certifit import {name} as {name}" for name in sorted((*ROOMS, *OTHERS))]
+    flat = stub({name: entry.module for name, entry in PUBLIC.items()}) + "\n".join(packages)
+    found = {PACKAGE / "__init__.pyi": flat + "\n\n__all__: list[str]\n__version__: str\n"}
+    found[PACKAGE / "plots" / "__init__.pyi"] = stub(PICTURES)
+    return found | {PACKAGE / room / "__init__.pyi": stub(room_names(room)) for room in ROOMS}
+
+
+def main() -> int:
+    stale = [path for path, text in stubs().items() if not path.exists() or path.read_text() != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"{path} does not match the registry; run python tools/stubs.py")
+        return int(bool(stale))
+    for path in stale:
+        path.write_text(stubs()[path])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
