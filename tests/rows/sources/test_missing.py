@@ -86,7 +86,7 @@ def test_stored_holes_of_a_sparse_matrix():
 class Mean(Estimator):
     """The mean of what is there."""
 
-    holes = True
+    missing = True
 
     def _fit(self, rows, previous):
         parts = rows.sum(lambda b: np.array([np.nansum(b.X, axis=0), (~np.isnan(b.X)).sum(axis=0)]))
