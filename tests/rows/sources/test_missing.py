@@ -99,7 +99,7 @@ class Mean(Estimator):
 
 def test_an_estimator_says_whether_it_takes_holes():
     class Strict(Mean):
-        holes = False
+        missing = False
 
     X = HOLES[:, :3]
     model = Mean().fit(X)
