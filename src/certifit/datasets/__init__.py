@@ -6,7 +6,7 @@ from typing import Any
 
 
 def penguins_path() -> Path:
-    """Path of the Palmer penguins (344 rows, 8 columns, with holes; Horst, Hill & Gorman 2020, CC0)."""
+    """Path of the Palmer penguins (344 rows, 8 columns, with missing entries; Horst, Hill & Gorman 2020, CC0)."""
     return Path(str(files(__name__).joinpath("penguins.csv")))
 
 
@@ -16,7 +16,6 @@ def load_penguins() -> Any:
     >>> load_penguins().num_rows
     344
     """
-    from pyarrow import csv
+    from certifit.rows.sources.csv import CsvFile
 
-    options = csv.ConvertOptions(null_values=["NA", ""], strings_can_be_null=True)
-    return csv.read_csv(penguins_path(), convert_options=options)
+    return CsvFile(penguins_path()).whole()

@@ -17,7 +17,7 @@ from certifit.rows.block import Array, Block, block_rows
 from certifit.rows.checks import Target, Terms, check_block, refuse_targets, refuse_weights, refuse_zero_weights
 from certifit.rows.named_columns import Columns, refuse_columns, stack
 from certifit.rows.rows import R, Relabel, Rows, relabelled
-from certifit.rows.sources.tables import Source, Table
+from certifit.rows.sources.table import Source, Table
 from certifit.rows.sums import S
 from certifit.rows.threads import parallel_map, parallel_sum
 

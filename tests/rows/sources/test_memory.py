@@ -14,7 +14,7 @@ import pytest
 from certifit.rows import ArrayRows, as_rows, set_threads
 from certifit.rows.checks import Terms
 from certifit.rows.named_columns import Columns
-from certifit.rows.sources.tables import ArrowTable
+from certifit.rows.sources.arrow import ArrowTable
 from certifit.rows.streamed import FileRows
 from tests.rows.sources.one_table import (
     BLOCK,

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from certifit.exceptions import DataError
-from certifit.rows.sources.tables import ParquetFiles, Source, Table, Types
+from certifit.rows.sources.parquet import ParquetFiles
+from certifit.rows.sources.table import Source, Table, Types
 
 
-class Stream(Source):
+class OnePassStream(Source):
     """Batches that come only once."""
 
     def __init__(self, reader: Any) -> None:
@@ -46,7 +47,7 @@ class Stream(Source):
                 file.write_batch(batch.select(columns))
 
 
-class Query(Stream):
+class PolarsQuery(OnePassStream):
     """A polars query, run once: a second run may give other rows or another order."""
 
     def __init__(self, query: Any) -> None:

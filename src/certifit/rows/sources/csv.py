@@ -1,0 +1,128 @@
+"""CSV files, the one reader for everybody: `fit("t.csv")`, `certifit fit t.csv`, the bundled tables.
+
+The separator is the comma, unless the first line has none and has tabs, semicolons or bars instead. The first block
+of the file decides the type of each column. Which words stand for a missing entry is Arrow's list, everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.csv
+
+from certifit.exceptions import DataError
+from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, in_our_words
+
+
+def null_words() -> list[str]:
+    """The cells of a CSV file that stand for a missing entry.
+
+    >>> {"", "NA", "N/A", "NaN", "nan", "null", "NULL"} <= set(null_words())
+    True
+    """
+    return list(pa.csv.ConvertOptions().null_values)
+
+
+class CsvFile(Table):
+    """A CSV file with a header; its first block decides the type of each column."""
+
+    def __init__(self, path: Path) -> None:
+        self.stamps = [FileStamp.of(path)]
+        self.path = path
+        self.header: list[str] = []
+        with in_our_words(self.stamps, self._explain):
+            self.separator = _separator(path)
+        with self._open({}) as reader:
+            self.header = reader.schema.names
+            # a column that begins empty is taken for numbers
+            kinds = [pa.float64() if pa.types.is_null(kind) else kind for kind in reader.schema.types]
+        self.schema = pa.schema(list(zip(self.header, kinds, strict=True)))
+
+    def select(self, types: Types) -> Self:
+        self._refuse_bytes(types)
+        self.n_rows = sum(batch.num_rows for batch in self.read(types, 0))
+        return self
+
+    def whole(self) -> Any:
+        """All columns and rows as an Arrow table in memory."""
+        twice = sorted({name for name in self.header if self.header.count(name) > 1})
+        if twice:
+            raise DataError(got=f"columns with the same name: {twice}", wanted="a different name for each column")
+        self._refuse_bytes(dict.fromkeys(self.header))
+        table = super().whole()
+        if table.num_rows == 0:
+            raise self._explain("Empty CSV file")
+        return table
+
+    def _refuse_bytes(self, types: Types) -> None:
+        """Refuse columns that Arrow reads as bytes, because they are not UTF-8."""
+        for name in types:
+            if pa.types.is_binary(self.schema.field(name).type):
+                raise DataError(
+                    got=f"column {name!r} of {str(self.path)!r} with bytes that are not UTF-8 text",
+                    wanted="a CSV file in UTF-8",
+                    fix="Save it as UTF-8, for instance: iconv -f latin1 -t utf-8 old.csv > new.csv",
+                )
+
+    def _read(self, types: Types, rows: int) -> Batches:  # the parser's blocks are bytes
+        with self._open(types) as reader:
+            yield from reader
+
+    @contextmanager
+    def _open(self, types: Types) -> Iterator[Any]:
+        block = ReadTuning().csv_block_bytes
+        with (
+            in_our_words(self.stamps, self._explain),
+            pa.csv.open_csv(
+                self.path,
+                pa.csv.ReadOptions(use_threads=False, block_size=block),  # as fast, and errors know their line
+                pa.csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                pa.csv.ConvertOptions(
+                    null_values=null_words(),
+                    strings_can_be_null=True,
+                    include_columns=list(types),
+                    column_types=types,
+                ),
+            ) as reader,
+        ):
+            yield reader
+
+    def _explain(self, reason: str) -> DataError:
+        path = repr(str(self.path))
+        if reason.startswith("Empty CSV") or "cannot infer number of columns" in reason:
+            return DataError(got=f"{path} without rows", wanted="a header and at least one row")
+        if conversion := re.match(r"In CSV column #(\d+): (.*)", reason):
+            name = self.header[int(conversion[1])]
+            return DataError(
+                got=f"{path} with a value of another type in column {name!r} ({conversion[2]})",
+                wanted=f"the type of the first rows ({self.schema.field(name).type}) in all rows",
+                fix="Correct that value; a missing value is written as nothing, NA, NaN or null.",
+            )
+        if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", reason):
+            return DataError(
+                got=f"line {ragged[1]} of {path} with {ragged[3]} fields ({ragged[4][:60]!r})",
+                wanted=f"{ragged[2]} fields, as in the first line",
+                fix="Put quotes around values that contain the separator, and give every line the same number of "
+                "fields.",
+            )
+        return DataError(
+            got=f"{path}, which cannot be read ({reason})",
+            wanted="a CSV file with a header and as many values in every line",
+            fix="If it was copied or downloaded, it may be cut short: get it again.",
+        )
+
+
+def _separator(path: Path) -> str:
+    """The comma, unless the first line has none and has tabs, semicolons or bars instead."""
+    with pa.input_stream(path) as file:  # decompresses by the file's ending
+        head = file.read(64 * 1024).decode("utf-8", "replace")
+    first = (head.splitlines() or [""])[0]
+    if "," in first:
+        return ","
+    found = max("\t;|", key=first.count)
+    return found if found in first else ","

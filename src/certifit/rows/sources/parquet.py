@@ -1,0 +1,72 @@
+"""Parquet files, one or several one after the other, read in bounded memory and with their checksums verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from certifit.exceptions import DataError
+from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, in_our_words
+
+
+class ParquetFiles(Table):
+    """One Parquet file, or several one after the other."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.stamps = [FileStamp.of(path) for path in paths]
+        self.n_rows = 0
+        self.schema = None
+        for stamp in self.stamps:
+            with _parquet(stamp) as file:
+                self.n_rows += file.metadata.num_rows
+                schema = file.schema_arrow.remove_metadata()
+            self.schema = schema if self.schema is None else _common(self.schema, schema, stamp.path)
+
+    def _read(self, types: Types, rows: int) -> Batches:
+        for stamp in self.stamps:
+            with _parquet(stamp) as file:
+                yield from file.iter_batches(ReadTuning().rows_at_a_time(len(types), rows), columns=list(types))
+
+
+@contextmanager
+def _parquet(stamp: FileStamp) -> Iterator[Any]:
+    with (
+        in_our_words([stamp], partial(_damaged, stamp.path)),
+        pa.parquet.ParquetFile(
+            stamp.path, buffer_size=ReadTuning().buffer_bytes, pre_buffer=False, page_checksum_verification=True
+        ) as file,
+    ):
+        yield file
+
+
+def _damaged(path: Path, reason: str) -> DataError:
+    return DataError(
+        got=f"{str(path)!r}, which cannot be read ({reason})",
+        wanted="a complete Parquet file",
+        fix="Write the file again: it is cut off or damaged.",
+    )
+
+
+def _common(first: Any, other: Any, path: Path) -> Any:
+    """The schema of two files: the same columns, of types that one type can hold."""
+    if other.equals(first):
+        return first
+    odd = sorted(set(first.names) ^ set(other.names))
+    if odd:
+        raise DataError(
+            got=f"{str(path)!r} and the files before it with different columns ({', '.join(odd)})",
+            wanted="the same columns in every file",
+        )
+    try:
+        return pa.unify_schemas([first, other], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise DataError(
+            got=f"{str(path)!r} with other types than the files before it ({error})",
+            wanted="columns of the same type in every file",
+        ) from error

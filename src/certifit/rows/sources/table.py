@@ -1,0 +1,108 @@
+"""Named columns that can be read again and again, batch by batch, with the same rows in the same order.
+
+`Source` is anything that can be made readable, `Table` what is. Files are read in bounded memory and watched: a file
+that changes between or during passes is an error, because sums over two versions must not be mixed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import pyarrow as pa
+
+from certifit.exceptions import DataError, SourceChangedError
+
+Types: TypeAlias = Mapping[str, Any]  # Arrow type wanted of each column to read
+Batches: TypeAlias = Generator[Any, None, None]  # of Arrow record batches
+
+
+@dataclass(frozen=True)
+class ReadTuning:
+    """How much is read at a time."""
+
+    buffer_bytes: int = 2**16  # of a Parquet column; without it, whole column chunks of a row group are held
+    batch_rows: int = 4096  # decoded at a time where rows are wide: each column costs a little per batch
+    batch_entries: int = 2**22  # no batch is larger for that
+    csv_block_bytes: int = 2**22  # parsed at a time; the first block decides the types of the columns
+
+    def rows_at_a_time(self, columns: int, rows: int) -> int:
+        """Rows to decode at a time where `rows` make a block."""
+        return max(rows, min(self.batch_rows, self.batch_entries // columns))
+
+
+class Source(ABC):
+    """Named columns that can be made readable."""
+
+    schema: Any  # Arrow's names and types of the columns
+
+    @abstractmethod
+    def select(self, types: Types) -> Table:
+        """The source, ready to read these columns."""
+
+
+class Table(Source):
+    """Named columns that can be read many times, with the same rows in the same order."""
+
+    n_rows: int
+    in_memory = False
+    stamps: Sequence[FileStamp] = ()  # the files it is read from
+
+    def select(self, types: Types) -> Self:
+        return self
+
+    def read(self, types: Types, rows: int) -> Batches:
+        """The columns as record batches, of about `rows` rows where that can be chosen."""
+        check_unchanged(self.stamps)
+        yield from self._read(types, rows)
+        check_unchanged(self.stamps)
+
+    def whole(self) -> Any:
+        """All columns and rows as an Arrow table in memory."""
+        types = {field.name: field.type for field in self.schema}
+        return pa.Table.from_batches(list(self.read(types, ReadTuning().batch_rows)), self.schema)
+
+    @abstractmethod
+    def _read(self, types: Types, rows: int) -> Batches: ...
+
+
+@dataclass(frozen=True)
+class FileStamp:
+    """A file as it was when it was first seen: size, time of change, inode."""
+
+    path: Path
+    state: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, path: Path) -> FileStamp:
+        status = path.stat()
+        return cls(path, (status.st_size, status.st_mtime_ns, status.st_ino))
+
+
+def check_unchanged(stamps: Sequence[FileStamp]) -> None:
+    """Refuse to go on with files that changed or vanished since they were first seen."""
+    for stamp in stamps:
+        try:
+            same = FileStamp.of(stamp.path) == stamp
+        except OSError:
+            same = False
+        if not same:
+            raise SourceChangedError(
+                f"Got {str(stamp.path)!r}, which changed or vanished since it was first read; wanted the same file "
+                "on every pass, because sums over two versions must not be mixed. Fit again when nothing writes to "
+                "it, or fit to a copy."
+            )
+
+
+@contextmanager
+def in_our_words(stamps: Sequence[FileStamp], explain: Callable[[str], DataError]) -> Iterator[None]:
+    """Turn what Arrow says of a file that it cannot read into an error of ours."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        check_unchanged(stamps)
+        raise explain(str(error).strip().splitlines()[0].rstrip(".")) from error
