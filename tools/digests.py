@@ -256,7 +256,12 @@ def read(path: str) -> tuple[dict[str, np.ndarray], list[str]]:
     """Arrays by name, and the estimators that they are restricted to."""
     with np.load(path) as file:
         only = file["only"].tolist() if "only" in file else []
-        return {str(name): file[str(i)] for i, name in enumerate(file["names"])}, only
+        return {today(str(name)): file[str(i)] for i, name in enumerate(file["names"])}, only
+
+
+def today(name: str) -> str:
+    """The path of a number under the names that attributes have now."""
+    return name.replace("marks_holes", "marks_missing").replace(".holes", ".missing")
 
 
 def compare(before: str, after: str, within: float) -> int:
@@ -321,7 +326,8 @@ def load(folder: str) -> int:
             print(f"DOES NOT LOAD: {name}: {type(error).__name__}: {error}")
             bad += 1
             continue
-        odd = [w for w, v in zip(where, values, strict=True) if w not in again or again[w].tobytes() != v.tobytes()]
+        pairs = [(today(w), v) for w, v in zip(where, values, strict=True)]
+        odd = [w for w, v in pairs if w not in again or again[w].tobytes() != v.tobytes()]
         if odd:
             print(f"DIFFERS: {name}: {odd[:5]}")
             bad += 1

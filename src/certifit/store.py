@@ -51,6 +51,7 @@ _RECORDS: dict[str, Any] = {
     **_FAMILIES,
 }
 _NAMES = {cls: name for name, cls in _RECORDS.items()}
+_RENAMED = {"Column": {"holes": "missing", "marks_holes": "marks_missing"}}  # fields of records in older files
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -246,7 +247,8 @@ class _Reader:
             matrix.check_format(full_check=True)  # numbers of columns and rows that fit its shape
             return matrix
         if kind == "record":
-            return _RECORDS[content](**{k: self.decode(v) for k, v in value["fields"].items()})
+            renamed = _RENAMED.get(content, {})
+            return _RECORDS[content](**{renamed.get(k, k): self.decode(v) for k, v in value["fields"].items()})
         if kind == "family":
             return _FAMILIES[content]
         if kind in ("list", "tuple"):

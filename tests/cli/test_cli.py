@@ -233,7 +233,7 @@ def test_an_empty_column_is_left_out_and_named():
     write("t.csv", "x,nothing,y\n" + "".join(f"{r['x']},,{r['y']}\n" for r in lines))
     found = json.loads(run("fit", "t.csv", "--target", "y", "--folds", 0, "--json").output)
     nothing = found["columns"][1]
-    assert (nothing["kind"], nothing["holes"], nothing["done"]) == ("left out", 12, "left out: empty")
+    assert (nothing["kind"], nothing["missing"], nothing["done"]) == ("left out", 12, "left out: empty")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from certifit.datasets import load_penguins
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
 from certifit.report import render
 from certifit.table.cross_validation import CrossValidation, cross_validate
-from certifit.table.table_classifier import TableClassifier, labelled
+from certifit.table.labelled_table import labelled_table
+from certifit.table.table_classifier import TableClassifier
 
 HOSTILE = '<script>alert("1")</script>&$x_{'
 
@@ -46,7 +47,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def penguins():
-    data = labelled(load_penguins(), "species")
+    data = labelled_table(load_penguins(), "species")
     model = TableClassifier().fit(load_penguins(), "species")
     return model, data, cross_validate(model, data, folds=4, seed=3)
 
@@ -91,8 +92,8 @@ def test_the_baseline_is_scikit_learns_dummy(penguins):
 
 def test_weights_enter_the_scores():
     """A row of weight 0 is no row."""
-    data = labelled(load_penguins(), "species", np.where(np.arange(344) % 5 == 0, 0.0, 1.0))
-    fewer = labelled(load_penguins().take(np.flatnonzero(np.arange(344) % 5)), "species")
+    data = labelled_table(load_penguins(), "species", np.where(np.arange(344) % 5 == 0, 0.0, 1.0))
+    fewer = labelled_table(load_penguins().take(np.flatnonzero(np.arange(344) % 5)), "species")
     a, b = (cross_validate(TableClassifier(), d) for d in (data, fewer))
     for one, other in zip(a.scores, b.scores, strict=True):
         assert one[1:] == pytest.approx(other[1:], rel=1e-9)
@@ -101,13 +102,13 @@ def test_weights_enter_the_scores():
 
 def test_small_classes_mean_fewer_folds_or_none():
     y = np.array(["a"] * 30 + ["b"] * 3 + ["c"] * 12)
-    data = labelled(pa.table({"x": np.random.default_rng(0).normal(size=45)}), y)
+    data = labelled_table(pa.table({"x": np.random.default_rng(0).normal(size=45)}), y)
     found = cross_validate(TableClassifier(), data)
     assert isinstance(found, CrossValidation)
     assert found.folds == 3
     assert found.notes == ("3 folds instead of 5: class 'b' has 3 rows",)
     y[31:33] = "a"
-    single = cross_validate(TableClassifier(), labelled(data.table, y))
+    single = cross_validate(TableClassifier(), labelled_table(data.table, y))
     assert isinstance(single, str)
     assert "class 'b' has a single row" in single
 
@@ -169,7 +170,7 @@ def test_hostile_names_are_shown_not_run(classes):
     y = np.array([HOSTILE, "b", "日本"])[np.arange(60) % classes]
     table = pa.table({HOSTILE: rng.normal(size=60), "c": [HOSTILE, "é"] * 30, "target": y})
     model = TableClassifier().fit(table, "target")
-    data = labelled(table, "target")
+    data = labelled_table(table, "target")
     text = page(model, data, cross_validate(model, data), table=HOSTILE, settings={HOSTILE: HOSTILE}, recheck=HOSTILE)
     parsed = Page(text)
     assert "script" not in parsed.tags

@@ -73,8 +73,7 @@ def audit(
             X = X if step in (None, "passthrough") else step.transform(X)
         return audit(model.steps[-1][1], X, y, sample_weight, tol=tol, **beside)
     if hasattr(model, "encode_labelled"):
-        data = model.encode_labelled(X, y, sample_weight)
-        return audit(model.model_, data.X, data.y, data.w, tol=tol)
+        return audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
     auditor = _auditor(model)
     if tol is None:
         tol = float(getattr(model, "tol", FOREIGN_TOL)) if isinstance(model, Estimator) else FOREIGN_TOL

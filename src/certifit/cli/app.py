@@ -92,9 +92,9 @@ def fit(
 
     Says what is in the table, fits, proves, cross-validates, saves the model and writes an HTML report.
     """
-    from certifit.cli.commands.fit import Settings, run_fit
+    from certifit.cli.commands.fit import FitSettings, run_fit
 
-    settings = Settings(target, folds, C, class_weight, weight, tuple(drop or ()), seed)
+    settings = FitSettings(target, folds, C, class_weight, weight, tuple(drop or ()), seed)
     if not run_fit(table, settings, output, report, _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
 
@@ -140,13 +140,13 @@ def demo() -> None:
     Fits a model of the Palmer penguins (344 birds, some measurements missing), saves it and its report in the
     current folder and checks the saved model again.
     """
-    from certifit.cli.commands.fit import Settings, run_fit
+    from certifit.cli.commands.fit import FitSettings, run_fit
     from certifit.cli.commands.saved_model import run_audit
     from certifit.datasets import penguins_path
 
     screen = _screen(False, False)
     model, report, table = Path("penguins-model.certifit"), Path("penguins-report.html"), penguins_path()
-    holds = run_fit(table, Settings("species"), model, report, screen)
+    holds = run_fit(table, FitSettings("species"), model, report, screen)
     screen.heading("Checking the saved model again")
     holds = run_audit(model, table, screen) and holds
     screen.heading("Try next")

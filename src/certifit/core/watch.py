@@ -32,6 +32,10 @@ class Watch:
         yield watch
         context.call_on_fit_task_end(estimator=self.estimator, **self.data)
 
+    def inner_fit(self, estimator: BaseEstimator) -> Any:
+        """A context in which an estimator that this one wraps is fitted, and tells the same callbacks."""
+        return self.context.subcontext(task_name="fit").propagate_callback_context(estimator)
+
     def begin(self) -> None:
         self._pass = self.context.subcontext(task_name="pass")
         self._pass.call_on_fit_task_begin(estimator=self.estimator, **self.data)

@@ -15,14 +15,15 @@ from matplotlib.axes import Axes
 
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
 from certifit.table.cross_validation import CrossValidation
-from certifit.table.table_classifier import Labelled, TableClassifier
+from certifit.table.labelled_table import LabelledTable
+from certifit.table.table_classifier import TableClassifier
 
 MOST_FEATURES, MOST_CLASSES = 200, 12  # in the table of coefficients; the largest come first
 
 
 def render(
     model: TableClassifier,
-    data: Labelled,
+    data: LabelledTable,
     assessment: CrossValidation | str,
     *,
     table: str,

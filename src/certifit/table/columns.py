@@ -1,7 +1,8 @@
-"""The columns of a mixed table (numbers, dates, yes/no, categories, holes) as columns of numbers.
+"""The columns of a mixed table (numbers, dates, yes/no, categories) as columns of numbers.
 
-Each `Column` is learnt from the training rows and says in words what it does. A hole is never an error: it takes
-the column's mean, and where training had holes a 0/1 column "… is missing" lets the model learn what holes mean.
+Each `Column` is learnt from the training rows and says in words what it does. A missing entry is never an error: it
+takes the column's mean, and where training had missing entries a 0/1 column "… is missing" lets the model learn what
+they mean.
 """
 
 from __future__ import annotations
@@ -21,8 +22,15 @@ from certifit.rows import Array
 
 Kind = Literal["number", "date", "yes/no", "category", "missing or not", "left out"]
 
-MAX_CATEGORIES = 1000  # more than this many 0/1 columns from one column need a decision by its owner
-ID_LIKE = 0.9  # text with more distinct values than this share of its rows names rows, it does not group them
+
+@dataclass(frozen=True)
+class TableTuning:
+    """Where a column stops being a group of rows, and a target a class."""
+
+    most_categories: int = 1000  # more 0/1 columns from one column need a decision by its owner
+    few_texts: int = 10  # so many different texts may always be categories
+    identifier_share: float = 0.9  # text with more different values than this share of its rows names the rows
+    most_numeric_classes: int = 50  # a target with more different numbers is a quantity, not a class
 
 
 @dataclass(frozen=True)
@@ -33,13 +41,13 @@ class Column:
     type: str  # as stored in the table
     kind: Kind
     done: str  # in words
-    holes: int = 0
+    missing: int = 0  # entries
     distinct: int = 0
     centre: float = 0.0  # subtracted from a number
     scale: float = 1.0  # then divided by
-    fill: float = 0.0  # what a hole becomes, after scaling
+    fill: float = 0.0  # what a missing entry becomes, after scaling
     categories: tuple[str, ...] = ()
-    marks_holes: bool = False  # a last 0/1 column says which rows have a hole
+    marks_missing: bool = False  # a last 0/1 column says in which rows it is missing
 
     @property
     def features(self) -> list[str]:
@@ -50,7 +58,7 @@ class Column:
             names = [f"{self.name}={c}" for c in self.categories]
         else:
             names = [self.name] if self.kind != "missing or not" else []
-        return names + ([f"{self.name} is missing"] if self.marks_holes else [])
+        return names + ([f"{self.name} is missing"] if self.marks_missing else [])
 
     def encode(self, values: pa.ChunkedArray) -> tuple[Array, list[str]]:
         """(n, len(features)) numbers, and a sentence for each thing that training did not see."""
@@ -58,11 +66,11 @@ class Column:
         out = np.zeros((len(values), len(self.features)))
         if self.kind == "category":
             text = _text(self.name, values)
-            hole = _to_numpy(pc.is_null(text))
+            missing = _to_numpy(pc.is_null(text))
             code = _to_numpy(pc.fill_null(pc.index_in(text, pa.array(self.categories, pa.string())), -1))
             row = np.flatnonzero(code >= 0)
             out[row, code[row]] = 1.0
-            unseen = np.flatnonzero((code < 0) & ~hole)
+            unseen = np.flatnonzero((code < 0) & ~missing)
             if len(unseen):
                 surprises.append(
                     f"{len(unseen)} value(s) of {self.name!r} are categories that training did not see (the first: "
@@ -70,16 +78,16 @@ class Column:
                 )
         else:
             x = _numbers(self.name, values, self.kind)
-            hole = np.isnan(x)
+            missing = np.isnan(x)
             if self.kind != "missing or not":
                 with np.errstate(over="ignore"):
-                    out[:, 0] = np.where(hole, self.fill, (x - self.centre) / self.scale)
-        if self.marks_holes:
-            out[:, -1] = hole
-        elif hole.any():
+                    out[:, 0] = np.where(missing, self.fill, (x - self.centre) / self.scale)
+        if self.marks_missing:
+            out[:, -1] = missing
+        elif missing.any():
             filled = "count as no category" if self.kind == "category" else "take the training mean"
             surprises.append(
-                f"{hole.sum()} value(s) of {self.name!r} are missing, none was in training; they {filled}"
+                f"{missing.sum()} value(s) of {self.name!r} are missing, none was in training; they {filled}"
             )
         return out, surprises
 
@@ -122,9 +130,9 @@ def pick(table: pa.Table, name: str, role: str = "column") -> pa.ChunkedArray:
     )
 
 
-def learn_columns(table: pa.Table, w: Array) -> tuple[Column, ...]:
+def learn_columns(table: pa.Table, w: Array, tuning: TableTuning | None = None) -> tuple[Column, ...]:
     """Decide for every column what becomes of it, from rows of positive weight `w`."""
-    return tuple(_learn(name, table[name], w) for name in table.column_names)
+    return tuple(_learn(name, table[name], w, tuning or TableTuning()) for name in table.column_names)
 
 
 def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array, list[str], list[str]]:
@@ -141,54 +149,54 @@ def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array,
     return X, names, surprises
 
 
-def _learn(name: str, values: pa.ChunkedArray, w: Array) -> Column:
+def _learn(name: str, values: pa.ChunkedArray, w: Array, tuning: TableTuning) -> Column:
     kind, stored = _kind(values.type), str(values.type)
     if kind == "left out":
         return Column(name, stored, kind, "left out: this type of column is not used")
     if types.is_dictionary(values.type):
         stored = f"categories of {values.type.value_type}"
     if kind == "category":
-        return _learn_category(name, stored, values)
+        return _learn_category(name, stored, values, tuning)
     x = _numbers(name, values, kind)
     seen = ~np.isnan(x)
-    holes, distinct = int((~seen).sum()), len(np.unique(x[seen]))
-    found: dict[str, Any] = {"name": name, "type": stored, "holes": holes, "distinct": distinct}
+    missing, distinct = int((~seen).sum()), len(np.unique(x[seen]))
+    found: dict[str, Any] = {"name": name, "type": stored, "missing": missing, "distinct": distinct}
     if distinct == 0:
         return Column(kind="left out", done="left out: empty", **found)
     centre, scale = _mean_and_deviation(name, x[seen], w[seen])
     if distinct == 1 or scale == 0.0:
         value = f"the same value everywhere ({centre:.6g})"
-        if not holes:
+        if not missing:
             return Column(kind="left out", done=f"left out: {value}", **found)
         done = f"{value}: only where it is missing is used"
-        return Column(kind="missing or not", done=done, marks_holes=True, **found)
-    how = ", holes marked" if holes else ""
+        return Column(kind="missing or not", done=done, marks_missing=True, **found)
+    how = ", missing entries marked" if missing else ""
     if kind == "yes/no":
-        return Column(kind=kind, done="0 or 1" + how, fill=centre, marks_holes=holes > 0, **found)
+        return Column(kind=kind, done="0 or 1" + how, fill=centre, marks_missing=missing > 0, **found)
     done = ("days, " if kind == "date" else "") + "standardised" + how
-    return Column(kind=kind, done=done, centre=centre, scale=scale, marks_holes=holes > 0, **found)
+    return Column(kind=kind, done=done, centre=centre, scale=scale, marks_missing=missing > 0, **found)
 
 
-def _learn_category(name: str, stored: str, values: pa.ChunkedArray) -> Column:
+def _learn_category(name: str, stored: str, values: pa.ChunkedArray, tuning: TableTuning) -> Column:
     text = _text(name, values)
     known = text.unique().drop_null()
-    holes, distinct = text.null_count, len(known)
-    observed = len(text) - holes
-    found: dict[str, Any] = {"name": name, "type": stored, "holes": holes, "distinct": distinct}
+    missing, distinct = text.null_count, len(known)
+    observed = len(text) - missing
+    found: dict[str, Any] = {"name": name, "type": stored, "missing": missing, "distinct": distinct}
     reason = ""
     if distinct == 0:
         reason = "empty"
-    elif distinct == 1 and not holes:
+    elif distinct == 1 and not missing:
         reason = f"the same value everywhere ({known[0].as_py()!r})"
-    elif distinct > max(10, ID_LIKE * observed):
+    elif distinct > max(tuning.few_texts, tuning.identifier_share * observed):
         reason = f"{distinct:,} different texts in {observed:,} rows, like an identifier"
-    elif distinct > MAX_CATEGORIES:
-        reason = f"{distinct:,} categories, more than {MAX_CATEGORIES:,}; group them to use them"
+    elif distinct > tuning.most_categories:
+        reason = f"{distinct:,} categories, more than {tuning.most_categories:,}; group them to use them"
     if reason:
         return Column(kind="left out", done=f"left out: {reason}", **found)
-    done = f"{distinct} categories, each 0 or 1" + (", holes too" if holes else "")
+    done = f"{distinct} categories, each 0 or 1" + (", missing entries too" if missing else "")
     return Column(
-        kind="category", done=done, categories=tuple(sorted(known.to_pylist())), marks_holes=holes > 0, **found
+        kind="category", done=done, categories=tuple(sorted(known.to_pylist())), marks_missing=missing > 0, **found
     )
 
 
@@ -211,7 +219,7 @@ def _text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _numbers(name: str, values: pa.ChunkedArray, kind: Kind) -> Array:
-    """(n,) float64 with NaN for holes; dates as days. Infinities are refused."""
+    """(n,) float64 with NaN for missing entries; dates as days. Infinities are refused."""
     if kind == "missing or not":
         return np.where(_to_numpy(pc.is_null(values, nan_is_null=True)), np.nan, 0.0)
     if kind == "date":
@@ -223,7 +231,7 @@ def _numbers(name: str, values: pa.ChunkedArray, kind: Kind) -> Array:
     if np.isinf(x).any():
         raise DataError(
             got=f"infinity in row {int(np.isinf(x).argmax())} of column {name!r}",
-            wanted="finite numbers or holes",
+            wanted="finite numbers or empty cells",
             fix="Replace it by a number, or empty the cell.",
         )
     return x

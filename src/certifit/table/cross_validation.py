@@ -24,7 +24,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import Array
-from certifit.table.table_classifier import Labelled, TableClassifier
+from certifit.table.labelled_table import LabelledTable
+from certifit.table.table_classifier import TableClassifier
 
 
 class Score(NamedTuple):
@@ -57,7 +58,7 @@ class CrossValidation:
 
 def cross_validate(
     model: TableClassifier,
-    data: Labelled,
+    data: LabelledTable,
     *,
     folds: int = 5,
     seed: int = 0,

@@ -14,14 +14,17 @@ from certifit.cli.screen import Screen
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.report import render
 from certifit.store import save, write_atomically
-from certifit.table.columns import Column, learn_columns, pick
+from certifit.table.columns import pick
 from certifit.table.cross_validation import CrossValidation, cross_validate
-from certifit.table.table_classifier import Labelled, TableClassifier, labelled
+from certifit.table.labelled_table import LabelledTable, labelled_table
+from certifit.table.table_classifier import TableClassifier
 
 MOST_CLASSES = 20  # listed on the screen
 
 
-class Settings(NamedTuple):
+class FitSettings(NamedTuple):
+    """What `certifit fit` was asked to do."""
+
     target: str
     folds: int = 5
     C: float = 1.0
@@ -31,7 +34,7 @@ class Settings(NamedTuple):
     seed: int = 0
 
 
-def run_fit(path: Path, settings: Settings, output: Path | None, report: Path | None, screen: Screen) -> bool:
+def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path | None, screen: Screen) -> bool:
     """Do the job; True if the certificate holds."""
     stem = Path(path.name.removesuffix(".gz")).stem
     output = Path(f"{stem}-model.certifit") if output is None else output
@@ -48,14 +51,13 @@ def run_fit(path: Path, settings: Settings, output: Path | None, report: Path | 
         if name in (settings.target, settings.weight):
             raise DataError(got=f"--drop {name}, which is also the target or the weight", wanted="another column")
     table = table.drop_columns(list(settings.drop))
-    data = labelled(table, settings.target, settings.weight)
-    columns = learn_columns(data.table, np.ones(len(data.y)) if data.w is None else data.w)
-    _show_table(screen, path.name, settings, data, columns)
+    data = labelled_table(table, settings.target, settings.weight)
+    _show_table(screen, path.name, settings, data)
 
     model = TableClassifier(settings.C, class_weight=settings.class_weight)
     with screen.watch(model), warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is printed
-        model.fit(table, settings.target, settings.weight)
+        model.fit(data)
     save(model, output)
     screen.heading("Certificate")
     screen.certificate(model.certificate_)
@@ -68,18 +70,21 @@ def run_fit(path: Path, settings: Settings, output: Path | None, report: Path | 
     screen.heading("Written")
     for what, where in (("model", output), ("report", report), ("check again", recheck)):
         screen.say(f"  {what:<11}  {where}")
-    screen.document(_document(path, model, assessment, columns, output, report))
+    screen.document(_document(path, model, assessment, output, report))
     return model.certificate_.holds
 
 
-def _assess(model: TableClassifier, data: Labelled, settings: Settings, screen: Screen) -> CrossValidation | str:
+def _assess(
+    model: TableClassifier, data: LabelledTable, settings: FitSettings, screen: Screen
+) -> CrossValidation | str:
     if settings.folds == 0:
         return "not cross-validated, as asked"
     with screen.progress("cross-validating", settings.folds) as progress:
         return cross_validate(model, data, folds=settings.folds, seed=settings.seed, progress=progress)
 
 
-def _show_table(screen: Screen, name: str, settings: Settings, data: Labelled, columns: tuple[Column, ...]) -> None:
+def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledTable) -> None:
+    columns = data.columns
     labels, counts = np.unique(data.y, return_counts=True)
     rows = f"{len(data.y) + data.unlabelled:,} rows, {len(columns)} columns beside the target"
     screen.say(f"{name}: {rows}" + (f"; dropped: {', '.join(settings.drop)}" if settings.drop else ""))
@@ -90,12 +95,12 @@ def _show_table(screen: Screen, name: str, settings: Settings, data: Labelled, c
     if data.unlabelled:
         screen.say(f"{data.unlabelled:,} rows have no {settings.target}; they are left out")
     screen.table(
-        ["column", "type", "used as", "holes", "distinct", "what is done"],
-        [(c.name, c.type, c.kind, f"{c.holes:,}", f"{c.distinct:,}", c.done) for c in columns],
+        ["column", "type", "used as", "missing", "distinct", "what is done"],
+        [(c.name, c.type, c.kind, f"{c.missing:,}", f"{c.distinct:,}", c.done) for c in columns],
         right=(3, 4),
     )
-    if any(c.marks_holes and c.kind != "category" for c in columns):
-        screen.say("a hole takes its column's mean; a further 0/1 column marks it")
+    if any(c.marks_missing and c.kind != "category" for c in columns):
+        screen.say("a missing entry takes its column's mean; a further 0/1 column marks it")
 
 
 def _show_assessment(screen: Screen, assessment: CrossValidation | str) -> None:
@@ -126,8 +131,8 @@ def _show_assessment(screen: Screen, assessment: CrossValidation | str) -> None:
         screen.note(note)
 
 
-def _listed(settings: Settings, model: TableClassifier) -> dict[str, Any]:
-    """Settings for the report, those with a value."""
+def _listed(settings: FitSettings, model: TableClassifier) -> dict[str, Any]:
+    """FitSettings for the report, those with a value."""
     listed = {**settings._asdict(), "tol": model.tol, "max_iter": model.max_iter}
     listed["drop"] = ", ".join(settings.drop)
     return {name.replace("_", " "): value for name, value in listed.items() if value not in (None, "")}
@@ -137,7 +142,6 @@ def _document(
     path: Path,
     model: TableClassifier,
     assessment: CrossValidation | str,
-    columns: tuple[Column, ...],
     output: Path,
     report: Path,
 ) -> dict[str, Any]:
@@ -148,8 +152,15 @@ def _document(
         "target": model.target_,
         "classes": [str(c) for c in model.classes_],
         "columns": [
-            {"name": c.name, "type": c.type, "kind": c.kind, "holes": c.holes, "distinct": c.distinct, "done": c.done}
-            for c in columns
+            {
+                "name": c.name,
+                "type": c.type,
+                "kind": c.kind,
+                "missing": c.missing,
+                "distinct": c.distinct,
+                "done": c.done,
+            }
+            for c in model.columns_
         ],
         "certificate": model.certificate_.to_dict(),
         "cross_validation": assessment

@@ -30,11 +30,11 @@ def run_audit(model_path: Path, table_path: Path, screen: Screen) -> bool:
     else:
         screen.say(
             f"{table_path.name} differs from the table the model was fitted to "
-            f"({len(data.y):,} rows here, {model.n_rows_:,} there): the claim below is about this table"
+            f"({data.n_rows:,} rows here, {model.n_rows_:,} there): the claim below is about this table"
         )
-    certificate = certifit.audit(model.model_, data.X, data.y, data.w)
+    certificate = certifit.audit(model.model_, data)
     screen.certificate(certificate)
-    screen.document({"same_table": same, "rows": len(data.y), "certificate": certificate.to_dict()})
+    screen.document({"same_table": same, "rows": data.n_rows, "certificate": certificate.to_dict()})
     return certificate.holds
 
 
