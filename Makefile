@@ -1,22 +1,35 @@
 # make demo: set up and fit a certified model to the bundled penguins.   make test: set up and run every check.
+# make check ROOM=cluster: that room's lint, types and tests.            make hooks: check every commit (pre-commit).
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+ROOM   ?= cluster
 
-.PHONY: demo test lint bench warm-up clean
+.PHONY: demo test check lint hooks bench warm-up clean
 
 demo: $(VENV)/.installed
 	$(BIN)/certifit demo
 
 test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m compiled tests
+	$(BIN)/python -m pytest -n auto --dist worksteal
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m compiled
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check src/certifit/$(ROOM) $(wildcard src/certifit/checkers/$(ROOM)) tests/$(ROOM)
+	$(BIN)/ruff format --check src/certifit/$(ROOM) $(wildcard src/certifit/checkers/$(ROOM)) tests/$(ROOM)
+	$(BIN)/lint-imports
+	$(BIN)/mypy src/certifit/$(ROOM) $(wildcard src/certifit/checkers/$(ROOM))
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/$(ROOM)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+	$(BIN)/python tools/stubs.py --check
+
+hooks: $(VENV)/.installed-dev
+	$(BIN)/pre-commit install
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks all
@@ -41,4 +54,4 @@ $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -35,22 +35,25 @@ class Registered:
         return getattr(import_module(f"certifit.{self.module}"), self.name)
 
 
-_AXES = "no basis of this size has a smaller reconstruction error, up to a stated gap"
-_GLM = (
-    "the deviance is within a stated gap of its minimum, wherever it is convex; standard errors where they are valid"
-)
-_MACHINE = "the objective is within a stated duality gap of the minimum, also for all classes at once"
-_KERNEL_ERROR = "by how much any kernel value is off"
-_MOMENTS = "every parameter is exactly what the class-wise sums say"
-_GREEDY = "every greedy choice was the best of its candidates"
-_EM = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
-_JOINT = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
-_SHAPES = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
+class _Proves:
+    """What certificates of several estimators have in common."""
+
+    axes = "no basis of this size has a smaller reconstruction error, up to a stated gap"
+    glm = "the deviance is within a stated gap of its minimum, wherever it is convex; standard errors where valid"
+    machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
+    kernel_error = "by how much any kernel value is off"
+    moments = "every parameter is exactly what the class-wise sums say"
+    greedy = "every greedy choice was the best of its candidates"
+    em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
+
+
+_joint = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
+_shapes = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
 
 ESTIMATORS: tuple[Registered, ...] = (
-    Registered("PCA", "decomposition.pca.pca", _AXES),
-    Registered("IncrementalPCA", "decomposition.pca.incremental_pca", _AXES),
-    Registered("TruncatedSVD", "decomposition.pca.truncated_svd", _AXES),
+    Registered("PCA", "decomposition.pca.pca", _Proves.axes),
+    Registered("IncrementalPCA", "decomposition.pca.incremental_pca", _Proves.axes),
+    Registered("TruncatedSVD", "decomposition.pca.truncated_svd", _Proves.axes),
     Registered(
         "ProbabilisticPCA",
         "decomposition.probabilistic.probabilistic_pca",
@@ -64,8 +67,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         "no coordinates have smaller squared errors: eigenvalues below are counted",
     ),
     Registered("SelectFeatures", "feature_selection.select_features", "scores and the choice are exact"),
-    Registered("SequentialSelector", "feature_selection.sequential_selector", _GREEDY),
-    Registered("RecursiveElimination", "feature_selection.recursive_elimination", _GREEDY),
+    Registered("SequentialSelector", "feature_selection.sequential_selector", _Proves.greedy),
+    Registered("RecursiveElimination", "feature_selection.recursive_elimination", _Proves.greedy),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",
@@ -73,44 +76,44 @@ ESTIMATORS: tuple[Registered, ...] = (
         "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on many small "
         "tables, and on a single column, that no clustering is better",
     ),
-    Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _EM, warm_up=_SHAPES),
-    Registered("Mixture", "mixture.families.mixture", _EM),
+    Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _Proves.em, warm_up=_shapes),
+    Registered("Mixture", "mixture.families.mixture", _Proves.em),
     Registered(
         "LogisticRegression",
         "linear_model.logistic.logistic",
         "binary and softmax, L2, L1 or elastic net: objective within a stated gap of the minimum; without penalty "
         "also that a maximum exists, or the direction that shows it does not",
     ),
-    Registered("LinearRegression", "linear_model.regressors", _GLM),
-    Registered("Ridge", "linear_model.regressors", _GLM),
-    Registered("Lasso", "linear_model.regressors", _GLM),
-    Registered("ElasticNet", "linear_model.regressors", _GLM),
-    Registered("PoissonRegressor", "linear_model.regressors", _GLM),
-    Registered("GammaRegressor", "linear_model.regressors", _GLM),
-    Registered("TweedieRegressor", "linear_model.regressors", _GLM),
-    Registered("GeneralizedLinearRegressor", "linear_model.glm.glm", _GLM),
-    Registered("LinearSVC", "svm.linear.linear_svm", _MACHINE, warm_up=_JOINT),
-    Registered("LinearSVR", "svm.linear.linear_svm", _MACHINE),
-    Registered("SVC", "svm.kernel.svc", _MACHINE, warm_up=_JOINT),
-    Registered("SVR", "svm.kernel.svr", _MACHINE),
+    Registered("LinearRegression", "linear_model.regressors", _Proves.glm),
+    Registered("Ridge", "linear_model.regressors", _Proves.glm),
+    Registered("Lasso", "linear_model.regressors", _Proves.glm),
+    Registered("ElasticNet", "linear_model.regressors", _Proves.glm),
+    Registered("PoissonRegressor", "linear_model.regressors", _Proves.glm),
+    Registered("GammaRegressor", "linear_model.regressors", _Proves.glm),
+    Registered("TweedieRegressor", "linear_model.regressors", _Proves.glm),
+    Registered("GeneralizedLinearRegressor", "linear_model.glm.glm", _Proves.glm),
+    Registered("LinearSVC", "svm.linear.linear_svm", _Proves.machine, warm_up=_joint),
+    Registered("LinearSVR", "svm.linear.linear_svm", _Proves.machine),
+    Registered("SVC", "svm.kernel.svc", _Proves.machine, warm_up=_joint),
+    Registered("SVR", "svm.kernel.svr", _Proves.machine),
     Registered(
         "HardMarginSVC",
         "svm.hard_margin.hard_margin",
         "no margin is larger; or two convex combinations that meet, so that there is none",
     ),
-    Registered("Nystroem", "kernel_approximation.kernel_features", _KERNEL_ERROR),
-    Registered("RBFSampler", "kernel_approximation.kernel_features", _KERNEL_ERROR),
+    Registered("Nystroem", "kernel_approximation.kernel_features", _Proves.kernel_error),
+    Registered("RBFSampler", "kernel_approximation.kernel_features", _Proves.kernel_error),
     Registered(
         "ApproximateSVC",
         "kernel_approximation.approximate_svc",
         "the gap of the approximated problem and, where it is small enough, of the exact one",
     ),
-    Registered("GaussianNB", "naive_bayes.gaussian", _MOMENTS),
-    Registered("BernoulliNB", "naive_bayes.discrete", _MOMENTS),
-    Registered("MultinomialNB", "naive_bayes.discrete", _MOMENTS),
-    Registered("ComplementNB", "naive_bayes.discrete", _MOMENTS),
-    Registered("CategoricalNB", "naive_bayes.discrete", _MOMENTS),
-    Registered("NaiveBayes", "naive_bayes.mixed", _MOMENTS),
+    Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
+    Registered("BernoulliNB", "naive_bayes.discrete", _Proves.moments),
+    Registered("MultinomialNB", "naive_bayes.discrete", _Proves.moments),
+    Registered("ComplementNB", "naive_bayes.discrete", _Proves.moments),
+    Registered("CategoricalNB", "naive_bayes.discrete", _Proves.moments),
+    Registered("NaiveBayes", "naive_bayes.mixed", _Proves.moments),
     Registered(
         "TableClassifier",
         "table.table_classifier",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.core.certificate import Certificate
@@ -19,6 +19,14 @@ from certifit.rows.as_rows import as_rows
 from certifit.rows.checks import Target
 from certifit.rows.rows import Rows
 from certifit.rows.threads import single_threaded_blas
+
+if TYPE_CHECKING:
+    Method = TypeVar("Method")
+
+    def with_callbacks(method: Method) -> Method:
+        """Keep the type of a method, which scikit-learn's decorator would lose."""
+else:
+    from sklearn.callback import with_callbacks
 
 
 class Objective(NamedTuple):
