@@ -11,8 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from certifit.exceptions import DataError
-from certifit.rows.checks import Target, Terms, as_numbers, check_finite, check_target, check_weights
-from certifit.rows.named_columns import choose_columns, is_pandas, named, note_features, pandas_parts, refuse_names
+from certifit.rows.checks import TableTerms, Target, as_numbers, check_finite, check_target, check_weights
+from certifit.rows.named_columns import (
+    choose_columns,
+    is_pandas,
+    named_targets,
+    note_features,
+    pandas_parts,
+    refuse_names,
+)
 from certifit.rows.rows import ArrayRows, Rows
 from certifit.rows.threads import parallel_map
 
@@ -50,7 +57,7 @@ def as_rows(
     >>> rows.n_rows, rows.n_features, rows.dtype
     (3, 2, dtype('float64'))
 
-    Columns of a table go by their names:
+    ColumnRoles of a table go by their names:
 
     >>> import pyarrow as pa
     >>> rows = as_rows(pa.table({"x": [1, 2], "z": [3, 4], "kind": ["a", "b"]}), y="kind", target="classes")
@@ -63,11 +70,11 @@ def as_rows(
             raise DataError(got="y or sample_weight beside rows", wanted="rows that carry their own")
         note_features(estimator, X.n_features, X.names, reset)
         return X
-    rows = _rows(X, y, sample_weight, estimator, Terms(target, targets, sparse, missing, finite), reset)
+    rows = _rows(X, y, sample_weight, estimator, TableTerms(target, targets, sparse, missing, finite), reset)
     return rows.relabel(as_numbers) if target == "numbers" else rows
 
 
-def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> Rows:
+def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool) -> Rows:
     if hasattr(X, "__dask_graph__"):
         from certifit.rows.sources.dask import dask_rows
 
@@ -81,7 +88,9 @@ def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: T
     return _array_rows(X, y, sample_weight, estimator, terms, reset)
 
 
-def _array_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> ArrayRows:
+def _array_rows(
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
+) -> ArrayRows:
     options: dict[str, Any] = {
         "accept_sparse": "csr" if terms.sparse else False,
         "dtype": [np.float64, np.float32],
@@ -117,13 +126,13 @@ def _array_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, te
 
 
 def _source_rows(
-    source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
+    source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> Rows:
     """Rows of a table with named columns that is read batch by batch."""
     from certifit.rows.streamed import FileRows
 
     rows = FileRows(source, choose_columns(source.schema.names, y, sample_weight, estimator, terms, reset), terms)
-    if not named(y, terms.targets):
+    if not named_targets(y, terms.targets):
         rows.y = check_target(y, rows.n_rows, terms)
     if not isinstance(sample_weight, str):
         rows.w = check_weights(sample_weight, rows.n_rows)

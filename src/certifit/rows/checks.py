@@ -20,7 +20,7 @@ Target = Literal["none", "classes", "numbers"]
 
 
 @dataclass(frozen=True)
-class Terms:
+class TableTerms:
     """On what terms a table is taken."""
 
     target: Target = "none"
@@ -30,7 +30,7 @@ class Terms:
     finite: bool = True  # arrays in memory are checked at once; else by whoever reads every entry anyway
 
 
-def check_block(block: Block, terms: Terms, names: Array | None, targets: Sequence[str] = ()) -> None:
+def check_block(block: Block, terms: TableTerms, names: Array | None, targets: Sequence[str] = ()) -> None:
     """Check a block that was just read; sources that stay outside memory do this on every pass.
 
     `names` and `targets` are the columns of X and of y, for messages.
@@ -72,7 +72,7 @@ def _is_hole(label: Any) -> bool:
     return label is None or bool(label != label)
 
 
-def check_target(y: Any, n_rows: int, terms: Terms) -> Array | None:
+def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
     """A target that came apart from X, as an array (n_rows,), or (n_rows, targets) where there are several."""
     if terms.target == "none":
         return None

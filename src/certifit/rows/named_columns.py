@@ -13,13 +13,13 @@ from sklearn.utils.validation import validate_data
 
 from certifit.exceptions import DataError
 from certifit.rows.block import Array
-from certifit.rows.checks import Terms
+from certifit.rows.checks import TableTerms
 
 EMPTY = ("null", "null[pyarrow]")  # types of a column without any value, in Arrow and in pandas
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnRoles:
     """The part each column plays."""
 
     features: tuple[str, ...]
@@ -32,8 +32,8 @@ class Columns:
 
 
 def choose_columns(
-    names: Sequence[str], y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
-) -> Columns:
+    names: Sequence[str], y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
+) -> ColumnRoles:
     """Split named columns into features, target and weights; tell the estimator its features, or compare them.
 
     A fitted estimator gets exactly the columns it knows, by name, whatever else the table holds. A target column is
@@ -41,8 +41,8 @@ def choose_columns(
     """
     twice = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise DataError(got=f"several columns of the same name: {shown(twice)}", wanted="a name for each column")
-    targets = tuple(find_column(name, names, "y") for name in named(y, terms.targets))
+        raise DataError(got=f"several columns of the same name: {list_names(twice)}", wanted="a name for each column")
+    targets = tuple(find_column(name, names, "y") for name in named_targets(y, terms.targets))
     w = find_column(sample_weight, names, "sample_weight") if isinstance(sample_weight, str) else None
     features = [name for name in names if name not in (*targets, w)]
     if not reset:
@@ -50,10 +50,10 @@ def choose_columns(
     if not features:
         raise DataError(got="a table without feature columns", wanted="at least one column besides y and weights")
     note_features(estimator, len(features), features, reset)
-    return Columns(tuple(features), () if terms.target == "none" else targets, w)
+    return ColumnRoles(tuple(features), () if terms.target == "none" else targets, w)
 
 
-def named(y: Any, targets: int) -> tuple[str, ...]:
+def named_targets(y: Any, targets: int) -> tuple[str, ...]:
     """The columns of X that y names: one by its name, several by a list of names; none where y is data."""
     if isinstance(y, str):
         names: tuple[str, ...] = (y,)
@@ -63,14 +63,14 @@ def named(y: Any, targets: int) -> tuple[str, ...]:
         return ()
     if len(names) != targets:
         raise DataError(
-            got=f"{len(names)} target column(s): {shown(names)}",
+            got=f"{len(names)} target column(s): {list_names(names)}",
             wanted=f"{targets}",
             fix="Name them all in a list.",
         )
     return names
 
 
-def stack(columns: Sequence[Array]) -> Array:
+def stack_columns(columns: Sequence[Array]) -> Array:
     """Target columns as one array: (rows,) of one, (rows, m) of several."""
     return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
@@ -82,7 +82,7 @@ def find_column(name: str, names: Sequence[Any], role: str) -> str:
     near = difflib.get_close_matches(name, [str(other) for other in names], n=3, cutoff=0.6)
     raise DataError(
         got=f"{role}={name!r}, which is not a column of X",
-        wanted=f"one of its columns {shown(names)}",
+        wanted=f"one of its columns {list_names(names)}",
         fix=f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "",
     )
 
@@ -108,7 +108,7 @@ def refuse_columns(types: Mapping[str, Any], missing: bool) -> None:
     empty = [name for name, kind in types.items() if str(kind) in EMPTY]
     if empty and not missing:
         raise DataError(
-            got=f"columns without any value: {shown(empty)}",
+            got=f"columns without any value: {list_names(empty)}",
             wanted="numbers or booleans in every feature column",
             fix="Leave these columns out.",
         )
@@ -122,10 +122,10 @@ def refuse_columns(types: Mapping[str, Any], missing: bool) -> None:
         )
 
 
-def refuse_names(X: Any, y: Any, sample_weight: Any, terms: Terms) -> None:
+def refuse_names(X: Any, y: Any, sample_weight: Any, terms: TableTerms) -> None:
     """Refuse names of columns where X has none."""
     for role, value, targets in (("y", y, terms.targets), ("sample_weight", sample_weight, 1)):
-        if named(value, targets):
+        if named_targets(value, targets):
             raise DataError(
                 got=f"{role}={value!r} with {type(X).__name__} as X, which has no column names",
                 wanted=f"{role} as an array",
@@ -138,14 +138,14 @@ def is_pandas(X: Any) -> bool:
 
 
 def pandas_parts(
-    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> tuple[Any, Any, Any]:
     """X, y and sample_weight of a pandas frame, the named ones taken out of it; features checked to be numbers.
 
     scikit-learn compares the names and their order afterwards.
     """
     names = list(X.columns)
-    taken = [find_column(name, names, "y") for name in named(y, terms.targets)]
+    taken = [find_column(name, names, "y") for name in named_targets(y, terms.targets)]
     if taken:
         y = X[taken] if terms.targets > 1 else X[y]
     if isinstance(sample_weight, str):
@@ -165,7 +165,7 @@ def pandas_parts(
 
 
 def not_numbers(X: Any) -> list[tuple[str, Any]]:
-    """Columns of a pandas frame that hold something else than numbers, with their types."""
+    """ColumnRoles of a pandas frame that hold something else than numbers, with their types."""
     from pandas.api.types import infer_dtype
 
     numbers = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
@@ -186,7 +186,7 @@ def is_number(kind: Any) -> bool:
     return bool(is_numeric_dtype(kind)) or str(kind) == "bool[pyarrow]"
 
 
-def shown(names: Sequence[Any], most: int = 20) -> str:
+def list_names(names: Sequence[Any], most: int = 20) -> str:
     """Names for a message: all, or the first of many."""
     words = [repr(name) for name in names[:most]]
     return ", ".join(words) + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -14,15 +14,15 @@ import pyarrow as pa
 
 from certifit.exceptions import DataError, SourceChangedError
 from certifit.rows.block import Array, Block, block_rows
-from certifit.rows.checks import Target, Terms, check_block, refuse_targets, refuse_weights, refuse_zero_weights
-from certifit.rows.named_columns import Columns, refuse_columns, stack
+from certifit.rows.checks import TableTerms, Target, check_block, refuse_targets, refuse_weights, refuse_zero_weights
+from certifit.rows.named_columns import ColumnRoles, refuse_columns, stack_columns
 from certifit.rows.rows import R, Relabel, Rows, relabelled
 from certifit.rows.sources.table import Source, Table
 from certifit.rows.sums import S
 from certifit.rows.threads import parallel_map, parallel_sum
 
 
-class Piece(NamedTuple):
+class UnparsedBlock(NamedTuple):
     """A block as it was read: columns, not yet rows."""
 
     start: int
@@ -35,7 +35,7 @@ class FileRows(Rows):
     One thread reads a block ahead; the threads that sum turn columns into rows, so that both go on at once.
     """
 
-    def __init__(self, source: Source, columns: Columns, terms: Terms) -> None:
+    def __init__(self, source: Source, columns: ColumnRoles, terms: TableTerms) -> None:
         kinds = {name: source.schema.field(name).type for name in columns.features}
         refuse_columns({name: kind for name, kind in kinds.items() if not _is_number(kind)}, terms.missing)
         small = all(pa.types.is_float32(kind) for kind in kinds.values())
@@ -80,10 +80,10 @@ class FileRows(Rows):
     def each(self, f: Callable[[Block], R]) -> list[R]:
         return parallel_map(partial(self._apply, f), self._pieces())
 
-    def _apply(self, f: Callable[[Block], R], piece: Piece) -> R:
+    def _apply(self, f: Callable[[Block], R], piece: UnparsedBlock) -> R:
         return f(self._block(piece))
 
-    def _pieces(self) -> Generator[Piece, None, None]:
+    def _pieces(self) -> Generator[UnparsedBlock, None, None]:
         """Blocks as they were read; the next one is read while this one is worked on."""
         with closing(self._cut()) as pieces, ThreadPoolExecutor(1) as reader:
             ahead = reader.submit(next, pieces, None)
@@ -91,7 +91,7 @@ class FileRows(Rows):
                 ahead = reader.submit(next, pieces, None)
                 yield piece
 
-    def _cut(self) -> Generator[Piece, None, None]:
+    def _cut(self) -> Generator[UnparsedBlock, None, None]:
         """The source's batches, cut and joined to blocks."""
         start, rows = 0, 0
         held: list[Any] = []
@@ -102,22 +102,22 @@ class FileRows(Rows):
                 held.append(part)
                 rows, done = rows + part.num_rows, done + part.num_rows
                 if rows == self.block_rows:
-                    yield Piece(start, held)
+                    yield UnparsedBlock(start, held)
                     start, rows, held = start + rows, 0, []
         if rows:
-            yield Piece(start, held)
+            yield UnparsedBlock(start, held)
         if start + rows != self.n_rows:
             raise SourceChangedError(
                 f"Got {start + rows} rows; wanted the {self.n_rows} of the first pass: the data changed in between."
             )
 
-    def _block(self, piece: Piece) -> Block:
+    def _block(self, piece: UnparsedBlock) -> Block:
         X = _matrix(piece.batches, self.wanted, self.dtype)
         rows = slice(piece.start, piece.start + len(X))
         y = None if self.y is None else self.y[rows]
         w = np.ones(len(X)) if self.w is None else self.w[rows]
         if self.columns.y:
-            y = stack([_vector(piece.batches, name, self.types[name]) for name in self.columns.y])
+            y = stack_columns([_vector(piece.batches, name, self.types[name]) for name in self.columns.y])
         if self.columns.w is not None:
             w = _vector(piece.batches, self.columns.w, pa.float64())
         block = Block(X, y, w, piece.start)
@@ -126,7 +126,7 @@ class FileRows(Rows):
 
 
 def _matrix(batches: Sequence[Any], wanted: Any, dtype: np.dtype[Any]) -> Array:
-    """Columns as rows, C-contiguous (rows, d); nulls become NaN."""
+    """ColumnRoles as rows, C-contiguous (rows, d); nulls become NaN."""
     parts = []
     for batch in batches:
         batch = batch.select(wanted.names)

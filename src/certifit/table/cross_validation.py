@@ -28,7 +28,7 @@ from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
 
 
-class Score(NamedTuple):
+class FoldScore(NamedTuple):
     """Mean over the folds ± its standard error, for the model and for the baseline."""
 
     name: str
@@ -50,7 +50,7 @@ class ClassScore(NamedTuple):
 @dataclass(frozen=True)
 class CrossValidation:
     folds: int
-    scores: tuple[Score, ...]
+    scores: tuple[FoldScore, ...]
     classes: tuple[ClassScore, ...]
     confusion: Array  # (k, k) rows (or weights) by true and predicted class
     notes: tuple[str, ...]  # what the reader should know
@@ -137,11 +137,11 @@ _METRICS = {"accuracy": _accuracy, "balanced accuracy": _balanced_accuracy, "log
 
 def _score(
     name: str, metric: Any, code: Array, w: Array | None, predictions: tuple[Array, Array], fold_of: Array
-) -> Score:
+) -> FoldScore:
     """Mean and standard error over the folds, for the model's and the baseline's probabilities."""
     out = []
     tests = [fold_of == fold for fold in range(fold_of.max() + 1)]
     for proba in predictions:
         values = np.array([metric(code[t], proba[t], None if w is None else w[t]) for t in tests])
         out += [float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))]
-    return Score(name, *out)
+    return FoldScore(name, *out)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from certifit.rows import ArrayRows, as_rows, set_threads
-from certifit.rows.checks import Terms
-from certifit.rows.named_columns import Columns
+from certifit.rows.checks import TableTerms
+from certifit.rows.named_columns import ColumnRoles
 from certifit.rows.sources.arrow import ArrowTable
 from certifit.rows.streamed import FileRows
 from tests.rows.sources.one_table import (
@@ -67,7 +67,7 @@ class Counted(ArrowTable):
 
 
 def counted():
-    return FileRows(Counted(), Columns(tuple(FEATURES), ("kind",), "count"), Terms("classes"))
+    return FileRows(Counted(), ColumnRoles(tuple(FEATURES), ("kind",), "count"), TableTerms("classes"))
 
 
 @pytest.mark.parametrize("threads", [1, 3])

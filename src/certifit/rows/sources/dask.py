@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from certifit.exceptions import DataError, SourceChangedError
 from certifit.rows.block import Array, Block, block_rows
 from certifit.rows.checks import (
-    Terms,
+    TableTerms,
     check_block,
     check_target,
     check_weights,
@@ -31,22 +31,22 @@ from certifit.rows.checks import (
     refuse_zero_weights,
 )
 from certifit.rows.named_columns import (
-    Columns,
+    ColumnRoles,
     choose_columns,
     is_number,
-    named,
+    list_names,
+    named_targets,
     note_features,
     refuse_columns,
     refuse_names,
-    shown,
-    stack,
+    stack_columns,
 )
 from certifit.rows.rows import R, Relabel, Rows, relabelled
 from certifit.rows.sums import S, tree_sum
 from certifit.rows.threads import single_threaded_blas
 
 
-class Part(NamedTuple):
+class DaskPartition(NamedTuple):
     """One partition: what its task is given."""
 
     X: Any  # a delayed array, or a pandas frame with every column in use
@@ -57,13 +57,13 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class PartitionLayout:
     """How a partition becomes blocks."""
 
-    columns: Columns | None  # None: X is an array
+    columns: ColumnRoles | None  # None: X is an array
     names: Array | None
     dtype: np.dtype[Any]
-    terms: Terms
+    terms: TableTerms
     block_rows: int
     relabels: tuple[Relabel, ...] = ()
 
@@ -71,7 +71,7 @@ class Layout:
 class DaskRows(Rows):
     """Rows in the partitions of a Dask collection."""
 
-    def __init__(self, parts: list[Part], layout: Layout, n_features: int) -> None:
+    def __init__(self, parts: list[DaskPartition], layout: PartitionLayout, n_features: int) -> None:
         self.parts, self.layout, self.n_features = parts, layout, n_features
         self.n_rows = sum(part.rows for part in parts)
         self.names, self.dtype = layout.names, layout.dtype
@@ -83,7 +83,7 @@ class DaskRows(Rows):
 
     def __iter__(self) -> Iterator[Block]:
         for part in self.parts:
-            yield from _compute(delayed(_each)(_keep, _node(self.layout), *part))[0]
+            yield from _compute(delayed(_each)(_same_block, _node(self.layout), *part))[0]
 
     def sum(self, f: Callable[[Block], S]) -> S:
         return _compute(tree_sum(self._tasks(_sum, f)))[0]
@@ -116,21 +116,21 @@ def _compute(*tasks: Any) -> tuple[Any, ...]:
 
 
 # ------------------------------------------------------------------------------------------------ on the workers
-def _sum(f: Callable[[Block], S], layout: Layout, *part: Any) -> S:
+def _sum(f: Callable[[Block], S], layout: PartitionLayout, *part: Any) -> S:
     with single_threaded_blas():
         return tree_sum(map(f, _blocks(layout, *part)))
 
 
-def _each(f: Callable[[Block], R], layout: Layout, *part: Any) -> list[R]:
+def _each(f: Callable[[Block], R], layout: PartitionLayout, *part: Any) -> list[R]:
     with single_threaded_blas():
         return [f(block) for block in _blocks(layout, *part)]
 
 
-def _keep(block: Block) -> Block:
+def _same_block(block: Block) -> Block:
     return block
 
 
-def _blocks(layout: Layout, X: Any, y: Any, w: Any, start: int, rows: int) -> Iterator[Block]:
+def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: int) -> Iterator[Block]:
     """The blocks of one partition, checked."""
     if sparse.issparse(X):
         raise DataError(
@@ -174,13 +174,15 @@ def _vector(values: Any, rows: int, role: str) -> Array | None:
     if isinstance(values, np.ndarray):
         return values
     if values.ndim == 2:
-        return stack([np.asarray(_vector(column, rows, role)) for _, column in values.items()])
+        return stack_columns([np.asarray(_vector(column, rows, role)) for _, column in values.items()])
     plain = is_numeric_dtype(values.dtype) and not values.hasnans
     return values.to_numpy() if plain else values.to_numpy(dtype=object, na_value=None)
 
 
 # ------------------------------------------------------------------------------------------------ on the client
-def dask_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool) -> DaskRows:
+def dask_rows(
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
+) -> DaskRows:
     """Rows of a Dask array or frame; the lengths of partitions are counted where Dask does not know them."""
     if hasattr(X, "columns"):
         columns, pieces, lengths, dtype = _frame(X, y, sample_weight, estimator, terms, reset)
@@ -194,7 +196,7 @@ def dask_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, term
     n_rows = sum(lengths)
     if n_rows == 0:
         raise DataError(got="a Dask collection without rows", wanted="at least one row")
-    if terms.target == "none" or named(y, terms.targets):
+    if terms.target == "none" or named_targets(y, terms.targets):
         y = None  # or a column of X
     elif not _is_lazy(y):
         y = check_target(y, n_rows, terms)
@@ -209,17 +211,17 @@ def dask_rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, term
         sample_weight = check_weights(sample_weight, n_rows)
     ys, ws = _split(y, lengths, "y", terms.targets), _split(sample_weight, lengths, "sample_weight")
     starts = np.cumsum([0, *lengths])[:-1].tolist()
-    parts = [Part(*part) for part in zip(pieces, ys, ws, starts, lengths, strict=True) if part[-1] > 0]
-    return DaskRows(parts, Layout(columns, names, dtype, terms, block_rows(n_features)), n_features)
+    parts = [DaskPartition(*part) for part in zip(pieces, ys, ws, starts, lengths, strict=True) if part[-1] > 0]
+    return DaskRows(parts, PartitionLayout(columns, names, dtype, terms, block_rows(n_features)), n_features)
 
 
 def _frame(
-    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: Terms, reset: bool
-) -> tuple[Columns, list[Any], list[int], np.dtype[Any]]:
+    X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
+) -> tuple[ColumnRoles, list[Any], list[int], np.dtype[Any]]:
     odd = [name for name in X.columns if not isinstance(name, str)]
     if odd:
         raise DataError(
-            got=f"column names that are not text: {shown(odd)}", wanted="text", fix="Use X.rename(columns=str)."
+            got=f"column names that are not text: {list_names(odd)}", wanted="text", fix="Use X.rename(columns=str)."
         )
     columns = choose_columns(list(X.columns), y, sample_weight, estimator, terms, reset)
     dtype = _number_type(dict(X[list(columns.features)].dtypes), terms.missing)
