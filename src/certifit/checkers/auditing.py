@@ -49,7 +49,7 @@ Auditor = Callable[..., Certificate]  # (model, X, y, sample_weight, tol, **besi
 def audit(
     model: Any, X: Any = None, y: Any = None, sample_weight: Any = None, *, tol: float | None = None, **beside: Any
 ) -> Certificate:
-    """Recompute a fitted model's certificate from the data, sharing no code with the fit.
+    """Recompute a fitted model's certificate from the data. The checker uses no code of the solver.
 
     Parameters
     ----------
