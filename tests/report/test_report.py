@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_va
 
 from certifit.datasets import load_penguins
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
-from certifit.report import render
+from certifit.report import Report, render
 from certifit.table.cross_validation import CrossValidation, cross_validate
 from certifit.table.labelled_table import labelled_table
 from certifit.table.table_classifier import TableClassifier
@@ -54,7 +54,7 @@ def penguins():
 
 def page(model, data, assessment, **changes):
     words = {"table": "penguins.csv", "settings": {"C": 1.0}, "recheck": "certifit audit m.certifit penguins.csv"}
-    return render(model, data, assessment, **{**words, **changes})
+    return render(Report(model, data, assessment, **{**words, **changes}))
 
 
 def test_cross_validation_agrees_with_scikit_learn(penguins):

@@ -105,7 +105,7 @@ def audit(model: Model, table: Table, quiet: Quiet = False, json: Json = False) 
 
     It is recomputed from the table by an independent implementation.
     """
-    from certifit.cli.commands.saved_model import run_audit
+    from certifit.cli.commands.audit import run_audit
 
     if not run_audit(model, table, _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
@@ -123,7 +123,7 @@ def predict(
 
     One line for each row: the prediction and the probability of every class.
     """
-    from certifit.cli.commands.saved_model import predictions_csv
+    from certifit.cli.commands.predict import predictions_csv
     from certifit.store import write_atomically
 
     content = predictions_csv(model, table, output, _screen(False, False))
@@ -140,8 +140,8 @@ def demo() -> None:
     Fits a model of the Palmer penguins (344 birds, some measurements missing), saves it and its report in the
     current folder and checks the saved model again.
     """
+    from certifit.cli.commands.audit import run_audit
     from certifit.cli.commands.fit import FitSettings, run_fit
-    from certifit.cli.commands.saved_model import run_audit
     from certifit.datasets import penguins_path
 
     screen = _screen(False, False)

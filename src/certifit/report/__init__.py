@@ -1,5 +1,5 @@
 """The one-file HTML report of a fitted table model."""
 
-from certifit.report.page import render
+from certifit.report.page import Report, render
 
-__all__ = ["render"]
+__all__ = ["Report", "render"]

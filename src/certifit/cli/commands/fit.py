@@ -12,7 +12,7 @@ import numpy as np
 from certifit.cli.files import check_writable, read_table
 from certifit.cli.screen import Screen
 from certifit.exceptions import CertificateWarning, DataError
-from certifit.report import render
+from certifit.report import Report, render
 from certifit.store import save, write_atomically
 from certifit.table.columns import pick
 from certifit.table.cross_validation import CrossValidation, cross_validate
@@ -65,8 +65,8 @@ def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path
     assessment = _assess(model, data, settings, screen)
     _show_assessment(screen, assessment)
     recheck = shlex.join(["certifit", "audit", str(output), str(path)])
-    html = render(model, data, assessment, table=path.name, settings=_listed(settings, model), recheck=recheck)
-    write_atomically(report, html.encode())
+    page = Report(model, data, assessment, path.name, _listed(settings, model), recheck)
+    write_atomically(report, render(page).encode())
     screen.heading("Written")
     for what, where in (("model", output), ("report", report), ("check again", recheck)):
         screen.say(f"  {what:<11}  {where}")

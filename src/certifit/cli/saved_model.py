@@ -1,0 +1,35 @@
+"""A model that `certifit fit` wrote, and what its user should know about the table it meets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from certifit.cli.screen import Screen
+from certifit.exceptions import DataError
+from certifit.store import load
+from certifit.table.table_classifier import TableClassifier
+
+
+@contextmanager
+def warnings_as_notes(screen: Screen) -> Iterator[None]:
+    """Warnings become notes: what the table has that training did not see."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        screen.note(str(warning.message).removeprefix("TableClassifier: "))
+
+
+def load_table_model(path: Path) -> TableClassifier:
+    """The model in this file; a model of another kind is refused."""
+    model = load(path)
+    if not isinstance(model, TableClassifier):
+        raise DataError(
+            got=f"a saved {type(model).__name__}",
+            wanted="a model written by `certifit fit`",
+            fix="Other models are checked in Python: certifit.audit(certifit.load(path), X, y).",
+        )
+    return model
