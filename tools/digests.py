@@ -152,7 +152,7 @@ USES = ("predict", "predict_proba", "decision_function", "transform", "score_sam
 
 
 def cases(folder: Path, only: Collection[str] = ()) -> Iterator[tuple[str, Any, Any, Any, Any]]:
-    """Name, unfitted estimator, table to fit, target, and rows to use the fitted model on; of these estimators only."""
+    """Name, unfitted estimator, table to fit, target, and rows to use the fitted model on; of these only."""
     for name, settings, kind, make, sizes in RECIPES:
         if only and name not in only:
             continue
