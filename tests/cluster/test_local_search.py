@@ -11,14 +11,13 @@ from sklearn.metrics import silhouette_score
 
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.checkers.cluster.adapter import audit_clusters
-from certifit.cluster import kmeans
-from certifit.cluster import lloyd as kmeans_pass
 from certifit.cluster.choose_k import choose_clusters
 from certifit.cluster.kmeans import KMeans
+from certifit.cluster.local_search import swap_centre
 from certifit.cluster.seeding import Starts
-from certifit.cluster.swaps import swapped
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import as_rows
+from tests.common.tuning import tuned
 
 
 def square():
@@ -32,13 +31,13 @@ def test_a_swap_moves_one_centre_to_where_it_is_missed():
     corners = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 8.0], [20.0, 8.0]])
     X, _ = make_blobs(200, centers=corners, cluster_std=0.5, random_state=0)
     C = np.array([[-0.5, 0.0], [0.5, 0.0], [20.0, 4.0], [0.0, 8.0]])
-    moved = swapped(Starts("k-means++", 4, as_rows(X), np.random.RandomState(0)), C)
+    moved = swap_centre(Starts("k-means++", 4, as_rows(X), np.random.RandomState(0)), C)
     changed = np.flatnonzero((moved != C).any(axis=1))
     assert len(changed) == 1
     assert changed[0] in (0, 1)
     assert np.abs(moved[changed[0]] - [20, 4])[0] < 3
     none = Starts("k-means++", 2, as_rows([[0.0, 1.0], [5.0, 5.0]]), np.random.RandomState(0))
-    assert swapped(none, np.array([[0.0, 1.0], [5.0, 5.0]])) is None
+    assert swap_centre(none, np.array([[0.0, 1.0], [5.0, 5.0]])) is None
 
 
 def test_swaps_reach_what_many_starts_do_not():
@@ -49,14 +48,13 @@ def test_swaps_reach_what_many_starts_do_not():
     assert np.mean(by_swaps) < min(plain)
 
 
-def test_swaps_are_for_small_tables_unless_asked_for(monkeypatch):
+def test_swaps_are_for_small_tables_unless_asked_for():
     X = square()
     auto, none = KMeans(20, random_state=0).fit(X), KMeans(20, swaps=0, random_state=0).fit(X)
     asked = KMeans(20, swaps=32, random_state=0).fit(X)
     assert auto.inertia_ == asked.inertia_ < none.inertia_
-    monkeypatch.setattr(kmeans, "SWAPPED", 0)
-    assert KMeans(20, random_state=0).fit(X).inertia_ == none.inertia_
-    again = KMeans(20, swaps=32, random_state=0).fit(X)
+    assert tuned(KMeans(20, random_state=0), swapped_up_to=0).fit(X).inertia_ == none.inertia_
+    again = tuned(KMeans(20, swaps=32, random_state=0), swapped_up_to=0).fit(X)
     np.testing.assert_array_equal(again.cluster_centers_, asked.cluster_centers_)  # the same every time
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)
@@ -77,18 +75,16 @@ def test_starts_go_on_until_the_ratio_is_proved():
     assert "objective, relative to its lower bound" in [c.name for c in checked.checks]
 
 
-def test_a_target_out_of_reach_is_said_with_the_number(monkeypatch):
+def test_a_target_out_of_reach_is_reported_with_the_number():
     X = load_iris().data
-    monkeypatch.setattr(kmeans_pass, "HARD", 10)
     with pytest.warns(CertificateWarning, match=r"objective, relative to its lower bound: 1\.0\d, allowed 1\.01"):
-        model = KMeans(3, target_ratio=1.01, n_init=2, random_state=0).fit(X)
+        model = tuned(KMeans(3, target_ratio=1.01, n_init=2, random_state=0), target_steps=10).fit(X)
     assert not model.certificate_.holds
     with pytest.warns(CertificateWarning, match="lower bound"):
-        timed = KMeans(3, target_ratio=1.01, max_time=0.3, random_state=0).fit(X)
+        timed = tuned(KMeans(3, target_ratio=1.01, max_time=0.3, random_state=0), target_steps=10).fit(X)
     assert timed.history_[-1].gain <= 1e-6  # the best that converged, not what time cut off
-    given = KMeans(3, init=model.cluster_centers_, target_ratio=1.2).fit(X)
+    given = tuned(KMeans(3, init=model.cluster_centers_, target_ratio=1.2), target_steps=10).fit(X)
     assert given.certificate_.holds
-    monkeypatch.undo()
     assert KMeans(3, target_ratio=1.01, random_state=0).fit(X).certificate_.ratio <= 1.01  # more work on the proof
 
 
