@@ -188,9 +188,9 @@ def _levels(problem: ClusterRelaxation) -> tuple[float, float]:
 
 
 def _wanted_sums(problem: ClusterRelaxation) -> tuple[Array, Array, Array]:
-    """Return what sums of B's rows over clusters should be, in two terms without λ (n, k), and where (n, k).
+    """Return the two terms, without λ, of what sums of B over clusters should be (n, k), and where they count (n, k).
 
-    For a row i at x of cluster b and another cluster a, Σ_j B_ij over a, divided by √w_i, should be
+    For a row i at x of cluster b and another cluster a, Σ_j B_ij √w_j over the rows j of a should be √w_i times
         W_a/2 (|x - c_a|² - |x - c_b|²) - λ/2 (1 + W_a/W_b).
     """
     D, labels = problem.D, problem.labels
