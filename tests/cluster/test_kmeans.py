@@ -1,7 +1,6 @@
-"""KMeans: known solutions, shortcuts that change no bit, degenerate data, and a certificate that cannot be fooled."""
+"""KMeans: known solutions, numbers of any size, degenerate data, and a certificate that cannot be fooled."""
 
 import itertools
-import math
 import warnings
 from types import SimpleNamespace
 
@@ -9,71 +8,25 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import cluster
-from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit.checkers.cluster import kmeans as certificates
-from certifit.cluster import lloyd as kmeans_pass
-from certifit.cluster import seeding as kmeans_init
-from certifit.cluster.distance_bounds import (
-    Point,
-    aimed,
-    lead_directions,
-    make_frame,
-    make_sketch,
-    new_notes,
-    run_kernel,
-)
+from certifit.cluster import seeding
 from certifit.cluster.kmeans import KMeans
 from certifit.exceptions import CertificateWarning, DataError
-from certifit.rows import ArrayRows, as_rows
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """Send tables of any size through the kernel."""
-    monkeypatch.setattr(kmeans_pass, "SMALL", 0)
-
-
-class Streamed(ArrayRows):
-    """Rows that may not be remembered from pass to pass, as those of a file."""
-
-    def __init__(self, X, w=None):
-        super().__init__(X, w=w)
-        self.in_memory = False
-
-
-def iris():
-    return load_iris().data
-
-
-def digits():
-    return load_digits().data
-
-
-def blobs(n=2000, d=6, k=8):
-    return make_blobs(n, d, centers=k, random_state=0)[0]
-
-
-def wide(n=1200, d=200, k=3):
-    """Clusters in a few directions, noise in many: the kind of rows that are sketched."""
-    rng = np.random.default_rng(1)
-    return 4.0 * rng.normal(size=(k, d))[rng.integers(k, size=n)] + rng.normal(size=(n, d)) * 0.8 ** np.arange(d)
-
-
-def ties(n=600, d=3):
-    """Whole numbers: many equal rows, many rows halfway between centres."""
-    return np.random.default_rng(2).integers(-2, 3, size=(n, d)).astype(float)
+from certifit.rows import as_rows
+from tests.cluster.tables import Streamed, assert_same_fit, blobs, digits, iris, sized, ties, wide
+from tests.common.tuning import tuned
 
 
 # ------------------------------------------------------------------------------------------------ known solutions
-@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(("data", "k"), [(iris, 3), (digits, 10), (blobs, 8), (blobs, 20)])
-def test_same_as_scikit_learn_from_the_same_start(data, k, small, monkeypatch):
-    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+def test_same_as_scikit_learn_from_the_same_start(data, k, compiled):
     X = data()
     start = X[np.random.default_rng(0).choice(len(X), k, replace=False)]
-    ours = KMeans(k, init=start, tol=0.0).fit(X)
+    ours = sized(k, compiled, init=start, tol=0.0).fit(X)
     theirs = cluster.KMeans(k, init=start, n_init=1, tol=0.0, algorithm="lloyd").fit(X)
     np.testing.assert_array_equal(ours.labels_, theirs.labels_)
     np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=0, atol=1e-10)
@@ -116,139 +69,6 @@ def test_history_falls_to_the_inertia():
     assert model.history_[-1].gain <= model.tol < model.history_[0].gain
 
 
-# ------------------------------------------------------------------------------------------------ exact shortcuts
-def plain_pass(X, w, C, A):
-    """The kernel's twin: squared differences, the lowest number among equals, sums about the anchors."""
-    D = ((X.astype(np.float64)[:, None] - C) ** 2).sum(axis=2)
-    labels = D.argmin(axis=1)
-    member = (labels[:, None] == np.arange(len(C))) * w[:, None]
-    Z = X - A[labels]
-    return labels, member.sum(axis=0), member.T @ Z, member.T @ (Z**2).sum(axis=1)
-
-
-def passes(X, w, k, steps, sketched):
-    """Labels and sums of successive Lloyd passes by the kernel, which remembers, and by its twin."""
-    rows = ArrayRows(X, w=w)
-    block = next(iter(rows))
-    notes, frame, lead = new_notes(len(X)), None, lead_directions(rows, k) if sketched else None
-    if lead is not None:
-        notes.sketch = make_sketch(lead, X)
-    C = X[:k].astype(np.float64)
-    for _ in range(steps):
-        at = Point(C, np.round(C, 1))
-        frame = make_frame(at, frame, lead)
-        found = run_kernel(frame, notes, block)
-        yield (notes.labels, found.weight, found.sums, found.squares), plain_pass(X, w, *at)
-        C = at.anchors + found.sums / np.maximum(found.weight, 1e-300)[:, None]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("X", "k"),
-    [(blobs(150, 2, 3), 4), (ties(100, 2), 5), (blobs(60, 1), 1), (blobs(50, 3) + 1e4, 3), (wide(140, 128), 2)],
-    ids=["blobs", "ties", "one centre", "far away", "wide"],
-)
-@pytest.mark.compiled
-def test_kernel_finds_nearest_centres_and_sums(X, k, dtype):
-    X = X.astype(dtype)
-    w = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
-    for kernel, twin in passes(X, w, k, 4, sketched=True):
-        np.testing.assert_array_equal(kernel[0], twin[0])
-        for ours, theirs in zip(kernel[1:], twin[1:], strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(X).max() ** 2)
-
-
-@np.errstate(invalid="ignore")  # where kernels are not compiled, NumPy speaks of the infinities they use
-@pytest.mark.parametrize("weights", ["one", "counts", "decaying"])
-@pytest.mark.parametrize("X", [blobs(300, 3), blobs(300, 3) + 1e8, ties(300)], ids=["blobs", "far away", "ties"])
-@pytest.mark.compiled
-def test_kernel_sums_are_right_and_do_not_depend_on_the_road(X, weights):
-    """Wherever centres were before, sums have the bits of a first pass, and the digits of math.fsum."""
-    rng = np.random.default_rng(0)
-    X = np.vstack([X, [[1e30, 0.0, 0.0], [0.0, -1e15, 0.0]]])  # two that fit no grid
-    w = {"one": np.ones(302), "counts": rng.integers(0, 3, 302), "decaying": 0.7 ** np.arange(302)}[weights]
-    block = next(iter(ArrayRows(X, w=w.astype(float))))
-    notes, frame, A = new_notes(302), None, X[[0, 1, 2, 3, 300]].astype(float)
-    for step in range(6):
-        C = X[rng.choice(300, 5, replace=False)] + 0.1
-        A = np.where(rng.random((5, 1)) < 0.2, C, A)  # some anchors move
-        frame = make_frame(Point(C, A), frame)
-        found = run_kernel(frame, notes, block)
-        fresh = new_notes(302)
-        first = run_kernel(make_frame(Point(C, A), None), fresh, block)
-        np.testing.assert_array_equal(notes.labels, fresh.labels)
-        for name in ("weight", "sums", "squares"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(first, name), err_msg=f"{name}, {step}")
-        for a, j in itertools.product(range(5), range(3)):
-            terms = (w * (X[:, j] - A[a, j]))[notes.labels == a]
-            assert abs(found.sums[a, j] - math.fsum(terms)) <= 1e-13 * math.fsum(np.abs(terms))
-
-
-@pytest.mark.compiled
-def test_kernel_square_distances():
-    X, C = blobs(20, 5).astype(np.float32), blobs(3, 5)
-    expected = ((X[:, None].astype(float) - C) ** 2).sum(axis=2)
-    np.testing.assert_allclose(kmeans_pass.square_distances(C, False, X), expected, rtol=1e-12)
-    np.testing.assert_allclose(kmeans_pass.square_distances(C, True, X), expected, rtol=1e-12)
-
-
-@pytest.mark.usefixtures("compiled")
-def test_sketch_is_used_and_keeps_its_promises():
-    X = wide()
-    rows = as_rows(X)
-    lead = lead_directions(rows, 3)
-    sketch = make_sketch(lead, X)
-    Z = (X - lead.shift) * lead.scale
-    inside = Z @ lead.V
-    np.testing.assert_allclose(sketch.Y, inside, atol=1e-5)
-    assert (sketch.rest >= np.sqrt(((Z - inside @ lead.V.T) ** 2).sum(axis=1))).all()
-    means = KMeans(3, random_state=0).fit(X).cluster_centers_
-    assert aimed(lead, np.random.default_rng(0).normal(size=(3, 200))) is None  # too much is outside
-    exact = aimed(lead, means)
-    np.testing.assert_allclose(exact.V.T @ exact.V, np.eye(exact.V.shape[1]), atol=1e-12)
-    assert make_frame(Point(means, means), None, exact).outside < 1e-9
-    frame = make_frame(Point(means, means), None, lead)
-    assert frame.apart.shape == (3, 3)
-    over = (means - lead.shift) * lead.scale @ (np.eye(X.shape[1]) - lead.V @ lead.V.T)
-    assert frame.outside >= np.sqrt((over**2).sum(axis=1)).max()
-    assert (frame.apart >= np.sqrt(((over[:, None] - over) ** 2).sum(axis=2))).all()
-
-
-def fits_alike(a, b):
-    np.testing.assert_array_equal(a.labels_, b.labels_)
-    np.testing.assert_array_equal(a.cluster_centers_, b.cluster_centers_)
-    assert a.inertia_ == b.inertia_
-    assert [m.objective for m in a.history_] == [m.objective for m in b.history_]
-    assert str(a.certificate_) == str(b.certificate_)
-
-
-@pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    ("X", "k"),
-    [(blobs(), 12), (ties(), 20), (wide(), 3), (wide() * 1e-3 + 1e3, 5), (np.repeat(blobs(300), 4, axis=0), 9)],
-    ids=["blobs", "ties", "wide", "far away", "repeated"],
-)
-def test_remembering_changes_no_bit(X, k, weighted, dtype):
-    """The accelerated algorithm against the same one without memory, which compares every row with every centre."""
-    X = X.astype(dtype)
-    w = np.random.default_rng(0).integers(0, 4, len(X)).astype(float) if weighted else None
-    model = KMeans(k, random_state=3, n_init=2, tol=0.0)
-    fits_alike(model.fit(X, sample_weight=w), KMeans(**model.get_params()).fit(Streamed(X, w)))
-
-
-@pytest.mark.usefixtures("compiled")
-def test_threads_change_no_bit(threads):
-    X = np.concatenate([wide(), wide() + 1.0, wide() - 1.0])
-    fits = []
-    for n in (1, 2, 3):
-        threads(n)
-        fits.append(KMeans(4, random_state=0).fit(X))
-    fits_alike(fits[0], fits[1])
-    fits_alike(fits[0], fits[2])
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("X", [digits(), ties(), blobs() * (blobs() > 0)], ids=["digits", "ties", "zeros"])
 def test_sparse_is_dense(X, dtype):
@@ -263,48 +83,44 @@ def test_sparse_is_dense(X, dtype):
 
 
 # ------------------------------------------------------------------------------------------------ numbers of any size
-@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_far_from_the_origin(form, small, monkeypatch):
-    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+def test_far_from_the_origin(form, compiled):
     far = 1e8 + 1e-2 * blobs()  # its own rounding is part of the data
-    near = KMeans(8, init=(far - 1e8)[:8], tol=0.0).fit(far - 1e8)
-    model = KMeans(8, init=far[:8], tol=0.0).fit(form(far))
+    near = sized(8, compiled, init=(far - 1e8)[:8], tol=0.0).fit(far - 1e8)
+    model = sized(8, compiled, init=far[:8], tol=0.0).fit(form(far))
     np.testing.assert_array_equal(model.labels_, near.labels_)
     np.testing.assert_allclose(model.cluster_centers_ - 1e8, near.cluster_centers_, atol=3e-8)
     assert model.inertia_ == pytest.approx(near.inertia_, rel=1e-9)
     assert model.certificate_.holds
 
 
-@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e9, 1e30])
-def test_any_scale(scale, small, monkeypatch):
-    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+def test_any_scale(scale, compiled):
     X = blobs()
-    model, scaled = KMeans(8, random_state=0).fit(X), KMeans(8, random_state=0).fit(X * scale)
+    model, scaled = sized(8, compiled, random_state=0).fit(X), sized(8, compiled, random_state=0).fit(X * scale)
     np.testing.assert_array_equal(scaled.labels_, model.labels_)
     assert scaled.inertia_ == pytest.approx(model.inertia_ * scale**2, rel=1e-9)
     assert scaled.certificate_.ratio == pytest.approx(model.certificate_.ratio, rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("small", [0, 2**22])
-def test_one_far_outlier(small, dtype, monkeypatch):
-    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_one_far_outlier(compiled, dtype):
     X = blobs(200, 3, 2).astype(dtype)
-    alone = KMeans(2, random_state=0).fit(X)
-    model = KMeans(3, random_state=0).fit(np.vstack([X, np.full((1, 3), 1e12, dtype)]))
+    alone = sized(2, compiled, random_state=0).fit(X)
+    model = sized(3, compiled, random_state=0).fit(np.vstack([X, np.full((1, 3), 1e12, dtype)]))
     assert (model.labels_ == model.labels_[-1]).sum() == 1
     assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-6)
 
 
-@pytest.mark.parametrize("small", [0, 2**22])
-def test_a_constant_column_and_rows_of_no_weight_change_nothing(small, monkeypatch):
-    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_constant_column_and_rows_of_no_weight_change_nothing(compiled):
     X = blobs(300, 3, 4)
     more = np.vstack([np.column_stack([X, np.full(300, 7.0)]), np.full((2, 4), 1e12)])
-    model = KMeans(4, init=X[:4]).fit(X)
-    again = KMeans(4, init=more[:4]).fit(more, sample_weight=np.append(np.ones(300), [0.0, 0.0]))
+    model = sized(4, compiled, init=X[:4]).fit(X)
+    again = sized(4, compiled, init=more[:4]).fit(more, sample_weight=np.append(np.ones(300), [0.0, 0.0]))
     np.testing.assert_array_equal(again.labels_[:300], model.labels_)
     np.testing.assert_allclose(
         again.cluster_centers_, np.column_stack([model.cluster_centers_, [7.0] * 4]), rtol=1e-9
@@ -331,18 +147,17 @@ def test_values_that_underflow_are_refused():
 
 
 # ------------------------------------------------------------------------------------------------ degenerate data
-@pytest.mark.parametrize("small", [0, 2**22])
-def test_fewer_distinct_rows_than_clusters(small, monkeypatch):
-    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_fewer_distinct_rows_than_clusters(compiled):
     X = np.repeat(blobs(3), 10, axis=0) * 0.1
     with pytest.warns(ConvergenceWarning, match="Got 3 distinct rows for n_clusters=5: 2 centres"):
-        model = KMeans(5, random_state=0).fit(X)
+        model = sized(5, compiled, random_state=0).fit(X)
     assert model.inertia_ == 0.0
     assert len(np.unique(model.labels_)) == 3
     assert np.isfinite(model.cluster_centers_).all()
     assert model.certificate_.kind == "optimal"
     with pytest.warns(ConvergenceWarning, match="Got 1 distinct rows"):
-        assert KMeans(2).fit(np.full((20, 3), 0.1)).inertia_ == 0.0
+        assert sized(2, compiled).fit(np.full((20, 3), 0.1)).inertia_ == 0.0
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
@@ -356,17 +171,16 @@ def test_one_cluster_and_one_for_each_row(init):
     assert sorted(every.labels_) == list(range(60))
 
 
-@pytest.mark.parametrize("small", [0, 2**22])
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_empty_clusters_move_to_the_farthest_rows(form, small, monkeypatch):
-    monkeypatch.setattr(kmeans_pass, "SMALL", small)
+def test_empty_clusters_move_to_the_farthest_rows(form, compiled):
     corners = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
     X, y = make_blobs(400, centers=corners, cluster_std=0.5, random_state=0)
     start = np.vstack([corners[:3], [[1e3, 1e3]]])  # nobody is near the last
-    model = KMeans(4, init=start).fit(form(X))
+    model = sized(4, compiled, init=start).fit(form(X))
     np.testing.assert_array_equal(model.labels_, y)
     for start in (np.full((4, 2), 5.0), np.repeat(X[:1], 4, axis=0)):
-        model = KMeans(4, init=start).fit(form(X))
+        model = sized(4, compiled, init=start).fit(form(X))
         assert len(np.unique(model.labels_)) == 4
         assert model.certificate_.holds
         trace = [mark.objective for mark in model.history_]
@@ -404,15 +218,15 @@ def test_starts():
     assert len(np.unique(well_apart[1][((well_apart[0][:, None] - start) ** 2).sum(axis=2).argmin(axis=0)])) == 6
 
 
-def test_large_tables_start_from_a_sample(monkeypatch):
+def test_large_tables_start_from_a_sample():
     X = make_blobs(3000, 3, centers=4, cluster_std=0.1, random_state=0)[0]
     whole = KMeans(4, random_state=0).fit(X)
-    monkeypatch.setattr(kmeans_init, "ROWS", 200)
-    thinned = KMeans(4, random_state=0).fit(X)
+    thinned, streamed, one_row = (tuned(KMeans(4, random_state=0), sample_rows=200) for _ in range(3))
+    thinned.fit(X)
     assert thinned.inertia_ == pytest.approx(whole.inertia_, rel=1e-9)
-    fits_alike(thinned, KMeans(4, random_state=0).fit(Streamed(X)))
+    assert_same_fit(thinned, streamed.fit(Streamed(X)))
     with pytest.raises(DataError, match="no row with weight"):
-        KMeans(4, random_state=0).fit(X, sample_weight=(np.arange(3000) == 7).astype(float))
+        one_row.fit(X, sample_weight=(np.arange(3000) == 7).astype(float))
 
 
 def test_time_budget_keeps_the_best_so_far():
@@ -427,10 +241,10 @@ def test_time_budget_keeps_the_best_so_far():
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_time_runs_out_while_a_start_is_drawn(init, monkeypatch):
     X = blobs(500)
-    whole = kmeans_init.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw()
+    whole = seeding.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw()
     clock = itertools.count()
-    monkeypatch.setattr(kmeans_init.time, "perf_counter", lambda: next(clock))
-    cut = kmeans_init.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw(until=9)
+    monkeypatch.setattr(seeding.time, "perf_counter", lambda: next(clock))
+    cut = seeding.Starts(init, 40, as_rows(X), np.random.RandomState(0)).draw(until=9)
     np.testing.assert_array_equal(cut[:10], whole[:10])
     assert (cut[10:] != whole[10:]).any()
     assert {*map(tuple, cut)} <= {*map(tuple, X)}
@@ -449,7 +263,7 @@ def test_stopping_early_is_said_with_the_number():
         ({"n_clusters": 0}, "n_clusters=0"),
         ({"n_clusters": 2.5}, "n_clusters=2.5"),
         ({"n_init": 0}, "n_init=0"),
-        ({"swaps": -1}, "swaps=-1; wanted a whole number of at least 0, or 'auto'"),
+        ({"swaps": -1}, "swaps=-1; wanted 'auto' or a whole number of at least 0"),
         ({"swaps": 2, "init": np.eye(8, 4)}, "swaps=2 from given centres"),
         ({"target_ratio": 0.9}, "target_ratio=0.9"),
         ({"target_ratio": "close"}, "target_ratio='close'"),

@@ -1,4 +1,4 @@
-"""k-means beyond the first local optimum: swaps, starts until a ratio is proved, and how many clusters to ask for."""
+"""k-means beyond the first local optimum: swaps, starts until a ratio is proved, and other libraries' clusterings."""
 
 import warnings
 
@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 from sklearn import cluster
 from sklearn.datasets import load_iris, make_blobs
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import silhouette_score
 
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.checkers.cluster.adapter import audit_clusters
-from certifit.cluster import kmeans
-from certifit.cluster import lloyd as kmeans_pass
-from certifit.cluster.choose_k import choose_clusters
 from certifit.cluster.kmeans import KMeans
+from certifit.cluster.local_search import swap_centre
 from certifit.cluster.seeding import Starts
-from certifit.cluster.swaps import swapped
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import as_rows
+from tests.common.tuning import tuned
 
 
 def square():
@@ -32,13 +28,13 @@ def test_a_swap_moves_one_centre_to_where_it_is_missed():
     corners = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 8.0], [20.0, 8.0]])
     X, _ = make_blobs(200, centers=corners, cluster_std=0.5, random_state=0)
     C = np.array([[-0.5, 0.0], [0.5, 0.0], [20.0, 4.0], [0.0, 8.0]])
-    moved = swapped(Starts("k-means++", 4, as_rows(X), np.random.RandomState(0)), C)
+    moved = swap_centre(Starts("k-means++", 4, as_rows(X), np.random.RandomState(0)), C)
     changed = np.flatnonzero((moved != C).any(axis=1))
     assert len(changed) == 1
     assert changed[0] in (0, 1)
     assert np.abs(moved[changed[0]] - [20, 4])[0] < 3
     none = Starts("k-means++", 2, as_rows([[0.0, 1.0], [5.0, 5.0]]), np.random.RandomState(0))
-    assert swapped(none, np.array([[0.0, 1.0], [5.0, 5.0]])) is None
+    assert swap_centre(none, np.array([[0.0, 1.0], [5.0, 5.0]])) is None
 
 
 def test_swaps_reach_what_many_starts_do_not():
@@ -49,14 +45,13 @@ def test_swaps_reach_what_many_starts_do_not():
     assert np.mean(by_swaps) < min(plain)
 
 
-def test_swaps_are_for_small_tables_unless_asked_for(monkeypatch):
+def test_swaps_are_for_small_tables_unless_asked_for():
     X = square()
     auto, none = KMeans(20, random_state=0).fit(X), KMeans(20, swaps=0, random_state=0).fit(X)
     asked = KMeans(20, swaps=32, random_state=0).fit(X)
     assert auto.inertia_ == asked.inertia_ < none.inertia_
-    monkeypatch.setattr(kmeans, "SWAPPED", 0)
-    assert KMeans(20, random_state=0).fit(X).inertia_ == none.inertia_
-    again = KMeans(20, swaps=32, random_state=0).fit(X)
+    assert tuned(KMeans(20, random_state=0), swapped_up_to=0).fit(X).inertia_ == none.inertia_
+    again = tuned(KMeans(20, swaps=32, random_state=0), swapped_up_to=0).fit(X)
     np.testing.assert_array_equal(again.cluster_centers_, asked.cluster_centers_)  # the same every time
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)
@@ -77,76 +72,17 @@ def test_starts_go_on_until_the_ratio_is_proved():
     assert "objective, relative to its lower bound" in [c.name for c in checked.checks]
 
 
-def test_a_target_out_of_reach_is_said_with_the_number(monkeypatch):
+def test_a_target_out_of_reach_is_reported_with_the_number():
     X = load_iris().data
-    monkeypatch.setattr(kmeans_pass, "HARD", 10)
     with pytest.warns(CertificateWarning, match=r"objective, relative to its lower bound: 1\.0\d, allowed 1\.01"):
-        model = KMeans(3, target_ratio=1.01, n_init=2, random_state=0).fit(X)
+        model = tuned(KMeans(3, target_ratio=1.01, n_init=2, random_state=0), target_steps=10).fit(X)
     assert not model.certificate_.holds
     with pytest.warns(CertificateWarning, match="lower bound"):
-        timed = KMeans(3, target_ratio=1.01, max_time=0.3, random_state=0).fit(X)
+        timed = tuned(KMeans(3, target_ratio=1.01, max_time=0.3, random_state=0), target_steps=10).fit(X)
     assert timed.history_[-1].gain <= 1e-6  # the best that converged, not what time cut off
-    given = KMeans(3, init=model.cluster_centers_, target_ratio=1.2).fit(X)
+    given = tuned(KMeans(3, init=model.cluster_centers_, target_ratio=1.2), target_steps=10).fit(X)
     assert given.certificate_.holds
-    monkeypatch.undo()
     assert KMeans(3, target_ratio=1.01, random_state=0).fit(X).certificate_.ratio <= 1.01  # more work on the proof
-
-
-# ------------------------------------------------------------------------------------------------ how many
-@pytest.fixture(scope="module")
-def three():
-    X, _ = make_blobs(120, centers=[[0, 0], [6, 0], [0, 6]], cluster_std=0.6, random_state=0)
-    return X, choose_clusters(X, range(1, 6), random_state=0)
-
-
-def test_all_criteria_find_clear_clusters(three):
-    X, choice = three
-    assert choice.choices == {"fall": 3, "silhouette": 3, "gap": 3}
-    np.testing.assert_array_equal(choice.n_clusters, [1, 2, 3, 4, 5])
-    assert (np.diff(choice.objective) < 0).all()
-    assert (np.diff(choice.bound) <= 0).all()
-    assert (choice.bound <= choice.objective).all()
-    np.testing.assert_allclose(choice.fall[1:], choice.bound[:-1] / choice.objective[1:])
-    theirs = [silhouette_score(X, model.labels_) for model in choice.models[1:]]
-    np.testing.assert_allclose(choice.silhouette[1:], theirs, rtol=1e-10)
-    assert np.isnan(choice.silhouette[0])
-    lines = str(choice).splitlines()
-    assert len(lines) == 6
-    assert lines[3].endswith("fall, silhouette, gap")
-
-
-def test_gap_statistic_is_as_defined(three):
-    """log objective on uniform tables, less that on the data; standard error with the factor √(1 + 1/B)."""
-    X, choice = three
-    # one cluster: the objective is the scatter, whose mean over uniform boxes is n Σ side² / 12
-    Z = (X - X.mean(axis=0)) @ np.linalg.svd(X - X.mean(axis=0))[2].T
-    uniform = len(X) * (np.ptp(Z, axis=0) ** 2).sum() / 12
-    assert choice.gap[0] == pytest.approx(np.log(uniform) - np.log((Z**2).sum()), abs=0.1)
-    assert 0 < choice.gap_error[0] < 0.2
-
-
-def test_no_clusters_are_found_in_uniform_rows():
-    X = np.random.default_rng(0).random((150, 2))
-    assert choose_clusters(X, range(1, 5), random_state=0).choices["gap"] == 1
-
-
-def test_choosing_from_weights_samples_and_few_rows():
-    X, _ = make_blobs(90, centers=[[0, 0], [6, 0], [0, 6]], cluster_std=0.5, random_state=0)
-    w = np.ones(90)
-    w[::10] = 0.0
-    weighted = choose_clusters(X, [2, 3, 5], sample_weight=w, references=3, sample=60, random_state=0)
-    assert weighted.choices["silhouette"] == 3
-    assert np.isnan(weighted.fall[2])  # 4 was not fitted
-    scatter = w.sum() * np.cov(X.T, aweights=w, ddof=0).trace()  # of one centre, which need not be asked for
-    assert weighted.fall[0] == pytest.approx(scatter / weighted.objective[0], rel=1e-9)
-    with pytest.warns(ConvergenceWarning, match="Got 3 distinct rows"):
-        few = choose_clusters([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0], [5.0, 5.0]], [2, 4], references=0, random_state=0)
-    assert "gap" not in few.choices
-    for numbers in ([], 3, "3"):
-        with pytest.raises(DataError, match="at least one number of clusters"):
-            choose_clusters(X, numbers)
-    with pytest.raises(DataError, match="n_clusters=0"):
-        choose_clusters(X, [0, 1])
 
 
 # ------------------------------------------------------------------------------------------------ other libraries

@@ -1,5 +1,6 @@
 """Lower bounds on the k-means objective: never above the optimum, close on small tables, at it for clusters apart."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,13 +11,20 @@ from scipy import sparse
 from sklearn import cluster
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
+from certifit.checkers.cluster import eigenvalue_sums
 from certifit.checkers.cluster import kmeans as certificates
-from certifit.checkers.cluster import semidefinite_bound as kmeans_sdp
-from certifit.checkers.cluster import spectral_bound as kmeans_bound
-from certifit.checkers.cluster.semidefinite_bound import gram_bound
-from certifit.checkers.cluster.triangle_cuts import Cuts
+from certifit.checkers.cluster.kmeans import ClusterCheckTuning
+from certifit.checkers.cluster.semidefinite_bound import (
+    SemidefiniteTuning,
+    gram_bound,
+    project_to_fantope,
+    split_along,
+)
+from certifit.checkers.cluster.spectral_bound import scatter_bound
+from certifit.checkers.cluster.triangle_cuts import TriangleCuts
 from certifit.cluster.kmeans import KMeans
 from certifit.rows import as_rows
+from tests.common.tuning import tuned
 
 
 def iris():
@@ -25,6 +33,12 @@ def iris():
 
 def digits():
     return load_digits().data[:200]
+
+
+def bounded(rows, C, most_rows, steps, until=np.inf, **more):
+    """gram_bound with so much work."""
+    tuning = SemidefiniteTuning(most_rows=most_rows, steps=steps, **more)
+    return gram_bound(rows, C, until, tuning=tuning)
 
 
 def wide(n=300, d=200, k=3):
@@ -72,23 +86,24 @@ def test_bounds_never_exceed_the_optimum(seed, n, d, k, power):
     X = rng.integers(-3, 4, size=(n, d)) * 10.0**power + rng.normal(size=(n, d))
     k, w = min(k, n), rng.integers(1, 4, n).astype(float)
     rows, best = as_rows(X, sample_weight=w), optimum(X, w, k) * (1 + 1e-9) + 1e-9
-    assert kmeans_bound.scatter_bound(rows, w @ X / w.sum(), w.sum(), k, d) <= best
+    assert scatter_bound(rows, w @ X / w.sum(), w.sum(), k, d) <= best
     for centres in (X[:k], rng.normal(size=(k, d))):  # any centres may guide the search for a bound
         for group in (256, 3):
-            assert gram_bound(rows, centres, 100, 70, group) <= best
+            assert bounded(rows, centres, 100, 70, group_rows=group) <= best
 
 
 # ------------------------------------------------------------------------------------------------ proofs
 @pytest.mark.parametrize("direct", [512, 100])
 @pytest.mark.parametrize("n", [120, 600])
-def test_clusters_far_apart_are_proved_optimal(n, direct, monkeypatch):
+def test_clusters_far_apart_are_proved_optimal(n, direct):
     """Iguchi et al. 2017: the relaxation is tight where clusters are apart; eigenvalues dense or by Lanczos."""
-    monkeypatch.setattr(kmeans_sdp, "DIRECT", direct)
     X = apart(n)
-    model = KMeans(6, random_state=0).fit(X)
+    model = KMeans(6, random_state=0)
+    tuned(model, proof=replace(model._tuning.proof, dense_order=direct)).fit(X)
     assert model.certificate_.kind == "optimal"
     assert model.certificate_.relative_gap < 1e-6
-    checked = certificates.certify(model.cluster_centers_, model.labels_, 1e-6, as_rows(X))
+    tuning = ClusterCheckTuning(gram=SemidefiniteTuning(dense_order=direct))
+    checked = certificates.certify(model.cluster_centers_, model.labels_, 1e-6, as_rows(X), tuning=tuning)
     assert checked.kind == "optimal"
     assert checked.holds
     best = min(cluster.KMeans(6, n_init=1, random_state=s, tol=0).fit(X).inertia_ for s in range(5))
@@ -113,22 +128,23 @@ def test_equal_rows_count_as_one_with_their_weight():
     w = np.arange(60) % 3
     model = KMeans(4, random_state=0).fit(X, sample_weight=w)
     bounds = [
-        gram_bound(rows, model.cluster_centers_, 50, 20)
+        bounded(rows, model.cluster_centers_, 50, 20)
         for rows in (as_rows(X, sample_weight=w), as_rows(np.repeat(X, w, axis=0)))
     ]
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
     assert bounds[0] == pytest.approx(model.inertia_, rel=1e-6)
-    assert gram_bound(as_rows(X), model.cluster_centers_, 50, 20) == 0.0  # too many
+    assert bounded(as_rows(X), model.cluster_centers_, 50, 20) == 0.0  # too many
 
 
 def test_steps_and_larger_groups_improve_the_bound():
     X = iris()
     model = KMeans(3, n_init=5, random_state=0).fit(X)
-    few, more = (gram_bound(as_rows(X), model.cluster_centers_, 200, steps) for steps in (0, 60))
-    parts = gram_bound(as_rows(X), model.cluster_centers_, 200, 60, group=75)
+    few, more = (bounded(as_rows(X), model.cluster_centers_, 200, steps) for steps in (0, 60))
+    parts = bounded(as_rows(X), model.cluster_centers_, 200, 60, group_rows=75)
     assert few < 0.9 * model.inertia_
     assert 0.9 * model.inertia_ < parts < more < model.inertia_
-    harder = certificates.certify(model.cluster_centers_, None, 1e-4, as_rows(X), effort=4)
+    tuning = ClusterCheckTuning().with_effort(4)
+    harder = certificates.certify(model.cluster_centers_, None, 1e-4, as_rows(X), tuning=tuning)
     assert certificates.certify(model.cluster_centers_, None, 1e-4, as_rows(X)).ratio > 1.03 > harder.ratio > 1.0
 
 
@@ -136,7 +152,8 @@ def test_steps_and_larger_groups_improve_the_bound():
 def test_triangle_inequalities_prove_published_optima(k, optimum):
     """Those of du Merle et al. (2000), found by branch and bound: here a lower bound meets them."""
     model = KMeans(k, n_init=10, random_state=0).fit(iris())
-    found = certificates.certify(model.cluster_centers_, model.labels_, 1e-4, as_rows(iris()), effort=16)
+    tuning = ClusterCheckTuning().with_effort(16)
+    found = certificates.certify(model.cluster_centers_, model.labels_, 1e-4, as_rows(iris()), tuning=tuning)
     assert found.kind == "optimal"
     assert found.objective == pytest.approx(optimum, abs=1e-3)
     assert found.bound == pytest.approx(optimum, rel=1e-4)
@@ -148,14 +165,14 @@ def test_every_clustering_satisfies_the_triangle_inequalities(seed, n, k):
     labels, w = rng.integers(k, size=n), rng.random(n) + 0.1
     V = (labels[:, None] == np.arange(k)) * np.sqrt(w)[:, None]
     Z = V @ np.diag(1 / np.maximum((V**2).sum(axis=0), 1e-9)) @ V.T
-    cuts = Cuts.none(w).renew(rng.random((n, n)))  # whatever these violate
+    cuts = TriangleCuts.none(w).renew(rng.random((n, n)))  # whatever these violate
     assert len(cuts.rows) > 0
     assert (cuts.A @ Z.ravel()).max() <= 1e-12
-    assert len(Cuts.none(w).renew(Z).rows) == 0
+    assert len(TriangleCuts.none(w).renew(Z).rows) == 0
     cuts.multipliers = rng.random(len(cuts.rows))
     N, U = cuts.project(rng.normal(size=(n, n)))
     assert N.min() >= 0
-    assert (cuts.pull() - U).min() >= -1e-12  # the multiplier of N >= 0, without those of the inequalities
+    assert (cuts.weighted_sum() - U).min() >= -1e-12  # the multiplier of N >= 0, without those of the inequalities
     assert (U * Z).sum() <= 1e-12  # so that -U only adds to <G, Z>
 
 
@@ -173,7 +190,7 @@ def test_sum_of_the_largest_eigenvalues_is_never_too_small(seed, n, m):
     Q = np.linalg.qr(rng.normal(size=(n, m)))[0]
     largest = np.linalg.eigvalsh(M)[-m:].sum()
     for V in (np.linalg.eigh(M)[1][:, -m:], Q):  # a good guess and a bad one
-        found = kmeans_sdp._ky_fan(M, m, V)
+        found = eigenvalue_sums.bound_largest_eigenvalues(M, m, V)
         assert largest <= found <= largest + 1e-6 * np.abs(M).sum()
 
 
@@ -182,8 +199,8 @@ def test_nearest_matrix_of_a_given_spectrum():
     rng = np.random.default_rng(0)
     u = np.full(6, 6**-0.5)
     M = rng.normal(size=(6, 6))
-    M, _ = kmeans_sdp._apart(M + M.T, u)
-    Y = kmeans_sdp._fantope(M, u, 2)
+    M, _ = split_along(M + M.T, u)
+    Y = project_to_fantope(M, u, 2)
     values = np.linalg.eigvalsh(Y)
     assert values.min() > -1e-12
     assert values.max() < 1 + 1e-12
@@ -194,25 +211,23 @@ def test_nearest_matrix_of_a_given_spectrum():
         assert ((M - Y) * (Q @ Q.T - Y)).sum() <= 1e-9
 
 
-def test_bound_from_fewer_directions_is_lower(monkeypatch):
+def test_bound_from_fewer_directions_is_lower():
     X = wide(500, 60, 4)
     m = X.mean(axis=0)
-    full, some = (kmeans_bound.scatter_bound(as_rows(X), m, len(X), 4, width) for width in (60, 20))
+    full, some = (scatter_bound(as_rows(X), m, len(X), 4, width) for width in (60, 20))
     assert 0.5 * full < some < full
     eigenvalues = np.linalg.svd(X - m, compute_uv=False) ** 2
     assert full == pytest.approx(eigenvalues[3:].sum(), rel=1e-9)
-    csr = kmeans_bound.scatter_bound(as_rows(sparse.csr_array(X), sparse=True), m, len(X), 4, 20)
+    csr = scatter_bound(as_rows(sparse.csr_array(X), sparse=True), m, len(X), 4, 20)
     assert csr == pytest.approx(some, rel=1e-6)
-    monkeypatch.setattr(certificates, "WIDEST", 20)
-    monkeypatch.setattr(certificates, "DIRECTIONS", 10)
-    monkeypatch.setattr(certificates, "SMALL", 0)
-    assert 0 < certificates.certify(X[:4], None, 1.0, as_rows(X)).bound < some
+    tuning = ClusterCheckTuning(full_columns=20, directions=10, gram=SemidefiniteTuning(most_rows=0))
+    assert 0 < certificates.certify(X[:4], None, 1.0, as_rows(X), tuning=tuning).bound < some
 
 
 def test_improvement_stops_in_time():
     rows, C = as_rows(iris()[::3]), KMeans(3, random_state=0).fit(iris()[::3]).cluster_centers_
     closed, stopped, improved = (
-        gram_bound(rows, C, 100, steps, until=until) for steps, until in ((0, np.inf), (20, 0.0), (20, np.inf))
+        bounded(rows, C, 100, steps, until) for steps, until in ((0, np.inf), (20, 0.0), (20, np.inf))
     )
     assert stopped == closed < improved
 
@@ -220,10 +235,10 @@ def test_improvement_stops_in_time():
 def test_where_lapack_fails_another_routine_serves(monkeypatch):
     """LAPACK's routine for some eigenvalues fails now and then where many are equal."""
     rows, C = as_rows(few()), KMeans(3, random_state=0).fit(few()).cluster_centers_
-    expected = gram_bound(rows, C, 100, 5)
+    expected = bounded(rows, C, 100, 5)
 
     def fail(*_, **__):
         raise np.linalg.LinAlgError("Internal Error.")
 
-    monkeypatch.setattr(kmeans_sdp, "eigh", fail)
-    assert gram_bound(rows, C, 100, 5) == pytest.approx(expected, rel=1e-9)
+    monkeypatch.setattr(eigenvalue_sums, "eigh", fail)
+    assert bounded(rows, C, 100, 5) == pytest.approx(expected, rel=1e-9)

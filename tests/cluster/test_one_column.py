@@ -14,16 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.checkers.cluster import one_column as checker
-from certifit.cluster import one_column as kmeans_line
+from certifit.checkers.cluster.one_column import LineTuning
+from certifit.cluster import one_column
 from certifit.cluster.kmeans import KMeans
 from certifit.cluster.one_column_loops import _scatter, next_layer, running_sums
+from certifit.cluster.tuning import KMeansTuning
 from certifit.exceptions import DataError
 from certifit.rows import as_rows
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    monkeypatch.setattr(kmeans_line, "SMALL", 0)
+from tests.common.tuning import tuned
 
 
 def cost(x, w):
@@ -41,12 +39,11 @@ def optimum(x, w, k):
     return float(min(sum(cost(x[a:b], w[a:b]) for a, b in pairwise(c)) for c in cuts))
 
 
-@pytest.mark.parametrize("small", [0, 512])
-def test_published(small, monkeypatch):
+@pytest.mark.parametrize("plain_up_to", [0, 512])
+def test_published(plain_up_to):
     """From the documentation and tests of the R package Ckmeans.1d.dp (Wang & Song 2011)."""
-    monkeypatch.setattr(kmeans_line, "SMALL", small)
     x = np.array([-1.0, 2, -1, 2, 4, 5, 6, -1, 2, -1])
-    model = KMeans(3).fit(x[:, None])
+    model = tuned(KMeans(3), compiled_numbers=plain_up_to).fit(x[:, None])
     np.testing.assert_array_equal(model.labels_, np.array([1, 2, 1, 2, 3, 3, 3, 1, 2, 1]) - 1)
     np.testing.assert_array_equal(model.cluster_centers_.ravel(), [-1.0, 2.0, 5.0])
     assert model.inertia_ == 2.0
@@ -54,7 +51,6 @@ def test_published(small, monkeypatch):
     assert model.certificate_.holds
 
 
-@pytest.mark.usefixtures("compiled")
 @given(st.integers(0, 2**31), st.integers(3, 9), st.integers(1, 3), st.sampled_from([0.0, 1e8, -1e13]))
 def test_exact(seed, n, k, offset):
     """Both ways and the checker against every way to cut, in rational numbers; far from zero too."""
@@ -66,17 +62,11 @@ def test_exact(seed, n, k, offset):
         return
     best = optimum(x[w > 0], w[w > 0], k)
     rows = as_rows(x[:, None], sample_weight=w)
-    plain, fast = kmeans_line._every, kmeans_line._halving
-    found = []
-    for way in (plain, fast):
-        kmeans_line._halving = way
-        try:
-            found.append(kmeans_line.best_intervals(rows, k))
-        finally:
-            kmeans_line._halving = fast
+    found = [one_column.best_intervals(rows, k, KMeansTuning(compiled_numbers=limit)) for limit in (512, 0)]
     digits = 1e-9 * best + 1e-14 * np.abs(x).max() ** 2 * np.finfo(float).eps * n
-    for exact in found:
-        assert best - digits <= exact.bound * (1 + 1e-9) + digits
+    doubt = k * (np.log2(n) + 2) * n * np.finfo(float).eps ** 2 * (w @ x**2)  # that halving subtracts for rounding
+    for exact, allowed in zip(found, (digits, digits + doubt), strict=True):
+        assert best - digits <= exact.bound * (1 + 1e-9) + allowed
         assert exact.bound <= best + digits
         reached = w @ ((x[:, None] - exact.centres.ravel()) ** 2).min(axis=1)
         assert reached <= best * (1 + 1e-9) + n * (4 * np.finfo(float).eps * np.abs(x).max()) ** 2
@@ -100,7 +90,7 @@ def test_narrow_clusters_far_apart():
     assert checked.holds
 
 
-@pytest.mark.parametrize("way", [kmeans_line._every, kmeans_line._halving])
+@pytest.mark.parametrize("way", [one_column._try_every_start, one_column._halve])
 def test_light_numbers_do_not_vanish(way):
     """Of weight 1e-12, far from heavy ones: a difference of sums of squares would lose them."""
     x, w = np.array([-1.0, 0.5, 0.5 + 1e-7, 1.0]), np.array([1e-12, 1.0, 1.0, 1e-12])
@@ -108,18 +98,16 @@ def test_light_numbers_do_not_vanish(way):
         assert way(x, w, k)[1] == pytest.approx(optimum(x, w, k), rel=1e-9)
 
 
-def test_the_time_for_many_clusters_is_bounded(monkeypatch):
+def test_the_time_for_many_clusters_is_bounded():
     """Intervals take time in proportion to numbers x clusters: these are limited, which leaves Lloyd's algorithm."""
     x = np.random.default_rng(0).normal(size=(60, 1))
     best = KMeans(4).fit(x)
-    monkeypatch.setattr(kmeans_line, "MOST", 3)
-    monkeypatch.setattr(checker, "WORK", 4 * 50)
-    left = KMeans(4, random_state=0).fit(x)
+    left = tuned(KMeans(4, random_state=0), most_intervals=3).fit(x)
     assert left.inertia_ >= best.inertia_ * (1 - 1e-12)
-    checked = certificates.certify(best.cluster_centers_, best.labels_, 1e-6, as_rows(x))
+    tuning = certificates.ClusterCheckTuning(line=LineTuning(most_cells=4 * 50))
+    checked = certificates.certify(best.cluster_centers_, best.labels_, 1e-6, as_rows(x), tuning=tuning)
     assert (left.certificate_.kind, checked.kind) == ("bounded", "bounded")
-    monkeypatch.setattr(checker, "WORK", 15)
-    assert checker.line_bound(as_rows(x), 4) == 0.0
+    assert checker.line_bound(as_rows(x), 4, tuning=LineTuning(most_cells=15)) == 0.0
 
 
 @pytest.mark.parametrize("k", [2, 5, 9])
@@ -134,15 +122,14 @@ def test_no_start_of_scikit_learn_is_better(k):
     assert checked.bound == pytest.approx(ours.inertia_, rel=1e-9)
 
 
-def test_many_numbers_are_taken_together(monkeypatch):
+def test_many_numbers_are_merged():
     """The root of the objective moves by no more than the numbers do: bounds hold, and are close."""
     x = np.random.default_rng(0).normal(size=(4000, 1)) ** 3
     exact = KMeans(6).fit(x)
     assert exact.certificate_.kind == "optimal"
-    monkeypatch.setattr(kmeans_line, "LARGEST", 6 * 700)
-    monkeypatch.setattr(checker, "MOST", 700)
-    rounded = KMeans(6).fit(x)
-    checked = certificates.certify(rounded.cluster_centers_, rounded.labels_, 1e-6, as_rows(x))
+    rounded = tuned(KMeans(6), most_cells=6 * 700).fit(x)
+    tuning = certificates.ClusterCheckTuning(line=LineTuning(most_numbers=700))
+    checked = certificates.certify(rounded.cluster_centers_, rounded.labels_, 1e-6, as_rows(x), tuning=tuning)
     for certificate in (rounded.certificate_, checked):
         assert certificate.kind == "bounded"
         assert certificate.holds
@@ -183,9 +170,9 @@ def test_sabotage_is_found():
     assert certificates.certify(local.cluster_centers_, local.labels_, 1e-6, rows).kind == "bounded"
 
 
-# ------------------------------------------------------------------------------------------------ kernels
+# ------------------------------------------------------------------------------------------------ compiled loops
 @pytest.mark.compiled
-def test_kernel_scatters_are_exact_to_rounding():
+def test_compiled_scatters_are_exact_to_rounding():
     rng = np.random.default_rng(0)
     x, w = np.sort(1e6 + rng.normal(size=12)), rng.random(12)
     S = np.empty((6, 13))
@@ -196,7 +183,7 @@ def test_kernel_scatters_are_exact_to_rounding():
 
 
 @pytest.mark.compiled
-def test_kernel_layer_is_the_best_of_every_start():
+def test_compiled_layer_is_the_best_of_every_start():
     rng = np.random.default_rng(1)
     x, w = np.sort(rng.normal(size=25)), rng.random(25)
     S, new, start = np.empty((6, 26)), np.empty(26), np.empty(26, np.int32)

@@ -8,7 +8,7 @@ from scipy.cluster.vq import kmeans2
 from sklearn.datasets import load_digits, load_iris
 
 from certifit import KMeans
-from certifit.checkers.cluster.semidefinite_bound import _problem, gram_bound
+from certifit.checkers.cluster.semidefinite_bound import SemidefiniteTuning, gram_bound, relax_clustering
 from certifit.checkers.cluster.spectral_bound import scatter_bound
 from certifit.cluster.seeding import Starts
 from certifit.rows import as_rows
@@ -61,10 +61,11 @@ def test_without_multipliers_the_relaxation_is_the_spectral_bound():
     """Peng & Wei's dual at B = 0 is Ding & He's bound: Gram and scatter matrix have the same eigenvalues."""
     X = load_iris().data
     model = KMeans(3, swaps=0, random_state=0).fit(X)
-    problem = _problem(X, np.ones(150), model.cluster_centers_)
+    problem = relax_clustering(X, np.ones(150), model.cluster_centers_)
     spectral = scatter_bound(as_rows(X), X.mean(axis=0), 150.0, 3, 4)
     assert problem.bound(np.zeros((150, 150))) == pytest.approx(spectral, rel=1e-6)
-    assert gram_bound(as_rows(X), model.cluster_centers_, 150, 10) > 1.05 * spectral
+    tuning = SemidefiniteTuning(most_rows=150, steps=10)
+    assert gram_bound(as_rows(X), model.cluster_centers_, tuning=tuning) > 1.05 * spectral
 
 
 def test_on_a_line_each_further_cluster_gains_less():

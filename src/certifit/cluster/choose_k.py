@@ -1,4 +1,4 @@
-"""How many clusters? Fits with several numbers of centres side by side, and what three criteria say of them.
+"""How many clusters? Fits with several numbers of centres side by side, and three criteria to choose by.
 
 - Proved fall: the lower bound for K-1 centres over the objective reached with K. The K-th centre lowers the optimum
   by at least that factor, whatever clusterings were not found.
@@ -15,19 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
+from certifit.checkers.plain.blocks import dense
 from certifit.cluster.kmeans import KMeans
 from certifit.cluster.lloyd import Lloyd
 from certifit.cluster.local_search import descend
 from certifit.cluster.seeding import Starts
+from certifit.core.text_table import text_table
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, Rows, as_rows
-
-ENTRIES = 2**24  # of the sample on which silhouettes and gaps are computed
-STARTS = 2  # for each clustering of the gap statistic
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class ClusterChoice:
 
     n_clusters: Array  # (m,) ascending
     objective: Array  # (m,) Σ w |x - c|²
-    bound: Array  # (m,) that no so many centres get below
-    fall: Array  # (m,) proved fall of the optimum by the last centre: a factor; NaN where K-1 > 1 was not fitted
+    bound: Array  # (m,) lower bound on the objective of that many centres
+    fall: Array  # (m,) factor by which the last centre lowers the optimum, proved; NaN where K-1 > 1 was not fitted
     silhouette: Array  # (m,) NaN for one cluster
     gap: Array  # (m,)
     gap_error: Array  # (m,) standard error of the gap
@@ -45,7 +43,7 @@ class ClusterChoice:
 
     @property
     def choices(self) -> dict[str, int]:
-        """The number of clusters that each criterion prefers, where it prefers one."""
+        """Return the number of clusters that each criterion prefers, where it prefers one."""
         found = {name: _largest(self.n_clusters, getattr(self, name)) for name in ("fall", "silhouette")}
         known = np.isfinite(self.gap)
         k, gap, error = self.n_clusters[known], self.gap[known], self.gap_error[known]
@@ -54,7 +52,7 @@ class ClusterChoice:
         return {name: number for name, number in found.items() if number is not None}
 
     def table(self) -> list[tuple[str, ...]]:
-        """Headings, then the lines."""
+        """Return the headings, then one line for each number of clusters."""
         columns = {
             "objective": "objective",
             "bound": "lower bound",
@@ -69,12 +67,7 @@ class ClusterChoice:
         return lines
 
     def __str__(self) -> str:
-        lines = self.table()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=False)) + f"  {line[-1]}"
-            for line in lines
-        )
+        return text_table(self.table(), "rrrrrrrl")
 
 
 def choose_clusters(
@@ -115,20 +108,26 @@ def choose_clusters(
     seed = int(rng.randint(2**31))
     params = {"n_init": 3, **params}
     models = tuple(KMeans(k, random_state=seed, **params).fit(rows) for k in numbers)
-    part = _sample(rows, min(sample, max(2, ENTRIES // rows.n_features)), rng)
+    part = _sample(rows, min(sample, max(2, 2**24 // rows.n_features)), rng)  # wide rows: fewer, as memory allows
     objective = np.array([model.inertia_ for model in models])
     bound = np.array([np.fmax(model.certificate_.bound, 0.0) for model in models])
-    bound = np.maximum.accumulate(bound[::-1])[::-1]  # what more centres do not reach, fewer do not
-    known = dict(zip(numbers, bound.tolist(), strict=True))
-    if 1 not in known and 2 in known:  # so that two centres can be compared
-        known[1] = float(np.fmax(KMeans(1).fit(rows).certificate_.bound, 0.0))
-    fall = np.full(len(models), np.nan)
-    for i, k in enumerate(numbers):
-        if k - 1 in known and objective[i] > 0:
-            fall[i] = known[k - 1] / objective[i]
+    bound = np.maximum.accumulate(bound[::-1])[::-1]  # a bound for more centres holds for fewer
+    fall = _proved_falls(rows, numbers, objective, bound)
     silhouettes = np.array([_silhouette(part, model.cluster_centers_) for model in models])
     gap, error = _gaps(part, numbers, references, rng)
     return ClusterChoice(np.array(numbers), objective, bound, fall, silhouettes, gap, error, models)
+
+
+def _proved_falls(rows: Rows, numbers: list[int], objective: Array, bound: Array) -> Array:
+    """Return the bound for K-1 centres over the objective of K (m,); fits one centre where two come first."""
+    known = dict(zip(numbers, bound.tolist(), strict=True))
+    if 1 not in known and 2 in known:
+        known[1] = float(np.fmax(KMeans(1).fit(rows).certificate_.bound, 0.0))
+    fall = np.full(len(numbers), np.nan)
+    for i, k in enumerate(numbers):
+        if k - 1 in known and objective[i] > 0:
+            fall[i] = known[k - 1] / objective[i]
+    return fall
 
 
 def _largest(k: Array, values: Array) -> int | None:
@@ -136,18 +135,20 @@ def _largest(k: Array, values: Array) -> int | None:
 
 
 def _sample(rows: Rows, most: int, rng: np.random.RandomState) -> ArrayRows:
-    """Rows with weight, dense, in memory."""
+    """Draw at most `most` rows and load those with a positive weight, dense."""
     at = np.arange(rows.n_rows)
     if rows.n_rows > most:
         at = np.sort(rng.choice(rows.n_rows, most, replace=False))
     part = rows.take(at)
     some = part.w > 0
-    X: Any = part.X[some]
-    return ArrayRows(np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64), w=part.w[some])
+    return ArrayRows(dense(part.X[some]), w=part.w[some])
 
 
 def _silhouette(rows: ArrayRows, C: Array) -> float:
-    """Mean of (b - a) / max(a, b): a the mean distance to the own cluster's other rows, b to the next cluster's."""
+    """Return the mean of (b - a) / max(a, b).
+
+    For each row, a is the mean distance to its own cluster's other rows, b that to the next cluster's rows.
+    """
     X, w = rows.X, rows.w
     labels = np.unique(cdist(X, C).argmin(axis=1), return_inverse=True)[1]
     member = (labels[:, None] == np.arange(labels.max() + 1)) * w[:, None]
@@ -166,21 +167,22 @@ def _silhouette(rows: ArrayRows, C: Array) -> float:
 
 
 def _gaps(rows: ArrayRows, numbers: list[int], references: int, rng: np.random.RandomState) -> tuple[Array, Array]:
-    """The gap statistic and its standard error (m,); NaN where there are as many clusters as distinct rows."""
+    """Return the gap statistic and its standard error (m,); NaN where there are as many clusters as distinct rows."""
     gap, error = np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
     Z = rows.X - rows.w @ rows.X / rows.w.sum()
     axes = np.linalg.svd(Z, full_matrices=False)[2]  # (min(n, d), d)
     along = Z @ axes.T
     boxes = [rng.uniform(along.min(axis=0), along.max(axis=0), along.shape) for _ in range(references)]
     for i, k in enumerate(numbers):
-        here = _objective(rows, k, rng) if references and k < len(rows.w) else 0.0
+        here = _best_of_two(rows, k, rng) if references and k < len(rows.w) else 0.0
         if here > 0:
-            logs = np.log([_objective(ArrayRows(box, w=rows.w), k, rng) for box in boxes])
+            logs = np.log([_best_of_two(ArrayRows(box, w=rows.w), k, rng) for box in boxes])
             gap[i] = logs.mean() - np.log(here)
             error[i] = logs.std() * np.sqrt(1 + 1 / references)
     return gap, error
 
 
-def _objective(rows: ArrayRows, k: int, rng: np.random.RandomState) -> float:
+def _best_of_two(rows: ArrayRows, k: int, rng: np.random.RandomState) -> float:
+    """Return the smaller objective of two starts: the gap statistic needs many quick clusterings."""
     lloyd, starts = Lloyd(rows, k), Starts("k-means++", k, rows, rng)
-    return min(descend(lloyd, starts.draw(), 1e-4, 100).objective for _ in range(STARTS))
+    return min(descend(lloyd, starts.draw(), 1e-4, 100).objective for _ in range(2))

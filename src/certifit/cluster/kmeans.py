@@ -2,37 +2,43 @@
 
     min over centres c₁ … c_k of  Σ wᵢ min_j |xᵢ - c_j|²
 
-Lloyd's algorithm: rows go to their nearest centre, centres to the mean of their rows. With rows fixed to centres, the
-second step lowers the objective by exactly Σ_j n_j |mean_j - c_j|²: the gain that the loop promises and stops on.
-Bounds on distances skip work without changing a bit of the result (see `cluster.lloyd_loops`). From the local optimum
-where that ends, centres are swapped (see `kmeans_swap`). A single column is solved exactly (see `kmeans_line`).
-References: Lloyd, Least squares quantization in PCM (1982); for the start, see `kmeans_init`.
+Lloyd's algorithm: rows go to their nearest centre, centres to the mean of their rows, until that gains too little.
+From the local optimum where it ends, centres are swapped. A single column is solved exactly. The certificate says how
+far the result is at most from the best k centres.
+
+    what                                         where
+    starting centres                             seeding.py
+    distances, and sums over clusters            lloyd.py; compiled in lloyd_loops.py, with shortcuts explained in
+                                                 distance_bounds.py, leading_directions.py and exact_sums.py
+    means, the stopping rule, swaps              local_search.py
+    one column                                   one_column.py, one_column_loops.py
+    how many clusters                            choose_k.py, plots.py
+    lower bounds and the certificate             certifit/checkers/cluster
+
+Reference: Lloyd, Least squares quantization in PCM (1982).
 """
 
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from certifit.checkers.cluster import kmeans as certificates
-from certifit.cluster.distance_bounds import Clusters, Point
-from certifit.cluster.lloyd import Lloyd, is_small, nearest, square_distances, tally
-from certifit.cluster.local_search import Search, is_better, rounding
+from certifit.checkers.cluster import kmeans as checker
+from certifit.cluster.exact_sums import ClusterSums, LloydState
+from certifit.cluster.lloyd import Lloyd, cluster_sums, is_large, nearest, square_distances
+from certifit.cluster.local_search import LocalSearch, is_better, rounding_gain
 from certifit.cluster.one_column import best_intervals
 from certifit.cluster.seeding import Starts, is_drawn
+from certifit.cluster.tuning import KMeansTuning
 from certifit.core import Attributes, Certificate, Check, Estimator, Objective, Solution
-from certifit.core.settings import check_settings
+from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, Block, Rows
-
-MOST_SWAPS = 32  # that are tried where nothing is said,
-SWAPPED = 2**16  # up to so many rows x columns x clusters
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -86,6 +92,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     """
 
     sparse = True
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "n_clusters": Setting(int, least=1),
+        "init": Setting(
+            choices=("k-means++", "random"),
+            other=lambda value: True,  # an array's shape is checked when the rows are known
+            other_words="centres (an array or a function that makes one)",
+        ),
+        "n_init": Setting(int, least=1, choices=("auto",)),
+        "swaps": Setting(int, least=0, choices=("auto",), other=lambda value: isinstance(value, bool)),
+        "target_ratio": Setting(float, least=1, none=True),
+    }
+    _tuning: ClassVar[KMeansTuning] = KMeansTuning()
 
     def __init__(
         self,
@@ -110,27 +129,31 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         self.max_time = max_time
         self.random_state = random_state
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.swaps != "auto" and self.swaps and not is_drawn(self.init):
+            raise DataError(
+                got=f"swaps={self.swaps} from given centres", wanted="starts drawn from the rows, or swaps=0"
+            )
+
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        k, n_init, swaps = self._check(rows)
-        lloyd = Lloyd(rows, k)
-        seeded = isinstance(self.init, str) and self.init == "k-means++"
-        exact = best_intervals(rows, k) if seeded and self.max_iter > 0 else None
-        init = self.init
+        k = int(self.n_clusters)
+        if rows.n_rows < k:
+            raise DataError(
+                got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={k})",
+                wanted="at least one row for each cluster",
+                fix="Ask for fewer clusters.",
+            )
+        init, n_init, swaps = self.init, self._number_of_starts(), self._number_of_swaps(rows, k)
+        lloyd = Lloyd(rows, k, self._tuning)
+        exact = best_intervals(rows, k, self._tuning) if self._is_seeded and self.max_iter > 0 else None
         if exact is not None:
             init, n_init, swaps = exact.centres, 1, 0
-        starts = Starts(init, k, rows, check_random_state(self.random_state))
-        search = Search(lloyd, starts, swaps, self.tol, self.max_iter, self.max_time, self._watch)
-        best, bound = search.local_optimum("start 1"), None
-        for i in range(1, n_init):
-            if self.target_ratio is not None and bound is None:
-                bound = lloyd.bound(best.params.centres, self.target_ratio, search.until)
-            if search.over or (bound is not None and best.objective <= self.target_ratio * bound):
-                break
-            found = search.local_optimum(f"start {i + 1}")
-            if is_better(found, best):
-                best, bound = found, None
-        certificates.check_underflow(rows, best.params.centres, best.objective)
-        clusters = lloyd.last if lloyd.at is best.params else lloyd.measure(best.params)
+        starts = Starts(init, k, rows, check_random_state(self.random_state), self._tuning)
+        search = LocalSearch(lloyd, starts, swaps, self.tol, self.max_iter, self.max_time, self._watch)
+        best, bound = self._best_of_starts(search, n_init)
+        checker.check_underflow(rows, best.params.centres, best.objective)
+        clusters = lloyd.clusters if lloyd.state is best.params else lloyd.measure(best.params)
         if best.objective == 0 and (clusters.weight == 0).any():
             empty = int((clusters.weight == 0).sum())
             warn_caller(
@@ -148,64 +171,72 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             "certificate_": self._certificate(best, clusters, bound),
         }
 
-    def _check(self, rows: Rows) -> tuple[int, int, int]:
-        k, n_init, swaps = self.n_clusters, self.n_init, self.swaps
-        check_settings(self, n_clusters=1, max_iter=0)
-        drawn = is_drawn(self.init)
-        if n_init == "auto" and self.target_ratio is not None and drawn:
-            n_init = 100 if self.max_time is None else 2**31
-        elif n_init == "auto":
-            n_init = 10 if drawn and not (isinstance(self.init, str) and self.init == "k-means++") else 1
-        if swaps == "auto":
-            swaps = min(2 * k, MOST_SWAPS) if drawn and rows.n_rows * rows.n_features * k <= SWAPPED else 0
-        for name, value, least in (("n_init", n_init, 1), ("swaps", swaps, 0)):
-            if not isinstance(value, Integral) or value < least:
-                raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {least}, or 'auto'")
-        if swaps and not drawn:
-            raise DataError(got=f"swaps={swaps} from given centres", wanted="starts drawn from the rows, or swaps=0")
-        if self.target_ratio is not None and not (
-            isinstance(self.target_ratio, Real) and float(self.target_ratio) >= 1
-        ):
-            raise DataError(got=f"target_ratio={self.target_ratio!r}", wanted="a number of at least 1, or None")
-        if rows.n_rows < k:
-            raise DataError(
-                got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={k})",
-                wanted="at least one row for each cluster",
-                fix="Ask for fewer clusters.",
-            )
-        return int(k), int(n_init), int(swaps)
+    @property
+    def _is_seeded(self) -> bool:
+        return isinstance(self.init, str) and self.init == "k-means++"
 
-    def _certificate(self, best: Solution[Point], clusters: Clusters, bound: float) -> Certificate:
+    def _number_of_starts(self) -> int:
+        if self.n_init != "auto":
+            return int(self.n_init)
+        if self.target_ratio is not None and is_drawn(self.init):
+            return 100 if self.max_time is None else 2**31
+        return 10 if is_drawn(self.init) and not self._is_seeded else 1
+
+    def _number_of_swaps(self, rows: Rows, k: int) -> int:
+        if self.swaps != "auto":
+            return int(self.swaps)
+        cheap = rows.n_rows * rows.n_features * k <= self._tuning.swapped_up_to
+        return min(2 * k, self._tuning.most_swaps) if cheap and is_drawn(self.init) else 0
+
+    def _best_of_starts(self, search: LocalSearch, n_init: int) -> tuple[Solution[LloydState], float | None]:
+        """Return the best local optimum of at most n_init starts, and its lower bound where that was asked for.
+
+        Starts end early where the time is over or the target ratio is proved.
+        """
+        best, bound = search.local_optimum("start 1"), None
+        for i in range(1, n_init):
+            if self.target_ratio is not None and bound is None:
+                bound = search.lloyd.bound(best.params.centres, self.target_ratio, search.until)
+            if search.over or (bound is not None and best.objective <= self.target_ratio * bound):
+                break
+            found = search.local_optimum(f"start {i + 1}")
+            if is_better(found, best):
+                best, bound = found, None
+        return best, bound
+
+    def _certificate(self, best: Solution[LloydState], clusters: ClusterSums, bound: float) -> Certificate:
         C, A = best.params
         weight = clusters.weight
         sums = clusters.sums - weight[:, None] * (C - A)
-        found = certificates.Measured(best.objective, weight, sums, 0.0)
+        found = checker.MeasuredClusters(best.objective, weight, sums, 0.0)
         trace = np.array([mark.objective for mark in best.history])
         rise = float((np.diff(trace) / np.maximum(trace[:-1], np.finfo(float).tiny)).max(initial=0.0))
-        limit = 1e-10 + rounding(C, weight) / max(best.objective, np.finfo(float).tiny)
+        limit = 1e-10 + rounding_gain(C, weight) / max(best.objective, np.finfo(float).tiny)
         never_rose = Check("largest rise of the objective, relative", rise, limit)
-        return certificates.assemble(found, C, bound, self.tol, C.dtype, self.target_ratio, (never_rose,))
+        return checker.assemble(found, C, bound, self.tol, C.dtype, self.target_ratio, (never_rose,))
 
     def predict(self, X: Any) -> Array:
-        """The number of each row's nearest centre (n,)."""
-        return nearest(self._rows(X), self.cluster_centers_)
+        """Return the number of each row's nearest centre (n,)."""
+        return nearest(self._rows(X), self.cluster_centers_, self._tuning)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and the label of each row."""
+        """Fit and return the label of each row."""
         return self.fit(X, y, sample_weight).labels_
 
     def transform(self, X: Any) -> Array:
-        """Distances to the centres (n, n_clusters)."""
+        """Return distances to the centres (n, n_clusters)."""
         rows = self._rows(X)
-        return rows.map(partial(_lengths, self.cluster_centers_, is_small(rows, len(self.cluster_centers_))))
+        compiled = is_large(rows, len(self.cluster_centers_), self._tuning)
+        return rows.map(partial(_distances, self.cluster_centers_, compiled))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Σ w |x - c|² to the nearest centres."""
-        total = tally(self._rows(X, sample_weight=sample_weight), self.cluster_centers_).squares.sum()
+        """Return Σ w |x - c|² to the nearest centres."""
+        rows = self._rows(X, sample_weight=sample_weight)
+        total = cluster_sums(rows, self.cluster_centers_, self._tuning).squares.sum()
         return Objective(float(total), float(total), 0.0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective on these rows."""
+        """Return minus the objective on these rows."""
         return -self.objective(X, y, sample_weight).total
 
     @property
@@ -218,5 +249,5 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         return tags
 
 
-def _lengths(C: Array, small: bool, block: Block) -> Array:
-    return np.sqrt(square_distances(C, small, block.X)).astype(block.X.dtype)
+def _distances(C: Array, compiled: bool, block: Block) -> Array:
+    return np.sqrt(square_distances(block.X, C, compiled)).astype(block.X.dtype)

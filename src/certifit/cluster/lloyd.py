@@ -1,45 +1,47 @@
 """One pass of Lloyd's algorithm over any rows: nearest centres, and each cluster's weight, sum and squares.
 
-Large dense tables go through the kernel, which remembers what it can where rows stay in memory and starts afresh
-where they are streamed: the bits are the same. Small tables and sparse ones take a plain way that needs no compiler.
+    rows                                        way       why
+    sparse, or few (see `uses_compiled`)        plain     NumPy alone; compiling would cost more than it saves
+    dense, in memory                            compiled  remembers bounds and sums of each block (`BlockMemory`)
+    dense, streamed from a file or a cluster    compiled  starts afresh in every pass, so that nothing grows with n
+
+The two compiled ways give the same bits. A distance |x - c|² is computed by `square_distances` (plain) and by
+`lloyd_loops` (compiled): another distance would be written there, with the mean that goes with it in
+`local_search.move_centres`. The compiled shortcuts rest on the triangle inequality, and `Lloyd.bound` on squares.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from certifit.checkers.cluster.kmeans import centre_of_mass
-from certifit.checkers.cluster.semidefinite_bound import CLOSE, GROUP, gram_bound
-from certifit.checkers.cluster.spectral_bound import Scatter, scatter_bound
-from certifit.cluster import lloyd_loops as kernel
-from certifit.cluster.distance_bounds import (
-    EPS,
-    NO_SKETCH,
-    Clusters,
-    Frame,
-    Lead,
-    Notes,
-    Point,
-    Sketch,
-    aimed,
-    few,
-    lead_directions,
-    make_frame,
-    make_sketch,
-    new_notes,
-    run_kernel,
+from certifit.checkers.cluster.semidefinite_bound import gram_bound
+from certifit.checkers.cluster.spectral_bound import ClusterScatter, scatter_bound
+from certifit.checkers.plain.blocks import dense
+from certifit.cluster import lloyd_loops
+from certifit.cluster.distance_bounds import PreparedCentres, RowBounds, new_row_bounds, prepare_centres
+from certifit.cluster.exact_sums import ClusterSums, ExactSums, LloydState, new_exact_sums
+from certifit.cluster.leading_directions import (
+    LeadingDirections,
+    RowSketch,
+    add_directions_of,
+    direction_count,
+    find_directions,
+    is_wide,
+    no_sketch,
+    sketch_rows,
 )
+from certifit.cluster.tuning import KMeansTuning
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Matrix, Rows
 
-PROVED, TINY = 1024, 512  # rows up to which a proof of optimality, and a better bound, is worth its time in a fit
-STEPS, HARD = 10, 400  # to improve that bound (0.3 s at most), and where a ratio is asked for (seconds)
-SMALL = 2**22  # rows x columns x centres below which compiling costs more than it saves
+_assign: Any = lloyd_loops.assign
 
 
 def check_range(square: float) -> None:
@@ -52,30 +54,37 @@ def check_range(square: float) -> None:
         )
 
 
-def is_small(rows: Rows, k: int) -> bool:
-    return rows.n_rows * rows.n_features * k <= SMALL
+def is_large(rows: Rows, k: int, tuning: KMeansTuning) -> bool:
+    """Whether compiling saves more than it costs."""
+    return rows.n_rows * rows.n_features * k > tuning.compiled_above
+
+
+def uses_compiled(rows: Rows, k: int, tuning: KMeansTuning) -> bool:
+    """Whether passes over these rows are compiled."""
+    return is_large(rows, k, tuning) and not sparse.issparse(getattr(rows, "X", None))
 
 
 # ------------------------------------------------------------------------------------------------ the plain way
-def square_distances(C: Array, small: bool, X: Matrix) -> Array:
-    """|x - c|² (n, k), each a sum of squared differences (of products where that is as accurate)."""
+def square_distances(X: Matrix, C: Array, compiled: bool) -> Array:
+    """Return |x - c|² (n, k), each a sum of squared differences (of products where that is as accurate)."""
     if sparse.issparse(X):
-        return _sparse_distances(C, X)
-    if small:
+        return _sparse_distances(X, C)
+    if not compiled:
         return cdist(X, C, "sqeuclidean")
     out = np.empty((len(X), len(C)))
-    kernel.square_distances(X, C, out)
+    lloyd_loops.square_distances(X, C, out)
     return out
 
 
-def _sparse_distances(C: Array, X: Matrix) -> Array:
+def _sparse_distances(X: Matrix, C: Array) -> Array:
+    """Return |x|² + |c|² - 2 x·c; rows for which that may be wrong are compared difference by difference."""
     X = X.astype(np.float64)
     x2 = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
     c2 = (C**2).sum(axis=1)
     D = np.maximum(x2 + c2 - 2 * (X @ C.T), 0.0)
     scale = x2 + c2.max()
     best = D.min(axis=1, keepdims=True)
-    ties = (best + 8 * (X.shape[1] + 8) * EPS * scale >= D).sum(axis=1) > 1
+    ties = (best + 8 * (X.shape[1] + 8) * lloyd_loops.EPS * scale >= D).sum(axis=1) > 1
     doubtful = np.flatnonzero(ties | (best < 1e-4 * scale).ravel())  # a tie, or digits lost to cancellation
     step = max(1, 2**20 // X.shape[1])
     for first in range(0, len(doubtful), step):
@@ -84,14 +93,19 @@ def _sparse_distances(C: Array, X: Matrix) -> Array:
     return D
 
 
-def _plain(C: Array, block: Block) -> tuple[Array, Clusters]:
-    """Labels, and sums about the centres themselves."""
+def _plain_labels(C: Array, block: Block) -> Array:
+    return square_distances(block.X, C, compiled=False).argmin(axis=1).astype(np.int32)
+
+
+def _plain_sums(C: Array, block: Block) -> ClusterSums:
+    """Add up the clusters about the centres themselves."""
     X, w, k = block.X, block.w, len(C)
-    D = square_distances(C, True, X)
+    D = square_distances(X, C, compiled=False)
     labels = D.argmin(axis=1).astype(np.int32)
     members = sparse.csr_array((w, labels, np.arange(len(w) + 1)), shape=(len(w), k)).T.tocsr()
     weight = np.bincount(labels, w, k)
     if sparse.issparse(X):
+        # Σ w (x - c) over entries that are there, less Σ w c over those that are not
         centred, there = X.astype(np.float64), X.astype(np.float64)
         centred.data -= C[np.repeat(labels, np.diff(X.indptr)), X.indices]
         there.data[:] = 1.0
@@ -99,147 +113,174 @@ def _plain(C: Array, block: Block) -> tuple[Array, Clusters]:
     else:
         sums = members @ (X - C[labels])
     squares = np.bincount(labels, w * D[np.arange(len(w)), labels], k)
-    return labels, Clusters(weight, sums, squares)
+    return ClusterSums(weight, sums, squares)
 
 
-def _streamed(frame: Frame, block: Block) -> Clusters:
-    return run_kernel(frame, new_notes(len(block.w)), block)
+# ------------------------------------------------------------------------------------------------ the compiled way
+@dataclass
+class BlockMemory:
+    """What compiled passes remember of a block."""
+
+    bounds: RowBounds
+    sketch: RowSketch | None = None
+    sums: ExactSums | None = None
 
 
-def _streamed_labels(frame: Frame, block: Block) -> Array:
-    notes = new_notes(len(block.w))
-    run_kernel(frame, notes, block._replace(w=np.zeros(len(block.w))))  # rows of no weight are not added up
-    return notes.labels
+def new_memory(n: int) -> BlockMemory:
+    return BlockMemory(new_row_bounds(n))
 
 
-def _scatter(lead: Lead, block: Block) -> Scatter:
-    return _sketched(make_sketch(lead, block.X), block.w)
+def assign_rows(centres: PreparedCentres, memory: BlockMemory, block: Block) -> ClusterSums:
+    """Give each row of the block its nearest centre, in `memory.bounds.labels`, and return the clusters' sums."""
+    n, (k, d) = len(block.w), centres.scaled.centres.shape
+    anchors, exact = centres.anchors, memory.sums
+    if exact is None:
+        exact = new_exact_sums(block, k)
+        anchors = anchors._replace(changed=np.ones(k, dtype=bool))
+    totals = np.zeros(k), np.zeros((k, d)), np.zeros(k)
+    sketch = no_sketch() if memory.sketch is None else memory.sketch
+    _assign((block.X, block.w), centres.scaled, centres.moves, memory.bounds, sketch, anchors, exact, totals)
+    # With few rows a cluster, adding them all again takes less than keeping sums for every cluster.
+    memory.sums = exact if n >= 16 * k else None
+    return ClusterSums(*totals)
 
 
-def _sketched(sketch: Sketch, w: Array) -> Scatter:
-    return Scatter.of(sketch.Y.astype(np.float64), w, np.minimum(sketch.length, 1e100) ** 2)
+def _streamed_sums(centres: PreparedCentres, block: Block) -> ClusterSums:
+    return assign_rows(centres, new_memory(len(block.w)), block)
 
 
-def _plain_sums(C: Array, block: Block) -> Clusters:
-    return _plain(C, block)[1]
+def _streamed_labels(centres: PreparedCentres, block: Block) -> Array:
+    memory = new_memory(len(block.w))
+    assign_rows(centres, memory, block._replace(w=np.zeros(len(block.w))))  # rows of weight 0 are not added up
+    return memory.bounds.labels
 
 
-def _plain_labels(C: Array, block: Block) -> Array:
-    return _plain(C, block)[0]
+# ------------------------------------------------------------------------------------------------ single passes
+def nearest(rows: Rows, C: Array, tuning: KMeansTuning = KMeansTuning()) -> Array:
+    """Return the number of each row's nearest centre (n,), the lowest among equals."""
+    if uses_compiled(rows, len(C), tuning):
+        return rows.map(partial(_streamed_labels, prepare_centres(LloydState(C, C), None)))
+    return rows.map(partial(_plain_labels, C))
 
 
-# ------------------------------------------------------------------------------------------------ passes
-def nearest(rows: Rows, C: Array) -> Array:
-    """The number of each row's nearest centre (n,), the lowest among equals."""
-    if _is_plain(rows, len(C)):
-        return rows.map(partial(_plain_labels, C))
-    return rows.map(partial(_streamed_labels, make_frame(Point(C, C), None)))
+def cluster_sums(rows: Rows, C: Array, tuning: KMeansTuning = KMeansTuning()) -> ClusterSums:
+    """Return each cluster's weight, sum and squares about its centre."""
+    if uses_compiled(rows, len(C), tuning):
+        return rows.sum(partial(_streamed_sums, prepare_centres(LloydState(C, C), None)))
+    return rows.sum(partial(_plain_sums, C))
 
 
-def tally(rows: Rows, C: Array) -> Clusters:
-    """Each centre's weight, sum and squares about itself."""
-    if _is_plain(rows, len(C)):
-        return rows.sum(partial(_plain_sums, C))
-    return rows.sum(partial(_streamed, make_frame(Point(C, C), None)))
-
-
-def farthest(rows: Rows, C: Array, most: int) -> Array:
-    """At most `most` distinct rows (·, d), those farthest from their nearest centre; none if all rows lie on one."""
-    return rows.sum(partial(_far, C, is_small(rows, len(C)), most)).X
+def farthest_rows(rows: Rows, C: Array, most: int, tuning: KMeansTuning = KMeansTuning()) -> Array:
+    """Return at most `most` distinct rows (·, d), those farthest from their nearest centre; none that lie on one."""
+    return rows.sum(partial(_farthest_of_block, C, is_large(rows, len(C), tuning), most)).X
 
 
 @dataclass(frozen=True)
-class _Far:
-    """Distinct rows, farthest first."""
+class FarthestRows:
+    """Distinct rows, farthest first; a sum keeps the farthest of both."""
 
     X: Array  # (m, d)
     square: Array  # (m,) squared distances, above 0
     most: int
 
-    def __add__(self, other: _Far) -> _Far:
-        return _keep(np.concatenate([self.X, other.X]), np.append(self.square, other.square), self.most)
+    def __add__(self, other: FarthestRows) -> FarthestRows:
+        return _keep_farthest(np.concatenate([self.X, other.X]), np.append(self.square, other.square), self.most)
 
 
-def _keep(X: Array, square: Array, most: int) -> _Far:
+def _keep_farthest(X: Array, square: Array, most: int) -> FarthestRows:
     order = np.argsort(-square, kind="stable")
     X, square = X[order], square[order]
     distinct = np.sort(np.unique(X, axis=0, return_index=True)[1])[:most]
-    return _Far(X[distinct], square[distinct], most)
+    return FarthestRows(X[distinct], square[distinct], most)
 
 
-def _far(C: Array, small: bool, most: int, block: Block) -> _Far:
-    square = np.where(block.w > 0, square_distances(C, small, block.X).min(axis=1), 0.0)
-    order = np.argsort(-square, kind="stable")[: 4 * most + 16]
+def _farthest_of_block(C: Array, compiled: bool, most: int, block: Block) -> FarthestRows:
+    square = np.where(block.w > 0, square_distances(block.X, C, compiled).min(axis=1), 0.0)
+    order = np.argsort(-square, kind="stable")[: 4 * most + 16]  # some of them may be equal
     order = order[square[order] > 0]
-    X = block.X[order]
-    return _keep(np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64), square[order], most)
+    return _keep_farthest(dense(block.X[order]), square[order], most)
 
 
+# ------------------------------------------------------------------------------------------------ passes in a row
 class Lloyd:
-    """Passes over the same rows. Where these are in memory, each remembers the one before."""
+    """Passes over the same rows. Where these are in memory, each pass remembers the one before."""
 
-    def __init__(self, rows: Rows, k: int) -> None:
-        self.rows, self.plain = rows, _is_plain(rows, k)
-        self.lead = None if self.plain else lead_directions(rows, k)
-        self.aim: Lead | None = None  # these and the centres of the first pass that they nearly hold
-        self.at: Point | None = None  # where the last pass was
-        self.last: Clusters  # what it found
-        self._frame: Frame | None = None
-        self._notes: dict[int, Notes] = {}  # by the block's first row
+    def __init__(self, rows: Rows, k: int, tuning: KMeansTuning = KMeansTuning()) -> None:
+        self.rows, self.tuning = rows, tuning
+        self.compiled = uses_compiled(rows, k, tuning)
+        self.directions = find_directions(rows, k) if self.compiled else None
+        # the same, with those of the centres in the first pass for which that is possible
+        self.extended: LeadingDirections | None = None
+        self.state: LloydState | None = None  # where the last pass was
+        self.clusters: ClusterSums  # what it measured
+        self._centres: PreparedCentres | None = None
+        self._memory: dict[int, BlockMemory] = {}  # by the block's first row
 
-    def measure(self, at: Point) -> Clusters:
-        if self.lead is not None and self.aim is None:
-            self.aim = aimed(self.lead, at.centres)
-        if self.plain:
-            self.last = self.rows.sum(partial(_plain_sums, at.centres))
+    def measure(self, state: LloydState) -> ClusterSums:
+        """Assign all rows to their nearest centres and add up the clusters."""
+        if self.directions is not None and self.extended is None:
+            self.extended = add_directions_of(state.centres, self.directions)
+        if not self.compiled:
+            self.clusters = self.rows.sum(partial(_plain_sums, state.centres))
         elif self.rows.in_memory:
-            self._frame = make_frame(at, self._frame, self.aim)
-            self.last = self.rows.sum(self._remembered)
+            self._centres = prepare_centres(state, self._centres, self.extended)
+            self.clusters = self.rows.sum(self._remembered_sums)
         else:
-            self.last = self.rows.sum(partial(_streamed, make_frame(at, None)))
-        self.at = at
-        return self.last
+            self.clusters = self.rows.sum(partial(_streamed_sums, prepare_centres(state, None)))
+        self.state = state
+        return self.clusters
 
-    def _remembered(self, block: Block) -> Clusters:
-        assert self._frame is not None
-        if block.start not in self._notes:
-            self._notes[block.start] = new_notes(len(block.w))
-        notes = self._notes[block.start]
-        if self.aim is not None and notes.sketch is NO_SKETCH:
-            notes.sketch = make_sketch(self.aim, block.X)
-        return run_kernel(self._frame, notes, block)
-
-    def bound(self, C: Array, target: float | None = None, until: float = np.inf) -> float:
-        """A number below which no other k centres bring the objective; C (k, d) are good ones.
-
-        Where it is to be at most `target` times smaller than their objective, few rows get more time, but not beyond
-        `until` (`time.perf_counter`).
-        """
-        assert self.at is not None
-        k, (n, d) = len(C), (self.rows.n_rows, self.rows.n_features)
-        weight = float(self.last.weight.sum())
-        if self.lead is None:
-            mean = centre_of_mass(self.at.anchors, self.last.weight, self.last.sums)
-            width = d if d < 4 * few(k) or is_small(self.rows, k) else few(k)
-            bound = scatter_bound(self.rows, mean, weight, k, width)
-            steps, close = STEPS if n <= TINY else 0, CLOSE
-            if target is not None:
-                steps, close = HARD if n <= GROUP else STEPS, max(CLOSE, 1 - 1 / target)
-            return max(bound, gram_bound(self.rows, C, PROVED, steps, close=close, only_tight=True, until=until))
-        lead = self.aim or self.lead
-        scatter = self.rows.sum(self._scatter if self._notes and self.aim else partial(_scatter, lead))
-        return scatter.bound(k, weight, n, lead.error) / lead.scale**2
-
-    def _scatter(self, block: Block) -> Scatter:
-        return _sketched(self._notes[block.start].sketch, block.w)
+    def _remembered_sums(self, block: Block) -> ClusterSums:
+        assert self._centres is not None
+        if block.start not in self._memory:
+            self._memory[block.start] = new_memory(len(block.w))
+        memory = self._memory[block.start]
+        if self.extended is not None and memory.sketch is None:
+            memory.sketch = sketch_rows(self.extended, block.X)
+        return assign_rows(self._centres, memory, block)
 
     def labels(self) -> Array:
-        """Nearest centres (n,) at the last pass."""
-        assert self.at is not None
-        if not self._notes:
-            return nearest(self.rows, self.at.centres)
-        return np.concatenate([self._notes[start].labels for start in sorted(self._notes)])
+        """Return the nearest centres (n,) at the last pass."""
+        assert self.state is not None
+        if not self._memory:
+            return nearest(self.rows, self.state.centres, self.tuning)
+        return np.concatenate([self._memory[start].bounds.labels for start in sorted(self._memory)])
+
+    def bound(self, C: Array, target: float | None = None, until: float = np.inf) -> float:
+        """Return a number below which no k centres bring the objective; C (k, d) are good ones.
+
+        The spectral bound serves all tables; for few rows the semidefinite bound is better. Where a bound is asked
+        for that is at most `target` times smaller than the objective of C, few rows get more time, but not beyond
+        `until` (by `time.perf_counter`).
+        """
+        if self.directions is not None:
+            return self._sketched_bound(len(C), self.extended or self.directions)
+        assert self.state is not None
+        k, (n, d), tuning = len(C), (self.rows.n_rows, self.rows.n_features), self.tuning
+        mean = centre_of_mass(self.state.anchors, self.clusters.weight, self.clusters.sums)
+        width = direction_count(k) if is_wide(d, k) and is_large(self.rows, k, tuning) else d
+        bound = scatter_bound(self.rows, mean, float(self.clusters.weight.sum()), k, width)
+        proof = tuning.proof if n <= tuning.improved_rows else replace(tuning.proof, steps=0)
+        if target is not None:
+            steps = tuning.target_steps if n <= proof.group_rows else tuning.proof.steps
+            proof = replace(proof, steps=steps, close=max(proof.close, 1 - 1 / target))
+        return max(bound, gram_bound(self.rows, C, until, tuning=proof))
+
+    def _sketched_bound(self, k: int, directions: LeadingDirections) -> float:
+        remembered = self._memory and self.extended is not None
+        f = self._remembered_scatter if remembered else partial(_scatter_in, directions)
+        weight = float(self.clusters.weight.sum())
+        return self.rows.sum(f).bound(k, weight, self.rows.n_rows, directions.error) / directions.scale**2
+
+    def _remembered_scatter(self, block: Block) -> ClusterScatter:
+        sketch = self._memory[block.start].sketch
+        assert sketch is not None
+        return _scatter_of(sketch, block.w)
 
 
-def _is_plain(rows: Rows, k: int) -> bool:
-    return is_small(rows, k) or sparse.issparse(getattr(rows, "X", None))
+def _scatter_in(directions: LeadingDirections, block: Block) -> ClusterScatter:
+    return _scatter_of(sketch_rows(directions, block.X), block.w)
+
+
+def _scatter_of(sketch: RowSketch, w: Array) -> ClusterScatter:
+    return ClusterScatter.of(sketch.Y.astype(np.float64), w, np.minimum(sketch.length, 1e100) ** 2)

@@ -1,33 +1,58 @@
-"""One Lloyd pass over a block of dense rows: the nearest centre of each row, and the sums over each cluster.
+"""Compiled loops of one Lloyd pass over a block of dense rows: give each row its nearest centre, add up the clusters.
 
-Four things make it fast; none of them shows in the result, down to the last bit.
+The textbook pass computes every distance |x - c| and adds up every row. This one computes few distances and adds few
+rows, yet labels and sums have the same bits: each shortcut is taken only where a proved bound leaves no doubt.
 
-- Distance bounds (Hamerly, Making k-means even faster, 2010) settle most rows unread.
-- The others meet the centres in a float32 product. Where its proved error leaves a doubt, squared differences are
-  summed in float64 and the smallest wins, the lowest number among equals: a label depends on row and centres alone.
-- Wide rows meet the centres in a few leading directions only. Means of many rows have little beyond these, and the
-  Cauchy-Schwarz inequality bounds what that little can do.
-- A row that changes its cluster is taken from one sum and added to another. Before, it is split into multiples of two
-  grids, so coarse that sums of a whole block do not round: they are the same in any order (Demmel & Nguyen, Fast
-  reproducible floating-point summation, 2013). Sums are about anchors, points near the centres, so that nothing
-  cancels.
+    step  function          what it does                                           why no result changes
+    1     _move_bounds      widens each row's two distance bounds by how far       triangle inequality (Hamerly 2010)
+                            centres moved; lists the rows left in doubt
+    2     _read_rows        measures these rows' distance to their own centre;     triangle inequality
+                            copies the rows still in doubt to float32
+    2'    _read_sketches    instead of 2, for wide rows: takes their coordinates   Cauchy-Schwarz inequality bounds
+                            in a few leading directions                            what is outside these
+    3     np.dot            multiplies these rows with all centres, in float32     its rounding error is bounded
+    4     _settle           finds the nearest centre and new bounds from the       where that error leaves a doubt, it
+                            products                                               sums squared differences in float64
+    5     _update_sums      takes rows that changed their cluster out of one sum   sums on a grid do not round, in any
+                            and adds them to another                               order (Demmel & Nguyen 2013)
+
+Among equally near centres the lowest number wins. Arguments are records: `centres` (`ScaledCentres`), `moves`
+(`CentreMoves`) and `bounds` (`RowBounds`) of `distance_bounds`, `sketch` (`RowSketch`) of `leading_directions`,
+`anchors` (`Anchors`) and `exact` (`ExactSums`) of `exact_sums`; their fields are explained there.
+References: Hamerly, Making k-means even faster (2010); Demmel & Nguyen, Fast reproducible floating-point summation
+(2013).
 """
+
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 BATCH = 1024  # rows that are read, compared and added up before the next ones
 TILE = 512  # rows in one product with the centres
-EPS = 2.0**-52
-UNIT = 2.0**-24  # half the spacing of float32 at 1
-BIG = np.int32(2**31 - 1)
+EPS = 2.0**-52  # spacing of float64 at 1
 
 # Reassociation lets sums of squares run in vector lanes; nothing is assumed about NaN or infinity.
-SUMS = {"reassoc", "contract", "nsz"}
+vectorised = partial(njit, cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+# False has to be said: an inlined loop would inherit its caller's setting, and (t + grid) - grid would become t.
+as_written = partial(njit, cache=True, nogil=True, error_model="numpy", fastmath=False)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+class Scratch(NamedTuple):
+    """Memory that a pass uses again for every tile of rows; position r of a tile holds row `todo[first + r]`."""
+
+    todo: Any  # (BATCH,) numbers of the rows in doubt
+    Z: Any  # (TILE, p) float32, these rows in the coordinates of the scaled centres
+    products: Any  # (TILE, k) float32, Z times the scaled centres
+    known: Any  # (TILE,) |x - c|² for the row's old centre c; |x - shift|² of sketched rows
+    length: Any  # (TILE,) at least the scaled row's length
+    offset: Any  # (k,) float32, half the centres' squared lengths plus a number that makes all values positive
+
+
+@vectorised()
 def _square_distance(X, i, C, a):
+    """Return |x - c|² of row i and centre a."""
     q = 0.0
     for j in range(X.shape[1]):
         t = X[i, j] - C[a, j]
@@ -35,35 +60,42 @@ def _square_distance(X, i, C, a):
     return q
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+@vectorised()
 def square_distances(X, C, out):
-    """out (n, k): |x - c|², summed difference by difference."""
+    """Write |x - c|², summed difference by difference, to `out` (n, k)."""
     for i in range(X.shape[0]):
         for a in range(C.shape[0]):
             out[i, a] = _square_distance(X, i, C, a)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _undecided(first, last, labels, up, low, drift, fall, near, todo):
-    """Move the bounds by how far the centres moved; list the rows for which they leave a doubt. Returns how many."""
+@vectorised(inline="always")
+def _move_bounds(bounds, moves, todo, first, last):
+    """Widen the bounds by how far centres moved; list in `todo`, and count, the rows for which they leave a doubt."""
+    labels, upper, lower = bounds.labels, bounds.upper, bounds.lower
+    half_gap, drift, other_drift = moves.half_gap, moves.drift, moves.other_drift
     m = 0
     for i in range(first, last):
         a = labels[i]
-        bound = low[i] * (1.0 - 4.0 * EPS) - fall[a]
-        low[i] = bound
-        u = (up[i] + drift[a]) * (1.0 + 4.0 * EPS)
-        up[i] = u
+        low = lower[i] * (1.0 - 4.0 * EPS) - other_drift[a]
+        lower[i] = low
+        up = (upper[i] + drift[a]) * (1.0 + 4.0 * EPS)
+        upper[i] = up
+        # Written in any case and kept by counting it: no branch that the processor has to guess.
         todo[m] = i
-        m += 0 if u < max(bound, near[a]) else 1
+        m += 0 if up < max(low, half_gap[a]) else 1
     return m
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _gather(X, C, shift, scale, norms, near, trust, labels, up, low, todo, first, last, Z, own, size):
-    """Measure these rows' distance to their own centre; shift and scale those still in doubt into Z.
+@vectorised(inline="always")
+def _read_rows(X, centres, half_gap, bounds, trust_lower, scratch, first, last):
+    """Measure the distance of rows `todo[first:last]` to their own centre; copy to Z, and count, those in doubt.
 
-    Writes |x - c|² to `own`, at least the scaled row's length to `size`; compacts `todo[first:]`; returns how many.
+    Rows that are settled leave `todo[first:]`. `trust_lower` says whether `lower` bounds a distance: where rows
+    have a sketch, only `lower - upper` is known to bound a difference of distances.
     """
+    C, shift, scale, norms = centres.centres, centres.shift, centres.scale, centres.norms
+    labels, upper, lower = bounds.labels, bounds.upper, bounds.lower
+    todo, Z, known, length = scratch.todo, scratch.Z, scratch.known, scratch.length
     m = 0
     for r in range(first, last):
         i = todo[r]
@@ -73,26 +105,45 @@ def _gather(X, C, shift, scale, norms, near, trust, labels, up, low, todo, first
             t = X[i, j] - C[a, j]
             q += t * t
             Z[m, j] = (X[i, j] - shift[j]) * scale
-        u = np.sqrt(q) * (1.0 + (X.shape[1] + 8) * EPS)
-        up[i] = u
-        if u < near[a] or (trust and u < low[i]):
+        up = np.sqrt(q) * (1.0 + (X.shape[1] + 8) * EPS)
+        upper[i] = up
+        if up < half_gap[a] or (trust_lower and up < lower[i]):
             continue
-        length = (u + norms[a]) * scale
-        if not length < 2.0**60:  # out of float32's range: told apart in float64
-            length = np.inf
+        size = (up + norms[a]) * scale
+        # Rows out of float32's range are compared in float64: an infinite length makes every bound useless.
+        if not size < 2.0**60:
+            size = np.inf
             for j in range(X.shape[1]):
                 Z[m, j] = 0.0
-        todo[first + m], own[m], size[m] = i, q, length
+        todo[first + m], known[m], length[m] = i, q, size
         m += 1
     return m
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _rival(P, r, offset, a):
-    """Smallest offset - P[r] away from position a, as bits: positive numbers compare like them, and in vectors."""
+@vectorised(inline="always")
+def _read_sketches(sketch, scale, scratch, first, last):
+    """Copy the sketches of rows `todo[first:last]` to Z, count them."""
+    Y, lengths = sketch.Y, sketch.length
+    todo, Z, known, length = scratch.todo, scratch.Z, scratch.known, scratch.length
+    m = last - first
+    for r in range(m):
+        i = todo[first + r]
+        length[r] = lengths[i]
+        known[r] = (lengths[i] / scale) ** 2
+        for j in range(Y.shape[1]):
+            Z[r, j] = Y[i, j]
+    return m
+
+
+@vectorised(inline="always")
+def _smallest_other(P, r, offset, a):
+    """Return the smallest offset - P[r] at a position other than a, as bits.
+
+    Positive floats compare like their bits, and integers compare in vectors.
+    """
     kept = P[r, a]
     P[r, a] = -3e38
-    best = BIG
+    best = np.int32(2**31 - 1)
     for j in range(P.shape[1]):
         v = np.float32(offset[j] - P[r, j]).view(np.int32)
         best = v if v < best else best
@@ -100,61 +151,80 @@ def _rival(P, r, offset, a):
     return best
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy", inline="always")
-def _settle(
-    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P, own, size,
-    offset,
-):  # fmt: skip
-    """Labels and bounds of m rows from their products P (m, k) with the scaled centres.
+@vectorised(inline="always")
+def _nearest_by_products(P, r, offset, old):
+    """Return where offset - P[r] is smallest, trying `old` first, and the smallest elsewhere, as bits."""
+    a = old
+    while True:
+        bits = _smallest_other(P, r, offset, a)
+        if not bits < np.float32(offset[a] - P[r, a]).view(np.int32):
+            break
+        a = 0
+        while np.float32(offset[a] - P[r, a]).view(np.int32) != bits:
+            a += 1
+    return a, bits
 
-    With h = |c|²/2 - z·c, squared distances are |z|² + 2h. The products give h up to `slack` and, if they are over
-    leading directions only, up to |z outside them| |c outside them|. `own` is |x - c|² for the row's old centre or,
-    in that case, |x - shift|².
+
+@vectorised(inline="always")
+def _shared_offset(half, reach, scratch, m):
+    """Write `offset` = |c|²/2 + top, with the same top for all m rows of a tile, and return top.
+
+    |z·c| <= |z| reach <= top, so that offset - z·c is positive.
     """
-    k = P.shape[1]
-    wide = apart.shape[0] > 0
     top = 0.0
     for r in range(m):
-        if size[r] < np.inf:
-            top = max(top, size[r])
+        if scratch.length[r] < np.inf:
+            top = max(top, scratch.length[r])
     top = 2.0 * reach * (top + reach)
-    for j in range(k):
-        offset[j] = half[j] + np.float32(top)
-    back = 2.0 / (scale * scale)  # from h to squared distances
+    for j in range(half.shape[0]):
+        scratch.offset[j] = half[j] + np.float32(top)
+    return top
+
+
+@vectorised(inline="always")
+def _settle(X, centres, bounds, rest, scratch, first, m):
+    """Write labels and bounds of m rows from their products with the scaled centres.
+
+    With h = |c|²/2 - z·c, squared distances are |z|² + 2h. The products give h up to `slack` and, if they are over
+    leading directions only, up to |z outside them| |c outside them|.
+    """
+    C, apart = centres.centres, centres.apart
+    P, offset, known = scratch.products, scratch.offset, scratch.known
+    labels, upper, lower = bounds.labels, bounds.upper, bounds.lower
+    k = P.shape[1]
+    sketched = apart.shape[0] > 0
+    top = _shared_offset(centres.half, centres.reach, scratch, m)
+    back = 2.0 / (centres.scale * centres.scale)  # from h to squared distances
     small = (X.shape[1] + 8) * EPS
     for r in range(m):
-        i = todo[first + r]
+        i = scratch.todo[first + r]
         old = labels[i]
-        slack = UNIT * (steps * reach * size[r] + 5.0 * top) + 1e-30
-        a = old
-        while True:
-            bits = _rival(P, r, offset, a)
-            if not bits < np.float32(offset[a] - P[r, a]).view(np.int32):
-                break
-            a = 0
-            while np.float32(offset[a] - P[r, a]).view(np.int32) != bits:
-                a += 1
+        # 2^-24 is half the spacing of float32 at 1.
+        slack = 2.0**-24 * (centres.roundings * centres.reach * scratch.length[r] + 5.0 * top) + 1e-30
+        a, bits = _nearest_by_products(P, r, offset, old)
         best = np.float64(offset[a] - P[r, a])  # top + h, positive
         rival = np.float64(np.int32(bits).view(np.float32))
         limit = best + 2.0 * slack  # a centre above it is not the nearest
-        clear = np.inf if wide else rival
-        if wide:
+        clear = np.inf if sketched else rival
+        if sketched:
             for j in range(k):
                 v = np.float64(offset[j] - P[r, j]) - rest[i] * apart[a, j]
                 clear = v if j != a and v < clear else clear
-        if clear > limit and wide:
-            u = own[r] * (1.0 + small) + back * (best - top + slack + rest[i] * outside)
-            up[i] = np.sqrt(max(0.0, u))
-            low[i] = np.sqrt(max(0.0, u) + back * (clear - limit))  # as far above `up` as any other centre is away
+        if clear > limit and sketched:
+            up = known[r] * (1.0 + small) + back * (best - top + slack + rest[i] * centres.outside)
+            upper[i] = np.sqrt(max(0.0, up))
+            # as far above `upper` as any other centre is farther away
+            lower[i] = np.sqrt(max(0.0, up) + back * (clear - limit))
         elif clear > limit:
             here = np.float64(offset[old] - P[r, old])
             if a != old:
-                up[i] = np.sqrt(max(0.0, own[r] * (1.0 + small) + back * (best - here + 2.0 * slack)))
-            low[i] = np.sqrt(max(0.0, own[r] * (1.0 - small) + back * (rival - here - 2.0 * slack)))
+                upper[i] = np.sqrt(max(0.0, known[r] * (1.0 + small) + back * (best - here + 2.0 * slack)))
+            lower[i] = np.sqrt(max(0.0, known[r] * (1.0 - small) + back * (rival - here - 2.0 * slack)))
         else:
+            # In doubt: sum squared differences to every centre that may be the nearest.
             nearest, second, others, likely, base = np.inf, np.inf, np.inf, a, 0.0
             for j in range(k):
-                v = np.float64(offset[j] - P[r, j]) - (rest[i] * apart[likely, j] if wide else 0.0)
+                v = np.float64(offset[j] - P[r, j]) - (rest[i] * apart[likely, j] if sketched else 0.0)
                 if v > limit:
                     others = v if v < others else others
                     continue
@@ -166,113 +236,93 @@ def _settle(
                     a = j
                 else:
                     second = q if q < second else second
-            up[i] = np.sqrt(nearest) * (1.0 + small)
-            low[i] = np.sqrt(max(0.0, min(second, base + back * (others - limit)))) * (1.0 - small)
+            upper[i] = np.sqrt(nearest) * (1.0 + small)
+            lower[i] = np.sqrt(max(0.0, min(second, base + back * (others - limit)))) * (1.0 - small)
         labels[i] = a
 
 
-# False has to be said: else the caller's way is inherited, and (t + coarse) - coarse becomes t.
-@njit(cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always")
-def _add(X, i, wi, anchors, a, coarse, fine, major, minor):
-    """Add w (x - anchor): its multiple of a coarse grid to `major`, that of a fine grid in what is left to `minor`.
+@as_written(inline="always")
+def _add_row(X, i, weight, points, a, exact):
+    """Add w (x - anchor): its multiple of a coarse grid to `major`, that of a fine grid in the rest to `minor`.
 
-    Adding and taking away 3/2 2^52 steps of a grid rounds to it, and to the opposite where w is negative.
+    Adding and subtracting 3/2 2^52 steps of a grid rounds to it. A negative weight gives the opposite multiples, so
+    that it takes a row out of a sum exactly.
     """
+    coarse, fine, major, minor = exact.coarse, exact.fine, exact.major, exact.minor
     for j in range(X.shape[1]):
-        t = wi * (X[i, j] - anchors[a, j])
+        t = weight * (X[i, j] - points[a, j])
         whole = (t + coarse) - coarse
         left = t - whole
         major[a, j] += whole
         minor[a, j] += (left + fine) - fine
 
 
-@njit(cache=True, nogil=True, fastmath=False, error_model="numpy")
-def _add_up(
-    X, w, anchors, moved, labels, before, first, last, coarse, fine, limit, least, major, minor, square, stray,
-    sums, weight, squares,
-):  # fmt: skip
-    """Bring the sums of a run of rows up to date with their labels; add up its weights and squares."""
-    for i in range(first, last):
+@as_written()
+def _update_sums(X, w, anchors, labels, before, first, exact, totals):
+    """Bring the sums up to date with the labels of the rows from `first` on; add their weights and squares to totals.
+
+    `before` (·,) holds these rows' labels in the pass before.
+    """
+    points, changed = anchors.points, anchors.changed
+    square, stray = exact.square, exact.stray
+    weight, sums, squares = totals
+    for i in range(first, first + len(before)):
         a, b, wi = labels[i], before[i - first], w[i]
-        if wi > 0.0 and (a != b or moved[a]):
-            if not (moved[b] or stray[i]):
-                _add(X, i, -wi, anchors, b, coarse, fine, major, minor)
-            square[i] = wi * _square_distance(X, i, anchors, a)
-            stray[i] = not (wi >= least and wi * square[i] <= limit)
+        if wi > 0.0 and (a != b or changed[a]):
+            if not (changed[b] or stray[i]):
+                _add_row(X, i, -wi, points, b, exact)
+            square[i] = wi * _square_distance(X, i, points, a)
+            stray[i] = not (wi >= exact.least and wi * square[i] <= exact.limit)
             if not stray[i]:
-                _add(X, i, wi, anchors, a, coarse, fine, major, minor)
+                _add_row(X, i, wi, points, a, exact)
         weight[a] += wi
         squares[a] += square[i]
         if stray[i]:
             for j in range(X.shape[1]):
-                sums[a, j] += wi * (X[i, j] - anchors[a, j])
+                sums[a, j] += wi * (X[i, j] - points[a, j])
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
-def assign(
-    X, w, C, anchors, moved, shift, scale, small, half, norms, reach, steps, near, drift, fall, outside, apart,
-    labels, up, low, sketch, length, rest, coarse, fine, limit, least,
-    major, minor, square, stray, sums, weight, squares,
-):  # fmt: skip
-    """Give each row its nearest centre; add up the clusters.
+@vectorised()
+def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
+    """Give each row its nearest centre and add up the clusters.
 
-    Rows X (n, d), w (n,). Centres C (k, d) and, in the coordinates z = (x - shift) * scale, `half` (k,) half their
-    squared lengths and `reach` at least their greatest length; `norms` (k,) is at least |C - shift|. `small` (k, p)
-    are the scaled centres in float32, p = d, or their coordinates in p leading directions; `steps` is how many
-    roundings a product takes. In the second case `outside` is at least the length of any centre outside these
-    directions, `apart` (k, k) at least that of their differences (else (0, 0)), `sketch` (n, p) are the rows' own
-    coordinates, `length` (n,) their lengths and `rest` (n,) at least their lengths outside.
-    `near` (k,) is at most half the distance to the closest other centre; `drift` (k,) at least how far each centre
-    has moved since the bounds were set, `fall` (k,) the farthest that any other has. Sums are about `anchors` (k, d),
-    of which those marked `moved` (k,) have changed.
-    Kept from pass to pass: `labels`; bounds on the distances to the own centre, `up`, and to any other, `low` (n,)
-    (with a sketch, `low - up` bounds their difference); the sums `major` and `minor` (k, d) on the grids of `coarse`
-    and `fine`; each row's part of the squares, `square` (n,); and which rows are `stray` (n,), of less weight than
-    `least` or too far out, (w |x - anchor|)² above `limit`: these fit no grid and are added in every pass.
-    Adds Σ w (x - anchor) to `sums` (k, d), Σ w to `weight` (k,), Σ w |x - anchor|² to `squares` (k,).
+    Reads rows = (X (n, d), w (n,)), `centres`, `moves` and `anchors`. Updates what is kept from pass to pass:
+    `bounds`, with the labels, and `exact`. Adds to totals = (Σ w (k,), Σ w (x - anchor) (k, d),
+    Σ w |x - anchor|² (k,)).
     """
+    X, w = rows
     n = X.shape[0]
-    k, p = small.shape
-    wide = apart.shape[0] > 0
+    k, p = centres.small.shape
+    sketched = centres.apart.shape[0] > 0
     tile = min(n, TILE)
-    todo = np.empty(BATCH, np.int64)
+    scratch = Scratch(
+        np.empty(BATCH, np.int64),
+        np.empty((tile, p), np.float32),
+        np.empty((tile, k), np.float32),
+        np.empty(tile),
+        np.empty(tile),
+        np.empty(k, np.float32),
+    )
     before = np.empty(BATCH, np.int32)
-    Z = np.empty((tile, p), np.float32)
-    P = np.empty((tile, k), np.float32)
-    own = np.empty(tile)
-    size = np.empty(tile)
-    offset = np.empty(k, np.float32)
     for a in range(k):
-        if moved[a]:
-            major[a] = 0.0
-            minor[a] = 0.0
+        if anchors.changed[a]:
+            exact.major[a] = 0.0
+            exact.minor[a] = 0.0
     for start in range(0, n, BATCH):
         stop = min(n, start + BATCH)
-        before[: stop - start] = labels[start:stop]
-        doubts = _undecided(start, stop, labels, up, low, drift, fall, near, todo)
+        before[: stop - start] = bounds.labels[start:stop]
+        doubts = _move_bounds(bounds, moves, scratch.todo, start, stop)
         for first in range(0, doubts, tile):
             last = min(doubts, first + tile)
-            if wide:
-                m = last - first
-                for r in range(m):
-                    i = todo[first + r]
-                    size[r] = length[i]
-                    own[r] = (length[i] / scale) ** 2
-                    for j in range(p):
-                        Z[r, j] = sketch[i, j]
+            if sketched:
+                m = _read_sketches(sketch, centres.scale, scratch, first, last)
             else:
-                trust = sketch.shape[0] == 0  # else `low` is known relative to `up` only
-                m = _gather(X, C, shift, scale, norms, near, trust, labels, up, low, todo, first, last, Z, own, size)
+                m = _read_rows(X, centres, moves.half_gap, bounds, len(sketch.Y) == 0, scratch, first, last)
             if m > 0:
-                np.dot(Z[:m], small.T, P[:m])
-                _settle(
-                    X, C, half, scale, reach, steps, outside, apart, rest, labels, up, low, todo, first, m, P,
-                    own, size, offset,
-                )  # fmt: skip
-        _add_up(
-            X, w, anchors, moved, labels, before, start, stop, coarse, fine, limit, least, major, minor,
-            square, stray, sums, weight, squares,
-        )  # fmt: skip
+                np.dot(scratch.Z[:m], centres.small.T, scratch.products[:m])
+                _settle(X, centres, bounds, sketch.rest, scratch, first, m)
+        _update_sums(X, w, anchors, bounds.labels, before[: stop - start], start, exact, totals)
+    sums = totals[1]
     for a in range(k):
         for j in range(X.shape[1]):
-            sums[a, j] += major[a, j] + minor[a, j]
+            sums[a, j] += exact.major[a, j] + exact.minor[a, j]

@@ -1,4 +1,16 @@
-"""Local optima of k-means, one after the other: Lloyd's algorithm from a start, then from swapped centres."""
+"""Local optima of k-means, one after the other: Lloyd's algorithm from a start, then from swapped centres.
+
+Lloyd's algorithm repeats two steps: rows go to their nearest centre (`Lloyd.measure`), centres to the mean of their
+rows (`move_centres`). With labels fixed, the second lowers the objective by exactly Σ_j n_j |mean_j - c_j|². That is
+the gain which `move_centres` promises, relative to the objective, and on which `core.loop.fixed_point` stops: it is
+the stopping rule, gain <= tol.
+
+Where it stops is a local optimum. To leave it, one centre moves to where rows are far from theirs (`swap_centre`).
+Rows drawn like k-means++ seeds are the places on offer; for each, every centre is tried as the one to go, by what
+rows then pay at their nearest or second nearest of the others. Lloyd's algorithm starts again from the best pair.
+References: Kanungo et al., A local search approximation algorithm for k-means clustering (2004); Lattanzi & Sohler, A
+better k-means++ algorithm via local search (2019), whose number of such moves keeps within a constant of the optimum.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +20,13 @@ from functools import partial
 
 import numpy as np
 
-from certifit.cluster.distance_bounds import EPS, Clusters, Point
-from certifit.cluster.lloyd import Lloyd, check_range, farthest
+from certifit.cluster.exact_sums import ClusterSums, LloydState
+from certifit.cluster.lloyd import Lloyd, check_range, farthest_rows
+from certifit.cluster.lloyd_loops import EPS
 from certifit.cluster.seeding import Starts
-from certifit.cluster.swaps import swapped
 from certifit.core import Attributes, Solution, Step, Watch, fixed_point
 from certifit.core.loop import Watcher
 from certifit.rows import Array
-
-BETTER = 1e-9  # relative fall of the objective that is more than rounding
 
 
 def descend(
@@ -26,12 +36,12 @@ def descend(
     max_iter: int,
     max_time: float | None = None,
     watcher: Watcher | None = None,
-) -> Solution[Point]:
-    """Lloyd's algorithm from these centres (k, d)."""
+) -> Solution[LloydState]:
+    """Run Lloyd's algorithm from these centres (k, d)."""
     return fixed_point(
         lloyd.measure,
-        partial(_update, lloyd),
-        Point(centres, centres),
+        partial(move_centres, lloyd),
+        LloydState(centres, centres),
         tol=tol,
         max_iter=max_iter,
         max_time=max_time,
@@ -39,20 +49,9 @@ def descend(
     )
 
 
-def is_better(found: Solution[Point], best: Solution[Point]) -> bool:
-    """Whether to prefer it to the best so far; what was cut off is no local optimum."""
-    whole = found.status == "converged" or best.status != "converged"
-    return whole and found.objective < (1 - BETTER) * best.objective
-
-
-def rounding(C: Array, weight: Array) -> float:
-    """Gain that moving centres by their last digit makes or breaks."""
-    return float(4 * EPS**2 * (weight @ (C**2).sum(axis=1)))
-
-
-def _update(lloyd: Lloyd, at: Point, clusters: Clusters) -> Step[Point]:
-    """Centres to the means of their rows; a centre without rows to the farthest row."""
-    C, A = at
+def move_centres(lloyd: Lloyd, state: LloydState, clusters: ClusterSums) -> Step[LloydState]:
+    """Move every centre to the mean of its rows, and a centre without rows to the farthest row."""
+    C, A = state
     weight = clusters.weight
     some = weight > 0
     offset = C - A
@@ -61,21 +60,58 @@ def _update(lloyd: Lloyd, at: Point, clusters: Clusters) -> Step[Point]:
     objective = float(np.maximum(scatter, 0.0).sum())
     check_range(objective)
     gain = float(weight @ ((mean - offset) ** 2).sum(axis=1))
-    relative = gain / objective if gain > rounding(C, weight) + 1e-24 * objective else 0.0
+    relative = gain / objective if gain > rounding_gain(C, weight) + 1e-24 * objective else 0.0
     centres = A + mean
     empty = np.flatnonzero(~some)
     if len(empty) and objective > 0:
-        rows = farthest(lloyd.rows, C, len(empty))
+        rows = farthest_rows(lloyd.rows, C, len(empty), lloyd.tuning)
         centres[empty[: len(rows)]] = rows
         relative = np.inf if len(rows) else relative
-    # sums stay about an anchor until the mean is so far from it that digits would be lost
+    # An anchor stays until the mean is so far from it that sums about it would lose digits.
     away = weight * (mean**2).sum(axis=1)
-    far = ~some | (away > 64 * (clusters.squares - away)) | lloyd.plain
-    return Step(Point(centres, np.where(far[:, None], centres, A)), objective, relative)
+    far = ~some | (away > 64 * (clusters.squares - away)) | (not lloyd.compiled)
+    return Step(LloydState(centres, np.where(far[:, None], centres, A)), objective, relative)
+
+
+def rounding_gain(C: Array, weight: Array) -> float:
+    """Return the gain that moving centres by their last digit can make: a smaller one is rounding."""
+    return float(4 * EPS**2 * (weight @ (C**2).sum(axis=1)))
+
+
+def is_better(found: Solution[LloydState], best: Solution[LloydState]) -> bool:
+    """Whether to prefer it to the best so far: by more than rounding, and no unfinished loop to a finished one."""
+    finished = found.status == "converged" or best.status != "converged"
+    return finished and found.objective < (1 - 1e-9) * best.objective
+
+
+def swap_centre(starts: Starts, C: Array) -> Array | None:
+    """Return the centres (k, d) after the best swap on offer, however good; None where every row is at a centre."""
+    k, w = len(C), starts.sample.w
+    D = starts.distances(C)
+    labels = D.argmin(axis=1)
+    near = D[np.arange(len(w)), labels]
+    D[np.arange(len(w)), labels] = np.inf
+    second = D.min(axis=1)
+    if k == 1 or not (w * near).any():
+        return None
+    places = starts.pick(w * near, starts.tuning.places)
+    E = starts.distances(places)
+    best, gone, place = np.inf, 0, 0
+    for t in range(len(places)):
+        kept = np.minimum(E[:, t], near)
+        # by how much each centre's going raises the objective: its rows fall back on their second nearest
+        lost = np.bincount(labels, w * (np.minimum(E[:, t], second) - kept), k)
+        a = int(lost.argmin())
+        total = float(w @ kept + lost[a])
+        if total < best:
+            best, gone, place = total, a, t
+    C = C.copy()
+    C[gone] = places[place]
+    return C
 
 
 @dataclass
-class Search:
+class LocalSearch:
     """Searches for local optima within one budget of time."""
 
     lloyd: Lloyd
@@ -83,18 +119,18 @@ class Search:
     swaps: int  # tried from the local optimum of each start
     tol: float
     max_iter: int
-    max_time: float | None
+    max_time: float | None  # seconds
     watch: Watch
 
     def __post_init__(self) -> None:
         self.until = np.inf if self.max_time is None else time.perf_counter() + self.max_time
         self.over = False  # out of time, or told to stop
 
-    def local_optimum(self, name: str) -> Solution[Point]:
-        """From the next start: the best of its own local optimum and those reached by swaps."""
+    def local_optimum(self, name: str) -> Solution[LloydState]:
+        """Return the best of the next start's own local optimum and those reached from it by swaps."""
         best = self._descend(name, self.starts.draw(self.until))
         for i in range(self.swaps):
-            centres = swapped(self.starts, best.params.centres) if best.status == "converged" else None
+            centres = swap_centre(self.starts, best.params.centres) if best.status == "converged" else None
             if centres is None or self.over:
                 break
             found = self._descend(f"{name}, swap {i + 1} of {self.swaps}", centres)
@@ -102,7 +138,7 @@ class Search:
                 best = found
         return best
 
-    def _descend(self, name: str, centres: Array) -> Solution[Point]:
+    def _descend(self, name: str, centres: Array) -> Solution[LloydState]:
         left = self.until - time.perf_counter()
         with self.watch.loop(name, self.max_iter, _attributes) as watch:
             found = descend(self.lloyd, centres, self.tol, self.max_iter, left, watch)
@@ -110,5 +146,5 @@ class Search:
         return found
 
 
-def _attributes(at: Point) -> Attributes:
-    return {"cluster_centers_": at.centres}
+def _attributes(state: LloydState) -> Attributes:
+    return {"cluster_centers_": state.centres}

@@ -1,7 +1,9 @@
-"""The best k intervals of numbers on a line: dynamic programming, each layer by halving (see `cluster.one_column`).
+"""Compiled loops of the best k intervals of numbers on a line: one layer of the dynamic programme in `one_column`.
 
-Running sums cancel where numbers are far from zero or clusters narrow, so they are kept as pairs of floats; nothing
-here may be reassociated.
+A layer is solved by halving: the best start of the last interval for the middle j confines those on either side.
+Scatters are differences of running sums, which cancel where numbers are far from zero or clusters narrow. So sums are
+kept as pairs of floats, high + low (Dekker, A floating-point technique for extending the available precision, 1971),
+and nothing here may be reassociated.
 """
 
 import numpy as np
@@ -10,6 +12,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True, inline="always")
 def _add(a, b):
+    """Return a + b as a pair."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -17,7 +20,7 @@ def _add(a, b):
 
 @njit(cache=True, nogil=True, inline="always")
 def _product(a, b):
-    """a b as a pair (Dekker 1971)."""
+    """Return a b as a pair."""
     p = a * b
     t, u = 134217729.0 * a, 134217729.0 * b
     a1, b1 = t - (t - a), u - (u - b)
@@ -27,7 +30,7 @@ def _product(a, b):
 
 @njit(cache=True, nogil=True)
 def running_sums(x, w, S):
-    """S (6, n+1): Σ w, Σ w x and Σ w x² of the first 0, 1, …, n numbers, each as a pair of rows."""
+    """Write Σ w, Σ w x and Σ w x² of the first 0, 1, …, n numbers to S (6, n+1), each as a pair of rows."""
     S[:, 0] = 0.0
     for i in range(len(x)):
         p, e = _product(w[i], x[i])
@@ -40,7 +43,7 @@ def running_sums(x, w, S):
 
 @njit(cache=True, nogil=True)
 def _scatter(S, i, j):
-    """Σ w (x - mean)² over the i-th to the (j-1)-th number."""
+    """Return Σ w (x - mean)² over the i-th to the (j-1)-th number."""
     W, e = _add(S[0, j], -S[0, i])
     W, V = _add(W, e + (S[1, j] - S[1, i]))
     a, e = _add(S[2, j], -S[2, i])
@@ -57,9 +60,10 @@ def _scatter(S, i, j):
 
 @njit(cache=True, nogil=True)
 def next_layer(S, m, D, new, start):
-    """D_m `new` (n+1,) from D_{m-1} `D`, and the first number of the last interval, `start` (n+1,)."""
+    """Write D_m to `new` (n+1,), from D_{m-1} in `D`, and the first number of the last interval to `start` (n+1,)."""
     n = len(D) - 1
-    lows, highs = np.empty(128, np.int64), np.empty(128, np.int64)  # j still to do, and the i that may be theirs
+    # A stack of ranges of j still to do (low to high) and of the i that may be theirs (first to last).
+    lows, highs = np.empty(128, np.int64), np.empty(128, np.int64)
     firsts, lasts = np.empty(128, np.int64), np.empty(128, np.int64)
     new[:m] = np.inf
     start[:m] = 0

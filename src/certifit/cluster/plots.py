@@ -1,4 +1,4 @@
-"""How many clusters: the certified curve and the criteria side by side."""
+"""A picture of how many clusters there are: the certified objective and the criteria of `choose_k` side by side."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from certifit.plots.style import BLUE, GREY, RED, check_drawable, tidy
 from certifit.rows import Array
 
-WORDS = {"fall": "objective", "silhouette": "silhouette", "gap": "gap statistic"}
-
 
 def plot_cluster_choice(choice: Any, axes: Array | None = None) -> Array:
-    """The objective with its lower bound, the silhouette and the gap statistic by number of clusters.
+    """Draw the objective with its lower bound, the silhouette and the gap statistic by number of clusters.
 
     The optimum lies in the grey band. A dashed line marks the number that each criterion prefers (in the first
     picture, the one with the largest fall that is proved). Draws on three axes, given or new, and returns them.
@@ -46,13 +44,15 @@ def plot_cluster_choice(choice: Any, axes: Array | None = None) -> Array:
     curve.yaxis.set_minor_formatter(NullFormatter())
     silhouette.plot(k, choice.silhouette, "o-", color=BLUE, markersize=4)
     gap.errorbar(k, choice.gap, choice.gap_error, color=BLUE, marker="o", markersize=4, capsize=3)
-    for ax, (name, word) in zip((curve, silhouette, gap), WORDS.items(), strict=True):
-        _finish(ax, word, choice.choices.get(name))
+    _finish(curve, "objective", choice.choices.get("fall"))
+    _finish(silhouette, "silhouette", choice.choices.get("silhouette"))
+    _finish(gap, "gap statistic", choice.choices.get("gap"))
     curve.legend(frameon=False, fontsize=8)
     return np.array([curve, silhouette, gap])
 
 
 def _finish(ax: Axes, word: str, chosen: int | None) -> None:
+    """Label the axes and mark the number of clusters that was chosen."""
     if chosen is not None:
         ax.axvline(chosen, color=RED, linestyle="--", linewidth=1, label="preferred")
     ax.set_ylabel(word)

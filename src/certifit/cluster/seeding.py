@@ -1,7 +1,8 @@
 """Where k-means starts: k-means++ (greedy), random rows, a callable, or given centres.
 
-Reference: Arthur & Vassilvitskii, k-means++: the advantages of careful seeding (2007); greedy: several candidates for
-each centre, of which the one that lowers the objective most is kept.
+k-means++ draws each next centre among the rows in proportion to their squared distance from the centres so far
+(Arthur & Vassilvitskii, k-means++: the advantages of careful seeding, 2007). Greedy: several candidates are drawn for
+each centre, and the one that lowers the objective most is kept.
 
 Rows are drawn by their weight along an order that depends on their values alone, a random projection: shuffling rows,
 writing a row twice instead of weighting it 2, or dropping a row of weight 0 does not change the centres.
@@ -16,36 +17,37 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from certifit.cluster.lloyd import check_range, is_small, square_distances
+from certifit.cluster.lloyd import check_range, is_large, square_distances
+from certifit.cluster.tuning import KMeansTuning
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, Block, Rows
 
-ROWS, ENTRIES = 2**16, 2**24  # draw from at most so many rows and entries; more are thinned at random first
-
 
 class Starts:
-    """Starting centres (k, d), a new set with each call of `draw`; and the rows these are drawn from."""
+    """Starting centres (k, d), a new set with each call of `draw`, and the sample of rows they are drawn from."""
 
-    def __init__(self, init: Any, k: int, rows: Rows, rng: np.random.RandomState) -> None:
-        self.init, self.k, self.rng = init, k, rng
+    def __init__(
+        self, init: Any, k: int, rows: Rows, rng: np.random.RandomState, tuning: KMeansTuning = KMeansTuning()
+    ) -> None:
+        self.init, self.k, self.rng, self.tuning = init, k, rng, tuning
         self.given = not is_drawn(init)
         if self.given:
-            self.centres = _check(init, "init", k, rows.n_features)
+            self.centres = _check_centres(init, "init", k, rows.n_features)
         else:
-            self.sample = _sample(rows, k, rng)
+            self.sample = _sample(rows, k, rng, tuning)
 
     def draw(self, until: float = np.inf) -> Array:
-        """The next centres; rows drawn after `until` (`time.perf_counter`) are drawn at random, all at once."""
+        """Return the next centres; those not drawn by `until` (`time.perf_counter`) are random rows, all at once."""
         if self.given:
             return self.centres
         if callable(self.init):
             made = self.init(self.sample.X, self.k, random_state=self.rng)
-            return _check(made, "centres from init", self.k, self.sample.n_features)
+            return _check_centres(made, "centres from init", self.k, self.sample.n_features)
         greedy = self.init == "k-means++"
-        return self._seeds(2 + int(np.log(self.k)) if greedy else 1, greedy, until)
+        return self._draw_rows(2 + int(np.log(self.k)) if greedy else 1, greedy, until)
 
-    def _seeds(self, trials: int, greedy: bool, until: float) -> Array:
-        """k rows, far from each other if greedy; fewer distinct rows than k leave repeated centres."""
+    def _draw_rows(self, trials: int, greedy: bool, until: float) -> Array:
+        """Draw k rows, far from each other if greedy; fewer distinct rows than k leave repeated centres."""
         w, k = self.sample.w, self.k
         order = self._order()
         C = np.empty((k, self.sample.n_features))
@@ -56,7 +58,8 @@ class Starts:
             if not mass.any():
                 break
             if time.perf_counter() >= until:
-                C[j:] = self._at((self.rng.random_sample() + np.arange(k - j)) / (k - j), w * (closest > 0), order)
+                places = (self.rng.random_sample() + np.arange(k - j)) / (k - j)
+                C[j:] = self._rows_at(places, w * (closest > 0), order)
                 break
             candidates = self._pick(mass, order, trials)
             D = np.minimum(closest[:, None], self.distances(candidates))
@@ -66,28 +69,28 @@ class Starts:
         return C
 
     def distances(self, C: Array) -> Array:
-        """Squared, of the sample's rows to these centres."""
-        return self.sample.map(partial(_distances, C, is_small(self.sample, self.k)))
+        """Return squared distances (n, ·) of the sample's rows to these centres."""
+        return self.sample.map(partial(_block_distances, C, is_large(self.sample, self.k, self.tuning)))
 
     def pick(self, mass: Array, count: int) -> Array:
-        """Rows (count, d) of the sample, drawn in proportion to their mass (n,)."""
+        """Draw rows (count, d) of the sample in proportion to their mass (n,)."""
         return self._pick(mass, self._order(), count)
 
     def _order(self) -> Array:
-        """Of the rows, by their values alone."""
+        """Order the rows along a random direction: by their values alone."""
         direction = self.rng.normal(size=self.sample.n_features)
-        return np.argsort(self.sample.map(partial(_key, direction)), kind="stable")
+        return np.argsort(self.sample.map(partial(_along, direction)), kind="stable")
 
     def _pick(self, mass: Array, order: Array, count: int) -> Array:
-        return self._at(self.rng.random_sample(count), mass, order)
+        return self._rows_at(self.rng.random_sample(count), mass, order)
 
-    def _at(self, places: Array, mass: Array, order: Array) -> Array:
-        """Rows where the distribution function along the order has these values (·,) in [0, 1)."""
+    def _rows_at(self, places: Array, mass: Array, order: Array) -> Array:
+        """Return the rows where the distribution function along the order has these values (·,) in [0, 1)."""
         total = np.cumsum(mass[order])
         check_range(total[-1])
         last = np.searchsorted(total, total[-1])
         at = np.searchsorted(total, places * total[-1], side="right")
-        return np.array([_row(self.sample, i) for i in order[np.minimum(at, last)]])
+        return np.array([_dense_row(self.sample, i) for i in order[np.minimum(at, last)]])
 
 
 def is_drawn(init: Any) -> bool:
@@ -95,11 +98,7 @@ def is_drawn(init: Any) -> bool:
     return callable(init) or (isinstance(init, str) and init in ("k-means++", "random"))
 
 
-def _check(centres: Any, name: str, k: int, d: int) -> Array:
-    if isinstance(centres, str):
-        raise DataError(
-            got=f"init={centres!r}", wanted="'k-means++', 'random', an array of centres or a function that makes one"
-        )
+def _check_centres(centres: Any, name: str, k: int, d: int) -> Array:
     C = np.array(centres.toarray() if sparse.issparse(centres) else centres, dtype=np.float64)
     if C.shape != (k, d):
         raise DataError(got=f"{name} of shape {C.shape}", wanted=f"(n_clusters, n_features) = ({k}, {d})")
@@ -108,9 +107,9 @@ def _check(centres: Any, name: str, k: int, d: int) -> Array:
     return C
 
 
-def _sample(rows: Rows, k: int, rng: np.random.RandomState) -> ArrayRows:
-    """Rows with weight, in memory."""
-    size = max(min(ROWS, ENTRIES // rows.n_features), 16 * k)
+def _sample(rows: Rows, k: int, rng: np.random.RandomState, tuning: KMeansTuning) -> ArrayRows:
+    """Load the rows with a positive weight, or a random part of them."""
+    size = max(min(tuning.sample_rows, tuning.sample_entries // rows.n_features), 16 * k)
     if rows.n_rows <= size:
         sample = rows.load()
     else:
@@ -127,14 +126,14 @@ def _sample(rows: Rows, k: int, rng: np.random.RandomState) -> ArrayRows:
     return sample.take(np.flatnonzero(sample.w > 0))
 
 
-def _key(direction: Array, block: Block) -> Array:
+def _along(direction: Array, block: Block) -> Array:
     return block.X @ direction
 
 
-def _distances(C: Array, small: bool, block: Block) -> Array:
-    return square_distances(C, small, block.X)
+def _block_distances(C: Array, compiled: bool, block: Block) -> Array:
+    return square_distances(block.X, C, compiled)
 
 
-def _row(rows: ArrayRows, i: int) -> Array:
+def _dense_row(rows: ArrayRows, i: int) -> Array:
     x: Any = rows.X[[i]]
     return np.asarray(x.toarray() if sparse.issparse(x) else x, dtype=np.float64)[0]

@@ -1,4 +1,4 @@
-"""Clusterings by centres, of any library: scikit-learn's KMeans, MiniBatchKMeans and BisectingKMeans, faiss.Kmeans.
+"""Reads clusterings by centres: scikit-learn's KMeans, MiniBatchKMeans and BisectingKMeans, faiss.Kmeans, and ours.
 
 All claim to make the same sum small, so all are measured by it. Mini-batches leave centres beside the means of their
 rows, and bisection leaves rows beside their nearest centre: the certificate then does not hold, and says by how much.
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.cluster import kmeans
+from certifit.checkers.cluster.kmeans import ClusterCheckTuning, certify
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.core import Certificate
 from certifit.exceptions import DataError
@@ -18,7 +18,7 @@ from certifit.rows import Array
 
 
 def centres(model: Any) -> Array:
-    """The centres (k, d) of a fitted clustering, in the precision they are stored in."""
+    """Return the centres (k, d) of a fitted clustering, in the precision they are stored in."""
     name = "cluster_centers_" if hasattr(model, "cluster_centers_") else "centroids"
     if getattr(model, name, None) is None:  # as faiss leaves them until it is trained
         raise DataError(
@@ -43,4 +43,4 @@ def audit_clusters(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, 
     rows = fitted_rows(model, C.shape[1], X, None, sample_weight, "none")
     labels = getattr(model, "labels_", None)
     target, inertia = (getattr(model, name, None) for name in ("target_ratio", "inertia_"))
-    return kmeans.certify(C, labels, tol, rows, target, effort, inertia)
+    return certify(C, labels, tol, rows, target, inertia, tuning=ClusterCheckTuning().with_effort(effort))

@@ -1,4 +1,4 @@
-"""The smallest k-means objective of a single column, found afresh: a clustering is then measured against it.
+"""The smallest k-means objective of a single column, found without the solver: a clustering is measured against it.
 
 On a line clusters are intervals, so with c(i, j) the scatter of the i-th to the (j-1)-th number in order,
     D_m(j) = min_i D_{m-1}(i) + c(i, j)
@@ -14,22 +14,28 @@ clusters are narrow, nearly all digits are lost.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.cluster.spectral_bound import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.rows import Array, Rows
 
-EPS = float(np.finfo(np.float64).eps)
-MOST = 2**17  # numbers for which the best intervals are found; more are first rounded to so many,
-WORK = 2**20  # or to so many by clusters
-LOADED = 2**23  # rows that are sorted at all
+
+@dataclass(frozen=True)
+class LineTuning:
+    """Up to which sizes the smallest objective is found."""
+
+    most_numbers: int = 2**17  # distinct numbers for which the best intervals are found; more are merged to so many
+    most_cells: int = 2**20  # numbers x clusters for which they are found; more numbers are merged likewise
+    most_sorted: int = 2**23  # rows that are sorted at all
 
 
-def line_bound(rows: Rows, k: int) -> float:
-    """A number that no k centres get below, but for rounding the smallest; 0 says nothing."""
-    if rows.n_features != 1 or rows.n_rows > LOADED:
+def line_bound(rows: Rows, k: int, *, tuning: LineTuning = LineTuning()) -> float:
+    """Return a number that no k centres get below, but for rounding the largest such; 0 where there is no bound."""
+    if rows.n_features != 1 or rows.n_rows > tuning.most_sorted:
         return 0.0
     data = rows.load()
     some = data.w > 0
@@ -40,18 +46,18 @@ def line_bound(rows: Rows, k: int) -> float:
     size = float(np.abs(x).max())
     scale = 2.0 ** -int(np.frexp(size)[1])  # exact; squares neither over- nor underflow
     x = x * scale
-    most, moved = min(MOST, WORK // k), 0.0
+    most, moved = min(tuning.most_numbers, tuning.most_cells // k), 0.0
     if len(x) > most:
-        x, w, moved = _rounded(x, w, most)
+        x, w, moved = _merge_neighbours(x, w, most)
     if len(x) <= k:
         return 0.0
-    best = smallest(x, w, k)
-    # the root of the smallest sum of squares moves by no more than the rows do, all taken together
+    best = smallest_objective(x, w, k)
+    # The root of the smallest sum of squares moves by no more than the rows do, all taken together.
     return max(0.0, best**0.5 - moved**0.5) ** 2 / scale / scale
 
 
-def _rounded(x: Array, w: Array, most: int) -> tuple[Array, Array, float]:
-    """At most `most` runs of neighbours, each moved to its mean; and at least what that takes, Σ w (x - mean)².
+def _merge_neighbours(x: Array, w: Array, most: int) -> tuple[Array, Array, float]:
+    """Replace runs of neighbours by their means, at most `most`; return these, their weights and Σ w (x - mean)².
 
     Runs are longer where numbers are dense, in proportion to density^(2/3), which costs least (Panter & Dite 1951).
     """
@@ -63,10 +69,10 @@ def _rounded(x: Array, w: Array, most: int) -> tuple[Array, Array, float]:
     return mean, W, float(w @ (x - np.repeat(mean, length)) ** 2) * (1 + 1e-10)
 
 
-def smallest(x: Array, w: Array, k: int) -> float:
-    """At most the smallest objective of k clusters of the numbers x (n,), ascending, from -1 to 1.
+def smallest_objective(x: Array, w: Array, k: int) -> float:
+    """Return at most the smallest objective of k clusters of the numbers x (n,), ascending, from -1 to 1.
 
-    >>> round(smallest(np.array([-1.0, -0.75, 0.5, 1.0]), np.ones(4), 2), 12)  # {-1, -0.75} and {0.5, 1}
+    >>> round(smallest_objective(np.array([-1.0, -0.75, 0.5, 1.0]), np.ones(4), 2), 12)  # {-1, -0.75} and {0.5, 1}
     0.15625
     """
     n = len(x)
@@ -80,8 +86,8 @@ def smallest(x: Array, w: Array, k: int) -> float:
     return max(0.0, float(D[n] - doubt))
 
 
-def _layer(D: Array, sums: list[Pair], m: int) -> Array:
-    """D_m (n+1,) from D_{m-1}."""
+def _layer(D: Array, sums: list[FloatPair], m: int) -> Array:
+    """Return D_m (n+1,) from D_{m-1}, halving the distance between the j that are solved."""
     n = len(D) - 1
     new, best = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=np.int64)
     stride = 1 << int(np.ceil(np.log2(n + 1)))
@@ -103,55 +109,55 @@ def _layer(D: Array, sums: list[Pair], m: int) -> Array:
     return new
 
 
-def _scatter(sums: list[Pair], i: Array, j: Array) -> Array:
-    """Σ w x² - (Σ w x)² / Σ w over the i-th to the (j-1)-th number."""
-    W, first, second = (_minus(Pair(S.high[j], S.low[j]), Pair(S.high[i], S.low[i])) for S in sums)
+def _scatter(sums: list[FloatPair], i: Array, j: Array) -> Array:
+    """Return Σ w x² - (Σ w x)² / Σ w over the i-th to the (j-1)-th number."""
+    W, first, second = (_minus(FloatPair(S.high[j], S.low[j]), FloatPair(S.high[i], S.low[i])) for S in sums)
     square = _times(first, first)
     ratio = square.high / W.high
-    back = _times(Pair(ratio, np.zeros_like(ratio)), W)
+    back = _times(FloatPair(ratio, np.zeros_like(ratio)), W)
     ratio_low = ((square.high - back.high) + (square.low - back.low)) / W.high
     return np.maximum((second.high - ratio) + (second.low - ratio_low), 0.0)
 
 
 # ------------------------------------------------------------------------------------------------ pairs of floats
-class Pair(NamedTuple):
-    """Numbers high + low, low below the last digit of high."""
+class FloatPair(NamedTuple):
+    """Numbers high + low, with low below the last digit of high."""
 
-    high: Array
-    low: Array
+    high: Array  # (n,)
+    low: Array  # (n,)
 
 
-def _add(a: Array, b: Array) -> Pair:
+def _add(a: Array, b: Array) -> FloatPair:
     s = a + b
     t = s - a
-    return Pair(s, (a - (s - t)) + (b - t))
+    return FloatPair(s, (a - (s - t)) + (b - t))
 
 
-def _product(a: Array, b: Array) -> Pair:
+def _product(a: Array, b: Array) -> FloatPair:
     p = a * b
     a_high, b_high = (2.0**27 + 1) * a, (2.0**27 + 1) * b
     a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
     a_low, b_low = a - a_high, b - b_high
-    return Pair(p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
+    return FloatPair(p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
 
 
-def _minus(a: Pair, b: Pair) -> Pair:
+def _minus(a: FloatPair, b: FloatPair) -> FloatPair:
     s = _add(a.high, -b.high)
     return _add(s.high, s.low + (a.low - b.low))
 
 
-def _times(a: Pair, b: tuple[Array, Array]) -> Pair:
+def _times(a: FloatPair, b: tuple[Array, Array]) -> FloatPair:
     p = _product(a.high, b[0])
     return _add(p.high, p.low + (a.high * b[1] + a.low * b[0]))
 
 
-def _running(high: Array, low: Array | None = None) -> Pair:
-    """Sums of the first 0, 1, …, n numbers (n+1,), by doubling."""
-    total = Pair(np.append(0.0, high), np.append(0.0, np.zeros_like(high) if low is None else low))
+def _running(high: Array, low: Array | None = None) -> FloatPair:
+    """Return the sums of the first 0, 1, …, n numbers (n+1,), by doubling."""
+    total = FloatPair(np.append(0.0, high), np.append(0.0, np.zeros_like(high) if low is None else low))
     step = 1
     while step <= len(high):
         s = _add(total.high[step:], total.high[:-step])
         s = _add(s.high, s.low + (total.low[step:] + total.low[:-step]))
-        total = Pair(np.append(total.high[:step], s.high), np.append(total.low[:step], s.low))
+        total = FloatPair(np.append(total.high[:step], s.high), np.append(total.low[:step], s.low))
         step *= 2
     return total
