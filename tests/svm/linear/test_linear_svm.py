@@ -1,4 +1,4 @@
-"""LinearSVC and LinearSVR: known solutions, scikit-learn's, corners, sources, sabotage; kernels and their twins."""
+"""LinearSVC and LinearSVR: known solutions, scikit-learn's, corners, sources, sabotage."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,8 @@ from certifit import DataError, audit
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.exceptions import CertificateWarning
 from certifit.losses import EpsilonInsensitive, Hinge, HuberisedHinge, SquaredEpsilonInsensitive, SquaredHinge
-from certifit.svm.linear import linear_machine
-from certifit.svm.linear.hinge_loops import ramp_rows, sweep_dense, sweep_sparse
 from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
+from tests.common.tuning import tuned
 
 LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "huberised_hinge": HuberisedHinge()}
 RESIDUAL = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
@@ -218,10 +217,9 @@ def test_sabotage_is_noticed(loss, intercept, change):
         assert not audit_linear_svc(model, X, y, None, 1e-4).holds
 
 
-def test_a_wrong_dual_is_noticed(monkeypatch):
-    monkeypatch.setattr(linear_machine, "WIDE", 2)
+def test_a_wrong_dual_is_noticed():
     X, y = noisy()
-    model = LinearSVC(loss="hinge").fit(X, y)
+    model = tuned(LinearSVC(loss="hinge"), newton_columns=2).fit(X, y)
     assert model.dual_coef_.shape == (1, len(X))
     assert audit_linear_svc(model, X, y, None, 1e-4).holds
     best, model.coef_ = model.certificate_.objective, 1.05 * model.coef_
@@ -291,13 +289,12 @@ def test_a_long_table_starts_from_some_rows(loss):
 @every_loss
 @every_intercept
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_array])
-def test_dual_ascent_gives_the_same_objective(loss, intercept, form, monkeypatch):
+def test_dual_ascent_gives_the_same_objective(loss, intercept, form):
     """What wide tables are solved by, on a narrow one."""
     X, y = load_iris(return_X_y=True)
     X = form(scale(X))
     newton = LinearSVC(loss=loss, tol=1e-10, **intercept).fit(X, y)
-    monkeypatch.setattr(linear_machine, "WIDE", 2)
-    model = LinearSVC(loss=loss, tol=1e-6, max_iter=2000, **intercept).fit(X, y)
+    model = tuned(LinearSVC(loss=loss, tol=1e-6, max_iter=2000, **intercept), newton_columns=2).fit(X, y)
     best = newton.certificate_.objective
     assert model.certificate_.holds
     assert best * (1 - 1e-9) <= model.certificate_.objective <= best * (1 + 1e-6)
@@ -305,12 +302,11 @@ def test_dual_ascent_gives_the_same_objective(loss, intercept, form, monkeypatch
     assert audit_linear_svc(model, X, y, None, 1e-5).holds
 
 
-def test_dual_ascent_for_regression(monkeypatch):
+def test_dual_ascent_for_regression():
     X, y = load_diabetes(return_X_y=True)
     X = scale(X)
     newton = LinearSVR(epsilon=5.0, tol=1e-10).fit(X, y)
-    monkeypatch.setattr(linear_machine, "WIDE", 2)
-    model = LinearSVR(epsilon=5.0, tol=1e-5).fit(X, y)
+    model = tuned(LinearSVR(epsilon=5.0, tol=1e-5), newton_columns=2).fit(X, y)
     assert model.certificate_.holds
     np.testing.assert_allclose(model.certificate_.objective, newton.certificate_.objective, rtol=1e-5)
     assert audit_linear_svr(model, X, y, None, 1e-5).holds
@@ -412,63 +408,6 @@ def kernel_machine():
         "classes_": np.arange(3),
     }
     return type("SVC", (), found)()
-
-
-# ------------------------------------------------------------------------------------------ kernels and twins
-@pytest.mark.parametrize("shape", [(np.inf, 0.0, 1.0), (2.0, 0.0, np.inf), (1.0, 0.5, 1.0)])
-@pytest.mark.parametrize("used", [(np.inf, 0.0, 1.0), (2.0, 0.0, np.inf), (5.0, 0.1, 1.0)])
-def test_ramp_rows(shape, used):
-    """Against the maximum over a grid of a, and certifit.losses."""
-    rng = np.random.default_rng(0)
-    eta, s = np.append(rng.normal(size=50), [1.0, -1.0, 0.9, 1.1]), np.resize([1.0, -1.0], 54)
-    u = rng.exponential(size=54)
-    u[3] = 0.0
-    A, h = np.full((54, 2), np.nan), np.full(54, np.nan)
-    reported, minimised, sides, curved = ramp_rows(eta, s, np.ones(54), u, shape, used, A, h)
-
-    def plain(z, kappa, e, top):
-        a = np.where(z + e > 0, top, 0.0) if np.isinf(kappa) else np.clip(kappa * (z + e), 0, top)
-        return a * (z + e) - a**2 / (2 * kappa), a
-
-    z = 1 - s * eta
-    value, a = plain(z, *used)
-    np.testing.assert_allclose(reported, u @ plain(z, *shape)[0], rtol=1e-13)
-    np.testing.assert_allclose(minimised, u @ value, rtol=1e-13)
-    np.testing.assert_allclose(A, np.stack([u * a * (s > 0), u * a * (s < 0)], axis=1), rtol=1e-13)
-    np.testing.assert_allclose(sides[:, 1], [u @ (a**2 * (s > 0)), u @ (a**2 * (s < 0))], rtol=1e-13)
-    np.testing.assert_allclose(sides[:, 0], A.sum(axis=0), rtol=1e-13)
-    assert curved == np.count_nonzero(h) == (0 if np.isinf(used[0]) else curved)
-    grid = np.linspace(0, min(used[2], 20.0), 20_001)[:, None]
-    best = (grid * (z + used[1]) - grid**2 / (2 * used[0])).max(axis=0)
-    np.testing.assert_allclose(value, best, atol=1e-6)
-    names = {(np.inf, 0.0, 1.0): Hinge(), (2.0, 0.0, np.inf): SquaredHinge(), (1.0, 0.5, 1.0): HuberisedHinge()}
-    np.testing.assert_allclose(reported, u @ names[shape].value(s * eta), rtol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("tau", [0.0, 0.7])
-def test_sweeps(dtype, tau):
-    """Each coordinate in turn, in plain NumPy."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 4)).astype(dtype)
-    X[np.abs(X) < 0.5] = 0
-    s, q, soft = np.resize([1.0, -1.0, -1.0], 30), rng.normal(size=30) + 1, rng.exponential(size=30)
-    top, norms = rng.exponential(size=30), (X.astype(np.float64) ** 2).sum(axis=1)
-    order = rng.permutation(30).astype(np.uint64)
-    a, beta, b = np.zeros(30), np.zeros(4), 0.3
-    for k in order:
-        g = q[k] - s[k] * (X[k] @ beta + b) - soft[k] * a[k]
-        new = np.clip(a[k] + g / (norms[k] + tau + soft[k]), 0, top[k])
-        beta, b = beta + (new - a[k]) * s[k] * X[k], b + tau * (new - a[k]) * s[k]
-        a[k] = new
-    csr = sparse.csr_array(X)
-    row = np.arange(30, dtype=np.uint64)
-    tables = {sweep_dense: (X,), sweep_sparse: (csr.data, csr.indices.view(np.uint32), csr.indptr.view(np.uint32))}
-    for sweep, table in tables.items():
-        found = np.zeros(30), np.zeros(4), np.array([0.3])
-        sweep(*table, row, s, q, soft, top, norms, order, tau, *found)
-        for mine, wanted in zip(found, (a, beta, b), strict=True):
-            np.testing.assert_allclose(mine, wanted, rtol=1e-5 if dtype == np.float32 else 1e-12)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
