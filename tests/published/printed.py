@@ -46,4 +46,6 @@ def assert_printed(got, text):
     got = np.atleast_1d(np.asarray(got, dtype=float))
     assert got.shape == wanted.shape
     wrong = ~(np.abs(got - wanted) <= limits)
-    assert not wrong.any(), f"printed {wanted[wrong]}, got {got[wrong]}"
+    assert not wrong.any(), (
+        f"printed {wanted[wrong]}, got {got[wrong]}"
+    )

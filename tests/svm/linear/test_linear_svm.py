@@ -11,9 +11,11 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.preprocessing import scale
 
 from certifit import DataError, audit
+from certifit.checkers.plain.hinges import PLAIN_HINGES, plain_rounded_hinge
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.exceptions import CertificateWarning
 from certifit.losses import EpsilonInsensitive, Hinge, HuberisedHinge, SquaredEpsilonInsensitive, SquaredHinge
+from certifit.losses.hinges import HINGES
 from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
 from tests.common.tuning import tuned
 
@@ -240,6 +242,20 @@ def test_out_of_passes_the_proved_gap_is_true(loss):
         c = model.certificate_
         assert 0 <= c.objective - best * (1 - 1e-9) <= c.gap + 1e-9 * best
         np.testing.assert_allclose(c.objective, value(model, X, y), rtol=1e-11)
+
+
+def test_a_new_loss_needs_a_line_in_losses_and_one_in_the_checker(monkeypatch):
+    monkeypatch.setitem(HINGES, "narrow_hinge", HuberisedHinge(0.1))
+    X, y = noisy()
+    model = LinearSVC(loss="narrow_hinge", tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(
+        model.certificate_.objective,
+        penalty(model) + HuberisedHinge(0.1).value(np.where(y == 1, 1, -1) * model.decision_function(X)).sum(),
+    )
+    with pytest.raises(DataError, match="loss='narrow_hinge'"):
+        audit(model, X, y)
+    monkeypatch.setitem(PLAIN_HINGES, "narrow_hinge", plain_rounded_hinge(0.1))
+    assert audit(model, X, y, tol=1e-9).holds
 
 
 # -------------------------------------------------------------------------------------------------- weights

@@ -292,67 +292,58 @@ class _MachineCheck:
         near = np.sort(np.argpartition(np.where(u > 0, away, np.inf), count - 1)[:count])
 
         def multipliers(A: Array, c: Array) -> Array:
-            dual = _NearDual(hinge, A, q[near], u[near], self.G, c)
-            return dual.maximise(a[near], self.theta, width, allowed, tuning.multipliers)
+            top, counted = hinge.largest_dual(u[near]), np.where(u > 0, u, 1.0)[near]
+            first = _ProximalDual(hinge, A, q[near] + hinge.e, counted, top, self.G, c, 2 * width / counted, a[near])
+            return first.maximise(self.theta, allowed, tuning.multipliers)
 
         return near, multipliers
 
 
-class _NearDual(NamedTuple):
-    """max over 0 <= a <= top u of a·(q + e) - a²/2κu - ½ |c + Aᵀa|² in the norm of G⁻¹."""
+class _ProximalDual(NamedTuple):
+    """min over θ of ½ Σ G θ² - c·θ + Σ max over 0 <= a <= top of a (q - Aθ) - soft/2 a² - firm/2 (a - centre)².
+
+    Without the last term this is the problem of the slacks near the bend; with it, a smooth function of θ.
+    """
 
     hinge: PlainHinge
     A: Array  # (near, d1)
-    q: Array  # (near,)
-    u: Array  # (near,)
-    G: Array  # (d1,)
-    c: Array  # (d1,)
-
-    def maximise(self, a: Array, theta: Array, width: float, allowed: float, tuning: MultiplierTuning) -> Array:
-        """The proximal method of multipliers from a (near,) and θ.
-
-        Each round subtracts width/u (a - centre)² from the dual, centre the last a: what is left is smooth in θ.
-        """
-        hinge, q, A = self.hinge, self.q, self.A
-        top, u = hinge.largest_dual(self.u), np.where(self.u > 0, self.u, 1.0)
-        soft, firm = 1 / (hinge.kappa * u), 2 * width / u
-        best = np.inf, a
-        for _ in range(tuning.rounds):
-            smooth = _ProximalObjective(A, q + hinge.e, self.G, self.c, top, soft, firm, a)
-            theta, a, stuck = minimise_by_newton(smooth, theta, allowed, tuning)
-            z = q + hinge.e - A @ theta
-            gap = float((u * hinge.value(z - hinge.e))[top > 0].sum() - (a * z - 0.5 * soft * a**2).sum())
-            gap += gradient_worth(smooth.gradient(theta, a), self.G, theta)
-            best = min(best, (gap, a), key=lambda found: found[0])
-            if gap <= 0.1 * allowed:
-                break
-            firm = firm * tuning.stiffer if stuck else firm / tuning.stiffer
-        return best[1]
-
-
-class _ProximalObjective(NamedTuple):
-    """½ Σ G θ² - c·θ + Σ max over 0 <= a <= top of a (q - Aθ) - soft/2 a² - firm/2 (a - centre)²."""
-
-    A: Array  # (near, d1)
     q: Array  # (near,), e included
+    u: Array  # (near,) weights; 1 where they are 0, since top is 0 there
+    top: Array  # (near,)
     G: Array  # (d1,)
     c: Array  # (d1,)
-    top: Array  # (near,)
-    soft: Array  # (near,)
     firm: Array  # (near,)
     centre: Array  # (near,)
 
+    @property
+    def soft(self) -> Array:
+        return 1 / (self.hinge.kappa * self.u)
+
     def value_and_dual(self, theta: Array) -> tuple[float, Array]:
-        z = self.q - self.A @ theta
-        a = np.clip((self.firm * self.centre + z) / (self.firm + self.soft), 0.0, self.top)
+        z, soft, firm = self.q - self.A @ theta, self.soft, self.firm
+        a = np.clip((firm * self.centre + z) / (firm + soft), 0.0, self.top)
         value = 0.5 * float(self.G @ theta**2) - float(self.c @ theta)
-        near = a * z - 0.5 * self.soft * a**2 - 0.5 * self.firm * (a - self.centre) ** 2
-        return value + float(near.sum()), a
+        return value + float((a * z - 0.5 * soft * a**2 - 0.5 * firm * (a - self.centre) ** 2).sum()), a
 
     def gradient(self, theta: Array, a: Array) -> Array:
         return self.G * theta - self.c - self.A.T @ a
 
     def hessian(self, a: Array) -> Array:
         free = (a > 0) & (a < self.top)
-        A, stiffness = self.A[free], (self.firm + self.soft)[free]
-        return np.diag(self.G) + (A / stiffness[:, None]).T @ A
+        return np.diag(self.G) + (self.A[free] / (self.firm + self.soft)[free][:, None]).T @ self.A[free]
+
+    def maximise(self, theta: Array, allowed: float, tuning: MultiplierTuning) -> Array:
+        """The best a without the proximal term: each round's a is the next round's centre (Rockafellar 1976)."""
+        at, best = self, (np.inf, self.centre)
+        for _ in range(tuning.rounds):
+            theta, a, stuck = minimise_by_newton(at, theta, allowed, tuning)
+            z = self.q - self.A @ theta
+            losses = (self.u * self.hinge.value(z - self.hinge.e))[self.top > 0]
+            gap = float(losses.sum() - (a * z - 0.5 * self.soft * a**2).sum())
+            gap += gradient_worth(at.gradient(theta, a), self.G, theta)
+            best = min(best, (gap, a), key=lambda found: found[0])
+            if gap <= 0.1 * allowed:
+                break
+            firm = at.firm * tuning.stiffer if stuck else at.firm / tuning.stiffer
+            at = at._replace(firm=firm, centre=a)
+        return best[1]

@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.svm.linear_rows import SLACK_ROUNDING
 from certifit.core import Objective, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.linear_model.linear_rows import row_shift
@@ -53,8 +54,6 @@ from certifit.svm.joint_linear.joint_sums import (
 )
 from certifit.svm.joint_linear.newton_direction import JointHingeCurvature, Preconditioner
 from certifit.svm.joint_linear.tuning import JointSvmTuning
-
-ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to the margin
 
 
 class JointSvmObjective(NamedTuple):
@@ -103,7 +102,7 @@ class JointSvmProblem:
             self.columns = self.columns._replace(tau=tau)
         self.narrowest = tuning.narrowest * margin
         self.widest = max(tuning.widest * margin, float(self.u.max()) * size / tuning.first_curvature)
-        self.rounding = ROUNDING * margin * (k - 1) * mass
+        self.rounding = SLACK_ROUNDING * margin * (k - 1) * mass
         small = self.n * rows.n_features * k <= tuning.small
         self.target = min(tol, tuning.sharp_gap) if small else tol
         few = rows.n_features * k <= tuning.few_parameters

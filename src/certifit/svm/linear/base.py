@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from certifit.checkers.svm.linear import CLAIM
-from certifit.checkers.svm.linear_rows import rounding_check
+from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, rounding_check
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.linear_model.linear_rows import row_shift
@@ -28,8 +28,6 @@ from certifit.svm.linear.primal_sums import SvmObjective
 from certifit.svm.linear.slacks import SlackRule
 from certifit.svm.linear.solve import PrimalSvmProblem, minimise_svm
 from certifit.svm.linear.tuning import LinearSvmTuning
-
-ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target
 
 T = TypeVar("T")
 
@@ -44,7 +42,7 @@ class SlackSizes(NamedTuple):
 
 def shift_error(shift: Array | None, mass: float, coef: Array) -> float:
     """By how much rounding the intercept, as the shift is taken out of it, may change losses of weight `mass`."""
-    return 0.0 if shift is None else ROUNDING * mass * float((np.abs(coef) @ np.abs(shift)).sum())
+    return 0.0 if shift is None else SLACK_ROUNDING * mass * float((np.abs(coef) @ np.abs(shift)).sum())
 
 
 class LinearSvmEstimator(Estimator):
@@ -99,7 +97,7 @@ class LinearSvmEstimator(Estimator):
         sizes, svm = self._slack_sizes(sample), self._svm_objective()
         if svm.rho == 0:
             svm = svm._replace(shift=row_shift(sample.X, sample.w))
-        rounding = ROUNDING * svm.C * sizes.total * len(rules) * rows.n_rows / sample.n_rows
+        rounding = SLACK_ROUNDING * svm.C * sizes.total * len(rules) * rows.n_rows / sample.n_rows
         problem = make_problem(rows, PrimalSvmGoal(svm, float(self.tol), rounding, self._tuning))
         attributes = partial(self._attributes, svm, rows.n_features, fixed)
         mass = svm.C * float(sample.w.sum()) * rows.n_rows / sample.n_rows

@@ -61,8 +61,8 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     max_time : float or None
         Seconds after which the best fit so far is returned, with what is proved about it.
     random_state : int or None
-        Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. The others
-        need no chance.
+        Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. All other fits
+        draw no random numbers.
 
     Attributes
     ----------
