@@ -1,9 +1,9 @@
 """Minimising linear support vector machines over rows from any source, proved by duality at every pass.
 
 Each machine (one class against the rest, or one regression) goes through phases; one pass over the rows serves all
-machines at once, whatever their phases. Smoothed Newton works for every loss and needs few passes; but the gap of the
-hinge falls only as fast as the width over which its kink is rounded. Once few slacks are near the kink, these alone
-are solved for exactly, which ends the fit in a pass or two. Two ways of starting save passes over long and over large
+machines at once, whatever their phases. Smoothed Newton works for every loss and needs few passes; but the hinge has
+a kink, which must be rounded over smaller and smaller widths. Once few slacks are near the kink, these alone are
+solved for exactly, which ends the fit in a pass or two. Two ways of starting save passes over long and over large
 tables; others start with smoothed Newton from β = 0.
 
 | phase | what it does | when it ends: what comes next |
@@ -41,7 +41,7 @@ from certifit.svm.linear.slacks import SlackRule
 from certifit.svm.linear.smoothed_newton import newton_step
 from certifit.svm.linear.working_set import working_set_step
 
-Machines = tuple[PrimalSvmState, ...]
+PrimalSvmStates = tuple[PrimalSvmState, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class PrimalSvmProblem:
     sample: int = 0  # rows of a sample to start on, if more than the tuning says
     began: float | None = None  # when the time allowed began to run, if not with the minimisation
 
-    def measure(self, machines: Machines) -> MachineSums:
+    def measure(self, machines: PrimalSvmStates) -> MachineSums:
         """Sums for the machines that are not done."""
         return self.sums(tuple(m.query(self.goal.svm.hinge) for m in machines if not m.done))
 
@@ -67,7 +67,7 @@ class PrimalSvmProblem:
         found = self.sums(tuple(PrimalQuery(rule, x, svm.hinge) for rule, x in zip(rules, theta, strict=True)))
         return sum(sums.loss for sums in found.each), sum(map(svm.penalty, theta))
 
-    def update(self, machines: Machines, found: MachineSums) -> Step[Machines]:
+    def update(self, machines: PrimalSvmStates, found: MachineSums) -> Step[PrimalSvmStates]:
         remaining = iter(found.each)
         following, value, bound = [], 0.0, 0.0
         for m in machines:
@@ -84,8 +84,8 @@ class PrimalSvmProblem:
         gap = max(0.0, value - bound - self.goal.rounding)
         return Step(tuple(following), value, gap / value if gap else 0.0)
 
-    def initial_states(self, rules: tuple[SlackRule, ...], theta: Array, width: float) -> Machines:
-        """Machines before their first pass, in the phase "smoothed Newton"."""
+    def initial_states(self, rules: tuple[SlackRule, ...], theta: Array, width: float) -> PrimalSvmStates:
+        """The machines before their first pass, in the phase "smoothed Newton"."""
         stride = hessian_stride(self.rows.n_rows, theta.shape[1], self.goal.tuning)
         hinge = self.goal.svm.hinge
         width = width if np.isfinite(hinge.top) and width > hinge.e else 0.0
@@ -104,7 +104,7 @@ def minimise_svm(
     max_iter: int,
     max_time: float | None = None,
     watcher: Watcher | None = None,
-) -> Solution[Machines]:
+) -> Solution[PrimalSvmStates]:
     """Solve to relative gap `problem.goal.tol`, from β = 0 and b; `unit` is the size of a typical slack."""
     rows, svm, tuning = problem.rows, problem.goal.svm, problem.goal.tuning
     began = problem.began or time.perf_counter()
@@ -135,9 +135,9 @@ def minimise_svm(
 
 
 def _start_on_sample(
-    problem: PrimalSvmProblem, machines: Machines, stride: int, max_iter: int, max_time: float | None
-) -> Machines:
-    """Machines that go on from the solution for every `stride`-th row: near enough for Hessians of all rows."""
+    problem: PrimalSvmProblem, machines: PrimalSvmStates, stride: int, max_iter: int, max_time: float | None
+) -> PrimalSvmStates:
+    """The machines, going on from the solution for every `stride`-th row: near enough for Hessians of all rows."""
     goal, rows = problem.goal, problem.rows.thin(stride)
     svm, tuning = goal.svm, goal.tuning
     scaled = replace(goal, svm=svm._replace(C=svm.C * stride), tol=tuning.sample_tol)
@@ -158,9 +158,9 @@ def _start_on_sample(
 
 
 def _start_by_dual_ascent(
-    problem: PrimalSvmProblem, machines: Machines, unit: float, b: float, max_iter: int, max_time: float | None
-) -> Machines:
-    """Machines that go on where some rounds of dual coordinate ascent end, if these come near enough.
+    problem: PrimalSvmProblem, machines: PrimalSvmStates, unit: float, b: float, max_iter: int, max_time: float | None
+) -> PrimalSvmStates:
+    """The machines, going on where some rounds of dual coordinate ascent end, if these come near enough.
 
     The phase "working set" comes next if few slacks are near the kink: its radius is larger than the width.
     """

@@ -1,7 +1,7 @@
 """The phase "working set": the slacks near the bend of the loss are solved for exactly, all others taken as linear.
 
-Near the solution few slacks decide. As long as no other slack crosses the bend, the loss of the others is linear (or,
-for a squared hinge, quadratic) and the interior-point method finds the solution of the whole problem in one pass.
+Away from the bend the loss of a slack is a straight line, so all other rows add one linear term to the objective. As
+long as none of them crosses the bend, the solution for the working set is the solution of the whole problem.
 """
 
 from __future__ import annotations
