@@ -15,18 +15,22 @@ from sklearn.pipeline import make_pipeline
 from certifit import CertificateWarning
 from certifit.checkers.kernel_approximation import approximate_svc as certificates
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
-from certifit.checkers.svm.linear import Spec
+from certifit.checkers.svm.linear import ClaimedLinearSvm
 from certifit.exceptions import DataError, NoSolutionError
 from certifit.kernel_approximation import landmarks
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.kernel_features import Nystroem, RBFSampler
 from certifit.kernel_approximation.problem import NystroemProblem
+from certifit.losses import Hinge, HuberisedHinge
 from certifit.rows import ArrayRows, set_threads
 from certifit.rows.mapped import MappedRows
 from certifit.svm.kernel.kernels import RBF, Linear, Polynomial
-from certifit.svm.linear.block_statistics import Against, Ask, Ramp, rounded
 from certifit.svm.linear.linear_svm import LinearSVC
-from certifit.svm.linear.solve import Aim, Problem
+from certifit.svm.linear.primal_state import PrimalSvmGoal
+from certifit.svm.linear.primal_sums import PrimalQuery, SvmObjective
+from certifit.svm.linear.slacks import OneAgainstRest
+from certifit.svm.linear.solve import PrimalSvmProblem
+from tests.common.tuning import tuned
 
 TOL = 1e-4
 LARGEST = "largest error of a kernel value"
@@ -395,7 +399,7 @@ def test_bounds_for_the_kernel_itself_are_honest_for_any_coefficients(rho, loss)
     optimum = best.fit(X, y).certificate_.objective
     for size in (0.0, 0.1, 1.0, 10.0):
         coef, b = size * rng.normal(size=(1, 60)), size * rng.normal(size=1) * (rho == 0.0)
-        machines = certificates.Machines(coef, b, Spec(*loss, 1.0, rho), features.feature_map())
+        machines = certificates.Machines(coef, b, ClaimedLinearSvm(*loss, 1.0, rho), features.feature_map())
         assert certificates.lower_bound(machines, RBF(0.3), ArrayRows(X, y)) <= optimum * (1 + 1e-9)
 
 
@@ -407,16 +411,17 @@ def test_sums_of_kernel_values_are_sums_of_features(radius, shifted):
     rows, rng = ArrayRows(X, y), np.random.default_rng(0)
     model = Nystroem(n_components=30, random_state=0).fit(X)
     mapped, pose = model.mapped(rows), model.problem(rows)
-    aim = Aim(Ramp(np.inf), 1.0, 0.0, model.transform(X).mean(axis=0) if shifted else None)
-    mine, plain = pose(mapped, aim, 1e-3, 0.0), Problem(mapped, aim, 1e-3, 0.0)
+    svm = SvmObjective(Hinge().shape, 1.0, 0.0, model.transform(X).mean(axis=0) if shifted else None)
+    goal = PrimalSvmGoal(svm, 1e-3, 0.0)
+    mine, plain = pose(mapped, goal), PrimalSvmProblem(mapped, goal)
     assert isinstance(mine, NystroemProblem)
-    asks = (Ask(Against(1), rng.normal(size=31), rounded(0.5), radius),)
-    (found,), (expected,) = mine.sums(asks).passes, plain.sums(asks).passes
-    for name in ("loss", "used", "v", "linear", "square", "mass", "curved"):
+    queries = (PrimalQuery(OneAgainstRest(1), rng.normal(size=31), HuberisedHinge(0.5).shape, radius),)
+    (found,), (expected,) = mine.sums(queries).each, plain.sums(queries).each
+    for name in ("loss", "minimised", "v", "linear", "square", "mass", "curved"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
     if radius:
-        np.testing.assert_allclose(found.near.A, expected.near.A, atol=1e-9)
-        np.testing.assert_array_equal(found.near.q, expected.near.q)
+        np.testing.assert_allclose(found.working.A, expected.working.A, atol=1e-9)
+        np.testing.assert_array_equal(found.working.q, expected.working.q)
     else:
         np.testing.assert_allclose(found.H, expected.H, rtol=1e-9, atol=1e-9)
 
@@ -424,17 +429,14 @@ def test_sums_of_kernel_values_are_sums_of_features(radius, shifted):
 def test_kernel_values_next_to_dependent_are_left_to_their_features():
     X, y = labelled(600)
     model = Nystroem(gamma=1e-3, n_components=100, random_state=0).fit(X)
-    assert model.problem(ArrayRows(X, y)) is Problem
+    assert model.problem(ArrayRows(X, y)) is PrimalSvmProblem
 
 
 @pytest.mark.parametrize("features", ["nystroem", "fourier"])
-def test_room_for_features_changes_nothing_but_time(features, monkeypatch):
-    monkeypatch.setattr(
-        "certifit.kernel_approximation.approximate_svc.SAMPLE", 300
-    )  # so that these rows count as many
-    X, y = labelled(6000)
+def test_room_for_features_changes_nothing_but_time(features):
+    X, y = labelled(6000)  # which count as many
     given = {"features": features, "n_components": 25, "tol": 1e-9, "random_state": 0}
-    kept, made = (ApproximateSVC(cache_size=size, **given).fit(X, y) for size in (500, 1e-3))
+    kept, made = (tuned(ApproximateSVC(cache_size=size, **given), sample_rows=300).fit(X, y) for size in (500, 1e-3))
     np.testing.assert_allclose(made.certificate_.objective, kept.certificate_.objective, rtol=2e-9)
     np.testing.assert_allclose(made.decision_function(X), kept.decision_function(X), atol=1e-3)
     assert audit_approximate_svc(made, X, y, None, 1e-8).holds

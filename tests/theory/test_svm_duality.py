@@ -1,24 +1,23 @@
 """Duality of support vector machines on data: weak and strong, what the dual variables say of each row."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from certifit.losses import Hinge, HuberisedHinge, SquaredHinge
+from certifit.losses import Hinge, HuberisedHinge
+from certifit.losses.hinges import HINGES, rounded_hinge
 from certifit.rows import as_rows
-from certifit.svm.linear.block_statistics import Against, Ask, Near, Ramp, lower_bound, measure, rounded
+from certifit.svm.linear.interior_point import InteriorPointTuning, WorkingSetProblem, solve_working_set
 from certifit.svm.linear.linear_svm import LinearSVC
-from certifit.svm.linear.working_set_newton import solve_near
+from certifit.svm.linear.primal_sums import PrimalQuery, SvmObjective, SvmWorkingSet, dual_bound, measure_block
+from certifit.svm.linear.slacks import OneAgainstRest
 
 SEEDS = st.integers(0, 2**32 - 1)
-HINGE = Ramp(np.inf)
-LOSSES = {
-    "hinge": (Hinge(), HINGE),
-    "squared_hinge": (SquaredHinge(), Ramp(2.0, 0.0, np.inf)),
-    "huberised_hinge": (HuberisedHinge(), Ramp(1.0, 0.5)),
-}
+HINGE = Hinge().shape
 
 
 def problem(seed, n=40, d=3):
@@ -46,11 +45,11 @@ def balanced(u, y, w):
     return u * np.where(y > 0, less / plus if plus else 0.0, less / minus if minus else 0.0)
 
 
-@given(SEEDS, st.sampled_from(sorted(LOSSES)), st.sampled_from([0.01, 1.0, 100.0]))
+@given(SEEDS, st.sampled_from(sorted(HINGES)), st.sampled_from([0.01, 1.0, 100.0]))
 def test_weak_duality(seed, name, C):
     """Every feasible dual point lies below every primal point."""
     rng, X, y, w = problem(seed)
-    loss = LOSSES[name][0]
+    loss = HINGES[name]
     u = balanced(-rng.uniform(size=len(y)), y, w)
     beta, b = rng.normal(size=3), rng.normal()
     bound = dual(u, C, loss, X, y, w)
@@ -58,26 +57,26 @@ def test_weak_duality(seed, name, C):
     assert bound <= LinearSVC(C, loss=name).fit(X, y, sample_weight=w).certificate_.objective * (1 + 1e-12)
 
 
-@given(SEEDS, st.sampled_from(sorted(LOSSES)), st.sampled_from([0.1, 1.0]), st.sampled_from([0.0, None, 0.25]))
+@given(SEEDS, st.sampled_from(sorted(HINGES)), st.sampled_from([0.1, 1.0]), st.sampled_from([0.0, None, 0.25]))
 def test_a_pass_bounds_the_minimum_from_below(seed, name, width, rho):
     """At any point, with the kink rounded over any width, however the intercept is treated."""
     rng, X, y, w = problem(seed)
-    ramp = LOSSES[name][1]
-    used = rounded(width) if np.isfinite(ramp.top) and width > ramp.e else ramp
+    hinge = HINGES[name].shape
+    minimised = rounded_hinge(width) if np.isfinite(hinge.top) and width > hinge.e else hinge
     rows = as_rows(X, (y > 0).astype(int), w, target="classes")
-    ask = Ask(Against(1), rng.normal(size=3 + (rho is not None)), used)
+    query = PrimalQuery(OneAgainstRest(1), rng.normal(size=3 + (rho is not None)), minimised)
     (block,) = rows
-    (s,) = measure((ask,), ramp, 1.0, None, rho is not None, block).passes
+    (sums,) = measure_block((query,), SvmObjective(hinge, 1.0, rho, None), block).each
     intercept = {"fit_intercept": rho is not None, "penalize_intercept": bool(rho), "intercept_scaling": 2.0}
     best = LinearSVC(loss=name, tol=1e-9, **intercept).fit(X, y, sample_weight=w)
-    assert lower_bound(s, ramp, rho) <= best.certificate_.objective * (1 + 1e-9)
+    assert dual_bound(sums, hinge, rho) <= best.certificate_.objective * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", HINGES)
 def test_strong_duality(name):
     """The slopes at the solution are a dual point of the same value: -φ'(m) where the loss is smooth."""
     _, X, y, w = problem(0, n=200)
-    loss = LOSSES[name][0]
+    loss = HINGES[name]
     model = LinearSVC(loss=name, tol=1e-12).fit(X, y, sample_weight=w)
     value = primal(model.coef_[0], model.intercept_[0], 1.0, loss, X, y, w)
     if loss.kinks:  # any slope at the kink: those with β = -Σ w u y x and Σ w u y = 0 are found by a linear program
@@ -105,43 +104,38 @@ def test_the_gap_of_the_rounded_problem_falls_with_the_square_of_the_width():
     """At the rounded solution, measured for the hinge: a tenth of the width, about a hundredth of the gap."""
     _, X, y, _ = problem(1, n=20_000)
     rows, theta, G = as_rows(X, (y > 0).astype(int), target="classes"), np.zeros(4), np.array([1.0, 1, 1, 0])
+    svm = SvmObjective(HINGE, 1.0, 0.0, None)
     gaps = {}
     for width in (1.0, 0.5, 0.2, 0.1, 0.05):  # each from the solution before
         for _ in range(20):
-            (s,) = rows.sum(_Measured(theta, rounded(width))).passes
-            theta = theta - np.linalg.solve(np.diag(G) + s.H, G * theta - s.v.sum(axis=0))
-        gaps[width] = s.loss + 0.5 * theta[:3] @ theta[:3] - lower_bound(s, HINGE, 0.0)
+            query = PrimalQuery(OneAgainstRest(1), theta, rounded_hinge(width))
+            (sums,) = rows.sum(partial(measure_block, (query,), svm)).each
+            theta = theta - np.linalg.solve(np.diag(G) + sums.H, G * theta - sums.v.sum(axis=0))
+        gaps[width] = sums.loss + 0.5 * theta[:3] @ theta[:3] - dual_bound(sums, HINGE, 0.0)
     assert 30 < gaps[0.5] / gaps[0.05] < 300
 
 
-class _Measured:
-    def __init__(self, theta, used):
-        self.ask = Ask(Against(1), theta, used)
-
-    def __call__(self, block):
-        return measure((self.ask,), HINGE, 1.0, None, True, block)
-
-
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", HINGES)
 def test_the_interior_point_method_solves_the_whole_problem(name):
-    """With every row near: its α are dual variables, its θ the solution, and complementary slackness holds."""
+    """With every row in the working set: α are dual variables, θ the solution, and complementary slackness holds."""
     _, X, y, w = problem(2)
-    loss, ramp = LOSSES[name]
+    loss, hinge = HINGES[name], HINGES[name].shape
     A = y[:, None] * np.column_stack([X, np.ones(len(X))])
-    theta, alpha = solve_near(
-        Near(A, y.astype(float), np.ones(len(y)), w), ramp, np.array([1.0, 1, 1, 0]), np.zeros(4), np.zeros(4), 0.0
-    )
+    rows = SvmWorkingSet(A, y.astype(float), np.ones(len(y)), w)
+    whole = WorkingSetProblem(rows, hinge, np.array([1.0, 1, 1, 0]), np.zeros(4))
+    theta, alpha = solve_working_set(whole, np.zeros(4), 0.0, InteriorPointTuning())
     value = primal(theta[:3], theta[3], 1.0, loss, X, y, w)
     np.testing.assert_allclose(dual(-alpha / w, 1.0, loss, X, y, w), value, rtol=1e-9)
     np.testing.assert_allclose(alpha @ y, 0, atol=1e-9)
     m = A @ theta
-    assert (alpha[m > 1 + ramp.e + 1e-6] <= 1e-9).all()
-    if np.isfinite(ramp.top):
-        np.testing.assert_allclose(alpha[m < 1 - ramp.e - 1e-6], w[m < 1 - ramp.e - 1e-6], rtol=1e-9)
+    assert (alpha[m > 1 + hinge.e + 1e-6] <= 1e-9).all()
+    if np.isfinite(hinge.top):
+        np.testing.assert_allclose(alpha[m < 1 - hinge.e - 1e-6], w[m < 1 - hinge.e - 1e-6], rtol=1e-9)
     best = LinearSVC(loss=name, tol=1e-10).fit(X, y, sample_weight=w)
     np.testing.assert_allclose(value, best.certificate_.objective, rtol=1e-9)
 
 
 def test_rows_that_cannot_hold_the_intercept_have_no_minimum():
-    near = Near(np.array([[1.0, 1.0]]), np.ones(1), np.ones(1), np.ones(1))
-    assert solve_near(near, HINGE, np.array([1.0, 0.0]), np.array([0.0, 5.0]), np.zeros(2), 0.0) is None
+    rows = SvmWorkingSet(np.array([[1.0, 1.0]]), np.ones(1), np.ones(1), np.ones(1))
+    endless = WorkingSetProblem(rows, HINGE, np.array([1.0, 0.0]), np.array([0.0, 5.0]))
+    assert solve_working_set(endless, np.zeros(2), 0.0, InteriorPointTuning()) is None

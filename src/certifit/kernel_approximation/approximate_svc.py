@@ -20,16 +20,16 @@ import numpy as np
 
 from certifit.checkers.kernel_approximation import approximate_svc as certificates
 from certifit.checkers.kernel_approximation.kernel_error import PROVED
-from certifit.checkers.svm.linear import Spec
+from certifit.checkers.svm.linear import ClaimedLinearSvm
 from certifit.core import Attributes, Certificate
 from certifit.core.settings import check_settings
 from certifit.exceptions import DataError
 from certifit.kernel_approximation.base import KernelFeatures
 from certifit.kernel_approximation.kernel_features import Nystroem, RBFSampler, values
 from certifit.rows import Rows, apply_class_weight, encode_labels
-from certifit.svm.linear.block_statistics import Against
 from certifit.svm.linear.linear_svm import LinearSVC
-from certifit.svm.linear.solve import SAMPLE, Problem
+from certifit.svm.linear.slacks import one_against_rest
+from certifit.svm.linear.solve import PrimalSvmProblem
 
 SHARE = 8  # one in so many rows to start with: solving for these costs less than a pass over all
 CHOICE = 0.25  # of the time allowed: most that may go into the choice of features
@@ -132,7 +132,6 @@ class ApproximateSVC(LinearSVC):
         self.random_state = random_state
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._aim()
         check_settings(self, ("cache_size",))
         if self.features not in FEATURES:
             raise DataError(got=f"features={self.features!r}", wanted=f"one of {', '.join(map(repr, FEATURES))}")
@@ -149,12 +148,11 @@ class ApproximateSVC(LinearSVC):
         mapped: Rows = features.mapped(rows)
         room, pose = int(self.cache_size * 1e6 / (8 * mapped.n_features)), features.problem(rows)
         if rows.in_memory and rows.n_rows <= room:
-            mapped, pose = mapped.load(), Problem
-        k = len(labels.classes)
-        splits = tuple(map(Against, range(k) if k > 2 else (1,)))
+            mapped, pose = mapped.load(), PrimalSvmProblem
+        rules = one_against_rest(len(labels.classes))
         fixed = {"classes_": labels.classes, "features_": features}
-        sample = max(SAMPLE, min(room, rows.n_rows // SHARE))
-        fitted = self._by_newton(mapped, splits, fixed, partial(pose, sample=sample, began=began))
+        sample = min(room, rows.n_rows // SHARE)
+        fitted = self._solve_primal(mapped, rules, fixed, partial(pose, sample=sample, began=began))
         return {**fitted, "certificate_": self._with_kernel(fitted, features, rows)}
 
     def _with_kernel(self, fitted: Attributes, features: KernelFeatures, rows: Rows) -> Certificate:
@@ -162,8 +160,8 @@ class ApproximateSVC(LinearSVC):
         found, own = fitted["certificate_"], features.certificate_
         facts = dict(own.facts)
         if isinstance(features, Nystroem) and facts["kernel"] == PROVED:
-            aim = self._aim()
-            spec = Spec(*aim.loss, aim.C, aim.rho)
+            svm = self._svm_objective()
+            spec = ClaimedLinearSvm(*svm.hinge, svm.C, svm.rho)
             machines = certificates.Machines(fitted["coef_"], fitted["intercept_"], spec, features.feature_map())
             kernel = partial(values, features.kernel_function())
             facts = {**certificates.original(machines, kernel, rows, found.objective, own.objective), **facts}

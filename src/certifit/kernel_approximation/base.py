@@ -19,7 +19,7 @@ from certifit.core.settings import check_settings
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, Sums
 from certifit.rows.mapped import MappedRows
-from certifit.svm.linear.solve import Problem
+from certifit.svm.linear.solve import PrimalSvmProblem
 
 
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -41,9 +41,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """Rows of features, made as they are asked for."""
         return MappedRows(rows, self.feature_map(), self._n_features_out)
 
-    def problem(self, rows: Rows) -> Callable[..., Problem]:
+    def problem(self, rows: Rows) -> Callable[..., PrimalSvmProblem]:
         """What a linear machine on the features of these rows solves, where features are made anew in every pass."""
-        return Problem
+        return PrimalSvmProblem
 
     def transform(self, X: Any) -> Array:
         """φ(x) of each row (n, m)."""

@@ -31,7 +31,7 @@ from certifit.rows.mapped import MappedRows
 from certifit.svm.kernel.gram import evaluate
 from certifit.svm.kernel.kernel_machine import KERNELS
 from certifit.svm.kernel.kernels import RBF, Kernel, is_psd
-from certifit.svm.linear.solve import Problem
+from certifit.svm.linear.solve import PrimalSvmProblem
 
 SHARP = 1e5 * np.finfo(float).eps  # eigenvalues of k(L, L) below this, times √m and its diagonal, are rounding
 SEVERAL = 64  # rows whose own kernel values are computed at a time
@@ -132,7 +132,7 @@ class Nystroem(KernelFeatures):
     def feature_map(self) -> Callable[[Block], Array]:
         return partial(_nystroem, self.kernel_function(), self.components_, self.normalization_)
 
-    def problem(self, rows: Rows) -> Callable[..., Problem]:
+    def problem(self, rows: Rows) -> Callable[..., PrimalSvmProblem]:
         kernel, L, N = self.kernel_function(), self.components_, self.normalization_
         K = values(kernel, L, L)
         if not is_tame(N, K):

@@ -12,32 +12,32 @@ from functools import partial
 import numpy as np
 
 from certifit.rows import Array, Matrix, Rows
-from certifit.svm.linear.block_statistics import Answers, Ask, Near, Pass, measure
-from certifit.svm.linear.solve import Problem
+from certifit.svm.linear.primal_sums import MachineSums, PrimalQuery, PrimalSums, SvmWorkingSet, measure_block
+from certifit.svm.linear.solve import PrimalSvmProblem
 
 TAME = 1e3  # |N| √k(x, x) up to which nothing cancels in N times a sum
 
 
 @dataclass(frozen=True, kw_only=True)
-class NystroemProblem(Problem):
+class NystroemProblem(PrimalSvmProblem):
     """`rows` are features, `kernel_rows` the kernel values they are made of."""
 
     kernel_rows: Rows
     N: Array  # (m, m)
     K: Array  # (m, m) of the landmarks
 
-    def sums(self, asks: tuple[Ask, ...]) -> Answers:
-        loss, C, _, shift = self.aim
-        back = None if shift is None else self.K @ (self.N @ shift)  # N back = shift
-        pulled = tuple(ask._replace(theta=self._applied(self.N.T, ask.theta)) for ask in asks)
-        found = self.kernel_rows.sum(partial(measure, pulled, loss, C, back, self.aim.intercept))
-        return Answers(tuple(map(self._pushed, found.passes)))
+    def sums(self, queries: tuple[PrimalQuery, ...]) -> MachineSums:
+        svm = self.goal.svm
+        back = None if svm.shift is None else self.K @ (self.N @ svm.shift)  # N back = shift
+        pulled = tuple(query._replace(theta=self._applied(self.N.T, query.theta)) for query in queries)
+        found = self.kernel_rows.sum(partial(measure_block, pulled, svm._replace(shift=back)))
+        return MachineSums(tuple(map(self._pushed, found.each)))
 
-    def _pushed(self, s: Pass) -> Pass:
+    def _pushed(self, s: PrimalSums) -> PrimalSums:
         apply = partial(self._applied, self.N)
-        near = replace(s.near, A=apply(s.near.A)) if isinstance(s.near, Near) else s.near
+        working = replace(s.working, A=apply(s.working.A)) if isinstance(s.working, SvmWorkingSet) else s.working
         H = apply(apply(s.H).T) if isinstance(s.H, np.ndarray) else s.H
-        return replace(s, v=apply(s.v), H=H, near=near)
+        return replace(s, v=apply(s.v), H=H, working=working)
 
     def _applied(self, N: Array, v: Array) -> Array:
         """N v for each v (…, d1), the intercept's part as it is."""

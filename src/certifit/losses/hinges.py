@@ -1,8 +1,14 @@
-"""Piecewise quadratic losses of the margin: hinge, squared hinge, Huberised hinge, quadratic."""
+"""Piecewise quadratic losses of the margin: hinge, squared hinge, Huberised hinge, quadratic.
+
+Hinges also say what linear support vector machines need to know of them (`HingeShape`): a loss in `HINGES` is a loss
+of LinearSVC, and one in `RESIDUAL_HINGES` a loss of LinearSVR.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +17,38 @@ from certifit.losses.margin import MarginLoss
 from certifit.rows import Array
 
 
+class HingeShape(NamedTuple):
+    """A hinge as a function of the slack z = 1 - m, written as a maximum over dual variables a.
+
+        φ(z) = max over 0 <= a <= top of a (z + e) - a² / (2κ)
+
+    The maximiser a = clip(κ (z + e), 0, top) is the slope of φ.
+    """
+
+    kappa: float  # κ, the curvature between the straight parts; ∞ for a kink at z = -e
+    e: float = 0.0  # the slack -e is where the loss begins
+    top: float = 1.0  # the largest slope; ∞ where the loss never becomes straight
+
+    def bends_near(self, z: Array, radius: float) -> Array:
+        """Whether φ is not straight within this radius of each slack z (n,)."""
+        return (z >= -self.e - radius) & (z <= self.top / self.kappa - self.e + radius)
+
+
+def rounded_hinge(h: float) -> HingeShape:
+    """The hinge with its kink rounded over z = ±h: nowhere below it, nowhere more than h/4 above it."""
+    return HingeShape(0.5 / h, h)
+
+
+class HingeLoss(MarginLoss):
+    """A margin loss that linear support vector machines can minimise: 0 first, then curved or straight."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> HingeShape: ...
+
+
 @dataclass(frozen=True)
-class Hinge(MarginLoss):
+class Hinge(HingeLoss):
     """φ(m) = max(0, 1 - m): the soft margin of support vector machines. The best f is the more probable class.
 
     At the kink m = 1 the subgradients are [-1, 0]; `derivative` gives 0.
@@ -22,6 +58,7 @@ class Hinge(MarginLoss):
     """
 
     name = "hinge"
+    shape = HingeShape(np.inf)
     kinks = (1.0,)
     domain = (-1.0, 0.0)
     smoothness = np.inf
@@ -83,7 +120,7 @@ class Quadratic(MarginLoss):
 
 
 @dataclass(frozen=True)
-class SquaredHinge(Quadratic):
+class SquaredHinge(Quadratic, HingeLoss):
     """φ(m) = max(0, 1 - m)²: quadratic for margins below 1, nothing above. The best f is 2p - 1.
 
     >>> SquaredHinge().value([0.0, 3.0]).tolist()
@@ -91,6 +128,7 @@ class SquaredHinge(Quadratic):
     """
 
     name = "squared hinge"
+    shape = HingeShape(2.0, 0.0, np.inf)
     domain = (-np.inf, 0.0)
 
     def _value(self, x: Array) -> Array:
@@ -107,7 +145,7 @@ class SquaredHinge(Quadratic):
 
 
 @dataclass(frozen=True)
-class HuberisedHinge(MarginLoss):
+class HuberisedHinge(HingeLoss):
     """The hinge with its kink rounded over 1 ± h: Chapelle, "Training a support vector machine in the primal" (2007).
 
         φ(m) = 0 for m > 1 + h,    (1 + h - m)² / (4h) for |1 - m| <= h,    1 - m for m < 1 - h
@@ -129,6 +167,10 @@ class HuberisedHinge(MarginLoss):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", setting("width", self.width, 0, 1, closed=False))
+
+    @property
+    def shape(self) -> HingeShape:
+        return rounded_hinge(self.width)
 
     @property
     def smoothness(self) -> float:
@@ -158,3 +200,15 @@ class HuberisedHinge(MarginLoss):
 
     def _psi(self, theta: Array) -> Array:
         return theta * (1 - self.width * (1 - theta) / (1 + theta))
+
+
+HINGES: dict[str, HingeLoss] = {
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "huberised_hinge": HuberisedHinge(),
+}
+# (|r| - ε)₊ and its square are these, of the slacks r - ε and -r - ε
+RESIDUAL_HINGES: dict[str, HingeLoss] = {
+    "epsilon_insensitive": Hinge(),
+    "squared_epsilon_insensitive": SquaredHinge(),
+}

@@ -1,4 +1,4 @@
-"""Support vector machines of all classes at once: known solutions, identities, scikit-learn's, sabotage, kernels."""
+"""Support vector machines of all classes at once: known solutions, identities, scikit-learn's, sabotage."""
 
 from functools import partial
 
@@ -11,12 +11,12 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import scale
 
 from certifit import DataError
-from certifit.checkers.svm import joint as checker
+from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
+from certifit.checkers.svm.joint import ClaimedJointSvm, feasible
 from certifit.checkers.svm.joint_linear import certify
 from certifit.checkers.svm.linear_adapter import audit_linear_svc
 from certifit.exceptions import CertificateWarning
 from certifit.rows import ArrayRows, set_threads
-from certifit.svm.joint_linear.joint_hinge_loops import curve_rows, loss_rows, smooth_rows
 from certifit.svm.linear.linear_svm import LinearSVC
 
 KINDS = {"weston-watkins": (2.0, False), "crammer-singer": (1.0, True)}
@@ -159,12 +159,12 @@ def test_bounds_are_honest_for_any_model(kind):
     X, y = iris()
     best = LinearSVC(2.0, multi_class=kind, tol=1e-10).fit(X, y).certificate_.objective
     rng = np.random.default_rng(0)
-    spec = checker.Spec(checker.LOSSES[kind], 2.0, 0.0)
+    claimed = ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[kind], 2.0, 0.0)
     for size in (0.0, 0.1, 100.0):
         coef, b = size * rng.normal(size=(3, 4)), size * rng.normal(size=3)
         dual = size * rng.normal(size=(3, len(y)))
         for witness in (None, dual):
-            found = certify(coef, b, spec, 1e-9, ArrayRows(X, y), witness)
+            found = certify(coef, b, claimed, 1e-9, ArrayRows(X, y), witness)
             assert 0 <= found.bound <= best * (1 + 1e-12)
 
 
@@ -173,8 +173,8 @@ def test_bounds_are_honest_for_any_model(kind):
 def test_feasible_points_are_feasible(kind, free):
     rng = np.random.default_rng(1)
     y, u = rng.integers(0, 5, 40), rng.exponential(size=40)
-    spec = checker.Spec(checker.LOSSES[kind], 1.0, 0.0 if free else 1.0)
-    alpha = checker.feasible(spec, rng.normal(size=(40, 5)), y, u)
+    claimed = ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[kind], 1.0, 0.0 if free else 1.0)
+    alpha = feasible(claimed, rng.normal(size=(40, 5)), y, u)
     rivals = np.where(np.arange(5) == y[:, None], 0.0, -alpha)
     limit = rivals.sum(axis=1) if KINDS[kind][1] else rivals.max(axis=1)
     assert rivals.min() >= 0
@@ -292,34 +292,3 @@ def test_out_of_time_and_passes():
 def test_unknown_kind():
     with pytest.raises(DataError, match="multi_class='all'"):
         LinearSVC(multi_class="all").fit(*iris())
-
-
-# ---------------------------------------------------------------------------------------------- kernels
-@every_kind
-@pytest.mark.compiled
-def test_kernel_losses_and_their_smoothing(kind):
-    """Against the checker's projection; slopes and curvature against differences of values and slopes."""
-    rng = np.random.default_rng(0)
-    F, y, u = rng.normal(size=(20, 4)), rng.integers(0, 4, 20), rng.exponential(size=20)
-    u[3] = 0.0
-    margin, shared = KINDS[kind]
-    loss, h, t = checker.LOSSES[kind], 0.5, 1e-6
-    z = checker.slacks(loss, F, y)
-    np.testing.assert_allclose(loss_rows(F, y, u, margin, shared), u @ loss.value(z), rtol=1e-13)
-    old = loss.project(rng.normal(size=F.shape), y, u)
-    D, q, after = rng.normal(size=F.shape), np.empty_like(F), np.empty_like(F)
-
-    def smooth(F, q):
-        return smooth_rows(F, y, u, margin, shared, h, old, D, q)
-
-    value, slope, moved = smooth(F, q)
-    np.testing.assert_allclose(q, loss.project(old + u[:, None] / h * z, y, u), atol=1e-13)
-    counted = u > 0
-    away = (((q - old) ** 2).sum(axis=1)[counted] / u[counted]).sum()
-    np.testing.assert_allclose([value, moved], [(q * z).sum() - 0.5 * h * away, 0.5 * h * away], rtol=1e-12)
-    higher = smooth(F + t * D, after)[0]
-    np.testing.assert_allclose((higher - smooth(F - t * D, np.empty_like(F))[0]) / (2 * t), slope, rtol=1e-7)
-    free = (q > 0) & (shared | (q < u[:, None]))
-    curved = D.copy()
-    curve_rows(curved, y, free, u / h, shared)
-    np.testing.assert_allclose(curved, -(checker.signed(after, y) - checker.signed(q, y)) / t, atol=1e-5)

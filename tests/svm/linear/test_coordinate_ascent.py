@@ -1,4 +1,4 @@
-"""Climbing the dual of linear support vector machines: what holds after every round and every combination."""
+"""Dual coordinate ascent of linear support vector machines: what holds after every round and every combination."""
 
 import numpy as np
 import pytest
@@ -6,23 +6,29 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from certifit.rows import set_threads
-from certifit.svm.linear import coordinate_ascent as linear_svm_climb
-from certifit.svm.linear import solve as linear_svm_solve
-from certifit.svm.linear.coordinate_ascent import Climb, Terms, climb
+from certifit.svm.linear.coordinate_ascent import (
+    CoordinateAscent,
+    CoordinateAscentTuning,
+    DualIterate,
+    DualTerms,
+    ascend,
+)
 from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
+from tests.common.tuning import tuned
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 
 
-def start(form, tau=1.0, rest=None, soft=0.0, n=60, d=8):
-    """A climb from a = 0, of rows where few columns tell the sides apart."""
+def start(form, tau=1.0, balance=None, soft=0.0, n=60, d=8):
+    """An ascent from a = 0, of rows where few columns tell the classes apart."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * np.geomspace(3.0, 0.1, d)
     X[rng.random((n, d)) < 0.3] = 0.0
     s = np.where(X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
-    terms = Terms(np.arange(n), s, np.ones(n), np.full(n, soft), rng.uniform(0.5, 1.5, n))
+    terms = DualTerms(np.arange(n), s, np.ones(n), np.full(n, soft), rng.uniform(0.5, 1.5, n))
     norms = (X**2).sum(axis=1)
-    return Climb(form(X), norms, terms, np.zeros(n), np.zeros(d), np.zeros(1), tau, rest), X
+    at = DualIterate(np.zeros(n), np.zeros(d), np.zeros(1))
+    return CoordinateAscent(form(X), norms, terms, at, tau, balance, CoordinateAscentTuning()), X
 
 
 def dual(X, terms, tau, a):
@@ -33,7 +39,7 @@ def dual(X, terms, tau, a):
 
 @FORMS
 @pytest.mark.parametrize("soft", [0.0, 0.3])
-def test_rounds_and_combinations_climb_within_the_limits(form, soft):
+def test_rounds_and_combinations_ascend_within_the_limits(form, soft):
     at, X = start(form, soft=soft, d=80)
     values = [0.0]
     moving = np.arange(len(at.a))
@@ -65,14 +71,14 @@ def test_a_combination_is_the_best_of_all(form):
 
 
 @FORMS
-def test_picked_sides_go_on_as_they_would_have(form):
-    """The same rounds on the picked sides alone, in their order, free intercept included."""
-    whole, _ = start(form, rest=0.0)
+def test_picked_variables_go_on_as_they_would_have(form):
+    """The same rounds on the picked dual variables alone, in their order, free intercept included."""
+    whole, _ = start(form, balance=0.0)
     whole.round(np.arange(60))
     order = np.random.default_rng(1).permutation(60)[:25]
     part = whole.pick(order)
-    part.beta, part.b = part.beta.copy(), part.b.copy()
-    part = Climb(part.X, part.norms, part.terms, part.a, part.beta, part.b, part.tau, part.rest)
+    at = DualIterate(part.a, part.beta.copy(), part.b.copy())
+    part = CoordinateAscent(part.X, part.norms, part.terms, at, part.tau, part.balance, part.tuning)
     whole.round(order)
     part.round(np.arange(25))
     np.testing.assert_allclose(part.a, whole.a[order], rtol=1e-12)
@@ -82,9 +88,9 @@ def test_picked_sides_go_on_as_they_would_have(form):
 
 @FORMS
 def test_a_free_intercept_is_the_multiplier_of_its_balance(form):
-    at, _ = start(form, tau=0.5, rest=0.0)
+    at, _ = start(form, tau=0.5, balance=0.0)
     for seed in range(30):
-        climb(at, np.random.default_rng(seed))
+        ascend(at, np.random.default_rng(seed))
     assert abs(at.terms.s @ at.a) < 1e-8
 
 
@@ -100,20 +106,19 @@ def documents(n, d):
 
 def test_combining_saves_rounds(monkeypatch):
     rounds = []
-    once = Climb.round
-    monkeypatch.setattr(Climb, "round", lambda self, moving: (rounds.append(1), once(self, moving))[1])
+    once = CoordinateAscent.round
+    monkeypatch.setattr(CoordinateAscent, "round", lambda self, moving: (rounds.append(1), once(self, moving))[1])
     X, y = documents(3000, 2100)
     counts = []
-    for together in (linear_svm_climb.TOGETHER, 10**6):
-        monkeypatch.setattr(linear_svm_climb, "TOGETHER", together)
+    for tuning in (CoordinateAscentTuning(), CoordinateAscentTuning(combined_rounds=10**6)):
         rounds.clear()
-        assert LinearSVC(loss="hinge").fit(X, y).certificate_.holds
+        assert tuned(LinearSVC(loss="hinge"), ascent=tuning).fit(X, y).certificate_.holds
         counts.append(len(rounds))
     assert counts[0] < 0.6 * counts[1]
 
 
 class TestStartOfALargeTable:
-    """Newton's method from climbs of the dual, on a table that counts as large here."""
+    """The primal solver after dual coordinate ascent, on a table that counts as large here."""
 
     def table(self, noise):
         rng = np.random.default_rng(0)
@@ -123,35 +128,29 @@ class TestStartOfALargeTable:
 
     @pytest.mark.parametrize("noise", [0.05, 3.0])  # few rows near the kink, and many
     @pytest.mark.parametrize("intercept", [{}, {"penalize_intercept": True}, {"fit_intercept": False}])
-    def test_same_objective(self, noise, intercept, monkeypatch):
+    def test_same_objective(self, noise, intercept):
         X, eta = self.table(noise)
         for model, y in ((LinearSVC(loss="hinge"), eta > 0), (LinearSVR(epsilon=0.1), eta)):
             model.set_params(tol=1e-8, **intercept)
             expected = model.fit(X, y).certificate_.objective
-            with monkeypatch.context() as patch:
-                patch.setattr(linear_svm_solve, "LARGE", 100)
-                certificate = model.fit(X, y).certificate_
+            certificate = tuned(model, dual_start_entries=100).fit(X, y).certificate_
             assert certificate.holds
             assert certificate.objective == pytest.approx(expected, rel=2e-8)
 
-    def test_climbs_that_lead_astray_are_left(self, monkeypatch):
-        """Too few rows are solved for: the machine goes on by Newton's method."""
-        monkeypatch.setattr(linear_svm_solve, "LARGE", 100)
-        monkeypatch.setattr(linear_svm_solve, "NEAREST", 1)
-        monkeypatch.setattr(linear_svm_solve, "START", 0.0)
-        monkeypatch.setattr(linear_svm_solve, "CLIMBED", 0.5)
+    def test_a_start_that_leads_astray_is_left(self):
+        """The working set is too small: the machine goes on by Newton's method."""
+        start = {"dual_start_entries": 100, "dual_start_gap": 0.5, "dual_start_width": 0.0}
         X, eta = self.table(1.0)
-        model = LinearSVC(loss="hinge", tol=1e-8).fit(X, eta > 0)
+        model = tuned(LinearSVC(loss="hinge", tol=1e-8), **start, dual_start_rows_per_column=1).fit(X, eta > 0)
         assert model.certificate_.holds
 
-    def test_same_bits_for_any_number_of_threads(self, monkeypatch):
-        monkeypatch.setattr(linear_svm_solve, "LARGE", 100)
+    def test_same_bits_for_any_number_of_threads(self):
         X, eta = self.table(0.3)
         found = []
         try:
             for threads in (1, 3):
                 set_threads(threads)
-                found.append(LinearSVC(loss="hinge").fit(X, eta > 0).coef_)
+                found.append(tuned(LinearSVC(loss="hinge"), dual_start_entries=100).fit(X, eta > 0).coef_)
         finally:
             set_threads(None)
         assert np.array_equal(*found)

@@ -1,4 +1,4 @@
-"""LinearSVC and LinearSVR: known solutions, scikit-learn's, corners, sources, sabotage; kernels and their twins."""
+"""LinearSVC and LinearSVR: known solutions, scikit-learn's, sources, sabotage."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,35 +6,24 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn import svm
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.preprocessing import scale
 
 from certifit import DataError, audit
+from certifit.checkers.plain.hinges import PLAIN_HINGES, plain_rounded_hinge
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.exceptions import CertificateWarning
-from certifit.losses import EpsilonInsensitive, Hinge, HuberisedHinge, SquaredEpsilonInsensitive, SquaredHinge
-from certifit.svm.linear import linear_machine
-from certifit.svm.linear.hinge_loops import ramp_rows, sweep_dense, sweep_sparse
+from certifit.losses import EpsilonInsensitive, HuberisedHinge, SquaredEpsilonInsensitive
+from certifit.losses.hinges import HINGES
 from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
+from tests.common.tuning import tuned
+from tests.svm.linear.linear_cases import LOSSES, cancer, every_loss, noisy
 
-LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "huberised_hinge": HuberisedHinge()}
 RESIDUAL = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
 INTERCEPTS = [{}, {"penalize_intercept": True}, {"penalize_intercept": True, "intercept_scaling": 3.0}]
 INTERCEPTS += [{"fit_intercept": False}]
-every_loss = pytest.mark.parametrize("loss", LOSSES)
 every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS, ids=str)
-
-
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return scale(X), y
-
-
-def noisy(n=200, d=5, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) + 1
-    return X, (X[:, 0] + rng.normal(size=n) > 1).astype(int)
 
 
 def penalty(model):
@@ -218,10 +207,9 @@ def test_sabotage_is_noticed(loss, intercept, change):
         assert not audit_linear_svc(model, X, y, None, 1e-4).holds
 
 
-def test_a_wrong_dual_is_noticed(monkeypatch):
-    monkeypatch.setattr(linear_machine, "WIDE", 2)
+def test_a_wrong_dual_is_noticed():
     X, y = noisy()
-    model = LinearSVC(loss="hinge").fit(X, y)
+    model = tuned(LinearSVC(loss="hinge"), newton_columns=2).fit(X, y)
     assert model.dual_coef_.shape == (1, len(X))
     assert audit_linear_svc(model, X, y, None, 1e-4).holds
     best, model.coef_ = model.certificate_.objective, 1.05 * model.coef_
@@ -242,6 +230,20 @@ def test_out_of_passes_the_proved_gap_is_true(loss):
         c = model.certificate_
         assert 0 <= c.objective - best * (1 - 1e-9) <= c.gap + 1e-9 * best
         np.testing.assert_allclose(c.objective, value(model, X, y), rtol=1e-11)
+
+
+def test_a_new_loss_needs_a_line_in_losses_and_one_in_the_checker(monkeypatch):
+    monkeypatch.setitem(HINGES, "narrow_hinge", HuberisedHinge(0.1))
+    X, y = noisy()
+    model = LinearSVC(loss="narrow_hinge", tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(
+        model.certificate_.objective,
+        penalty(model) + HuberisedHinge(0.1).value(np.where(y == 1, 1, -1) * model.decision_function(X)).sum(),
+    )
+    with pytest.raises(DataError, match="loss='narrow_hinge'"):
+        audit(model, X, y)
+    monkeypatch.setitem(PLAIN_HINGES, "narrow_hinge", plain_rounded_hinge(0.1))
+    assert audit(model, X, y, tol=1e-9).holds
 
 
 # -------------------------------------------------------------------------------------------------- weights
@@ -291,13 +293,12 @@ def test_a_long_table_starts_from_some_rows(loss):
 @every_loss
 @every_intercept
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_array])
-def test_dual_ascent_gives_the_same_objective(loss, intercept, form, monkeypatch):
+def test_dual_ascent_gives_the_same_objective(loss, intercept, form):
     """What wide tables are solved by, on a narrow one."""
     X, y = load_iris(return_X_y=True)
     X = form(scale(X))
     newton = LinearSVC(loss=loss, tol=1e-10, **intercept).fit(X, y)
-    monkeypatch.setattr(linear_machine, "WIDE", 2)
-    model = LinearSVC(loss=loss, tol=1e-6, max_iter=2000, **intercept).fit(X, y)
+    model = tuned(LinearSVC(loss=loss, tol=1e-6, max_iter=2000, **intercept), newton_columns=2).fit(X, y)
     best = newton.certificate_.objective
     assert model.certificate_.holds
     assert best * (1 - 1e-9) <= model.certificate_.objective <= best * (1 + 1e-6)
@@ -305,195 +306,11 @@ def test_dual_ascent_gives_the_same_objective(loss, intercept, form, monkeypatch
     assert audit_linear_svc(model, X, y, None, 1e-5).holds
 
 
-def test_dual_ascent_for_regression(monkeypatch):
+def test_dual_ascent_for_regression():
     X, y = load_diabetes(return_X_y=True)
     X = scale(X)
     newton = LinearSVR(epsilon=5.0, tol=1e-10).fit(X, y)
-    monkeypatch.setattr(linear_machine, "WIDE", 2)
-    model = LinearSVR(epsilon=5.0, tol=1e-5).fit(X, y)
+    model = tuned(LinearSVR(epsilon=5.0, tol=1e-5), newton_columns=2).fit(X, y)
     assert model.certificate_.holds
     np.testing.assert_allclose(model.certificate_.objective, newton.certificate_.objective, rtol=1e-5)
     assert audit_linear_svr(model, X, y, None, 1e-5).holds
-
-
-# ------------------------------------------------------------------------------------------------ corners
-@every_loss
-@pytest.mark.parametrize("C", [1e-10, 1e5, 1e10])
-@pytest.mark.parametrize("separable", [True, False])
-def test_any_C(loss, C, separable):
-    X, y = noisy()
-    model = LinearSVC(C, loss=loss).fit(X, (X[:, 0] > 1).astype(int) if separable else y)
-    assert model.certificate_.holds
-    if separable and C > 1:
-        assert model.score(X, X[:, 0] > 1) == 1
-
-
-@every_loss
-def test_columns_of_any_scale(loss):
-    X, y = noisy()
-    model = LinearSVC(loss=loss).fit(X * [1e6, 1e-6, 1, 1e3, 1e-3] + [1e8, 0, 0, 1e5, 0], y)
-    assert model.certificate_.holds
-    assert model.score(X * [1e6, 1e-6, 1, 1e3, 1e-3] + [1e8, 0, 0, 1e5, 0], y) > 0.7
-
-
-@every_loss
-def test_rows_with_both_labels_cancel(loss):
-    X, y = noisy()
-    model = LinearSVC(loss=loss).fit(np.vstack([X, X]), np.append(y, 1 - y))
-    np.testing.assert_allclose(model.coef_, 0, atol=1e-9)
-    np.testing.assert_allclose(model.certificate_.objective, 2 * len(X) * LOSSES[loss].value(0.0), rtol=1e-9)
-
-
-@every_loss
-def test_classes_of_very_unequal_weight(loss):
-    X, y = load_iris(return_X_y=True)
-    model = LinearSVC(loss=loss, class_weight={0: 1000, 1: 1e-4, 2: 1e-4}).fit(X, y)
-    assert model.certificate_.holds
-
-
-@every_loss
-@pytest.mark.parametrize("n", [300, 200_000])
-def test_rows_of_very_unequal_weight(loss, n):
-    """Few rows have nearly all the weight; in the long table some rows stand for all in the first Hessians."""
-    X, y = noisy(n, d=25 if n > 300 else 5)
-    model = LinearSVC(loss=loss).fit(X, y, sample_weight=np.random.default_rng(1).exponential(size=n) ** 6)
-    assert model.certificate_.holds
-
-
-@every_loss
-def test_more_columns_than_rows(loss):
-    X = np.random.default_rng(0).normal(size=(40, 200))
-    y = np.arange(40) % 3
-    model = LinearSVC(loss=loss).fit(X, y)
-    assert model.certificate_.holds
-    assert audit_linear_svc(model, X, y, None, 1e-4).holds
-
-
-def test_what_is_too_large_is_refused():
-    X, y = noisy()
-    with pytest.raises(DataError, match="overflow"):
-        LinearSVC().fit(1e200 * X, y)
-
-
-@pytest.mark.parametrize("regression", [False, True])
-@pytest.mark.parametrize(
-    "settings", [{"C": 0.0}, {"C": -1.0}, {"C": np.inf}, {"loss": "log"}, {"intercept_scaling": 0.0}], ids=str
-)
-def test_bad_settings(settings, regression):
-    X, y = noisy()
-    with pytest.raises(DataError, match="wanted"):
-        (LinearSVR if regression else LinearSVC)(**settings).fit(X, y)
-
-
-def test_negative_epsilon():
-    with pytest.raises(DataError, match="epsilon"):
-        LinearSVR(epsilon=-1.0).fit(*noisy())
-
-
-def test_audit_says_what_it_cannot_read():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(DataError, match="kernel"):
-        audit_linear_svc(kernel_machine(), X, y, None, 1e-4)
-    with pytest.raises(DataError, match="l2"):
-        audit_linear_svc(svm.LinearSVC(penalty="l1", dual=False, tol=0.1).fit(X, y), X, y, None, 1e-4)
-    with pytest.raises(DataError, match="loss"):
-        audit_linear_svc(SGDClassifier(loss="epsilon_insensitive").fit(X, y), X, y, None, 1e-4)
-    with pytest.raises(DataError, match="machines"):
-        audit_linear_svc(svm.SVC(kernel="linear").fit(X, y), X, y, None, 1e-4)  # one against one
-
-
-def kernel_machine():
-    """One that has coefficients all the same."""
-    found = {
-        "kernel": "rbf",
-        "C": 1.0,
-        "coef_": np.zeros((3, 4)),
-        "intercept_": np.zeros(3),
-        "classes_": np.arange(3),
-    }
-    return type("SVC", (), found)()
-
-
-# ------------------------------------------------------------------------------------------ kernels and twins
-@pytest.mark.parametrize("shape", [(np.inf, 0.0, 1.0), (2.0, 0.0, np.inf), (1.0, 0.5, 1.0)])
-@pytest.mark.parametrize("used", [(np.inf, 0.0, 1.0), (2.0, 0.0, np.inf), (5.0, 0.1, 1.0)])
-def test_ramp_rows(shape, used):
-    """Against the maximum over a grid of a, and certifit.losses."""
-    rng = np.random.default_rng(0)
-    eta, s = np.append(rng.normal(size=50), [1.0, -1.0, 0.9, 1.1]), np.resize([1.0, -1.0], 54)
-    u = rng.exponential(size=54)
-    u[3] = 0.0
-    A, h = np.full((54, 2), np.nan), np.full(54, np.nan)
-    reported, minimised, sides, curved = ramp_rows(eta, s, np.ones(54), u, shape, used, A, h)
-
-    def plain(z, kappa, e, top):
-        a = np.where(z + e > 0, top, 0.0) if np.isinf(kappa) else np.clip(kappa * (z + e), 0, top)
-        return a * (z + e) - a**2 / (2 * kappa), a
-
-    z = 1 - s * eta
-    value, a = plain(z, *used)
-    np.testing.assert_allclose(reported, u @ plain(z, *shape)[0], rtol=1e-13)
-    np.testing.assert_allclose(minimised, u @ value, rtol=1e-13)
-    np.testing.assert_allclose(A, np.stack([u * a * (s > 0), u * a * (s < 0)], axis=1), rtol=1e-13)
-    np.testing.assert_allclose(sides[:, 1], [u @ (a**2 * (s > 0)), u @ (a**2 * (s < 0))], rtol=1e-13)
-    np.testing.assert_allclose(sides[:, 0], A.sum(axis=0), rtol=1e-13)
-    assert curved == np.count_nonzero(h) == (0 if np.isinf(used[0]) else curved)
-    grid = np.linspace(0, min(used[2], 20.0), 20_001)[:, None]
-    best = (grid * (z + used[1]) - grid**2 / (2 * used[0])).max(axis=0)
-    np.testing.assert_allclose(value, best, atol=1e-6)
-    names = {(np.inf, 0.0, 1.0): Hinge(), (2.0, 0.0, np.inf): SquaredHinge(), (1.0, 0.5, 1.0): HuberisedHinge()}
-    np.testing.assert_allclose(reported, u @ names[shape].value(s * eta), rtol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("tau", [0.0, 0.7])
-def test_sweeps(dtype, tau):
-    """Each coordinate in turn, in plain NumPy."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 4)).astype(dtype)
-    X[np.abs(X) < 0.5] = 0
-    s, q, soft = np.resize([1.0, -1.0, -1.0], 30), rng.normal(size=30) + 1, rng.exponential(size=30)
-    top, norms = rng.exponential(size=30), (X.astype(np.float64) ** 2).sum(axis=1)
-    order = rng.permutation(30).astype(np.uint64)
-    a, beta, b = np.zeros(30), np.zeros(4), 0.3
-    for k in order:
-        g = q[k] - s[k] * (X[k] @ beta + b) - soft[k] * a[k]
-        new = np.clip(a[k] + g / (norms[k] + tau + soft[k]), 0, top[k])
-        beta, b = beta + (new - a[k]) * s[k] * X[k], b + tau * (new - a[k]) * s[k]
-        a[k] = new
-    csr = sparse.csr_array(X)
-    row = np.arange(30, dtype=np.uint64)
-    tables = {sweep_dense: (X,), sweep_sparse: (csr.data, csr.indices.view(np.uint32), csr.indptr.view(np.uint32))}
-    for sweep, table in tables.items():
-        found = np.zeros(30), np.zeros(4), np.array([0.3])
-        sweep(*table, row, s, q, soft, top, norms, order, tau, *found)
-        for mine, wanted in zip(found, (a, beta, b), strict=True):
-            np.testing.assert_allclose(mine, wanted, rtol=1e-5 if dtype == np.float32 else 1e-12)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_sparse_columns_far_from_zero(loss):
-    """A free intercept absorbs an offset, whatever the form of the rows: against the same dense rows near zero."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
-    X += y[:, None]
-    near = LinearSVC(loss=loss, tol=1e-9).fit(X, y)
-    far = LinearSVC(loss=loss, tol=1e-9).fit(sparse.csr_array(X + 1e6), y)
-    np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-4)
-    assert far.n_iter_ <= 2 * near.n_iter_ + 2
-    assert far.certificate_.holds
-
-
-@pytest.mark.parametrize(
-    "model", [LinearSVC(loss="hinge"), LinearSVC(), LinearSVC(multi_class="crammer-singer"), LinearSVR()]
-)
-def test_what_rounding_the_intercept_hides_is_not_claimed(model):
-    """Far from 0 the intercept makes up for coef · mean and has no digits left for the margin."""
-    X, y = load_iris(return_X_y=True)
-    near, far = X[:, :3] + 1e8, X[:, :3] + 1e13
-    model.fit(near, y)
-    assert model.certificate_.holds
-    assert audit(model, near, y).holds
-    with pytest.warns(CertificateWarning):
-        model.fit(far, y)
-    assert not audit(model, far, y).holds

@@ -16,7 +16,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import Radial
 from certifit.checkers.svm import linear as linear_svm
 from certifit.checkers.svm.kernel_adapter import KernelValues, fitted_gamma, gamma_check, named_kernel, own_kernel
-from certifit.checkers.svm.linear_adapter import linear_svm_spec
+from certifit.checkers.svm.linear_adapter import claimed_linear_svm
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.rows.mapped import MappedRows
@@ -40,7 +40,7 @@ def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: f
     """ApproximateSVC: its features, and the linear machine on them."""
     rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
-    features, spec = model.features_, linear_svm_spec(model)
+    features, spec = model.features_, claimed_linear_svm(model)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
     audited = _nystroem if hasattr(features, "components_") else _fourier
     own = audited(features, labels.rows, checker.TOL)

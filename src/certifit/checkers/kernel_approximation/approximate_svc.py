@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from certifit.checkers.svm.linear import CLAIM as LINEAR
-from certifit.checkers.svm.linear import Spec
+from certifit.checkers.svm.linear import ClaimedLinearSvm
 from certifit.rows import Array, Block, Matrix, Rows, Sums
 
 CLAIM = f"{LINEAR}, for the kernel that the features stand for"
@@ -37,11 +37,11 @@ class Machines:
 
     coef: Array
     intercept: Array
-    spec: Spec
+    spec: ClaimedLinearSvm
     features: Features
 
     @property
-    def shapes(self) -> list[Spec]:
+    def shapes(self) -> list[ClaimedLinearSvm]:
         """Smooth losses whose slopes are dual points."""
         smooth = np.isfinite(self.spec.kappa)
         return [self.spec] if smooth else [self.spec._replace(kappa=0.5 / h, e=h) for h in WIDTHS]
@@ -53,7 +53,7 @@ class Machines:
         s = np.where(block.y[:, None] == (np.arange(k) if k > 1 else np.ones(1)), 1.0, -1.0)
         return phi, s, self.spec.C * block.w
 
-    def slopes(self, phi: Array, s: Array, u: Array, shape: Spec) -> Array:
+    def slopes(self, phi: Array, s: Array, u: Array, shape: ClaimedLinearSvm) -> Array:
         """a (rows, k)."""
         z = 1.0 - s * (phi @ self.coef.T + self.intercept)
         return u[:, None] * np.clip(shape.kappa * (z + shape.e), 0.0, shape.top)
@@ -85,7 +85,7 @@ def lower_bound(machines: Machines, kernel: OwnKernel, rows: Rows) -> float:
     return float(found.sum())
 
 
-def _best(linear: Array, square: Array, spec: Spec) -> Array:
+def _best(linear: Array, square: Array, spec: ClaimedLinearSvm) -> Array:
     """The bound at the best multiple of a dual point."""
     t = linear / np.where(square > 0, square, 1.0)
     t = np.minimum(t, 1.0) if np.isfinite(spec.top) else t

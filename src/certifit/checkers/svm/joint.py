@@ -1,99 +1,47 @@
-"""Support vector machines for all classes at once, re-checked: a feasible dual point and the one gap it proves.
+"""Support vector machines for all classes at once, linear or with kernels: objective, feasible dual points, bound.
 
-    P = ½ Σ_k |β_k|² + ρ/2 Σ_k b_k² + Σᵢ uᵢ L(zᵢ),    z_k = margin [k ≠ y] + f_k - f_y,    f = scores,  u = C w
+**The claim.** Scores f = (f_1, …, f_k) with biases b minimise, up to the gap,
+
+    P = ½ Σ_k |β_k|² + ρ/2 Σ_k b_k² + Σᵢ uᵢ L(zᵢ),    z_k = margin [k ≠ y] + f_k - f_y,    u = C w
     Weston-Watkins: L = Σ_k max(0, z_k), margin 2;    Crammer-Singer: L = max_k z_k, margin 1
 
-For all a >= 0 with a_ik <= uᵢ (Weston-Watkins) or Σ_k a_ik <= uᵢ (Crammer-Singer), where k ≠ yᵢ,
+**The bound.** u L(z) is the largest a·z over all a >= 0 with a_ik <= uᵢ (Weston-Watkins) or Σ_k a_ik <= uᵢ
+(Crammer-Singer), k ≠ yᵢ. Putting any such a in place of the best one makes P smaller, and what is left is a quadratic
+with a known minimum:
 
     P >= margin Σ a - ½ Σ_k |v_k|² - Σ_k (Σᵢ α_ik)² / (2ρ),    v_k = Σᵢ α_ik xᵢ,    α_ik = -a_ik,  α_iy = Σ_k a_ik
 
-with Σᵢ α_ik = 0 for every class where the biases are free (ρ = 0). Sums of a by (own class, rival) are then a flow
-that no class gains or loses from: a point that misses this loses what flows from classes with too much to those with
-too little. Linear machines are certified in `checkers.svm.joint_linear`.
+where Σᵢ α_ik = 0 is needed for every class if the biases are free (ρ = 0).
+
+**Why α is feasible.** `feasible` cuts any candidate off at its limits. For free biases, the sums of a by (own class,
+rival) form a flow between classes, and balance means that as much flows out of each class as into it: `circulation`
+takes off what flows from classes with too much to classes with too little. A bad candidate hence makes a weak bound,
+never a wrong one. Linear machines are certified in `checkers.svm.joint_linear`, others in `joint_kernel`.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.plain.hinges import PlainMulticlassHinge
 from certifit.rows import Array
 
 CLAIM = "losses of all classes at once and penalty within gap of their minimum"
 EPS = float(np.finfo(float).eps)
 
 
-class Loss(Protocol):
-    """A loss of z (n, k), its conjugate's domain in q (n, k), and where the projection onto that bends."""
-
-    margin: ClassVar[float]
-
-    def value(self, z: Array) -> Array: ...
-
-    def project(self, q: Array, y: Array, u: Array) -> Array:
-        """The nearest point of the domain; q of a row's own class says what is left of u, if that counts."""
-
-    def shrink(self, a: Array, u: Array) -> Array:
-        """a >= 0 made smaller where it is beyond its limits."""
-
-    def ties(self, q: Array, y: Array, u: Array, j: int, k: int) -> Array:
-        """(n,) how the scores of classes j and k pull at each other: the projection's derivative, from its value."""
-
-
-class WestonWatkins:
-    margin: ClassVar[float] = 2.0
-
-    def value(self, z: Array) -> Array:
-        return np.maximum(z, 0.0).sum(axis=1)
-
-    def project(self, q: Array, y: Array, u: Array) -> Array:
-        q = np.clip(q, 0.0, u[:, None])
-        q[np.arange(len(y)), y] = 0.0
-        return q
-
-    def shrink(self, a: Array, u: Array) -> Array:
-        return np.minimum(a, u[:, None])
-
-    def ties(self, q: Array, y: Array, u: Array, j: int, k: int) -> Array:
-        rival = np.where(y == j, q[:, k], np.where(y == k, q[:, j], 0.0))
-        return ((rival > 0) & (rival < u)).astype(np.float64)
-
-
-class CrammerSinger:
-    margin: ClassVar[float] = 1.0
-
-    def value(self, z: Array) -> Array:
-        return np.max(z, axis=1)
-
-    def project(self, q: Array, y: Array, u: Array) -> Array:
-        """Onto the simplex q >= 0, Σ q = u: what is above a level that u decides (Held, Wolfe & Crowder 1974)."""
-        falling = -np.sort(-q, axis=1)
-        levels = (np.cumsum(falling, axis=1) - u[:, None]) / np.arange(1, q.shape[1] + 1)
-        last = q.shape[1] - 1 - np.argmax((falling >= levels)[:, ::-1], axis=1)
-        return np.maximum(q - levels[np.arange(len(q)), last][:, None], 0.0)
-
-    def shrink(self, a: Array, u: Array) -> Array:
-        total = a.sum(axis=1)
-        return a * np.divide(u, total, out=np.ones_like(u), where=total > u)[:, None]
-
-    def ties(self, q: Array, y: Array, u: Array, j: int, k: int) -> Array:
-        return ((q[:, j] > 0) & (q[:, k] > 0)) / np.maximum((q > 0).sum(axis=1), 1)
-
-
-LOSSES: dict[str, Loss] = {"weston-watkins": WestonWatkins(), "crammer-singer": CrammerSinger()}
-
-
-class Spec(NamedTuple):
+class ClaimedJointSvm(NamedTuple):
     """The problem that a model says it has solved."""
 
-    loss: Loss
+    loss: PlainMulticlassHinge
     C: float
     rho: float | None  # None: no biases; 0: free ones
 
 
-def slacks(loss: Loss, F: Array, y: Array) -> Array:
+def slacks(loss: PlainMulticlassHinge, F: Array, y: Array) -> Array:
     """z (n, k) of scores F (n, k) and class numbers y."""
     own = np.arange(len(y)), y
     z = loss.margin + F - F[own][:, None]
@@ -101,19 +49,22 @@ def slacks(loss: Loss, F: Array, y: Array) -> Array:
     return z
 
 
-def objective(spec: Spec, F: Array, y: Array, u: Array, square: float, b: Array) -> float:
+def objective(claimed: ClaimedJointSvm, F: Array, y: Array, u: Array, square: float, b: Array) -> float:
     """P at scores F (n, k), biases included; `square` is Σ_k |β_k|²."""
-    losses = float(u @ spec.loss.value(slacks(spec.loss, F, y)))
-    return losses + 0.5 * square + 0.5 * (spec.rho or 0.0) * float(b @ b)
+    losses = float(u @ claimed.loss.value(slacks(claimed.loss, F, y)))
+    return losses + 0.5 * square + 0.5 * (claimed.rho or 0.0) * float(b @ b)
 
 
-def feasible(spec: Spec, alpha: Array, y: Array, u: Array) -> Array:
-    """Coefficients α (n, k) within their limits and, where biases are free, in balance. A row's own α is not read."""
+def feasible(claimed: ClaimedJointSvm, alpha: Array, y: Array, u: Array) -> Array:
+    """Feasible coefficients (n, k) from any α (n, k): within their limits and, where biases are free, in balance.
+
+    A row's own α is not read.
+    """
     own = np.arange(len(y)), y
     a = np.maximum(-alpha, 0.0)
     a[own] = 0.0
-    a = spec.loss.shrink(a, u)
-    if spec.rho == 0:
+    a = claimed.loss.shrink(a, u)
+    if claimed.rho == 0:
         flow = np.stack([a[y == c].sum(axis=0) for c in range(a.shape[1])])
         kept = np.divide(circulation(flow), flow, out=np.ones_like(flow), where=flow > 0)
         a *= kept[y]
@@ -123,17 +74,17 @@ def feasible(spec: Spec, alpha: Array, y: Array, u: Array) -> Array:
 
 
 def circulation(flow: Array) -> Array:
-    """No more than `flow` (k, k), with as much out of each class as into it.
+    """A flow no larger than `flow` (k, k), with as much out of each class as into it.
 
-    Too much is taken off along shortest paths, from classes with more going out to those with more coming in: there
-    always is one, since any flow consists of cycles and of such paths.
+    Excess is taken off along shortest paths, from classes with more going out to classes with more coming in: there
+    always is such a path, since any flow consists of cycles and of such paths.
     """
     flow = flow.copy()
     least = 2 * len(flow) * EPS * float(flow.sum())
     while True:
         excess = flow.sum(axis=1) - flow.sum(axis=0)
         first = int(excess.argmax())
-        path = _path(flow, first, excess < -least / len(flow)) if excess[first] > least else None
+        path = _shortest_path(flow, first, excess < -least / len(flow)) if excess[first] > least else None
         if path is None:
             return flow
         arcs = path[:-1], path[1:]
@@ -141,12 +92,12 @@ def circulation(flow: Array) -> Array:
         flow[flow <= EPS * least] = 0.0
 
 
-def _path(flow: Array, first: int, lack: Array) -> list[int] | None:
-    """The shortest way from `first` to a class that lacks, along what flows."""
+def _shortest_path(flow: Array, first: int, ends: Array) -> list[int] | None:
+    """The classes on the shortest path of positive flow from `first` to one of `ends`, a mask (k,)."""
     before, queue = {first: first}, deque([first])
     while queue:
         at = queue.popleft()
-        if lack[at]:
+        if ends[at]:
             path = [at]
             while path[-1] != first:
                 path.append(before[path[-1]])
@@ -158,22 +109,22 @@ def _path(flow: Array, first: int, lack: Array) -> list[int] | None:
     return None
 
 
-def lower_bound(spec: Spec, alpha: Array, y: Array, square: float) -> float:
+def lower_bound(claimed: ClaimedJointSvm, alpha: Array, y: Array, square: float) -> float:
     """The bound above at the best multiple of a feasible α (n, k); `square` is Σ_k |v_k|²."""
-    linear = spec.loss.margin * float(alpha[np.arange(len(y)), y].sum())
-    if spec.rho:
-        square += float((alpha.sum(axis=0) ** 2).sum()) / spec.rho
+    linear = claimed.loss.margin * float(alpha[np.arange(len(y)), y].sum())
+    if claimed.rho:
+        square += float((alpha.sum(axis=0) ** 2).sum()) / claimed.rho
     t = min(1.0, linear / square) if square > 0 else 1.0
     return max(0.0, t * linear - 0.5 * t * t * square)
 
 
-def rounding(spec: Spec, u: Array, k: int) -> float:
-    """What rounding of the scores may cost."""
-    return 8 * EPS * spec.loss.margin * (k - 1) * float(u.sum())
+def score_rounding(claimed: ClaimedJointSvm, u: Array, k: int) -> float:
+    """How much rounding of the scores may change the objective."""
+    return 8 * EPS * claimed.loss.margin * (k - 1) * float(u.sum())
 
 
-def signed(q: Array, y: Array) -> Array:
-    """α (n, k) of a point q of the loss's domain."""
+def class_coefficients(q: Array, y: Array) -> Array:
+    """α (n, k) of dual variables q (n, k): -q of the rivals, and their sum for the own class."""
     own = np.arange(len(y)), y
     alpha = -q
     alpha[own] = 0.0

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.plain.kernel_values import Values
 from certifit.checkers.plain.kernels import Plain, plain
 from certifit.checkers.svm import kernel as svc
-from certifit.checkers.svm.joint import LOSSES, Spec, feasible, lower_bound, slacks
+from certifit.checkers.svm.joint import ClaimedJointSvm, feasible, lower_bound, slacks
 from certifit.checkers.svm.kernel import BEYOND, EPS, MARGIN, NONE, Judged
 from certifit.core import Certificate, Check
 from certifit.rows import Array
@@ -34,11 +35,11 @@ class Machine:
     C: Array  # (m,) > 0, price of each row's loss
     beta: Array  # (m, k) coefficients; those of a row sum to 0
     intercept: Array  # (k,)
-    loss: str  # one of LOSSES
+    loss: str  # one of PLAIN_MULTICLASS_HINGES
 
     @property
-    def spec(self) -> Spec:
-        return Spec(LOSSES[self.loss], 1.0, 0.0)
+    def spec(self) -> ClaimedJointSvm:
+        return ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[self.loss], 1.0, 0.0)
 
     def losses(self, kernel: Plain, X: Any, some: Array) -> Array:
         """Of some of its rows."""

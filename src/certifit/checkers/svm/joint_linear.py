@@ -1,13 +1,21 @@
-"""Linear support vector machines of all classes at once, re-checked from the data; see `checkers.svm.joint`.
+"""Checker of joint linear machines: it recomputes the objective and proves how near it is to its minimum.
 
-The dual point comes from the scores: the projection of u z / h onto the loss's domain for several h, at biases where
-its sums balance; then, for the rows where that decides, from the proximal method of multipliers (Rockafellar 1976).
-Stored dual variables are tried first. The best bound counts.
+Claim, bound and feasibility are those of `checkers.svm.joint`, where any candidate becomes a feasible dual point.
+Candidates are tried in this order until a bound is near enough to the objective; the largest bound counts.
+
+| candidate | when it is tried |
+|---|---|
+| dual variables that the model stores | where there are any |
+| q of the loss smoothed over h, for seven h, with free biases moved to where q balances | if those do not suffice |
+| proximal method of multipliers (Rockafellar 1976) for rows near the bends of the loss | if still none suffices |
+
+q of the loss smoothed over h is the projection of u z / h onto the set of q whose maximum the loss is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -15,177 +23,224 @@ import numpy as np
 
 from certifit.checkers.linear_model.logistic import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.hinges import PlainMulticlassHinge
 from certifit.checkers.svm.joint import (
     CLAIM,
     EPS,
-    Loss,
-    Spec,
+    ClaimedJointSvm,
+    class_coefficients,
     feasible,
     lower_bound,
     objective,
-    rounding,
-    signed,
+    score_rounding,
     slacks,
 )
-from certifit.checkers.svm.linear import ROUNDING, told
-from certifit.checkers.svm.linear_rows import ROUNDS, descend, left, pull, scores, targets, weights
+from certifit.checkers.svm.linear_rows import (
+    SLACK_ROUNDING,
+    MultiplierTuning,
+    gradient_worth,
+    minimise_by_newton,
+    rounding_check,
+    scores,
+    targets,
+    weighted_row_sum,
+    weights,
+)
 from certifit.core import Certificate
 from certifit.rows import Array, Rows
 
-WIDTHS = 10.0 ** -np.arange(0.0, 7.0, 1.0)  # h, in units of the margin
-MANY, EACH = 2048, 4  # rows that are solved for: the first, or so many for each parameter
-WIDE = 1000  # parameters beyond which no system is solved
-NARROWEST = 1e-3  # h of the method of multipliers at first
-STIFFER = 2.0  # in each round
+
+@dataclass(frozen=True)
+class JointSvmCheckTuning:
+    """Numbers that steer which dual points are tried; no bound is wrong for any of them."""
+
+    widths: tuple[float, ...] = tuple(10.0 ** -np.arange(0.0, 7.0, 1.0))  # h, in units of the margin
+    near_rows: int = 2048  # rows near a bend that are solved for, or
+    near_rows_per_parameter: int = 4  # so many for each parameter, if that is more
+    most_parameters: int = 1000  # beyond which no system is solved
+    narrowest: float = 1e-3  # h of the first proximal term, in units of the margin
+    multipliers: MultiplierTuning = field(default_factory=MultiplierTuning)
 
 
 def certify(
-    coef: Array, intercept: Array, spec: Spec, tol: float, rows: Rows, dual: Array | None = None
+    coef: Array,
+    intercept: Array,
+    claimed: ClaimedJointSvm,
+    tol: float,
+    rows: Rows,
+    dual: Array | None = None,
+    tuning: JointSvmCheckTuning | None = None,
 ) -> Certificate:
-    """Check β (k, d) and b (k,), or the differences (1, d) and (1,) of two classes; y are class numbers, w include
-    class weights; `dual` (k, n) is α."""
+    """Check β (k, d) and b (k,), or the differences (1, d) and (1,) of two classes.
+
+    y are class numbers, w include class weights; `dual` (k, n) is α.
+    """
     if len(coef) == 1:
         coef, intercept = np.vstack([-coef, coef]) / 2, np.append(-intercept, intercept) / 2
-    m = centre(rows) if spec.rho == 0 else np.zeros(rows.n_features)
+    m = centre(rows) if claimed.rho == 0 else np.zeros(rows.n_features)
     b = intercept + coef @ m
-    checks = (no_intercept(b),) if spec.rho is None else ()
-    if spec.rho == 0:
+    checks = (no_intercept(b),) if claimed.rho is None else ()
+    if claimed.rho == 0:
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
     F = rows.map(partial(scores, coef, b, m))
-    y, u = rows.map(targets).astype(np.int64), spec.C * rows.map(weights)
-    value = objective(spec, F, y, u, float((coef**2).sum()), b)
-    best = max(_bounds(spec, np.column_stack([coef, b]), F, y, u, m, tol * value, value, rows, dual))
-    off = rounding(spec, u, len(coef)) + ROUNDING * float(u.sum()) * float((np.abs(coef) @ np.abs(m)).sum())
-    checks = (*checks, told(off, value, float(np.abs(coef).max())))
+    y, u = rows.map(targets).astype(np.int64), claimed.C * rows.map(weights)
+    value = objective(claimed, F, y, u, float((coef**2).sum()), b)
+    check = _JointCheck(claimed, np.column_stack([coef, b]), F, y, u, m, rows, tuning or JointSvmCheckTuning())
+    best = max(check.bounds(dual, value, tol * value))
+    off = score_rounding(claimed, u, len(coef))
+    off += SLACK_ROUNDING * float(u.sum()) * float((np.abs(coef) @ np.abs(m)).sum())
+    checks = (*checks, rounding_check(off, value, coef))
     return Certificate("optimal", CLAIM, value, min(best, value), tol, (tol + 1e-12) * value + off, checks)
 
 
-def _bounds(
-    spec: Spec, theta: Array, F: Array, y: Array, u: Array, m: Array, tol: float, value: float, rows: Rows,
-    dual: Array | None,
-) -> Iterator[float]:  # fmt: skip
-    """One bound after another, until they prove enough. θ is (k, d + 1)."""
+class _JointCheck(NamedTuple):
+    claimed: ClaimedJointSvm
+    theta: Array  # (k, d + 1) β and b
+    F: Array  # (n, k) scores
+    y: Array  # (n,)
+    u: Array  # (n,)
+    m: Array  # (d,)
+    rows: Rows
+    tuning: JointSvmCheckTuning
 
-    def proved(alpha: Array) -> float:
-        alpha = feasible(spec, alpha, y, u)
-        return lower_bound(spec, alpha, y, float((rows.sum(partial(pull, alpha, m)) ** 2).sum()))
+    def _bound(self, alpha: Array) -> float:
+        """The bound that any candidate α (n, k) proves once it is made feasible."""
+        alpha = feasible(self.claimed, alpha, self.y, self.u)
+        v = self.rows.sum(partial(weighted_row_sum, alpha, self.m))
+        return lower_bound(self.claimed, alpha, self.y, float((v**2).sum()))
 
-    if dual is not None and dual.shape == F.T.shape:
-        found = proved(np.asarray(dual, np.float64).T)
-        yield found
-        if value - found <= tol:
-            return
-    k = theta.shape[0]
-    ones, held = np.ones((len(y), 1)), np.array([0.0])
-    best, start, offset = -np.inf, (WIDTHS[0], np.zeros(F.shape)), np.zeros((k, 1))
-    for h in WIDTHS * spec.loss.margin:
-        smooth = Smooth(spec.loss, y, u, F, h, np.zeros_like(F))
-        if spec.rho == 0:  # biases at which the sums balance
-            offset = smooth.minimise(ones, held, np.zeros((k, 1)), offset, 0.0)
-        q = smooth.at(ones @ offset.T)
-        found = proved(signed(q, y))
-        if found > best:
-            best, start = found, (h, q)
-        yield found
-    if value - best > tol and theta.size <= WIDE:
-        yield proved(_near(spec, theta, F, y, u, m, *start, tol, rows))
+    def bounds(self, stored: Array | None, value: float, allowed: float) -> Iterator[float]:
+        """One bound after another, until one misses the objective by no more than allowed."""
+        if stored is not None and stored.shape == self.F.T.shape:
+            found = self._bound(np.asarray(stored, np.float64).T)
+            yield found
+            if value - found <= allowed:
+                return
+        best, start, offset = -np.inf, (self.tuning.widths[0], np.zeros(self.F.shape)), np.zeros((len(self.theta), 1))
+        for h in np.array(self.tuning.widths) * self.claimed.loss.margin:
+            q, offset = self._smoothed_dual(h, offset)
+            found = self._bound(class_coefficients(q, self.y))
+            if found > best:
+                best, start = found, (h, q)
+            yield found
+        if value - best > allowed and self.theta.size <= self.tuning.most_parameters:
+            yield self._bound(self._with_proximal_multipliers(*start, allowed))
+
+    def _smoothed_dual(self, h: float, offset: Array) -> tuple[Array, Array]:
+        """q (n, k) of the loss smoothed over h, free biases moved, from `offset` (k, 1), to where it balances."""
+        ones, start = np.ones((len(self.y), 1)), np.zeros((len(self.theta), 1))
+        smooth = self._smoothed(h)
+        if self.claimed.rho == 0:
+            biases = _Regularised(smooth, ones, np.array([0.0]), start)
+            offset = minimise_by_newton(biases, offset, 0.0, self.tuning.multipliers).theta
+        return smooth.maximiser(ones @ offset.T), offset
+
+    def _smoothed(self, h: float) -> _SmoothedLoss:
+        return _SmoothedLoss(self.claimed.loss, self.y, self.u, self.F, h, np.zeros_like(self.F))
+
+    def _with_proximal_multipliers(self, h: float, q: Array, allowed: float) -> Array:
+        """α (n, k) that is exact for the rows near a bend of the loss, if the others are where it is linear."""
+        loss, (n, k), tuning = self.claimed.loss, self.F.shape, self.tuning
+        count = min(n, max(tuning.near_rows, tuning.near_rows_per_parameter * self.theta.size))
+        h = max(tuning.narrowest * loss.margin, h)
+        near = self._rows_near_a_bend(count, h)
+        far = class_coefficients(self._smoothed(EPS).maximiser(np.zeros_like(self.F)), self.y)
+        far[near] = 0.0
+        Z, G = dense(self.rows.take(near).X) - self.m, np.ones(self.rows.n_features)
+        c = self.rows.sum(partial(weighted_row_sum, far, self.m))
+        if self.claimed.rho is not None:
+            Z, G = np.column_stack([Z, np.ones(count)]), np.append(G, self.claimed.rho)
+            c = np.column_stack([c, far.sum(axis=0)])
+        rows = _SmoothedLoss(loss, self.y[near], self.u[near], np.zeros((count, k)), h, q[near])
+        objective = _Regularised(rows, Z, G, c)
+        far[near] = objective.maximise_dual(self.theta[:, : len(G)], allowed, tuning.multipliers)
+        return far
+
+    def _rows_near_a_bend(self, count: int, h: float) -> Array:
+        """The rows whose q lie farthest within their limits, then those whose slacks are nearest to each other."""
+        u = self.u
+        q = self._smoothed(h).maximiser(np.zeros_like(self.F))
+        inner = np.minimum(q, u[:, None] - q).max(axis=1) / np.where(u > 0, u, 1.0)
+        z = np.sort(slacks(self.claimed.loss, self.F, self.y), axis=1)
+        closeness = np.where(inner > 0, 1 + inner, -np.abs(np.diff(z, axis=1)).min(axis=1))
+        return np.sort(np.argpartition(np.where(u > 0, -closeness, np.inf), count - 1)[:count])
 
 
-class Smooth(NamedTuple):
-    """Σ u L, smoothed: max over q in the domain of q·z - h/(2u) |q - old|²."""
+class _SmoothedLoss(NamedTuple):
+    """Σ max over q in the loss's set of q·z - h/(2u) |q - centre|²: Σ u L, smoothed."""
 
-    loss: Loss
+    loss: PlainMulticlassHinge
     y: Array  # (n,)
     u: Array  # (n,)
     F: Array  # (n, k) scores, to which more are added
     h: float
-    old: Array  # (n, k)
+    centre: Array  # (n, k)
 
-    def at(self, more: Array) -> Array:
-        """The best q."""
+    def maximiser(self, more: Array) -> Array:
+        """The best q (n, k) at the scores F + more."""
         z = slacks(self.loss, self.F + more, self.y)
-        return self.loss.project(self.old + self.u[:, None] / self.h * z, self.y, self.u)
+        return self.loss.project(self.centre + self.u[:, None] / self.h * z, self.y, self.u)
 
     def value(self, more: Array, q: Array) -> float:
         z = slacks(self.loss, self.F + more, self.y)
         counted = self.u > 0
-        away = ((q - self.old)[counted] ** 2).sum(axis=1) / self.u[counted]
-        return float((q * z).sum()) - 0.5 * self.h * float(away.sum())
+        distance = ((q - self.centre)[counted] ** 2).sum(axis=1) / self.u[counted]
+        return float((q * z).sum()) - 0.5 * self.h * float(distance.sum())
 
-    def minimise(self, Z: Array, G: Array, c: Array, theta: Array, tol: float) -> Array:
-        """min over θ (k, d1) of this at the scores F + Z θᵀ, plus ½ Σ G θ² - c·θ: Newton's method from θ."""
 
-        def total(theta: Array) -> tuple[float, Array]:
-            more = Z @ theta.T
-            q = self.at(more)
-            return self.value(more, q) + 0.5 * float((G * theta**2).sum()) - float((c * theta).sum()), q
+class _Regularised(NamedTuple):
+    """A smoothed loss at the scores F + Z θᵀ, plus ½ Σ G θ² - c·θ, as a function of θ (k, d1)."""
 
-        def gradient(theta: Array, q: Array) -> Array:
-            return G * theta - c - signed(q, self.y).T @ Z
+    rows: _SmoothedLoss
+    Z: Array  # (n, d1)
+    G: Array  # (d1,)
+    c: Array  # (k, d1)
 
-        return descend(total, gradient, partial(self._hessian, Z, G), G, theta, tol).theta
+    def value_and_dual(self, theta: Array) -> tuple[float, Array]:
+        more = self.Z @ theta.T
+        q = self.rows.maximiser(more)
+        penalty = 0.5 * float((self.G * theta**2).sum())
+        return self.rows.value(more, q) + penalty - float((self.c * theta).sum()), q
 
-    def _hessian(self, Z: Array, G: Array, q: Array) -> Array:
-        """Classes j and k pull at each other: (e_j - e_k) (e_j - e_k)ᵀ ⊗ Σ ties z zᵀ, added up over pairs.
+    def gradient(self, theta: Array, q: Array) -> Array:
+        return self.G * theta - self.c - class_coefficients(q, self.rows.y).T @ self.Z
 
-        Adding one number to all scores changes nothing: free biases get a spring against that.
+    def hessian(self, q: Array) -> Array:
+        """(e_j - e_k) (e_j - e_k)ᵀ ⊗ Σ ties z zᵀ, added up over pairs of classes j, k.
+
+        Adding one number to all scores changes nothing: free biases get a curvature against that.
         """
+        (loss, y, u, _, h, _), Z = self.rows, self.Z
         k, d1 = q.shape[1], Z.shape[1]
         H = np.zeros((k, d1, k, d1))
         for i in range(k):
             for j in range(i):
-                tie = self.u / self.h * self.loss.ties(q, self.y, self.u, i, j)
+                tie = u / h * loss.ties(q, y, u, i, j)
                 S = (Z * tie[:, None])[tie > 0].T @ Z[tie > 0]
                 H[i, :, i] += S
                 H[j, :, j] += S
                 H[i, :, j] -= S
                 H[j, :, i] -= S
-        free = np.flatnonzero(G == 0)
+        free = np.flatnonzero(self.G == 0)
         H[:, free[:, None], :, free] += np.mean([H[c, free, c, free].sum() for c in range(k)]) / k + EPS
         flat = H.reshape(k * d1, k * d1)
-        flat[np.diag_indices(k * d1)] += np.tile(G, k)
+        flat[np.diag_indices(k * d1)] += np.tile(self.G, k)
         return flat
 
-
-def _near(
-    spec: Spec, theta: Array, F: Array, y: Array, u: Array, m: Array, h: float, q: Array, tol: float, rows: Rows
-) -> Array:
-    """α that is exact for the rows where the loss bends near their scores, the others being where it is linear."""
-    loss, n = spec.loss, len(y)
-    count = min(n, max(MANY, EACH * theta.size))
-    narrow = max(NARROWEST * loss.margin, h)
-    bends = Smooth(loss, y, u, F, narrow, np.zeros_like(F)).at(np.zeros_like(F))
-    inner = np.minimum(bends, u[:, None] - bends).max(axis=1) / np.where(u > 0, u, 1.0)
-    top = np.sort(slacks(loss, F, y), axis=1)
-    closeness = np.where(inner > 0, 1 + inner, -np.abs(np.diff(top, axis=1)).min(axis=1))
-    near = np.sort(np.argpartition(np.where(u > 0, -closeness, np.inf), count - 1)[:count])
-    far = signed(Smooth(loss, y, u, F, EPS, np.zeros_like(F)).at(np.zeros_like(F)), y)
-    far[near] = 0.0
-    Z, G = dense(rows.take(near).X) - m, np.ones(rows.n_features)
-    c = rows.sum(partial(pull, far, m))
-    if spec.rho is not None:
-        Z, G, c = np.column_stack([Z, np.ones(count)]), np.append(G, spec.rho), np.column_stack([c, far.sum(axis=0)])
-    theta = theta[:, : len(G)]
-    far[near] = _multipliers(loss, y[near], u[near], Z, G, c, theta, q[near], narrow, tol)
-    return far
-
-
-def _multipliers(
-    loss: Loss, y: Array, u: Array, Z: Array, G: Array, c: Array, theta: Array, q: Array, h: float, tol: float
-) -> Array:
-    """α for these rows at the minimum of their losses + ½ Σ G θ² - c·θ, from q: each round adds h/2u |q - q'|² to the
-    dual, q' the last q."""
-    none, best = np.zeros(q.shape), (np.inf, signed(q, y))
-    for _ in range(ROUNDS):
-        smooth = Smooth(loss, y, u, none, h, q)
-        theta = smooth.minimise(Z, G, c, theta, tol)
-        F = Z @ theta.T
-        q = smooth.at(F)
-        alpha = signed(q, y)
-        z = slacks(loss, F, y)
-        gap = float(u @ loss.value(z) - (q * z).sum()) + left(G * theta - c - alpha.T @ Z, G, theta)
-        best = min(best, (gap, alpha), key=lambda found: found[0])
-        if gap <= 0.1 * tol:
-            break
-        h /= STIFFER
-    return best[1]
+    def maximise_dual(self, theta: Array, allowed: float, tuning: MultiplierTuning) -> Array:
+        """α (n, k) of the minimum without smoothing: the proximal method of multipliers, from θ and the centre."""
+        Z, G, c, (loss, y, u, _, _, q) = self.Z, self.G, self.c, self.rows
+        best, smooth = (np.inf, class_coefficients(q, y)), self.rows
+        for _ in range(tuning.rounds):
+            theta = minimise_by_newton(self._replace(rows=smooth), theta, allowed, tuning).theta
+            F = Z @ theta.T
+            q = smooth.maximiser(F)
+            alpha = class_coefficients(q, y)
+            z = slacks(loss, F, y)
+            gap = float(u @ loss.value(z) - (q * z).sum())
+            gap += gradient_worth(G * theta - c - alpha.T @ Z, G, theta)
+            best = min(best, (gap, alpha), key=lambda found: found[0])
+            if gap <= 0.1 * allowed:
+                break
+            smooth = smooth._replace(h=smooth.h / tuning.stiffer, centre=q)
+        return best[1]

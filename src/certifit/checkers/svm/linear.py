@@ -1,19 +1,38 @@
-"""Linear support vector machines re-checked from the data: a feasible dual point and the gap it proves.
+"""Checker of linear support vector machines: it recomputes the objective and proves how near it is to its minimum.
 
-    P(β, b) = ½ |β|² + ρ/2 b² + Σ uᵢ φ(zᵢ),   zᵢ = qᵢ - sᵢ (β·xᵢ + b),   φ(z) = max 0 <= a <= top of a (z+e) - a²/2κ
+**The claim.** Coefficients β and intercept b minimise, up to the gap,
+
+    P(β, b) = ½ |β|² + ρ/2 b² + Σᵢ uᵢ φ(zᵢ),   zᵢ = qᵢ - sᵢ (β·xᵢ + b),   u = C w,   φ a hinge (`plain.hinges`)
+
+Labels are s = ±1 with q = 1; numbers y to be met within ε give each row two slacks, s = ±1 with q = s y - ε. ρ = 0
+means a free intercept. P itself is recomputed from the data.
+
+**The bound.** φ(z) = max over 0 <= a <= top of a (z + e) - a²/2κ. Putting any such a in place of the best one makes P
+smaller, and what is left is a quadratic in β and b with a known minimum. So for all 0 <= aᵢ <= top uᵢ
+
     P >= Σ [aᵢ (qᵢ + e) - aᵢ² / (2κuᵢ)] - ½ |v|² - v_b² / (2ρ),   v = Σ aᵢ sᵢ xᵢ,   v_b = Σ aᵢ sᵢ
 
-for all 0 <= aᵢ <= top uᵢ, u = C w, with v_b = 0 where the intercept is free (ρ = 0). Labels ±1 are s with q = 1;
-numbers y within ε give each row two sides. The dual point comes from the slacks: φ' where the loss is smooth; for the
-hinge that of its kink rounded over some width. Where that does not prove enough, the rows near the kink are solved
-for by the proximal method of multipliers (Rockafellar 1976). Stored dual variables are tried too. The best bound
-counts.
+where v_b = 0 is needed if the intercept is free. This is the bound of a *dual point* a (`_bound`).
+
+**Why a is feasible.** `_feasible_points` clips any candidate to its limits and, for a free intercept, scales the
+heavier sign down until v_b = 0. Hence a bad candidate makes a weak bound, never a wrong one, and nothing that
+suggests candidates needs to be trusted:
+
+| candidate | when it is tried |
+|---|---|
+| slopes φ' at the slacks; for the hinge, of its kink rounded over 14 widths | always |
+| dual variables that the model stores | where there are any |
+| slopes, but least squares for as many rows at the kink as there are unknowns | for the hinge, if none suffices |
+| slopes, but the proximal method of multipliers (Rockafellar 1976) near the bend | if still none suffices |
+
+The largest bound counts. Rows are taken about their centre m, which a free intercept makes up for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,35 +40,53 @@ from scipy.optimize import brentq, lsq_linear
 
 from certifit.checkers.linear_model.logistic import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.svm.linear_rows import ROUNDS, descend, left, pull, scores, targets, weights
-from certifit.core import Certificate, Check
+from certifit.checkers.plain.hinges import PlainHinge, plain_rounded_hinge
+from certifit.checkers.svm.linear_rows import (
+    SLACK_ROUNDING,
+    MultiplierTuning,
+    gradient_worth,
+    minimise_by_newton,
+    rounding_check,
+    scores,
+    targets,
+    weighted_row_sum,
+    weights,
+)
+from certifit.core import Certificate
 from certifit.rows import Array, Rows
 
 CLAIM = "losses and penalty within gap of their minimum"
-WIDTHS = 10.0 ** -np.arange(0.0, 7.0, 0.5)  # of the rounded kink, in units of the targets
-MANY = 2048  # rows near the kink that are solved for, or so many for each column:
-EACH = 8
-WIDE = 4000  # columns beyond which no system is solved
-NARROWEST = 1e-3  # width, in the same units, of what the method of multipliers adds at first
-ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target and to what the intercept makes up for
-HIDDEN = 1e-2  # most of the objective that rounding may be
-TINY = float(np.finfo(float).tiny)
-STIFFER = 2.0  # in each round
 
 
-class Spec(NamedTuple):
+@dataclass(frozen=True)
+class LinearSvmCheckTuning:
+    """Numbers that steer which dual points are tried; no bound is wrong for any of them."""
+
+    widths: tuple[float, ...] = tuple(10.0 ** -np.arange(0.0, 7.0, 0.5))  # of the rounded kink, in sizes of a target
+    near_rows: int = 2048  # slacks near the bend that are solved for, or
+    near_rows_per_column: int = 8  # so many for each parameter, if that is more
+    most_columns: int = 4000  # columns beyond which no system is solved
+    narrowest: float = 1e-3  # width of the first proximal term, in sizes of a target
+    multipliers: MultiplierTuning = field(default_factory=MultiplierTuning)
+
+
+class ClaimedLinearSvm(NamedTuple):
     """The problem that a model says it has solved."""
 
-    kappa: float
+    kappa: float  # of the hinge, as e and top
     e: float
     top: float
     C: float
     rho: float | None  # None: no intercept; 0: a free one
     epsilon: float | None = None  # None: classes, one against the rest
 
+    @property
+    def hinge(self) -> PlainHinge:
+        return PlainHinge(self.kappa, self.e, self.top)
 
-class Slacks(NamedTuple):
-    """One side of each row after the other; where rows have two sides, the second ones after all first ones."""
+
+class SignedSlacks(NamedTuple):
+    """The slacks of all rows (m,); where rows have two, the second ones after all first ones."""
 
     z: Array
     s: Array
@@ -57,218 +94,256 @@ class Slacks(NamedTuple):
     u: Array
 
 
-class Dual(NamedTuple):
-    """A dual point, as it enters the bound."""
+class LinearDualPoint(NamedTuple):
+    """A feasible dual point, as it enters the bound."""
 
-    a: Array
+    a: Array  # (m,)
     v: Array  # (d,)
 
 
 def certify(
-    coef: Array, intercept: Array, spec: Spec, tol: float, rows: Rows, dual: Array | None = None
+    coef: Array,
+    intercept: Array,
+    claimed: ClaimedLinearSvm,
+    tol: float,
+    rows: Rows,
+    dual: Array | None = None,
+    tuning: LinearSvmCheckTuning | None = None,
 ) -> Certificate:
-    """Check β (k, d) and b (k,); y are class numbers or numbers, w include class weights; `dual` (k, n) is Σ s a
-    of each row's sides."""
-    m = centre(rows) if spec.rho == 0 else np.zeros(rows.n_features)
+    """Check β (k, d) and b (k,), machine by machine.
+
+    y are class numbers or numbers, w include class weights; `dual` (k, n) is Σ s a of each row's slacks.
+    """
+    m = centre(rows) if claimed.rho == 0 else np.zeros(rows.n_features)
     b = intercept + coef @ m
-    checks = (no_intercept(b),) if spec.rho is None else ()
+    checks = (no_intercept(b),) if claimed.rho is None else ()
     eta = rows.map(partial(scores, coef, b, m))
     y, w = rows.map(targets), rows.map(weights)
     objective = bound = rounding = 0.0
     for c in range(len(coef)):
-        at = _slacks(eta[:, c], y, w, spec, c if len(coef) > 1 else 1)
-        losses = float(at.u @ _loss(at.z, spec))
-        value = losses + 0.5 * float(coef[c] @ coef[c]) + 0.5 * (spec.rho or 0.0) * float(b[c] ** 2)
-        given = [] if dual is None else [at.s * np.tile(dual[c], len(at.s) // rows.n_rows)]
-        points = _dual_points(given, at, spec, m, rows)
-        best = max(_bounds(at, spec, coef[c], b[c], m, value, tol, points, rows))
-        objective, bound = objective + value, bound + min(best, value)
-        rounding += ROUNDING * float(at.u @ np.abs(at.q) + at.u.sum() * (np.abs(coef[c]) @ np.abs(m)))
-    checks = (*checks, told(rounding, objective, float(np.abs(coef).max())))
+        at = _slacks(eta[:, c], y, w, claimed, c if len(coef) > 1 else 1)
+        machine = _MachineCheck(claimed, at, coef[c], b[c], m, rows, tuning or LinearSvmCheckTuning())
+        stored = [] if dual is None else [at.s * np.tile(dual[c], len(at.s) // rows.n_rows)]
+        value = machine.objective
+        objective, bound = objective + value, bound + min(machine.lower_bound(stored, tol * value), value)
+        mass = float(at.u @ np.abs(at.q) + at.u.sum() * (np.abs(coef[c]) @ np.abs(m)))
+        rounding += SLACK_ROUNDING * mass
+    checks = (*checks, rounding_check(rounding, objective, coef))
     return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * objective + rounding, checks)
 
 
-def told(rounding: float, objective: float, steepest: float) -> Check:
-    """A proof that rounding could undo is none; but a flat function that misses nothing may cost nothing."""
-    share = rounding / max(objective, TINY) if steepest > 0 else 0.0
-    return Check("rounding in the objective, relative", share, HIDDEN)
-
-
-def _slacks(eta: Array, y: Array, w: Array, spec: Spec, code: int) -> Slacks:
-    u = spec.C * w
-    if spec.epsilon is None:
+def _slacks(eta: Array, y: Array, w: Array, claimed: ClaimedLinearSvm, code: int) -> SignedSlacks:
+    u = claimed.C * w
+    if claimed.epsilon is None:
         s, q = np.where(y == code, 1.0, -1.0), np.ones(len(y))
     else:
         s, u, eta = np.repeat([1.0, -1.0], len(y)), np.tile(u, 2), np.tile(eta, 2)
-        q = s * np.tile(y, 2) - spec.epsilon
-    return Slacks(q - s * eta, s, q, u)
+        q = s * np.tile(y, 2) - claimed.epsilon
+    return SignedSlacks(q - s * eta, s, q, u)
 
 
-def _slope(z: Array, spec: Spec) -> Array:
-    if np.isinf(spec.kappa):
-        return np.where(z + spec.e > 0, spec.top, 0.0)
-    return np.clip(spec.kappa * (z + spec.e), 0.0, spec.top)
+@dataclass(frozen=True)
+class _MachineCheck:
+    """One machine: its objective, and lower bounds on the minimum."""
+
+    claimed: ClaimedLinearSvm
+    at: SignedSlacks
+    beta: Array  # (d,)
+    b: float
+    m: Array  # (d,)
+    rows: Rows
+    tuning: LinearSvmCheckTuning
+
+    @property
+    def objective(self) -> float:
+        losses = float(self.at.u @ self.claimed.hinge.value(self.at.z))
+        return losses + 0.5 * float(self.beta @ self.beta) + 0.5 * (self.claimed.rho or 0.0) * float(self.b**2)
+
+    @cached_property
+    def unit(self) -> float:
+        """The size of a target."""
+        target = self.at.s * self.at.q if self.claimed.epsilon is not None else np.zeros(1)
+        return float(np.abs(target - np.median(target)).mean()) or 1.0
+
+    @cached_property
+    def theta(self) -> Array:
+        """β and, where there is one, b (d1,)."""
+        return self.beta if self.claimed.rho is None else np.append(self.beta, self.b)
+
+    @cached_property
+    def G(self) -> Array:
+        """Weights of θ²/2 in the objective (d1,)."""
+        ones = np.ones(self.rows.n_features)
+        return ones if self.claimed.rho is None else np.append(ones, self.claimed.rho)
+
+    # ---------------------------------------------------------------------------------------- what has to be right
+    def _feasible_points(self, candidates: Sequence[Array]) -> list[LinearDualPoint]:
+        """Feasible points from these (m,): within the limits, with signs in balance where the intercept is free."""
+        if not candidates:
+            return []
+        s, limit, points = self.at.s, self.claimed.hinge.largest_dual(self.at.u), []
+        for a in candidates:
+            a = np.clip(a, 0.0, limit)
+            if self.claimed.rho == 0:
+                plus, minus = float(a[s > 0].sum()), float(a[s < 0].sum())
+                less = min(plus, minus)
+                a = a * np.where(s > 0, less / plus if plus > 0 else 0.0, less / minus if minus > 0 else 0.0)
+            points.append(a)
+        n = self.rows.n_rows
+        signed = (np.stack(points, axis=1) * s[:, None]).reshape(-1, n, len(points)).sum(axis=0)  # (n, points)
+        v = self.rows.sum(partial(weighted_row_sum, signed, self.m))
+        return [LinearDualPoint(a, v[j]) for j, a in enumerate(points)]
+
+    def _bound(self, point: LinearDualPoint) -> float:
+        """The bound at the top of this file, at the best feasible multiple t of this dual point."""
+        (a, v), (_, s, q, u), claimed = point, self.at, self.claimed
+        counted = u > 0
+        linear = float(a @ (q + claimed.e))
+        square = float(v @ v) + float((a[counted] ** 2 / u[counted]).sum()) / claimed.kappa
+        if claimed.rho:
+            square += float(a @ s) ** 2 / claimed.rho
+        if linear <= 0 or square <= 0:
+            return max(0.0, linear)
+        t = linear / square
+        if np.isfinite(claimed.top):
+            t = min(t, 1.0)
+        return t * linear - 0.5 * t * t * square
+
+    # ----------------------------------------------------------------------- which points are tried: see the table
+    def lower_bound(self, stored: Sequence[Array], allowed: float) -> float:
+        """The largest bound found; costlier points are tried where it misses the objective by more than allowed."""
+        hinge, tuning, value = self.claimed.hinge, self.tuning, self.objective
+        widths = (self.unit * np.array(tuning.widths)).tolist()
+        smooth = [hinge] if np.isfinite(hinge.kappa) else [plain_rounded_hinge(h) for h in widths]
+        points = [*self._feasible_points([*map(self._slopes, smooth)]), *self._feasible_points(stored)]
+        bounds = [self._bound(point) for point in points]
+        best = max(bounds)
+        if value - best <= allowed or self.rows.n_features > tuning.most_columns:
+            return best
+        if np.isinf(hinge.kappa):
+            at_kink = self._bound_with(*self._least_squares_multipliers())
+            best = max(best, at_kink)
+            if value - at_kink <= allowed:
+                return best
+        i = int(np.argmax(bounds[: len(smooth)]))
+        width = max(smooth[i].e, tuning.narrowest * self.unit)
+        return max(best, self._bound_with(*self._proximal_multipliers(points[i].a, width, allowed)))
+
+    def _slopes(self, smooth: PlainHinge) -> Array:
+        """u φ' at the slacks, after a free intercept was moved to where these balance."""
+        return self.at.u * smooth.slope(self.at.z - self.at.s * self._balancing_offset(smooth))
+
+    def _balancing_offset(self, smooth: PlainHinge) -> float:
+        """How much to add to a free intercept so that Σ u φ' s = 0."""
+        z, s, _, u = self.at
+        if self.claimed.rho != 0 or not u.any():
+            return 0.0
+
+        def excess(t: float) -> float:
+            return float((u * s) @ smooth.slope(z - s * t))
+
+        curved = 1 / smooth.kappa if np.isfinite(smooth.top) else 0.0
+        reach = 1.0 + float(np.abs(z[u > 0]).max()) + smooth.e + curved
+        if not excess(-reach) >= 0 >= excess(reach):
+            return 0.0
+        return float(brentq(excess, -reach, reach, xtol=1e-15 * reach, rtol=1e-15))
+
+    def _bound_with(self, near: Array, multipliers: Callable[[Array, Array], Array]) -> float:
+        """The bound of the slopes, but with multipliers(A, c) for the slacks `near`.
+
+        A are the rows s (x - m, 1) of these (near, d1), and c is the sum of a s (x - m, 1) over all others (d1,).
+        """
+        s, n = self.at.s, self.rows.n_rows
+        a = self.at.u * self.claimed.hinge.slope(self.at.z)
+        a[near] = 0.0
+        signed = (a * s).reshape(-1, n).sum(axis=0)
+        c = self.rows.sum(partial(weighted_row_sum, signed[:, None], self.m))[0]
+        row, place = np.unique(near % n, return_inverse=True)
+        A = s[near][:, None] * (dense(self.rows.take(row).X) - self.m)[place]
+        if self.claimed.rho is not None:
+            A, c = np.column_stack([A, s[near]]), np.append(c, signed.sum())
+        a[near] = multipliers(A, c)
+        return self._bound(self._feasible_points([a])[0])
+
+    def _least_squares_multipliers(self) -> tuple[Array, Callable[[Array, Array], Array]]:
+        """For as many rows nearest to the kink as there are parameters: a with c + Aᵀa = Gθ, as at the minimum."""
+        n, count = self.rows.n_rows, min(self.rows.n_rows, len(self.theta))
+        away = np.where(self.at.u > 0, np.abs(self.at.z), np.inf)
+        of_rows = away.reshape(-1, n).min(axis=0)
+        near = np.flatnonzero(away <= np.partition(of_rows, count - 1)[count - 1])
+        u = self.at.u[near]
+
+        def multipliers(A: Array, c: Array) -> Array:
+            size = np.abs(A).max(axis=0, initial=0.0)
+            size[size == 0] = 1.0
+            missing = (self.G * self.theta - c) / size
+            return u * lsq_linear((A / size * u[:, None]).T, missing, (0.0, 1.0), "bvls", max_iter=10).x
+
+        return near, multipliers
+
+    def _proximal_multipliers(
+        self, a: Array, width: float, allowed: float
+    ) -> tuple[Array, Callable[[Array, Array], Array]]:
+        """For the slacks nearest to where the loss is curved: the dual's maximum over these, from a."""
+        z, _, q, u = self.at
+        hinge, tuning = self.claimed.hinge, self.tuning
+        away = np.maximum(-hinge.e - z, z + hinge.e - hinge.top / hinge.kappa)  # negative where φ is curved
+        count = min(len(z), max(tuning.near_rows, tuning.near_rows_per_column * len(self.theta)))
+        near = np.sort(np.argpartition(np.where(u > 0, away, np.inf), count - 1)[:count])
+
+        def multipliers(A: Array, c: Array) -> Array:
+            top, counted = hinge.largest_dual(u[near]), np.where(u > 0, u, 1.0)[near]
+            first = _ProximalDual(hinge, A, q[near] + hinge.e, counted, top, self.G, c, 2 * width / counted, a[near])
+            return first.maximise(self.theta, allowed, tuning.multipliers)
+
+        return near, multipliers
 
 
-def _loss(z: Array, spec: Spec) -> Array:
-    a = _slope(z, spec)
-    return a * (z + spec.e) - a * a / (2 * spec.kappa)
+class _ProximalDual(NamedTuple):
+    """min over θ of ½ Σ G θ² - c·θ + Σ max over 0 <= a <= top of a (q - Aθ) - soft/2 a² - firm/2 (a - centre)².
 
-
-def _bound(p: Dual, at: Slacks, spec: Spec) -> float:
-    """The bound above at the best multiple of this dual point."""
-    counted = at.u > 0
-    linear = float(p.a @ (at.q + spec.e))
-    square = float(p.v @ p.v) + float((p.a[counted] ** 2 / at.u[counted]).sum()) / spec.kappa
-    if spec.rho:
-        square += float(p.a @ at.s) ** 2 / spec.rho
-    if linear <= 0 or square <= 0:
-        return max(0.0, linear)
-    t = linear / square
-    if np.isfinite(spec.top):
-        t = min(t, 1.0)
-    return t * linear - 0.5 * t * t * square
-
-
-def _dual_points(found: Iterable[Array], at: Slacks, spec: Spec, m: Array, rows: Rows) -> list[Dual]:
-    """Feasible points from these: within their limits, and with sides that balance where the intercept is free."""
-    points = []
-    for a in found:
-        a = np.clip(a, 0.0, spec.top * at.u if np.isfinite(spec.top) else np.inf)
-        if spec.rho == 0:
-            plus, minus = float(a[at.s > 0].sum()), float(a[at.s < 0].sum())
-            less = min(plus, minus)
-            a = a * np.where(at.s > 0, less / plus if plus > 0 else 0.0, less / minus if minus > 0 else 0.0)
-        points.append(a)
-    if not points:
-        return []
-    signed = np.stack(points, axis=1) * at.s[:, None]  # (sides, points)
-    v = rows.sum(partial(pull, signed.reshape(-1, rows.n_rows, len(points)).sum(axis=0), m))
-    return [Dual(a, v[j]) for j, a in enumerate(points)]
-
-
-def _bounds(
-    at: Slacks, spec: Spec, beta: Array, b: float, m: Array, value: float, tol: float, points: list[Dual], rows: Rows
-) -> Iterator[float]:
-    """Bounds that the slacks suggest, better ones only where these do not reach the tolerance."""
-    target = at.s * at.q if spec.epsilon is not None else np.zeros(1)
-    unit = float(np.abs(target - np.median(target)).mean()) or 1.0
-    shapes = [spec] if np.isfinite(spec.kappa) else [spec._replace(kappa=0.5 / h, e=h) for h in unit * WIDTHS]
-    offsets = [_balance(at, shape) for shape in shapes]
-    slopes = (at.u * _slope(at.z - at.s * t, shape) for shape, t in zip(shapes, offsets, strict=True))
-    points = [*_dual_points(slopes, at, spec, m, rows), *points]
-    found = [_bound(p, at, spec) for p in points]
-    yield from found
-    if value - max(found) <= tol * value or rows.n_features > WIDE:
-        return
-    theta, G = beta, np.ones(rows.n_features)
-    if spec.rho is not None:
-        theta, G = np.append(beta, b), np.append(G, spec.rho)
-
-    def solved(near: Array, multipliers: Callable[[Array, Array], Array]) -> float:
-        """The bound with exact multipliers for the sides `near`, the others being on their side of the bend."""
-        a = _completed(near, at, spec, m, rows, multipliers)
-        return _bound(_dual_points([a], at, spec, m, rows)[0], at, spec)
-
-    if np.isinf(spec.kappa):
-        near = _nearest(at, rows.n_rows, len(theta))
-        at_bend = solved(near, lambda A, c: _balancing(A, G * theta - c, at.u[near]))
-        yield at_bend
-        if value - at_bend <= tol * value:
-            return
-    best = int(np.argmax(found[: len(shapes)]))
-    width = max(shapes[best].e, NARROWEST * unit)
-    near = _around(at, spec, max(MANY, EACH * len(theta)))
-    q, u, a = at.q[near], at.u[near], points[best].a[near]
-    yield solved(near, lambda A, c: _multipliers(A, q, u, spec, a, G, c, theta, width, tol * value))
-
-
-def _balance(at: Slacks, spec: Spec) -> float:
-    """How much to add to a free intercept so that Σ u φ' s = 0."""
-    if spec.rho != 0 or not at.u.any():
-        return 0.0
-
-    def excess(t: float) -> float:
-        return float((at.u * at.s) @ _slope(at.z - at.s * t, spec))
-
-    reach = 1.0 + float(np.abs(at.z[at.u > 0]).max()) + spec.e + (1 / spec.kappa if np.isfinite(spec.top) else 0.0)
-    low, high = -reach, reach
-    if not excess(low) >= 0 >= excess(high):
-        return 0.0
-    return float(brentq(excess, low, high, xtol=1e-15 * reach, rtol=1e-15))
-
-
-def _nearest(at: Slacks, n: int, count: int) -> Array:
-    """The sides where so many rows' losses bend."""
-    away = np.where(at.u > 0, np.abs(at.z), np.inf)
-    of_rows = away.reshape(-1, n).min(axis=0)
-    return np.flatnonzero(away <= np.partition(of_rows, min(n, count) - 1)[min(n, count) - 1])
-
-
-def _around(at: Slacks, spec: Spec, count: int) -> Array:
-    """So many sides, those nearest to where the loss is curved."""
-    away = np.maximum(-spec.e - at.z, at.z + spec.e - spec.top / spec.kappa)  # negative where φ is curved
-    count = min(len(at.z), count)
-    return np.sort(np.argpartition(np.where(at.u > 0, away, np.inf), count - 1)[:count])
-
-
-def _completed(
-    near: Array, at: Slacks, spec: Spec, m: Array, rows: Rows, multipliers: Callable[[Array, Array], Array]
-) -> Array:
-    """Slopes of the losses, but for the sides `near`: multipliers(A, c) of A, s (x, 1) of these, and of c, the sum of
-    all others' a s (x, 1)."""
-    a = at.u * _slope(at.z, spec)
-    a[near] = 0.0
-    signed = (a * at.s).reshape(-1, rows.n_rows).sum(axis=0)
-    c = rows.sum(partial(pull, signed[:, None], m))[0]
-    row, place = np.unique(near % rows.n_rows, return_inverse=True)
-    A = at.s[near][:, None] * (dense(rows.take(row).X) - m)[place]  # (sides, d)
-    if spec.rho is not None:
-        A, c = np.column_stack([A, at.s[near]]), np.append(c, signed.sum())
-    a[near] = multipliers(A, c)
-    return a
-
-
-def _balancing(A: Array, rest: Array, u: Array) -> Array:
-    """a with Aᵀa = rest, as near as can be: at the minimum, rows where the loss bends hold what the others leave."""
-    size = np.abs(A).max(axis=0, initial=0.0)
-    size[size == 0] = 1.0
-    return u * lsq_linear((A / size * u[:, None]).T, rest / size, (0.0, 1.0), "bvls", max_iter=10).x
-
-
-def _multipliers(
-    A: Array, q: Array, u: Array, spec: Spec, a: Array, G: Array, c: Array, theta: Array, width: float, tol: float
-) -> Array:
-    """max over 0 <= a <= top u of a·(q + e) - a²/2κu - ½ |c + Aᵀa|² in the norm of G⁻¹, from a.
-
-    Each round adds width/u (a - a')² to the dual, a' the last a. What is left is smooth in θ: Newton's method.
+    Without the last term this is the problem of the slacks near the bend; with it, a smooth function of θ.
     """
-    top = spec.top * u if np.isfinite(spec.top) else np.full(len(u), np.inf)
-    u = np.where(u > 0, u, 1.0)
-    soft, firm = 1 / (spec.kappa * u), 2 * width / u
 
-    def at(theta: Array) -> tuple[float, Array]:
-        z = q + spec.e - A @ theta
-        a = np.clip((firm * old + z) / (firm + soft), 0.0, top)
-        value = 0.5 * float(G @ theta**2) - float(c @ theta)
-        return value + float((a * z - 0.5 * soft * a**2 - 0.5 * firm * (a - old) ** 2).sum()), a
+    hinge: PlainHinge
+    A: Array  # (near, d1)
+    q: Array  # (near,), e included
+    u: Array  # (near,) weights; 1 where they are 0, since top is 0 there
+    top: Array  # (near,)
+    G: Array  # (d1,)
+    c: Array  # (d1,)
+    firm: Array  # (near,)
+    centre: Array  # (near,)
 
-    def gradient(theta: Array, a: Array) -> Array:
-        return G * theta - c - A.T @ a
+    @property
+    def soft(self) -> Array:
+        return 1 / (self.hinge.kappa * self.u)
 
-    def hessian(a: Array) -> Array:
-        free = (a > 0) & (a < top)
-        return np.diag(G) + (A[free] / (firm + soft)[free][:, None]).T @ A[free]
+    def value_and_dual(self, theta: Array) -> tuple[float, Array]:
+        z, soft, firm = self.q - self.A @ theta, self.soft, self.firm
+        a = np.clip((firm * self.centre + z) / (firm + soft), 0.0, self.top)
+        value = 0.5 * float(self.G @ theta**2) - float(self.c @ theta)
+        return value + float((a * z - 0.5 * soft * a**2 - 0.5 * firm * (a - self.centre) ** 2).sum()), a
 
-    best = np.inf, a
-    for _ in range(ROUNDS):
-        old = a
-        theta, a, stuck = descend(at, gradient, hessian, G, theta, tol)
-        z = q + spec.e - A @ theta
-        gap = float((u * _loss(z - spec.e, spec))[top > 0].sum() - (a * z - 0.5 * soft * a**2).sum())
-        gap += left(gradient(theta, a), G, theta)
-        best = min(best, (gap, a), key=lambda found: found[0])
-        if gap <= 0.1 * tol:
-            break
-        firm = firm * STIFFER if stuck else firm / STIFFER
-    return best[1]
+    def gradient(self, theta: Array, a: Array) -> Array:
+        return self.G * theta - self.c - self.A.T @ a
+
+    def hessian(self, a: Array) -> Array:
+        free = (a > 0) & (a < self.top)
+        return np.diag(self.G) + (self.A[free] / (self.firm + self.soft)[free][:, None]).T @ self.A[free]
+
+    def maximise(self, theta: Array, allowed: float, tuning: MultiplierTuning) -> Array:
+        """The best a without the proximal term: each round's a is the next round's centre (Rockafellar 1976)."""
+        at, best = self, (np.inf, self.centre)
+        for _ in range(tuning.rounds):
+            theta, a, stuck = minimise_by_newton(at, theta, allowed, tuning)
+            z = self.q - self.A @ theta
+            losses = (self.u * self.hinge.value(z - self.hinge.e))[self.top > 0]
+            gap = float(losses.sum() - (a * z - 0.5 * self.soft * a**2).sum())
+            gap += gradient_worth(at.gradient(theta, a), self.G, theta)
+            best = min(best, (gap, a), key=lambda found: found[0])
+            if gap <= 0.1 * allowed:
+                break
+            firm = at.firm * tuning.stiffer if stuck else at.firm / tuning.stiffer
+            at = at._replace(firm=firm, centre=a)
+        return best[1]

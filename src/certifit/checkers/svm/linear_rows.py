@@ -1,25 +1,45 @@
-"""What checkers of linear machines share: passes over rows about their centre m, and the way to a dual point."""
+"""What the checkers of linear machines share: passes over rows about their centre m, and Newton's method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from certifit.checkers.plain.blocks import dense
+from certifit.core import Check
 from certifit.rows import Array, Block
 
-ROUNDS = 40
-SHORTEST = 1e-15  # share of a step that is tried: where few rows are free, whole steps may be 1e8 times too long
+SLACK_ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target and to what the intercept makes up for
 
-T = TypeVar("T")
+D = TypeVar("D")  # dual variables
+
+
+@dataclass(frozen=True)
+class MultiplierTuning:
+    """Numbers that steer the proximal method of multipliers and Newton's method; no bound is wrong for any."""
+
+    rounds: int = 40  # at most, of either
+    # share of a step that is tried: where few rows are free, whole steps may be 1e8 times too long
+    shortest: float = 1e-15
+    stiffer: float = 2.0  # factor on the proximal term from round to round
+
+
+def rounding_check(rounding: float, objective: float, coef: Array, allowed: float = 1e-2) -> Check:
+    """Rounding may be only a small share of the objective: a proof that rounding could undo is none.
+
+    Where all coefficients are 0 and no row is missed, an objective of 0 is right.
+    """
+    steepest = float(np.abs(coef).max(initial=0.0))
+    share = rounding / max(objective, float(np.finfo(float).tiny)) if steepest > 0 else 0.0
+    return Check("rounding in the objective, relative", share, allowed)
 
 
 # --------------------------------------------------------------------------------------------------- passes over rows
 def scores(coef: Array, b: Array, m: Array, block: Block) -> Array:
-    """(rows, k) of coef (k, d) and b (k,)."""
+    """Scores (rows, k) of coef (k, d) and b (k,)."""
     return (dense(block.X) - m) @ coef.T + b
 
 
@@ -32,51 +52,57 @@ def weights(block: Block) -> Array:
     return block.w
 
 
-def pull(R: Array, m: Array, block: Block) -> Array:
-    """Rᵀ (X - m) of these rows (columns, d); R (n, columns)."""
+def weighted_row_sum(R: Array, m: Array, block: Block) -> Array:
+    """Rᵀ (X - m) over a block (columns of R, d); R is (n, columns)."""
     return R[block.start : block.start + len(block.w)].T @ (dense(block.X) - m)
 
 
 # ---------------------------------------------------------------------------------------------------- Newton's method
-class Descent(NamedTuple, Generic[T]):
-    """Where a descent ended."""
+class SmoothObjective(Protocol[D]):
+    """A convex function of θ, (d1,) or (k, d1), that contains ½ Σ G θ²."""
+
+    @property
+    def G(self) -> Array: ...  # (d1,)
+
+    def value_and_dual(self, theta: Array) -> tuple[float, D]:
+        """The value, and dual variables from which gradient and Hessian follow."""
+
+    def gradient(self, theta: Array, dual: D) -> Array: ...
+
+    def hessian(self, dual: D) -> Array: ...
+
+
+class NewtonMinimum(NamedTuple, Generic[D]):
+    """Where Newton's method ended."""
 
     theta: Array
-    dual: T  # the dual variables that belong to it
-    stuck: bool  # too stiff to move, or nothing but rounding is left
+    dual: D
+    stuck: bool  # whether no step along the last direction gained
 
 
-def descend(
-    at: Callable[[Array], tuple[float, T]],
-    gradient: Callable[[Array, T], Array],
-    hessian: Callable[[T], Array],
-    G: Array,
-    theta: Array,
-    tol: float,
-) -> Descent[T]:
-    """min over θ of a convex function that contains ½ Σ G θ², from θ (d1,) or (k, d1), until `left` is small.
-
-    `at` says the value at θ and the dual variables there, from which gradient and Hessian follow.
-    """
-    value, dual = at(theta)
-    for _ in range(ROUNDS):
-        g = gradient(theta, dual)
-        if left(g, G, theta) <= 0.01 * tol:
+def minimise_by_newton(
+    objective: SmoothObjective[D], theta: Array, tol: float, tuning: MultiplierTuning
+) -> NewtonMinimum[D]:
+    """Minimise by Newton's method with halved steps, from θ, until `gradient_worth` is small against `tol`."""
+    value, dual = objective.value_and_dual(theta)
+    for _ in range(tuning.rounds):
+        g = objective.gradient(theta, dual)
+        if gradient_worth(g, objective.G, theta) <= 0.01 * tol:
             break
-        step = -_solve(hessian(dual), g.ravel()).reshape(theta.shape)
+        step = -_solve(objective.hessian(dual), g.ravel()).reshape(theta.shape)
         slope, t = float(np.vdot(g, step)), 1.0
-        trial = at(theta + step)
-        while trial[0] > value + 1e-4 * t * slope and t > SHORTEST:
+        trial = objective.value_and_dual(theta + step)
+        while trial[0] > value + 1e-4 * t * slope and t > tuning.shortest:
             t *= 0.5
-            trial = at(theta + t * step)
+            trial = objective.value_and_dual(theta + t * step)
         if not trial[0] < value:
-            return Descent(theta, dual, True)
+            return NewtonMinimum(theta, dual, True)
         theta, (value, dual) = theta + t * step, trial
-    return Descent(theta, dual, False)
+    return NewtonMinimum(theta, dual, False)
 
 
-def left(gradient: Array, G: Array, theta: Array) -> float:
-    """What a gradient of this size can be worth: ½ |gradient|² in the norm of G⁻¹, and |b| times that of free b."""
+def gradient_worth(gradient: Array, G: Array, theta: Array) -> float:
+    """How much a gradient can cost: ½ |gradient|² in the norm of G⁻¹, and (1 + |b|) times that of a free b."""
     held = G > 0
     free = (np.abs(gradient) * (1 + np.abs(theta)))[..., ~held]
     return 0.5 * float((gradient[..., held] ** 2 / G[held]).sum()) + float(free.sum())

@@ -20,7 +20,7 @@ from certifit.kernel_approximation.base import KernelFeatures
 from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, make_plan, minimum_degree
 from certifit.registry import ESTIMATORS
 from certifit.svm.kernel.kernel_machine import KernelMachine
-from certifit.svm.linear.linear_machine import LinearMachine
+from certifit.svm.linear.base import LinearSvmEstimator
 
 # rows and columns
 TALL = (150_000, 4)  # enough for the compiled way
@@ -73,7 +73,7 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     cases = []
     by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, BY_KERNELS)
     shapes = [TALL if by_sums else FEW, WIDER if cls.target == "classes" else WIDE]
-    if issubclass(cls, LinearMachine):
+    if issubclass(cls, LinearSvmEstimator):
         shapes.append(WIDEST)
     for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
         y = 1 + np.arange(n) % k

@@ -1,94 +1,126 @@
-"""Rounds of dual coordinate ascent for linear support vector machines, and the best combination of their moves.
+"""Dual coordinate ascent for linear support vector machines, and the best combination of the moves of a few rounds.
 
     D(a) = Σ [a q - soft a² / 2] - ½ |Σ a s x|² - τ/2 (Σ a s)² - b₀ Σ a s,      0 <= a <= top
 
-A round sets one a after the other to its best value; β = Σ a s x and b = b₀ + τ Σ a s are kept up to date. Rounds
-creep along directions in which many a must move together. The moves of a few rounds span those directions, and D is
-a small quadratic on what they span: its maximum costs less than a round and stands for dozens.
+A round sets one dual variable a after the other to its best value; β = Σ a s x and b = b₀ + τ Σ a s are kept up to
+date. Rounds are slow along directions in which many a must move together. The moves of a few rounds span those
+directions, and D is a small quadratic on their span: its maximum costs less than one round and replaces dozens.
 References: Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM"
 (2008); Bertrand & Massias, "Anderson acceleration of coordinate descent" (2021), who weigh the moves by other means.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from certifit.rows import Array, Matrix
-from certifit.svm.linear.hinge_loops import sweep_dense, sweep_sparse
-
-ROUNDS = 100  # at most, in one climb
-VISITS = 8  # of a side on average, after which a climb ends
-TOGETHER = 4  # rounds whose moves are combined
-RUN = 32  # neighbours visited one after the other: rows far apart are slow to fetch, a fixed order slow to converge
-FAR = 1e3  # times a round's move: a combination that goes further would blow up rounding
-FLAT = 1e-12  # curvature, relative to the largest, below which a combination is left alone
+from certifit.svm.linear.coordinate_ascent_loops import ascend_dense, ascend_sparse
 
 
-class Terms(NamedTuple):
-    """What D says of each side."""
+@dataclass(frozen=True)
+class CoordinateAscentTuning:
+    """Numbers that steer dual coordinate ascent."""
 
-    row: Array  # (m,) of X
+    rounds: int = 100  # at most, before the duality gap is measured again
+    visits: int = 8  # of each dual variable on average, before the duality gap is measured again
+    combined_rounds: int = 4  # rounds whose moves are combined
+    # neighbours visited one after the other: rows far apart are slow to fetch, a fixed order converges slowly
+    run: int = 32
+    largest_weight: float = 1e3  # of a round's move: a combination with a larger one would magnify rounding
+    flat: float = 1e-12  # curvature, relative to the largest, below which a direction is left out of a combination
+    free_intercept_tau: float = 0.3  # τ of a free intercept, relative to the mean |x|²
+
+
+class DualTerms(NamedTuple):
+    """The coefficients of D, one for each dual variable; regression has two dual variables for each row."""
+
+    row: Array  # (m,) the row of X
     s: Array  # (m,) ±1
     q: Array  # (m,)
     soft: Array  # (m,)
     top: Array  # (m,)
 
-    def pick(self, index: Array) -> Terms:
-        return Terms(*(each[index] for each in self))
+    def pick(self, index: Array) -> DualTerms:
+        return DualTerms(*(each[index] for each in self))
 
 
-class Climb:
-    """One machine on its way up; a, β and b change in place."""
+class DualIterate(NamedTuple):
+    """Dual variables and the primal variables that follow from them, all changed in place."""
+
+    a: Array  # (m,)
+    beta: Array  # (d,)
+    b: Array  # (1,)
+
+
+class CoordinateAscent:
+    """Dual coordinate ascent of one machine.
+
+    `balance` is Σ a s of the dual variables that are left out, where the intercept is free: b₀ then becomes b after
+    every round. It is None where the intercept is penalised or missing.
+    """
 
     def __init__(
-        self, X: Matrix, norms: Array, terms: Terms, a: Array, beta: Array, b: Array, tau: float, rest: float | None
+        self,
+        X: Matrix,
+        norms: Array,
+        terms: DualTerms,
+        at: DualIterate,
+        tau: float,
+        balance: float | None,
+        tuning: CoordinateAscentTuning,
     ) -> None:
         self.X, self.norms, self.terms = X, norms, terms  # norms (rows,) |x|²
-        self.a, self.beta, self.b, self.tau = a, beta, b, tau  # (m,), (d,), (1,)
-        self.rest = rest  # Σ a s of sides that are elsewhere, where b₀ becomes b after every round; else None
+        self.a, self.beta, self.b = at
+        self.tau, self.balance, self.tuning = tau, balance, tuning
         self.moves: list[tuple[Array, Array]] = []  # of a (m,) and β (d,), round by round
-        table = (X.data, _unsigned(X.indices), _unsigned(X.indptr)) if sparse.issparse(X) else (X,)
-        kernel: Any = sweep_sparse if sparse.issparse(X) else sweep_dense
-        self._sweep = lambda order: kernel(
-            *table, _unsigned(terms.row), *terms[1:], norms, _unsigned(order), tau, a, beta, b
-        )
+        table, loop = X, ascend_dense
+        if sparse.issparse(X):
+            table, loop = (X.data, _unsigned(X.indices), _unsigned(X.indptr)), ascend_sparse
+        unsigned = terms._replace(row=_unsigned(terms.row))
+        self._visit: Any = lambda order: loop(table, unsigned, norms, _unsigned(order), tau, at)
 
-    def pick(self, index: Array) -> Climb:
-        """The same climb for these sides alone, in this order; rows of few entries are copied to lie in it."""
-        X, norms, terms, rest = self.X, self.norms, self.terms.pick(index), self.rest
+    def pick(self, index: Array) -> CoordinateAscent:
+        """The same ascent for these dual variables alone, in this order; CSR rows are copied to lie in that order."""
+        X, norms, terms, balance = self.X, self.norms, self.terms.pick(index), self.balance
         if sparse.issparse(X):
             X, norms, terms = X[terms.row], norms[terms.row], terms._replace(row=np.arange(len(index)))
-        if rest is not None:
-            rest += float(self.terms.s @ self.a) - float(terms.s @ self.a[index])
-        return Climb(X, norms, terms, self.a[index], self.beta, self.b, self.tau, rest)
+        if balance is not None:
+            balance += float(self.terms.s @ self.a) - float(terms.s @ self.a[index])
+        at = DualIterate(self.a[index], self.beta, self.b)
+        return CoordinateAscent(X, norms, terms, at, self.tau, balance, self.tuning)
 
     def round(self, moving: Array) -> Array:
-        """Visit these in turn; those that may move again. The others are at a limit and did not leave it."""
+        """Visit these dual variables in turn; return those that may move again.
+
+        The others are at a limit and did not leave it.
+        """
         before, beta = self.a.copy(), self.beta.copy()
-        self._sweep(moving)
-        if self.rest is not None:
-            self.b += self.tau * (self.rest + float(self.terms.s @ self.a))
+        self._visit(moving)
+        if self.balance is not None:
+            self.b += self.tau * (self.balance + float(self.terms.s @ self.a))
         move, now = self.a - before, self.a[moving]
         self.moves.append((move, self.beta - beta))
         return moving[(move[moving] != 0) | ((now > 0) & (now < self.terms.top[moving]))]
 
     def combine(self) -> None:
-        """Go where D is largest among all combinations of the last moves, cut off at the limits, if that gains."""
+        """Go where D is largest among all combinations of the last moves, cut off at the limits, if D rises."""
         A, B = (np.stack(parts) for parts in zip(*self.moves, strict=True))
         self.moves.clear()
         _, s, q, soft, top = self.terms
         slope, M = q - soft * self.a, A @ s
         G = B @ B.T + self.tau * np.outer(M, M) + (A * soft) @ A.T
-        best = np.linalg.pinv(G, rcond=FLAT, hermitian=True) @ (A @ slope - B @ self.beta - M * self.b[0])
-        if np.abs(best).max() > FAR:
+        inverse = np.linalg.pinv(G, rcond=self.tuning.flat, hermitian=True)
+        weights = inverse @ (A @ slope - B @ self.beta - M * self.b[0])
+        if np.abs(weights).max() > self.tuning.largest_weight:
             return
-        wanted = self.a + best @ A
+        wanted = self.a + weights @ A
         new = np.clip(wanted, 0.0, top)
         cut = np.flatnonzero(new != wanted)
-        pull = best @ B + self.X[self.terms.row[cut]].T @ (s * (new - wanted))[cut]
+        pull = weights @ B + self.X[self.terms.row[cut]].T @ (s * (new - wanted))[cut]
         move = new - self.a
         mass = float(s @ move)
         gain = move @ slope - pull @ self.beta - mass * self.b[0]
@@ -99,28 +131,28 @@ class Climb:
             self.b += self.tau * mass
 
 
-def climb(every: Climb, rng: np.random.Generator) -> None:
-    """Once round all sides, then on with those that may still move, until more rounds need a look at the gap."""
-    m = len(every.a)
-    some = rng.permutation(every.round(_in_runs(m, rng)))
-    part, visits = every.pick(some), (VISITS - 1) * m
+def ascend(every: CoordinateAscent, rng: np.random.Generator) -> None:
+    """Visit all dual variables once, then those that may still move, until the duality gap should be measured."""
+    m, tuning = len(every.a), every.tuning
+    some = rng.permutation(every.round(_shuffled_runs(m, tuning.run, rng)))
+    part, visits = every.pick(some), (tuning.visits - 1) * m
     moving = np.arange(len(some))
-    for rounds in range(1, ROUNDS):
+    for rounds in range(1, tuning.rounds):
         if not len(moving) or visits <= 0:
             break
         visits -= len(moving)
         moving = part.round(moving)
-        if rounds % TOGETHER == 0:
+        if rounds % tuning.combined_rounds == 0:
             part.combine()
     every.a[some] = part.a
 
 
-def _in_runs(m: int, rng: np.random.Generator) -> Array:
+def _shuffled_runs(m: int, run: int, rng: np.random.Generator) -> Array:
     """The numbers below m, runs of neighbours in random order."""
-    order = (RUN * rng.permutation(-(-m // RUN))[:, None] + np.arange(RUN)).ravel()
+    order = (run * rng.permutation(-(-m // run))[:, None] + np.arange(run)).ravel()
     return order[order < m]
 
 
 def _unsigned(index: Array) -> Array:
-    """The same numbers as a type that cannot be negative: a compiled loop then need not ask whether they are."""
+    """The same numbers as an unsigned type, for which a compiled loop needs no code for negative indices."""
     return index.view(f"u{index.dtype.itemsize}")

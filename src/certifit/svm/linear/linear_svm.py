@@ -4,45 +4,38 @@
     min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ - β·xᵢ - b)          φ(r) = (|r| - ε)₊ or its square
 
 The intercept b is free; scikit-learn penalises it, which `penalize_intercept` does too. More than two classes: one
-against the rest, each on its own (`linear_machine`), or all at once (`svm.joint_linear.proximal_multipliers`).
+against the rest, each on its own (`svm.linear.base`), or all at once (`svm.joint_linear.proximal_multipliers`).
 Reference: Vapnik, Statistical Learning Theory (1998), chapter 10.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from certifit.checkers.svm.joint import CLAIM as JOINT_CLAIM
 from certifit.core import Attributes, Objective
-from certifit.core.settings import check_choices
-from certifit.exceptions import DataError
+from certifit.core.settings import Setting, Settings
 from certifit.linear_model.linear_scores import LinearScores, score_rows
+from certifit.losses.hinges import HINGES, RESIDUAL_HINGES
+from certifit.losses.multiclass_hinges import MULTICLASS_HINGES, MulticlassHinge
 from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
 from certifit.svm.joint_linear.proximal_multipliers import (
-    SHAPES,
-    JointProblem,
-    Shape,
-    State,
+    JointSvmObjective,
+    JointSvmProblem,
+    JointSvmState,
     joint_objective,
     solve_jointly,
 )
-from certifit.svm.linear.block_statistics import Against, Ramp, Split, Within
-from certifit.svm.linear.linear_machine import LinearMachine, shift_error
-
-HUBER = 0.5  # width of the Huberised hinge, as in certifit.losses
-LOSSES = {"hinge": Ramp(np.inf), "squared_hinge": Ramp(2.0, 0.0, np.inf), "huberised_hinge": Ramp(0.5 / HUBER, HUBER)}
-MULTI_CLASS: dict[str, Shape | None] = {"ovr": None, **SHAPES, "crammer_singer": SHAPES["crammer-singer"]}
-RESIDUAL_LOSSES = {
-    "epsilon_insensitive": LOSSES["hinge"],
-    "squared_epsilon_insensitive": LOSSES["squared_hinge"],
-}
+from certifit.svm.joint_linear.tuning import JointSvmTuning
+from certifit.svm.linear.base import LinearSvmEstimator, SlackSizes, shift_error
+from certifit.svm.linear.slacks import EpsilonTube, one_against_rest
 
 
-class LinearSVC(LinearScores, LinearMachine):
+class LinearSVC(LinearScores, LinearSvmEstimator):
     """Linear support vector classification; more than two classes one against the rest, or all at once.
 
     Parameters
@@ -68,8 +61,8 @@ class LinearSVC(LinearScores, LinearMachine):
     max_time : float or None
         Seconds after which the best fit so far is returned, with what is proved about it.
     random_state : int or None
-        Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. The others
-        need no chance.
+        Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. All other fits
+        draw no random numbers.
 
     Attributes
     ----------
@@ -92,8 +85,19 @@ class LinearSVC(LinearScores, LinearMachine):
     """
 
     target = "classes"
-    losses = LOSSES
-    flat = False
+    losses = HINGES
+    single = False
+    multiclass_hinges: ClassVar[dict[str, MulticlassHinge | None]] = {
+        "ovr": None,
+        **MULTICLASS_HINGES,
+        "crammer_singer": MULTICLASS_HINGES["crammer-singer"],
+    }
+    settings: ClassVar[Settings] = {
+        **LinearSvmEstimator.settings,
+        "loss": Setting(choices=losses),
+        "multi_class": Setting(choices=multiclass_hinges),
+    }
+    _joint_tuning: ClassVar[JointSvmTuning] = JointSvmTuning()
 
     def __init__(
         self,
@@ -117,45 +121,46 @@ class LinearSVC(LinearScores, LinearMachine):
         self.class_weight = class_weight
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._aim()
         labels = encode_labels(rows)
         rows = apply_class_weight(labels, self.class_weight)
-        shape, fixed = self._shape(), {"classes_": labels.classes}
-        if shape is None:
-            return self._minimise(rows, _against(len(labels.classes)), fixed)
-        return self._jointly(rows, shape, fixed)
+        joint, fixed = self._joint_objective(), {"classes_": labels.classes}
+        if joint is None:
+            return self._minimise(rows, one_against_rest(len(labels.classes)), fixed)
+        return self._minimise_jointly(rows, joint, fixed)
 
-    def _shape(self) -> Shape | None:
-        """The loss of all classes at once; None where each has a machine of its own."""
-        check_choices(self, multi_class=MULTI_CLASS)
-        return MULTI_CLASS[self.multi_class]
+    def _joint_objective(self) -> JointSvmObjective | None:
+        """What is minimised for all classes at once; None where each has a machine of its own."""
+        hinge = self.multiclass_hinges[self.multi_class]
+        return None if hinge is None else JointSvmObjective(hinge, float(self.C), self.intercept_weight())
 
-    def _jointly(self, rows: Rows, shape: Shape, fixed: Attributes) -> Attributes:
-        aim, k = self._aim(), len(fixed["classes_"])
-        problem = JointProblem(rows, k, shape, aim.C, aim.rho, float(self.tol))
+    def _minimise_jointly(self, rows: Rows, joint: JointSvmObjective, fixed: Attributes) -> Attributes:
+        k = len(fixed["classes_"])
+        problem = JointSvmProblem(rows, k, joint, float(self.tol), self._joint_tuning)
 
-        def attributes(at: State) -> Attributes:
+        def attributes(at: JointSvmState) -> Attributes:
             beta, b = problem.coefficients(at)
-            if k == 2:  # one machine says it all
+            if k == 2:  # the difference of the two says it all
                 beta, b = beta[1:] - beta[:1], b[1:] - b[:1]
             return {**fixed, "coef_": beta, "intercept_": b, "dual_coef_": problem.dual_coef(at)}
 
-        moved = partial(shift_error, problem.columns.shift, float(problem.mass.sum()))
-        return self._solved(partial(solve_jointly, problem), attributes, problem.rounding, moved, JOINT_CLAIM)
+        solve = partial(solve_jointly, problem)
+        intercept_error = partial(shift_error, problem.columns.shift, float(problem.mass.sum()))
+        return self._solve_and_certify(solve, attributes, problem.rounding, intercept_error, JOINT_CLAIM)
 
-    def _sizes(self, sample: ArrayRows) -> tuple[float, float, float]:
-        return 1.0, 0.0, float(sample.w.sum())
+    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes:
+        return SlackSizes(1.0, 0.0, float(sample.w.sum()))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """C times the weighted losses (data term) plus the penalty, added up over the machines."""
+        self._check_settings()
         labels = encode_labels(self._rows(X, y, sample_weight, target="classes"), self.classes_)
-        rows, shape = apply_class_weight(labels, self.class_weight), self._shape()
-        if shape is None:
-            return self._objective(rows, _against(len(self.classes_)))
-        return joint_objective(rows, shape, self.coef_, self.intercept_, float(self.C), self.intercept_weight())
+        rows, joint = apply_class_weight(labels, self.class_weight), self._joint_objective()
+        if joint is None:
+            return self._fitted_objective(rows, one_against_rest(len(self.classes_)))
+        return joint_objective(rows, joint, self.coef_, self.intercept_)
 
 
-class LinearSVR(RegressorMixin, LinearMachine):
+class LinearSVR(RegressorMixin, LinearSvmEstimator):
     """Linear support vector regression: errors up to epsilon cost nothing.
 
     Parameters
@@ -181,8 +186,13 @@ class LinearSVR(RegressorMixin, LinearMachine):
     """
 
     target = "numbers"
-    losses = RESIDUAL_LOSSES
-    flat = True
+    losses = RESIDUAL_HINGES
+    single = True
+    settings: ClassVar[Settings] = {
+        **LinearSvmEstimator.settings,
+        "loss": Setting(choices=losses),
+        "epsilon": Setting(float, least=0, below=np.inf),
+    }
 
     def __init__(
         self,
@@ -204,16 +214,13 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self.epsilon = epsilon
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._aim()
-        if not 0 <= self.epsilon < np.inf:
-            raise DataError(got=f"epsilon={self.epsilon!r}", wanted="a finite number of at least 0")
-        return self._minimise(rows, (Within(float(self.epsilon)),), {})
+        return self._minimise(rows, (EpsilonTube(float(self.epsilon)),), {})
 
-    def _sizes(self, sample: ArrayRows) -> tuple[float, float, float]:
+    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes:
         assert sample.y is not None
         b = float(np.median(sample.y))
         size = 2 * float(sample.w @ (np.abs(sample.y) + self.epsilon))
-        return float(np.abs(sample.y - b).mean()) or 1.0, b, size
+        return SlackSizes(float(np.abs(sample.y - b).mean()) or 1.0, b, size)
 
     def predict(self, X: Any) -> Array:
         """β·x + b of each row."""
@@ -221,8 +228,6 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """C times the weighted losses (data term) plus the penalty."""
-        return self._objective(self._rows(X, y, sample_weight, target="numbers"), (Within(float(self.epsilon)),))
-
-
-def _against(k: int) -> tuple[Split, ...]:
-    return tuple(Against(code) for code in range(k)) if k > 2 else (Against(1),)
+        self._check_settings()
+        rows = self._rows(X, y, sample_weight, target="numbers")
+        return self._fitted_objective(rows, (EpsilonTube(float(self.epsilon)),))

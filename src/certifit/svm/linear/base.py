@@ -1,0 +1,160 @@
+"""What LinearSVC and LinearSVR share: the settings of the problem, the choice of a solver, and the certificate.
+
+Tables with up to 2000 columns, from any source, are solved by Newton's method on sums over rows (`svm.linear.solve`),
+wider ones in memory by dual coordinate ascent (`svm.linear.dual_solver`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from certifit.checkers.svm.linear import CLAIM
+from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, rounding_check
+from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
+from certifit.core.settings import LOOP, Setting, Settings
+from certifit.linear_model.linear_rows import row_shift
+from certifit.linear_model.logistic.solve import subsample
+from certifit.losses.hinges import HingeLoss
+from certifit.rows import Array, ArrayRows, Rows
+from certifit.svm.linear.dual_solver import DualSvmProblem, DualSvmState, solve_dual
+from certifit.svm.linear.primal_state import PrimalSvmGoal, PrimalSvmState
+from certifit.svm.linear.primal_sums import SvmObjective
+from certifit.svm.linear.slacks import SlackRule
+from certifit.svm.linear.solve import PrimalSvmProblem, minimise_svm
+from certifit.svm.linear.tuning import LinearSvmTuning
+
+T = TypeVar("T")
+
+
+class SlackSizes(NamedTuple):
+    """What is known of the slacks before anything is fitted."""
+
+    unit: float  # the size of a typical slack
+    intercept: float  # to start from
+    total: float  # Σ w |q|
+
+
+def shift_error(shift: Array | None, mass: float, coef: Array) -> float:
+    """By how much rounding the intercept, as the shift is taken out of it, may change losses of weight `mass`."""
+    return 0.0 if shift is None else SLACK_ROUNDING * mass * float((np.abs(coef) @ np.abs(shift)).sum())
+
+
+class LinearSvmEstimator(Estimator):
+    """A linear support vector machine for classification or regression; a subclass names its losses and slacks."""
+
+    sparse = True
+    losses: ClassVar[Mapping[str, HingeLoss]]
+    single: ClassVar[bool]  # whether there is one machine, whose coefficients are (d,)
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "C": Setting(float, above=0, below=np.inf),
+        "intercept_scaling": Setting(float, above=0, below=np.inf),
+    }
+    _tuning: ClassVar[LinearSvmTuning] = LinearSvmTuning()
+
+    def __init__(
+        self, C, loss, penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state
+    ):
+        self.C = C
+        self.loss = loss
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+
+    def _svm_objective(self) -> SvmObjective:
+        """What the settings say is minimised, with columns as they are."""
+        return SvmObjective(self.losses[self.loss].shape, float(self.C), self.intercept_weight(), shift=None)
+
+    def intercept_weight(self) -> float | None:
+        """The weight of b²/2 in the objective: 0 where the intercept is free, None where there is none."""
+        if not self.fit_intercept:
+            return None
+        return float(self.intercept_scaling) ** -2 if self.penalize_intercept else 0.0
+
+    def _minimise(self, rows: Rows, rules: tuple[SlackRule, ...], fixed: Attributes) -> Attributes:
+        """Fitted attributes, the `fixed` ones among them."""
+        narrow = rows.n_features <= self._tuning.newton_columns
+        return (self._solve_primal if narrow else self._solve_dual)(rows, rules, fixed)
+
+    def _solve_primal(
+        self,
+        rows: Rows,
+        rules: tuple[SlackRule, ...],
+        fixed: Attributes,
+        make_problem: Callable[..., PrimalSvmProblem] = PrimalSvmProblem,
+    ) -> Attributes:
+        sample = subsample(rows)
+        sizes, svm = self._slack_sizes(sample), self._svm_objective()
+        if svm.rho == 0:
+            svm = svm._replace(shift=row_shift(sample.X, sample.w))
+        rounding = SLACK_ROUNDING * svm.C * sizes.total * len(rules) * rows.n_rows / sample.n_rows
+        problem = make_problem(rows, PrimalSvmGoal(svm, float(self.tol), rounding, self._tuning))
+        attributes = partial(self._attributes, svm, rows.n_features, fixed)
+        mass = svm.C * float(sample.w.sum()) * rows.n_rows / sample.n_rows
+        intercept_error = partial(shift_error, svm.shift, (1 + self.single) * mass)
+        solve = partial(minimise_svm, problem, rules, sizes.unit, sizes.intercept)
+        return self._solve_and_certify(solve, attributes, rounding, intercept_error)
+
+    def _solve_dual(self, rows: Rows, rules: tuple[SlackRule, ...], fixed: Attributes) -> Attributes:
+        svm, rows = self._svm_objective(), rows.load()
+        seed = int(check_random_state(self.random_state or 0).randint(2**31))
+        problem = DualSvmProblem(rows, rules, svm, float(self.tol), seed, self._tuning.ascent)
+
+        def attributes(machines: tuple[DualSvmState, ...]) -> Attributes:
+            found = self._attributes(svm, rows.n_features, fixed, machines)
+            return {**found, "dual_coef_": problem.dual_coef(machines)}
+
+        return self._solve_and_certify(partial(solve_dual, problem, self._slack_sizes(rows).intercept), attributes)
+
+    def _solve_and_certify(
+        self,
+        solve: Callable[..., Solution[T]],
+        attributes: Callable[[T], Attributes],
+        rounding: float = 0.0,
+        intercept_error: Callable[[Array], float] = lambda _: 0.0,
+        claim: str = CLAIM,
+    ) -> Attributes:
+        """Solve under watch; return the attributes of the best solution that was found, and its certificate.
+
+        `rounding` is that of the objective, to which `intercept_error`, a function of coef_, adds its own.
+        """
+        with self._watch.loop("passes", self.max_iter, attributes) as watch:
+            best = solve(max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
+        found, value, tol = attributes(best.params), best.objective, float(self.tol)
+        rounding += intercept_error(found["coef_"])
+        bound, limit = (1 - best.gain) * value - rounding, (tol + 1e-12) * value + rounding
+        checks = (rounding_check(rounding, value, found["coef_"]),)
+        certificate = Certificate("optimal", claim, value, bound, tol, limit, checks)
+        return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
+
+    def _attributes(
+        self, svm: SvmObjective, d: int, fixed: Attributes, machines: tuple[PrimalSvmState | DualSvmState, ...]
+    ) -> Attributes:
+        """Fitted attributes in the columns' own coordinates."""
+        theta = np.stack([m.coefficients for m in machines])
+        coef, b = theta[:, :d].copy(), theta[:, d].copy() if svm.intercept else np.zeros(len(theta))
+        if svm.shift is not None:
+            b -= coef @ svm.shift
+        return {**fixed, "coef_": coef[0] if self.single else coef, "intercept_": b}
+
+    @abstractmethod
+    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes: ...
+
+    def _fitted_objective(self, rows: Rows, rules: tuple[SlackRule, ...]) -> Objective:
+        svm = self._svm_objective()
+        theta = np.atleast_2d(self.coef_)
+        if svm.intercept:
+            theta = np.column_stack([theta, self.intercept_])
+        problem = PrimalSvmProblem(rows, PrimalSvmGoal(svm, 0.0, 0.0))
+        data, penalty = problem.loss_and_penalty(rules, theta)
+        return Objective(data + penalty, data, penalty)
