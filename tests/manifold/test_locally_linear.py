@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.linalg import subspace_angles
 from sklearn import manifold
 from sklearn.base import clone
-from sklearn.datasets import make_s_curve, make_swiss_roll
+from sklearn.datasets import make_swiss_roll
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -18,33 +18,12 @@ from certifit import CertificateWarning, DataError
 from certifit.checkers.manifold import locally_linear as checker
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.manifold.locally_linear import LocallyLinearEmbedding
-from certifit.manifold.neighbours import framed, nearest
-from certifit.manifold.reconstruction_weights import barycentres, modified, standard
-
-N = 400
-SWISS = make_swiss_roll(N, random_state=0)[0]
-SCURVE = make_s_curve(350, noise=0.02, random_state=1)[0]
-CLOUD = np.random.default_rng(2).normal(size=(320, 20)) @ np.diag(0.8 ** np.arange(20))
-TABLES = {"swiss": SWISS, "s": SCURVE, "cloud": CLOUD}
-METHODS = ["standard", "modified"]
-each_table = pytest.mark.parametrize("name", TABLES)
-each_method = pytest.mark.parametrize("method", METHODS)
-
-
-def embed(X, **params):
-    return LocallyLinearEmbedding(**{"n_neighbors": 12, **params}).fit(X)
-
-
-def audited(model, X, tol=None):
-    return audit_lle(model, X, None, None, model.tol if tol is None else tol)
-
-
-def matrix(X, method="standard", k=12, components=2):
-    """M, dense, from our local systems."""
-    Z = framed(X)
-    near = nearest(Z, k, "auto")
-    F = standard(Z, near, 1e-3).F if method == "standard" else modified(Z, near, 1e-3, components, 1e-12).F
-    return (F.T @ F).toarray(), F
+from certifit.manifold.neighbours import centre_and_scale, nearest_others
+from certifit.manifold.reconstruction_weights import barycentric_weights
+from certifit.manifold.smallest_eigenvectors import EigenvectorTuning
+from certifit.numerics.sparse_cholesky.multifrontal import SparseCholeskyTuning
+from tests.common.tuning import tuned
+from tests.manifold.embeddings import CLOUD, SWISS, TABLES, N, audited, each_method, each_table, embed, matrix
 
 
 # --------------------------------------------------------------------------------------- known solutions
@@ -103,9 +82,9 @@ def test_a_circle_has_two_equal_values():
 
 def test_weights_solve_their_systems():
     """Row by row with NumPy; and they rebuild exactly what they can."""
-    X = framed(CLOUD)
-    near = nearest(X, 7, "brute")
-    weights, residual = barycentres(X, X, near, 1e-3)
+    X = centre_and_scale(CLOUD)
+    near = nearest_others(X, 7, "brute")
+    weights, residual = barycentric_weights(X, X, near, 1e-3)
     for i in (0, 17, 319):
         Z = X[near[i]] - X[i]
         G = Z @ Z.T
@@ -114,7 +93,7 @@ def test_weights_solve_their_systems():
     assert_allclose(weights.sum(axis=1), 1, atol=1e-13)
     assert residual < 1e-13
     inside = X[near].mean(axis=1)
-    again, _ = barycentres(inside, X, near, 1e-12)
+    again, _ = barycentric_weights(inside, X, near, 1e-12)
     assert_allclose(np.einsum("ij,ijc->ic", again, X[near]), inside, atol=1e-8)
 
 
@@ -122,9 +101,9 @@ def test_weights_solve_their_systems():
 @each_table
 def test_checker_and_fit_build_the_same_matrix(name, method):
     """By other formulas: local forms here, several sets of weights there."""
-    X = framed(TABLES[name])
-    near = nearest(X, 12, "auto")
-    B, _ = checker.local_forms(X, near, 2, checker.Spec(method == "modified", 1e-3))
+    X = centre_and_scale(TABLES[name])
+    near = nearest_others(X, 12, "auto")
+    B, _ = checker.local_forms(X, near, 2, checker.EmbeddingSpec(method == "modified", 1e-3))
     assert_allclose(checker.assemble_matrix(B, near).toarray(), matrix(TABLES[name], method)[0], atol=1e-11)
 
 
@@ -320,7 +299,7 @@ def test_stopping_early_is_said():
         ({"n_components": 4}, "n_components=4 with n_features=3"),
         ({"n_neighbors": 1, "n_components": 2}, "n_components=2 .* n_neighbors=1; wanted at most 1"),
         ({"n_components": 1.5}, "n_components=1.5"),
-        ({"reg": -1.0}, "reg=-1.0; wanted a number of at least 0"),
+        ({"reg": -1.0}, "reg=-1.0; wanted a finite number of at least 0"),
         ({"tol": np.nan}, "tol=nan"),
         ({"method": "hessian"}, "method='hessian'; wanted one of"),
         ({"eigen_solver": "magic"}, "eigen_solver='magic'"),
@@ -349,7 +328,7 @@ def test_weights_of_rows_are_refused():
         LocallyLinearEmbedding().fit(SWISS, sample_weight=np.ones(N))
 
 
-def test_holes_are_refused():
+def test_missing_entries_are_refused():
     X = SWISS.copy()
     X[3, 1] = np.nan
     with pytest.raises(DataError, match="NaN in row 3"):
@@ -398,7 +377,7 @@ def test_all_neighbours_are_copies():
     X = np.repeat(np.random.default_rng(0).uniform(size=(30, 2)), 8, axis=0)
     with pytest.raises(DataError, match=r"in 30 parts .* and 25 more.*duplicate"):
         embed(X, n_neighbors=7)
-    weights, _ = barycentres(X, X, nearest(X, 7, "auto"), 1e-3)
+    weights, _ = barycentric_weights(X, X, nearest_others(X, 7, "auto"), 1e-3)
     assert_allclose(weights, 1 / 7)
 
 
@@ -444,3 +423,12 @@ def test_progress_and_interruption():
     with pytest.raises(KeyboardInterrupt):
         model.fit(SWISS)
     assert not [name for name in vars(model) if name.endswith("_") and not name.startswith("__")]
+
+
+def test_fit_by_fronts_is_the_fit_by_superlu():
+    plain = embed(CLOUD, eigen_solver="arpack")
+    by_fronts = EigenvectorTuning(factor=SparseCholeskyTuning(dense_work=0.0))
+    model = LocallyLinearEmbedding(n_neighbors=12, eigen_solver="arpack")
+    fronts = tuned(model, eigenvectors=by_fronts).fit(CLOUD)
+    assert_allclose(fronts.embedding_, plain.embedding_, atol=1e-8)
+    assert fronts.certificate_.holds

@@ -2,16 +2,22 @@
 
     min over Y (n, k), YᵀY = I, Yᵀ1 = 0 of  Σᵢ |yᵢ - Σⱼ vᵢⱼ yⱼ|²,     vᵢ the weights that best rebuild xᵢ
 
-Each row is rebuilt from its nearest neighbours (`lle_neighbours`) with weights that sum to 1 (`lle_weights`); the
-coordinates that the same weights rebuild best are the bottom eigenvectors of a sparse matrix (`lle_eigen`).
+| step | file |
+|---|---|
+| the nearest neighbours of each row | `neighbours` |
+| weights, summing to 1, that rebuild each row from its neighbours | `reconstruction_weights` |
+| the coordinates that these weights rebuild best: eigenvectors of a sparse matrix | `smallest_eigenvectors` |
+
 References: Roweis & Saul, Nonlinear dimensionality reduction by locally linear embedding (2000); Saul & Roweis, Think
 globally, fit locally (2003); Zhang & Wang, MLLE: modified locally linear embedding using multiple weights (2006).
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,21 +25,45 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.manifold import locally_linear as certificates
+from certifit.checkers.manifold.adapter import embedding_spec
 from certifit.core import Attributes, Certificate, Estimator, Objective
-from certifit.core.settings import check_settings
+from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import DataError
-from certifit.manifold.neighbours import APPROXIMATE, SEARCHES, check_connected, framed, joined, nearest, nearest_to
-from certifit.manifold.reconstruction_weights import Local, barycentres, modified, standard
-from certifit.manifold.smallest_eigenvectors import SMALL, Bottom, Krylov, rayleigh, smoothest
+from certifit.manifold.neighbours import (
+    NeighbourTuning,
+    centre_and_scale,
+    check_connected,
+    join_parts,
+    nearest_others,
+    nearest_rows,
+)
+from certifit.manifold.reconstruction_weights import (
+    LocalSystems,
+    LocalSystemTuning,
+    ModifiedMethod,
+    barycentric_weights,
+    modified_systems,
+    standard_systems,
+)
+from certifit.manifold.smallest_eigenvectors import (
+    EigenvectorTuning,
+    KrylovBasis,
+    LoopLimits,
+    SmallestEigenvectors,
+    find_smallest,
+    smallest_ritz_pairs,
+)
 from certifit.numerics.matrix import signed
 from certifit.rows import Array, Rows
 
-CHOICES = {
-    "method": ("standard", "modified"),
-    "eigen_solver": ("auto", "arpack", "dense"),
-    "neighbors_algorithm": ("auto", *SEARCHES),
-    "disconnected": ("error", "join"),
-}
+
+@dataclass(frozen=True)
+class LocallyLinearTuning:
+    """Numbers that steer the three steps of a fit."""
+
+    neighbours: NeighbourTuning = field(default_factory=NeighbourTuning)
+    local_systems: LocalSystemTuning = field(default_factory=LocalSystemTuning)
+    eigenvectors: EigenvectorTuning = field(default_factory=EigenvectorTuning)
 
 
 class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -91,6 +121,19 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     """
 
     sparse = True
+    settings: ClassVar[Settings] = {
+        "n_neighbors": Setting(int, least=1),
+        "n_components": Setting(int, least=1),
+        "reg": Setting(float, least=0, below=math.inf),
+        "eigen_solver": Setting(choices=("auto", "arpack", "dense")),
+        "tol": TOL,
+        "max_iter": Setting(int, least=0),
+        "method": Setting(choices=("standard", "modified")),
+        "modified_tol": Setting(float, least=0),
+        "neighbors_algorithm": Setting(choices=("auto", "kd_tree", "ball_tree", "brute", "pynndescent")),
+        "disconnected": Setting(choices=("error", "join")),
+    }
+    _tuning: ClassVar[LocallyLinearTuning] = LocallyLinearTuning()
 
     def __init__(
         self,
@@ -140,40 +183,32 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self.fit(X, y).embedding_.copy()
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._check(rows)
-        kept = _in_memory(rows)
-        X = framed(kept)
+        self._check_sizes(rows)
+        kept = _dense_rows(rows)
+        X = centre_and_scale(kept)
         if not X.any():
             raise DataError(
                 got=f"rows that are all the same (n_samples={rows.n_rows})",
                 wanted="rows that differ: no row is nearer than another",
             )
-        neighbours = nearest(X, int(self.n_neighbors), self.neighbors_algorithm)
+        neighbours = nearest_others(X, int(self.n_neighbors), self.neighbors_algorithm, self._tuning.neighbours)
         if self.disconnected == "join":
-            neighbours = joined(X, neighbours)
+            neighbours = join_parts(X, neighbours)
         check_connected(neighbours)
-        local = self._local(X, neighbours)
-        dense = len(X) <= SMALL if self.eigen_solver == "auto" else self.eigen_solver == "dense"
+        systems = self._local_systems(X, neighbours)
         known = {"neighbors_": neighbours, "X_fit_": kept.copy()}
-        attributes = partial(_attributes, local.F, int(self.n_components), known)
-        with self._watch.loop("eigenvectors", self.max_iter, attributes) as watch:
-            found = smoothest(local.F, int(self.n_components), dense, float(self.tol) ** 2, self.max_iter, watch)
+        found = self._solve(systems, known)
         Y = found.vectors * signed(found.vectors)
         return {
             **known,
             "embedding_": Y,
             "reconstruction_error_": float(found.values.sum()),
             "n_iter_": 1 if found.loop is None else found.loop.n_iter,
-            "certificate_": self._certificate(Y, local, found),
+            "certificate_": self._certificate(Y, systems, found),
         }
 
-    def _check(self, rows: Rows) -> None:
-        check_settings(self, ("reg", "tol", "modified_tol"), n_neighbors=1, n_components=1, max_iter=0)
-        if not np.isfinite(self.reg):
-            raise DataError(got=f"reg={self.reg!r}", wanted="a finite number of at least 0")
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise DataError(got=f"{name}={getattr(self, name)!r}", wanted=f"one of {known}")
+    def _check_sizes(self, rows: Rows) -> None:
+        """Refuse numbers of neighbours and components that rows of this shape do not allow."""
         if self.n_neighbors >= rows.n_rows:
             raise DataError(
                 got=f"n_neighbors={self.n_neighbors} and n_samples={rows.n_rows}",
@@ -188,7 +223,6 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 wanted=f"at most {most}, the smaller of the two: neighbours span no more directions",
                 fix="Use fewer components or more neighbours.",
             )
-
         if self.reg == 0 and self.n_neighbors > rows.n_features:
             raise DataError(
                 got=f"reg=0 with n_neighbors={self.n_neighbors} > n_features={rows.n_features}",
@@ -196,24 +230,28 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 fix="Use reg > 0, for instance the default 1e-3.",
             )
 
-    def _local(self, X: Array, neighbours: Array) -> Local:
-        reg = float(self.reg)
+    def _local_systems(self, X: Array, neighbours: Array) -> LocalSystems:
+        reg, tuning = float(self.reg), self._tuning.local_systems
         if self.method == "standard":
-            return standard(X, neighbours, reg)
-        return modified(X, neighbours, reg, int(self.n_components), float(self.modified_tol))
+            return standard_systems(X, neighbours, reg, tuning)
+        method = ModifiedMethod(int(self.n_components), float(self.modified_tol))
+        return modified_systems(X, neighbours, reg, method, tuning)
 
-    def problem_spec(self) -> certificates.Spec:
-        """The problem, for its checker."""
-        approximate = self.neighbors_algorithm in APPROXIMATE or self.disconnected == "join"
-        return certificates.Spec(self.method == "modified", float(self.reg), float(self.modified_tol), approximate)
+    def _solve(self, systems: LocalSystems, known: Attributes) -> SmallestEigenvectors:
+        """Find the coordinates with the smallest errors, under watch."""
+        F, k, tuning = systems.F, int(self.n_components), self._tuning.eigenvectors
+        dense = F.shape[1] <= tuning.dense_rows if self.eigen_solver == "auto" else self.eigen_solver == "dense"
+        with self._watch.loop("eigenvectors", self.max_iter, partial(_attributes_so_far, F, k, known)) as watch:
+            # coordinates with an error of `tol` have a sum of squared errors that is off by about its square
+            return find_smallest(F, k, dense, LoopLimits(float(self.tol) ** 2, self.max_iter, watch), tuning)
 
-    def _certificate(self, Y: Array, local: Local, found: Bottom) -> Certificate:
-        n, F = len(Y), local.F
+    def _certificate(self, Y: Array, systems: LocalSystems, found: SmallestEigenvectors) -> Certificate:
+        n, F = len(Y), systems.F
         Q = np.linalg.qr(np.column_stack([np.ones(n), Y, found.spare]))[0]
         FQ, FY = F @ Q, F @ Y
         theta = FQ.T @ FQ
         values = (FY**2).sum(axis=0)
-        measured = certificates.Measured(
+        measured = certificates.EmbeddingNumbers(
             objective=float(values.sum()),
             values=values,
             residuals=np.linalg.norm(F.T @ FY - Y * values, axis=0),
@@ -224,28 +262,30 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             below=found.below,
             rounding=found.rounding,
             size=float((F.multiply(F)).sum(axis=0).max()),
-            local=local.residual,
+            local=systems.residual,
             parts=1,
         )
-        return certificates.assemble(measured, Y, float(values.sum()), float(self.tol), self.problem_spec())
+        return certificates.assemble(measured, Y, float(values.sum()), float(self.tol), embedding_spec(self))
 
     def transform(self, X: Any) -> Array:
         """Coordinates (rows, k) of new rows: their nearest fitted rows', with the weights that rebuild them."""
-        rows = _in_memory(self._rows(X))
-        fitted = framed(self.X_fit_)
-        new = framed(rows, like=self.X_fit_)
-        neighbours = nearest_to(new, fitted, int(self.n_neighbors), self.neighbors_algorithm)
-        weights, _ = barycentres(new, fitted, neighbours, float(self.reg))
+        rows = _dense_rows(self._rows(X))
+        fitted = centre_and_scale(self.X_fit_)
+        new = centre_and_scale(rows, like=self.X_fit_)
+        k, algorithm, tuning = int(self.n_neighbors), self.neighbors_algorithm, self._tuning
+        neighbours = nearest_rows(new, fitted, k, algorithm, tuning.neighbours)
+        weights, _ = barycentric_weights(new, fitted, neighbours, float(self.reg), tuning.local_systems)
         return np.einsum("ij,ijk->ik", weights, self.embedding_[neighbours])
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The sum of squared errors with which the fitted rows' coordinates are rebuilt."""
-        rows = _in_memory(self._rows(X))
+        rows = _dense_rows(self._rows(X))
         if rows.shape != self.X_fit_.shape or (rows != self.X_fit_).any():
             raise DataError(
                 got="rows other than those it was fitted on", wanted="the fitted rows: it embeds only these"
             )
-        total = float(((self._local(framed(rows), self.neighbors_).F @ self.embedding_) ** 2).sum())
+        F = self._local_systems(centre_and_scale(rows), self.neighbors_).F
+        total = float(((F @ self.embedding_) ** 2).sum())
         return Objective(total, total, 0.0)
 
     @property
@@ -254,16 +294,16 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self.embedding_.shape[1]
 
 
-def _in_memory(rows: Rows) -> Array:
+def _dense_rows(rows: Rows) -> Array:
     X: Any = rows.load().X
     return X.toarray() if issparse(X) else X
 
 
-def _attributes(F: Any, k: int, known: Attributes, at: Krylov) -> Attributes:
+def _attributes_so_far(F: Any, k: int, known: Attributes, at: KrylovBasis) -> Attributes:
     """The embedding as it would be if the loop ended here."""
-    ritz = rayleigh(F, at.V, k)
+    pairs = smallest_ritz_pairs(F, at.V, k)
     return {
         **known,
-        "embedding_": ritz.vectors * signed(ritz.vectors),
-        "reconstruction_error_": float(ritz.values.sum()),
+        "embedding_": pairs.vectors * signed(pairs.vectors),
+        "reconstruction_error_": float(pairs.values.sum()),
     }

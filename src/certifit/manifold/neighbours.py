@@ -1,14 +1,21 @@
 """The nearest rows of each row, exactly; and whether they join all rows into one graph.
 
-A KD-tree in few columns. In many, products in float32 find candidates, exact differences rank them, and a bound on
-the rounding proves that no nearer row was left out; rows for which it does not are searched again without products.
+| algorithm | where 'auto' takes it | how |
+|---|---|---|
+| 'kd_tree' | in few columns | SciPy's tree |
+| 'brute' | in many columns | products in float32 find candidates, exact differences rank them |
+| 'ball_tree' | never | scikit-learn's tree |
+| 'pynndescent' | never | a package of its own; approximate |
+
+A bound on the rounding of the products proves that no nearer row was left out of the candidates; rows for which it
+does not are searched again without products.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,18 +25,22 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from certifit.exceptions import DataError
-from certifit.numerics.sparse_cholesky.loops import smallest, square_distances
+from certifit.manifold.neighbour_loops import smallest_entries, square_distances
 from certifit.rows import Array, thread_count
 from certifit.rows.threads import parallel_map
 
-FEW = 12  # columns up to which a tree is quicker than products
-SPARE = 12  # candidates beyond those wanted
-ROWS = 512  # rows in a block of products
-SHOWN = 5  # parts of a graph that an error names
+
+@dataclass(frozen=True)
+class NeighbourTuning:
+    """How nearest rows are searched for."""
+
+    tree_columns: int = 12  # up to which a tree is faster than products
+    spare_candidates: int = 12  # rows ranked exactly beyond the number wanted
+    block_rows: int = 512  # rows whose products with all others are held at a time
 
 
-def framed(X: Array, like: Array | None = None) -> Array:
-    """Rows in float64 about the mean of `like` (or their own) and of about unit size, so that no digits are lost.
+def centre_and_scale(X: Array, like: Array | None = None) -> Array:
+    """Return rows in float64 about the mean of `like` (or their own) and of about unit size: no digits are lost.
 
     Neighbours and weights do not change: the scale is a power of 2, and differences are taken before anything else.
     """
@@ -48,47 +59,48 @@ def framed(X: Array, like: Array | None = None) -> Array:
     return ((X - origin) - mean) * 2.0 ** -np.frexp(size)[1]
 
 
-def nearest(X: Array, k: int, algorithm: str) -> Array:
-    """For each row of X (n, d) the k nearest others, nearest first: (n, k) row numbers."""
-    found = SEARCHES[_choose(algorithm, X.shape[1])](X, X, k + 1)
+def nearest_others(X: Array, k: int, algorithm: str, tuning: NeighbourTuning = NeighbourTuning()) -> Array:
+    """Find the k nearest other rows of each row of X (n, d), nearest first: (n, k) row numbers."""
+    found = nearest_rows(X, X, k + 1, algorithm, tuning)
     drop = found == np.arange(len(X))[:, None]
     drop[~drop.any(axis=1), -1] = True  # a row with more than k copies need not be among its own nearest
     return found[~drop].reshape(len(X), k)
 
 
-def nearest_to(Q: Array, X: Array, k: int, algorithm: str) -> Array:
-    """For each row of Q the k nearest rows of X, nearest first: (rows of Q, k) row numbers."""
-    return SEARCHES[_choose(algorithm, X.shape[1])](X, Q, k)
+def nearest_rows(Q: Array, X: Array, k: int, algorithm: str, tuning: NeighbourTuning = NeighbourTuning()) -> Array:
+    """Find the k nearest rows of X (n, d) for each row of Q (m, d), nearest first: (m, k) row numbers."""
+    if algorithm == "auto":
+        algorithm = "kd_tree" if X.shape[1] <= tuning.tree_columns else "brute"
+    if algorithm == "kd_tree":
+        return KDTree(X).query(Q, np.arange(1, k + 1), workers=thread_count())[1]
+    if algorithm == "ball_tree":
+        return NearestNeighbors(n_neighbors=k, algorithm="ball_tree").fit(X).kneighbors(Q, return_distance=False)
+    if algorithm == "pynndescent":
+        return _approximate_nearest(Q, X, k)
+    table = _SearchedRows(X, X.astype(np.float32), (X**2).sum(axis=1).astype(np.float32))
+    blocks = [Q[first : first + tuning.block_rows] for first in range(0, len(Q), tuning.block_rows)]
+    return np.concatenate(parallel_map(partial(_search_block, table, k, k + tuning.spare_candidates), blocks))
 
 
-def _choose(algorithm: str, d: int) -> str:
-    return ("kd_tree" if d <= FEW else "brute") if algorithm == "auto" else algorithm
+class _SearchedRows(NamedTuple):
+    """The rows among which neighbours are searched for by products."""
+
+    X: Array  # (n, d) float64
+    single: Array  # (n, d) the same in float32
+    squares: Array  # (n,) |x|², float32
 
 
-def _kd_tree(X: Array, Q: Array, k: int) -> Array:
-    return KDTree(X).query(Q, np.arange(1, k + 1), workers=thread_count())[1]
-
-
-def _ball_tree(X: Array, Q: Array, k: int) -> Array:
-    return NearestNeighbors(n_neighbors=k, algorithm="ball_tree").fit(X).kneighbors(Q, return_distance=False)
-
-
-def _brute(X: Array, Q: Array, k: int) -> Array:
-    X32, squares = X.astype(np.float32), (X**2).sum(axis=1)
-    blocks = [Q[first : first + ROWS] for first in range(0, len(Q), ROWS)]
-    return np.concatenate(parallel_map(partial(_search_block, X, X32, squares.astype(np.float32), k), blocks))
-
-
-def _search_block(X: Array, X32: Array, squares: Array, k: int, Q: Array) -> Array:
-    m = min(k + SPARE, len(X))
+def _search_block(table: _SearchedRows, k: int, candidates: int, Q: Array) -> Array:
+    """Find the k nearest rows of the table for each row of Q, from so many candidates."""
+    X, m = table.X, min(candidates, len(table.X))
     index, value = np.empty((len(Q), m), np.int64), np.empty((len(Q), m), np.float32)
-    smallest((-2 * Q).astype(np.float32) @ X32.T, squares, index, value)
+    smallest_entries((-2 * Q).astype(np.float32) @ table.single.T, table.squares, index, value)
     exact = np.empty((len(Q), m))
     square_distances(Q, X, index, exact)
     order = np.lexsort((index, exact), axis=1)[:, :k]
     found, last = np.take_along_axis(index, order, axis=1), np.take_along_axis(exact, order[:, -1:], axis=1)[:, 0]
     own = (Q**2).sum(axis=1)
-    reach = np.sqrt(own) + np.sqrt(float(squares.max()))
+    reach = np.sqrt(own) + np.sqrt(float(table.squares.max()))
     error = (X.shape[1] + 16) * np.finfo(np.float32).eps * reach**2  # of any value, products and sums included
     doubtful = (last > 0) & (value[:, -1] + own - error < last) if m < len(X) else np.zeros(len(Q), bool)
     for row in np.flatnonzero(doubtful):
@@ -97,7 +109,7 @@ def _search_block(X: Array, X32: Array, squares: Array, k: int, Q: Array) -> Arr
     return found
 
 
-def _pynndescent(X: Array, Q: Array, k: int) -> Array:
+def _approximate_nearest(Q: Array, X: Array, k: int) -> Array:
     try:
         from pynndescent import NNDescent
     except ImportError as error:
@@ -110,25 +122,19 @@ def _pynndescent(X: Array, Q: Array, k: int) -> Array:
     return search.neighbor_graph[0] if Q is X else search.query(Q, k)[0]
 
 
-SEARCHES: dict[str, Callable[[Array, Array, int], Array]] = {
-    "kd_tree": _kd_tree,
-    "ball_tree": _ball_tree,
-    "brute": _brute,
-    "pynndescent": _pynndescent,
-}
-APPROXIMATE = ("pynndescent",)
+def check_connected(neighbours: Array, shown: int = 5) -> None:
+    """Refuse a neighbour graph that falls into parts, naming the largest of them (so many are `shown`).
 
-
-def check_connected(neighbours: Array) -> None:
-    """Refuse a graph that falls into parts: each could be moved about freely, so no coordinates are smoothest."""
-    parts, label = _parts(neighbours)
+    Each part could be moved about freely, so that no coordinates are the best.
+    """
+    parts, label = _connected_parts(neighbours)
     if parts == 1:
         return
     sizes = np.bincount(label)
     first = np.unique(label, return_index=True)[1]
-    largest = np.argsort(-sizes, kind="stable")[:SHOWN]
+    largest = np.argsort(-sizes, kind="stable")[:shown]
     words = ", ".join(f"{sizes[p]} rows (row {first[p]} is one)" for p in largest)
-    more = f" and {parts - SHOWN} more" if parts > SHOWN else ""
+    more = f" and {parts - shown} more" if parts > shown else ""
     raise DataError(
         got=f"a neighbour graph in {parts} parts that no neighbour joins: {words}{more}",
         wanted="one connected graph: nothing says how its parts lie to each other",
@@ -137,11 +143,14 @@ def check_connected(neighbours: Array) -> None:
     )
 
 
-def joined(X: Array, neighbours: Array) -> Array:
-    """Neighbours that make one connected graph: while there are parts, the row of the smallest that is nearest to any
-    other part takes the row it is nearest to for its farthest neighbour."""
+def join_parts(X: Array, neighbours: Array) -> Array:
+    """Return neighbours (n, k) that make one connected graph.
+
+    While there are several parts, the two nearest rows of the smallest part and of all others are joined: the row
+    outside replaces the farthest neighbour of the row inside.
+    """
     neighbours = neighbours.copy()
-    parts, label = _parts(neighbours)
+    parts, label = _connected_parts(neighbours)
     for _ in range(2 * parts):
         if parts == 1:
             break
@@ -150,12 +159,12 @@ def joined(X: Array, neighbours: Array) -> Array:
         D = cdist(X[inside], X[outside])
         i, j = np.unravel_index(D.argmin(), D.shape)
         neighbours[inside[i], -1] = outside[j]
-        parts, label = _parts(neighbours)
+        parts, label = _connected_parts(neighbours)
     return neighbours
 
 
-def _parts(neighbours: Array) -> tuple[int, Array]:
-    """The number of connected parts, and each row's (n,)."""
+def _connected_parts(neighbours: Array) -> tuple[int, Array]:
+    """The number of connected parts, and the part of each row (n,)."""
     n, k = neighbours.shape
     ends = np.arange(0, n * k + 1, k)
     graph: Any = sparse.csr_array((np.ones(n * k, np.int8), neighbours.ravel(), ends), shape=(n, n))

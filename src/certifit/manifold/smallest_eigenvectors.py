@@ -1,16 +1,17 @@
-"""The smoothest coordinates of a neighbour graph: eigenvectors of M = FᵀF with the smallest eigenvalues, proved.
+"""The eigenvectors of M = FᵀF with the smallest eigenvalues after the constant vector's 0, and proof that they are.
 
     min over Y (n, k), YᵀY = I, Yᵀ1 = 0 of  |F Y|²,     F 1 = 0
 
-Block Lanczos on the inverse of M + ε I, orthogonal to the constant vector, finds them; the negative pivots of
-M - τ I, τ beyond the last one wanted, count the eigenvalues below τ, so that none can have been missed.
+Block Lanczos on the inverse of M + ε I, orthogonal to the constant vector, finds them (LAPACK where there are few
+rows). The negative pivots of M - τ I, τ beyond the last eigenvalue wanted, count the eigenvalues below τ: where there
+are as many as were found, none was missed.
 References: Parlett, The Symmetric Eigenvalue Problem (1998), chapters 3 (inertia), 11 (residual bounds) and 13.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,24 +21,31 @@ from scipy.linalg import LinAlgError, eigh
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.exceptions import DataError
-from certifit.numerics.sparse_cholesky.multifrontal import EPS
-from certifit.numerics.sparse_cholesky.shifted_factor import Factor, Factoring, factoring
+from certifit.numerics.sparse_cholesky.multifrontal import SparseCholeskyTuning
+from certifit.numerics.sparse_cholesky.shifted_factor import FactorAt, ShiftedFactor, prepare_factor
 from certifit.rows import Array
 
-SMALL = 300  # rows up to which the dense eigenproblem is quick
-SPARE = 3  # eigenvectors sought beyond those wanted: τ goes into a gap among their eigenvalues
-SHIFTS = (1e-12, 1e-10, 1e-8, 1e-6)  # ε relative to M's largest diagonal entry; the first that is positive definite
+
+@dataclass(frozen=True)
+class EigenvectorTuning:
+    """How the smallest eigenvectors are found."""
+
+    dense_rows: int = 300  # rows up to which eigen_solver='auto' solves the dense eigenproblem
+    spare_vectors: int = 3  # sought beyond those wanted: τ is placed in a gap between their eigenvalues
+    # ε relative to M's largest diagonal entry; the first for which M + ε I has a Cholesky factor is taken
+    shifts: tuple[float, ...] = (1e-12, 1e-10, 1e-8, 1e-6)
+    factor: SparseCholeskyTuning = field(default_factory=SparseCholeskyTuning)
 
 
-class Krylov(NamedTuple):
+class KrylovBasis(NamedTuple):
     """Where the loop stands."""
 
     V: Array  # (n, m) orthonormal basis, orthogonal to the constant vector
     last: Array  # (n, b) its newest columns, to which the inverse is applied next
 
 
-class Ritz(NamedTuple):
-    """Eigenvectors as far as known."""
+class SmallestRitzPairs(NamedTuple):
+    """Approximate eigenpairs with the smallest values, from a basis."""
 
     values: Array  # (b,) ascending
     vectors: Array  # (n, b)
@@ -45,7 +53,7 @@ class Ritz(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bottom:
+class SmallestEigenvectors:
     """The smallest eigenvalues after the constant vector's 0, and the proof that there are no others below τ."""
 
     values: Array  # (k,)
@@ -57,34 +65,47 @@ class Bottom:
     loop: Solution[Any] | None  # None where the dense eigenproblem was solved
 
 
-def smoothest(F: Any, k: int, dense: bool, tol: float, max_iter: int, watcher: Watcher | None) -> Bottom:
-    """The k smoothest coordinates by F (m, n) in CSR."""
-    M = (F.T.tocsr() @ F).T  # symmetric: turned over, it is itself in CSC
-    factor = factoring(M)
+class LoopLimits(NamedTuple):
+    """When the loop ends, and who watches it."""
+
+    tol: float  # relative error of the sum of the eigenvalues
+    max_iter: int
+    watcher: Watcher | None
+
+
+def find_smallest(
+    F: Any, k: int, dense: bool, limits: LoopLimits, tuning: EigenvectorTuning = EigenvectorTuning()
+) -> SmallestEigenvectors:
+    """Find the k eigenvectors of FᵀF, F (m, n) in CSR, with the smallest eigenvalues after the constant one."""
+    M = (F.T.tocsr() @ F).T  # symmetric, so that the transpose of CSR is the same matrix in CSC
+    factor = prepare_factor(M, tuning.factor)
+    b = min(k + tuning.spare_vectors, M.shape[0] - 1)
     loop = None
     if dense:
-        ritz = _dense(F, M, k)
+        pairs = _solve_dense(F, M, b)
     else:
-        problem = Problem(F, M, k, _inverse(factor, M))
+        lanczos = InverseLanczos(F, M, k, b, _factor_for_inverse(factor, M, tuning))
         loop = fixed_point(
-            problem.measure,
-            partial(_update, problem, tol),
-            problem.start(),
-            tol=tol,
-            max_iter=max_iter,
-            watcher=watcher,
+            lanczos.measure,
+            partial(lanczos.update, limits.tol),
+            lanczos.start(),
+            tol=limits.tol,
+            max_iter=limits.max_iter,
+            watcher=limits.watcher,
         )
-        ritz = problem.ritz(loop.params.V)
-    q, _ = _gap(ritz, k)
-    values = np.append(ritz.values, 2 * M.diagonal().sum() + 1.0)  # nothing lies beyond the trace
+        pairs = lanczos.measure(loop.params)
+    q, _ = _vectors_below(pairs, k)
+    values = np.append(pairs.values, 2 * M.diagonal().sum() + 1.0)  # no eigenvalue is larger than the trace
     tau = float(values[q - 1] + (values[q] - values[q - 1]) / 4)
-    below, rounding = _count(factor, tau, M.shape[0])
-    return Bottom(ritz.values[:k], ritz.vectors[:, :k], ritz.vectors[:, k:q], tau, below, rounding, loop)
+    below, rounding = _count_below(factor, tau, M.shape[0])
+    return SmallestEigenvectors(
+        pairs.values[:k], pairs.vectors[:, :k], pairs.vectors[:, k:q], tau, below, rounding, loop
+    )
 
 
-def _count(factor: Factoring, tau: float, n: int) -> tuple[int, float]:
-    """How many eigenvalues lie below τ at most, and by how much τ may be off."""
-    # where a pivot is exactly 0, a slightly larger τ, below which there are as many or more
+def _count_below(factor: FactorAt, tau: float, n: int) -> tuple[int, float]:
+    """Count the eigenvalues below τ (n at most are), and say by how much τ may be off."""
+    # Where a pivot is exactly 0, a slightly larger τ is taken, below which there are as many or more.
     for nudge in (0.0, 1e-9, 1e-6):
         with suppress(LinAlgError):
             counted = factor(tau * (1 + nudge), keep=False)
@@ -92,9 +113,10 @@ def _count(factor: Factoring, tau: float, n: int) -> tuple[int, float]:
     return n, 0.0
 
 
-def _inverse(factor: Factoring, M: Any) -> Factor:
+def _factor_for_inverse(factor: FactorAt, M: Any, tuning: EigenvectorTuning) -> ShiftedFactor:
+    """Factor M + ε I for the smallest ε that makes it positive definite."""
     largest = float(M.diagonal().max())
-    for shift in SHIFTS:
+    for shift in tuning.shifts:
         with suppress(LinAlgError):
             return factor(-shift * largest, keep=True)
     raise DataError(
@@ -104,17 +126,17 @@ def _inverse(factor: Factoring, M: Any) -> Factor:
     )
 
 
-def _dense(F: Any, M: Any, k: int) -> Ritz:
+def _solve_dense(F: Any, M: Any, b: int) -> SmallestRitzPairs:
     n = M.shape[0]
-    A = M.toarray() + 2 * abs(M).sum(axis=0).max() / n  # moves the constant vector to the top, and no further
-    last = min(k + SPARE, n - 1) - 1
-    _, V = eigh(A, subset_by_index=[0, last])
-    return rayleigh(F, V - V.mean(axis=0), last + 1)
+    # Adding a constant makes the constant vector's eigenvalue the largest; no larger a constant than that needs.
+    A = M.toarray() + 2 * abs(M).sum(axis=0).max() / n
+    _, V = eigh(A, subset_by_index=[0, b - 1])
+    return smallest_ritz_pairs(F, V - V.mean(axis=0), b)
 
 
-def rayleigh(F: Any, V: Array, b: int) -> Ritz:
-    """The b smallest Ritz values in the span of orthonormal V, as accurate as F allows, and their vectors."""
-    for _ in range(2):  # the second time in the small space, where large values no longer drown small ones
+def smallest_ritz_pairs(F: Any, V: Array, b: int) -> SmallestRitzPairs:
+    """Find the b smallest Ritz values in the span of orthonormal V (n, m), and their vectors, as exact as F is."""
+    for _ in range(2):  # the second time among few vectors, where rounding of large values does not hide small ones
         FV = F @ V
         _, U = np.linalg.eigh(FV.T @ FV)
         V = np.linalg.qr(V @ U[:, :b])[0]
@@ -123,58 +145,54 @@ def rayleigh(F: Any, V: Array, b: int) -> Ritz:
     order = np.argsort(values, kind="stable")
     V, FV, values = V[:, order], FV[:, order], values[order]
     residuals = np.linalg.norm(F.T @ FV - V * values, axis=0)
-    return Ritz(values, V, residuals)
+    return SmallestRitzPairs(values, V, residuals)
 
 
-def _gap(ritz: Ritz, k: int) -> tuple[int, float]:
-    """How many vectors q >= k to count with, and how much smaller the sum of the k values could still be.
+def _vectors_below(pairs: SmallestRitzPairs, k: int) -> tuple[int, float]:
+    """Choose how many vectors q >= k shall lie below τ, and bound how much smaller the sum of the k values could be.
 
     With the q vectors all that lie below τ, each value is at most |residuals|² / (τ - value) too large.
     """
+    if len(pairs.values) == k:  # every vector there is
+        return k, 0.0
     best = k, np.inf
-    for q in range(k, len(ritz.values)):
-        room = (ritz.values[q] - ritz.values[q - 1]) / 4
-        leak = float((ritz.residuals[:q] ** 2).sum())
-        slack = k * leak / room if room > 0 else np.inf
-        if slack < best[1]:
-            best = q, slack
-    if len(ritz.values) == k:  # every vector there is
-        best = k, 0.0
+    for q in range(k, len(pairs.values)):
+        room = (pairs.values[q] - pairs.values[q - 1]) / 4
+        leak = float((pairs.residuals[:q] ** 2).sum())
+        excess = k * leak / room if room > 0 else np.inf
+        if excess < best[1]:
+            best = q, excess
     return best
 
 
-class Problem:
-    """M (n, n), its inverse, and the Krylov space grown so far."""
+class InverseLanczos:
+    """Block Lanczos for k eigenvectors of M = FᵀF (n, n), by blocks of b vectors and a factor of M + ε I."""
 
-    def __init__(self, F: Any, M: Any, k: int, inverse: Factor) -> None:
-        self.F, self.k, self.inverse = F, k, inverse
-        self.b = min(k + SPARE, M.shape[0] - 1)
-        self.rounding = 64 * EPS * float(M.diagonal().max())  # residuals below are as good as 0
+    def __init__(self, F: Any, M: Any, k: int, b: int, inverse: ShiftedFactor) -> None:
+        self.F, self.k, self.b, self.inverse = F, k, b, inverse
+        # residuals below this are rounding
+        self.rounding = 64 * float(np.finfo(float).eps) * float(M.diagonal().max())
 
-    def start(self) -> Krylov:
+    def start(self) -> KrylovBasis:
         n = self.F.shape[1]
         V = np.random.default_rng(0).normal(size=(n, self.b))  # any start will do; this one is the same every time
         return self.grow(np.empty((n, 0)), V)
 
-    def grow(self, V: Array, W: Array) -> Krylov:
-        """The basis V with the inverse times W added."""
+    def grow(self, V: Array, W: Array) -> KrylovBasis:
+        """Add the inverse times W (n, b) to the basis V (n, m)."""
         W = self.inverse.solve(np.ascontiguousarray(W - W.mean(axis=0)))
         for _ in range(2):  # twice is enough for orthogonality to rounding
             W = W - W.mean(axis=0)
             W = np.linalg.qr(W - V @ (V.T @ W))[0]
-        return Krylov(np.concatenate([V, W], axis=1), W)
+        return KrylovBasis(np.concatenate([V, W], axis=1), W)
 
-    def ritz(self, V: Array) -> Ritz:
-        return rayleigh(self.F, V, self.b)
+    def measure(self, at: KrylovBasis) -> SmallestRitzPairs:
+        return smallest_ritz_pairs(self.F, at.V, self.b)
 
-    def measure(self, at: Krylov) -> Ritz:
-        return self.ritz(at.V)
-
-
-def _update(problem: Problem, tol: float, at: Krylov, ritz: Ritz) -> Step[Krylov]:
-    objective = float(ritz.values[: problem.k].sum())
-    _, slack = _gap(ritz, problem.k)
-    done = ritz.residuals[: problem.k].max() <= problem.rounding
-    full = at.V.shape[1] + problem.b >= problem.F.shape[1]
-    gain = 0.0 if done or full else slack / objective
-    return Step(at if gain <= tol else problem.grow(at.V, at.last), objective, gain)
+    def update(self, tol: float, at: KrylovBasis, pairs: SmallestRitzPairs) -> Step[KrylovBasis]:
+        objective = float(pairs.values[: self.k].sum())
+        _, excess = _vectors_below(pairs, self.k)
+        done = pairs.residuals[: self.k].max() <= self.rounding
+        full = at.V.shape[1] + self.b >= self.F.shape[1]
+        gain = 0.0 if done or full else excess / objective
+        return Step(at if gain <= tol else self.grow(at.V, at.last), objective, gain)

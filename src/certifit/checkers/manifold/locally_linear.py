@@ -28,13 +28,17 @@ from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows
 
 EPS = float(np.finfo(float).eps)
-MOST = 40  # eigenvalues below τ up to which their vectors are looked for
-CLAIM = (
-    "sum of squared local errors of the coordinates within gap of the smallest that orthonormal, centred ones reach"
-)
 
 
-class Spec(NamedTuple):
+@dataclass(frozen=True)
+class EmbeddingCheckTuning:
+    """How much work the checker does."""
+
+    most_vectors: int = 40  # eigenvalues below τ up to which their eigenvectors are computed for a better bound
+    distances: int = 2**23  # held at a time
+
+
+class EmbeddingSpec(NamedTuple):
     """The problem that was solved."""
 
     modified: bool
@@ -45,7 +49,7 @@ class Spec(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
+class EmbeddingNumbers:
     """What the checks and the bound are made of."""
 
     objective: float  # tr YᵀMY of Y as it is
@@ -60,14 +64,29 @@ class Measured:
     size: float  # largest diagonal entry of M
     local: float  # largest residual of the local systems, relative
     parts: int  # of the neighbour graph
-    further: float | None = (
-        None  # share of rows with a nearer row that is not their neighbour, where it was looked for
-    )
+    # share of rows with a nearer row that is not their neighbour; None where the checker did not search
+    further: float | None = None
 
 
-def certify(Y: Array, error: float, neighbours: Array, spec: Spec, tol: float, rows: Rows) -> Certificate:
-    """Check the embedding Y (n, k), its error and the neighbours (n, size) on these rows."""
-    X = rows.map(partial(_plain, dense(next(iter(rows)).X[:1])))
+class ClaimedEmbedding(NamedTuple):
+    """An embedding as its model states it."""
+
+    Y: Array  # (n, k) coordinates
+    error: float  # sum of squared local errors
+    neighbours: Array  # (n, size) row numbers
+
+
+def certify(
+    claimed: ClaimedEmbedding,
+    spec: EmbeddingSpec,
+    tol: float,
+    rows: Rows,
+    tuning: EmbeddingCheckTuning = EmbeddingCheckTuning(),
+) -> Certificate:
+    """Check the coordinates, their error and the neighbours on these rows."""
+    Y, error, neighbours = claimed
+    # measured from the first row, so that an offset common to all does not cost digits
+    X = rows.map(partial(_rows_from, dense(next(iter(rows)).X[:1])))
     X = X - X.mean(axis=0)
     X = X / (np.abs(X).max() or 1.0)
     n, k = Y.shape
@@ -77,11 +96,11 @@ def certify(Y: Array, error: float, neighbours: Array, spec: Spec, tol: float, r
         raise DataError(got=f"neighbours {neighbours.shape} of {n} rows", wanted="row numbers for each row")
     B, local = local_forms(X, neighbours, k, spec)
     M = assemble_matrix(B, neighbours)
-    form = partial(_form, B, neighbours)
+    form = partial(_inner_products, B, neighbours)
     values = np.diag(form(Y))
-    theta, leak = _ritz(M, form, np.column_stack([np.ones(n), Y]))
-    counted = _count(M, 1.02 * float(theta[-1]) + 8 * EPS * float(M.diagonal().max()))
-    found = Measured(
+    theta, leak = _ritz_values(M, form, np.column_stack([np.ones(n), Y]))
+    counted = _count_below(M, 1.02 * float(theta[-1]) + 8 * EPS * float(M.diagonal().max()))
+    found = EmbeddingNumbers(
         objective=float(values.sum()),
         values=values,
         residuals=np.linalg.norm(M @ Y - Y * values, axis=0),
@@ -93,32 +112,36 @@ def certify(Y: Array, error: float, neighbours: Array, spec: Spec, tol: float, r
         rounding=counted.rounding,
         size=float(M.diagonal().max()),
         local=local,
-        further=_further(X, neighbours, float(np.finfo(rows.dtype).eps)),
-        parts=_parts(neighbours),
+        further=_share_with_nearer_rows(X, neighbours, float(np.finfo(rows.dtype).eps), tuning.distances),
+        parts=_count_parts(neighbours),
     )
-    if found.objective - lower_bound(found, k) > tol * found.objective and k < counted.below <= min(MOST, n - 2):
-        # a better basis than Y proves a better bound, if Y is not what it should be or other values are close
+    most = min(tuning.most_vectors, n - 2)
+    if found.objective - lower_bound(found, k) > tol * found.objective and k < counted.below <= most:
+        # Where Y is not what it should be, or other eigenvalues are close, a better basis than Y proves more.
         with suppress(ArpackNoConvergence):
-            theta, leak = _ritz(M, form, counted.vectors(M))
+            theta, leak = _ritz_values(M, form, counted.vectors(M))
             found = replace(found, theta=theta, leak=leak)
     return assemble(found, Y, error, tol, spec)
 
 
-def _form(B: Array, neighbours: Array, Q: Array) -> Array:
+def _inner_products(B: Array, neighbours: Array, Q: Array) -> Array:
     """QᵀMQ from differences, which keep the digits that products with M lose where M Q is small."""
     D = Q[neighbours] - Q[:, None]
     return np.einsum("iac,iae->ce", D, B @ D)
 
 
-def _ritz(M: Any, form: Callable[[Array], Array], basis: Array) -> tuple[Array, float]:
-    """Eigenvalues of QᵀMQ, ascending, and |C|_F, for an orthonormal Q that spans the same."""
+def _ritz_values(M: Any, form: Callable[[Array], Array], basis: Array) -> tuple[Array, float]:
+    """Eigenvalues of QᵀMQ, ascending, and |C|_F, for an orthonormal Q with the span of the basis (n, q)."""
     Q = np.linalg.qr(basis)[0]
     inner = form(Q)
     return np.linalg.eigvalsh((inner + inner.T) / 2), float(np.linalg.norm(M @ Q - Q @ inner))
 
 
-def assemble(m: Measured, Y: Array, error: float, tol: float, spec: Spec) -> Certificate:
-    """From what was measured. The rounding of Y is that of the type it comes in."""
+def assemble(m: EmbeddingNumbers, Y: Array, error: float, tol: float, spec: EmbeddingSpec) -> Certificate:
+    """Make the certificate of coordinates Y (n, k) from measured numbers.
+
+    The rounding allowed for in Y is that of the type it comes in.
+    """
     n, k = Y.shape
     fine = 64 * float(np.finfo(Y.dtype).eps)
     Y = np.asarray(Y, np.float64)
@@ -144,11 +167,15 @@ def assemble(m: Measured, Y: Array, error: float, tol: float, spec: Spec) -> Cer
     if m.further is not None and not spec.approximate:
         checks.append(Check("share of rows with a nearer row left out", m.further, 0.0))
         bound = 0.0 if m.further > 0 else bound  # other neighbours make another problem
-    return Certificate("optimal", CLAIM, m.objective, bound, tol, limit, tuple(checks), facts)
+    claim = (
+        "sum of squared local errors of the coordinates within gap of the smallest that orthonormal, centred ones "
+        "reach"
+    )
+    return Certificate("optimal", claim, m.objective, bound, tol, limit, tuple(checks), facts)
 
 
-def lower_bound(m: Measured, k: int) -> float:
-    """A number that the objective of no k orthonormal columns orthogonal to the constant is below."""
+def lower_bound(m: EmbeddingNumbers, k: int) -> float:
+    """A lower bound on the objective of any k orthonormal columns that are orthogonal to the constant vector."""
     tau = m.tau - m.rounding
     room = tau - m.theta[-1]
     if m.below == len(m.theta) and room > 0:
@@ -158,12 +185,12 @@ def lower_bound(m: Measured, k: int) -> float:
     return max(0, k + 1 - m.below) * max(0.0, tau) - m.constant
 
 
-def _plain(origin: Array, block: Block) -> Array:
+def _rows_from(origin: Array, block: Block) -> Array:
     return dense(block.X) - origin
 
 
-def local_forms(X: Array, neighbours: Array, k: int, spec: Spec) -> tuple[Array, float]:
-    """B (n, size, size) of every row, and the largest residual of their systems; plainly, row by row."""
+def local_forms(X: Array, neighbours: Array, k: int, spec: EmbeddingSpec) -> tuple[Array, float]:
+    """Solve the local systems row by row: B (n, size, size) of every row, and the largest residual."""
     n, size = neighbours.shape
     weights, residual = np.empty((n, size)), 0.0
     grams = np.empty((n, size, size))
@@ -181,26 +208,27 @@ def local_forms(X: Array, neighbours: Array, k: int, spec: Spec) -> tuple[Array,
     return _modified_forms(weights, grams, min(size, X.shape[1]), k, spec), residual
 
 
-def _modified_forms(weights: Array, grams: Array, rank: int, k: int, spec: Spec) -> Array:
-    """Zhang & Wang's weights W = V H + (1 - α) w 1ᵀ enter as W Wᵀ only, and that knows V by its projector VVᵀ.
+def _modified_forms(weights: Array, grams: Array, rank: int, k: int, spec: EmbeddingSpec) -> Array:
+    """B (n, size, size) of the modified method.
 
-    H V ᵀ1 = α 1 gives V H 1 = VVᵀ1 / α.
+    Zhang & Wang's weights W = V H + (1 - α) v 1ᵀ enter as W Wᵀ only, which depends on V by its projector VVᵀ alone:
+    H Vᵀ1 = α 1 gives V H 1 = VVᵀ1 / α.
     """
     size = weights.shape[1]
     values, vectors = np.linalg.eigh(grams)
     values = values[:, ::-1][:, :rank]
-    values = np.where(values > 16 * EPS * size, values, 0.0)  # of less, rounding decides
+    values = np.where(values > 16 * EPS * size, values, 0.0)  # smaller ones are rounding
     shares = [values[:, j:].sum(axis=1) / values[:, :j].sum(axis=1) for j in range(1, rank)]
     eta = np.median(shares[k - 1]) if k < rank else 0.0
     eta *= 1 + (1e-10 if spec.inclusive else -1e-10)
     B = np.empty_like(grams)
-    for i, w in enumerate(weights):
+    for i, v in enumerate(weights):
         flat = max(1, sum(share[i] <= eta for share in shares) + size - rank)
         V = vectors[i][:, :flat]
         ones = V.sum(axis=0)
         alpha = np.linalg.norm(ones) / np.sqrt(flat)
         p = V @ ones / alpha if np.linalg.norm(alpha - ones) >= spec.small else V.sum(axis=1)
-        B[i] = V @ V.T + (1 - alpha) * (np.outer(p, w) + np.outer(w, p)) + (1 - alpha) ** 2 * flat * np.outer(w, w)
+        B[i] = V @ V.T + (1 - alpha) * (np.outer(p, v) + np.outer(v, p)) + (1 - alpha) ** 2 * flat * np.outer(v, v)
     return B
 
 
@@ -217,8 +245,8 @@ def assemble_matrix(B: Array, neighbours: Array) -> Any:
 
 
 @dataclass(frozen=True)
-class _Count:
-    """How many eigenvalues of M lie below τ, by how much τ may be off, and the factors that tell."""
+class EigenvalueCount:
+    """How many eigenvalues of M lie below τ, by how much τ may be off, and the factors of M - τ I."""
 
     tau: float
     below: int
@@ -226,14 +254,15 @@ class _Count:
     lu: Any
 
     def vectors(self, M: Any) -> Array:
-        """The eigenvectors (n, below) of those eigenvalues: below τ, the inverse's are negative."""
+        """The eigenvectors (n, below) of those eigenvalues, which are the negative ones of (M - τ I)⁻¹."""
         n = M.shape[0]
         inverse = LinearOperator((n, n), matvec=self.lu.solve, dtype=np.float64)
         start = np.random.default_rng(0).normal(size=n)
         return eigsh(M, self.below, sigma=self.tau, which="SA", OPinv=inverse, v0=start)[1]
 
 
-def _count(M: Any, tau: float) -> _Count:
+def _count_below(M: Any, tau: float) -> EigenvalueCount:
+    """Count the eigenvalues of M (n, n) below τ by the negative pivots of M - τ I (Sylvester's law of inertia)."""
     n = M.shape[0]
     try:
         lu = splu(
@@ -243,21 +272,24 @@ def _count(M: Any, tau: float) -> _Count:
             options={"SymmetricMode": True},
         )
     except RuntimeError:  # a pivot that is exactly 0: nothing is known but that there are at most n
-        return _Count(tau, n, 0.0, None)
+        return EigenvalueCount(tau, n, 0.0, None)
     L, U = lu.L, lu.U
     longest = int(np.diff(L.indptr).max())
     rounding = 2 * longest * EPS * float((abs(L) @ (abs(U) @ np.ones(n))).max())
     kept = bool((lu.perm_r == lu.perm_c).all())  # where rows were exchanged, the pivots' signs say nothing
-    return _Count(tau, int((U.diagonal() < 0).sum()) if kept else n, rounding, lu)
+    return EigenvalueCount(tau, int((U.diagonal() < 0).sum()) if kept else n, rounding, lu)
 
 
-def _further(X: Array, neighbours: Array, eps: float) -> float:
-    """Share of rows to which some row that is no neighbour is nearer than one that is, or that have themselves or a
-    row twice among their neighbours."""
+def _share_with_nearer_rows(X: Array, neighbours: Array, eps: float, distances: int) -> float:
+    """The share of rows whose neighbours are not their nearest rows.
+
+    A row counts where another row is nearer than one of its neighbours, or where it is its own neighbour or has the
+    same one twice. So many `distances` are held at a time; rows are known to a relative `eps`.
+    """
     n, d = X.shape
     squares = (X**2).sum(axis=1)
     wrong = 0
-    step = max(1, 2**23 // n)
+    step = max(1, distances // n)
     for first in range(0, n, step):
         rows = np.arange(first, min(first + step, n))
         near = neighbours[rows]
@@ -273,7 +305,8 @@ def _further(X: Array, neighbours: Array, eps: float) -> float:
     return wrong / n
 
 
-def _parts(neighbours: Array) -> int:
+def _count_parts(neighbours: Array) -> int:
+    """The number of connected parts of the neighbour graph."""
     n, size = neighbours.shape
     ends = np.arange(0, n * size + 1, size)
     graph = sparse.csr_array((np.ones(n * size), neighbours.ravel(), ends), shape=(n, n))

@@ -17,7 +17,7 @@ from certifit.cli.screen import Screen
 from certifit.core import Estimator
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.base import KernelFeatures
-from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, make_plan, minimum_degree
+from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, order_by_minimum_degree, plan_fronts
 from certifit.registry import ESTIMATORS
 from certifit.svm.kernel.kernel_machine import KernelMachine
 from certifit.svm.linear.base import LinearSvmEstimator
@@ -55,7 +55,7 @@ def _factor_dense_blocks() -> None:
     """What locally linear embedding does on tables larger than any fitted here."""
     A = sparse.random_array((60, 60), density=0.1, rng=np.random.default_rng(0))
     M = sparse.csc_array(A.T @ A + sparse.eye_array(60))
-    factor_fronts(make_plan(minimum_degree(M)), 0.0, keep=True)
+    factor_fronts(plan_fronts(order_by_minimum_degree(M)), 0.0, keep=True)
 
 
 def _fits_alone(cls: type) -> bool:

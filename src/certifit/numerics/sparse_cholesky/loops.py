@@ -1,54 +1,20 @@
-"""Selection of the nearest candidates, and bookkeeping of a sparse Cholesky factor (see `multifrontal`)."""
+"""Compiled loops that keep the books of a sparse Cholesky factor: where its entries are, and sums of dense blocks.
+
+See `multifrontal` for the method that needs them.
+"""
 
 import numpy as np
 from numba import njit
 
-# Sums over columns, allowed in any order, vectorise. NaN and infinities keep their meaning.
-ANY_ORDER = {"reassoc", "contract"}
-
-
-@njit(cache=True, nogil=True)
-def smallest(P, c, index, value):
-    """For each row p of P (rows, n): the m smallest entries of p + c, ascending, and their columns (rows, m)."""
-    m = index.shape[1]
-    for i in range(P.shape[0]):
-        row, best, place = P[i], value[i], index[i]
-        filled = 0
-        for j in range(P.shape[1]):
-            x = row[j] + c[j]
-            if filled < m:
-                at = filled
-                filled += 1
-            elif x < best[m - 1]:
-                at = m - 1
-            else:
-                continue
-            while at > 0 and best[at - 1] > x:
-                best[at], place[at] = best[at - 1], place[at - 1]
-                at -= 1
-            best[at], place[at] = x, j
-
-
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
-def square_distances(Q, X, index, out):
-    """out (rows, m) = |q - x|² for each row q of Q and the rows x of X that `index` names."""
-    for i in range(index.shape[0]):
-        q = Q[i]
-        for j in range(index.shape[1]):
-            x = X[index[i, j]]
-            total = 0.0
-            for c in range(X.shape[1]):
-                t = q[c] - x[c]
-                total += t * t
-            out[i, j] = total
-
 
 @njit(cache=True, nogil=True)
 def elimination_tree(indptr, indices, parent, count):
-    """Of a symmetric pattern (n, n) in CSC or CSR: each column's parent in the factor L, and how many entries it has.
+    """Find the parent of every column of the Cholesky factor L, and how many entries the column has.
 
-    Column j of L has an entry in row i where a path through smaller numbers joins them; walking up from every entry
-    left of the diagonal to the last column that row i has reached finds each such pair once (Liu 1990).
+    `indptr` and `indices` are the pattern of a symmetric matrix (n, n) in CSC or CSR; `parent` and `count` (n,) are
+    written to, -1 for a column without a parent. Column j of L has an entry in row i where a path through smaller
+    numbers joins them; walking up from every entry left of the diagonal to the last column that row i has reached
+    finds each such pair once (Liu 1990).
     """
     n = len(parent)
     seen = np.full(n, -1)
@@ -66,8 +32,10 @@ def elimination_tree(indptr, indices, parent, count):
 
 @njit(cache=True, nogil=True)
 def extend_add(panel, corner, update, place):
-    """front[place, place] += update, lower triangles only, where the front (f, f) is stored as its first columns,
-    `panel` (f, p), and the `corner` (f - p, f - p) beside them; `place` ascends."""
+    """Add the lower triangle of `update` to the rows and columns `place` (ascending) of a front.
+
+    The front (f, f) is stored as its first columns, `panel` (f, p), and the `corner` (f - p, f - p) beside them.
+    """
     p = panel.shape[1]
     for j in range(update.shape[1]):
         column = place[j]

@@ -1,6 +1,10 @@
 """Factors of M - τ I, M sparse and symmetric: they solve, and they count the eigenvalues below τ.
 
-SuperLU serves where the factor stays sparse, as for rows near a surface; dense blocks (`lle_fronts`) where it fills.
+| factor | where |
+|---|---|
+| SuperLU | the factor stays sparse, as for rows near a surface |
+| dense blocks (`multifrontal`) | the factor fills up: from `SparseCholeskyTuning.dense_work` multiplications |
+
 Both leave the pivots on the diagonal, so that their signs are those of the eigenvalues (Sylvester's law of inertia).
 """
 
@@ -16,49 +20,48 @@ from scipy.sparse.linalg import splu
 
 from certifit.numerics.sparse_cholesky.multifrontal import (
     EPS,
-    Ordered,
+    OrderedMatrix,
+    SparseCholeskyTuning,
+    diagonal_places,
     factor_fronts,
-    make_plan,
-    minimum_degree,
-    on_diagonal,
+    order_by_minimum_degree,
+    plan_fronts,
 )
 from certifit.rows import Array
 
-DENSE_WORK = 2e9  # multiplications from which dense blocks pay
 
-
-class Factor(Protocol):
+class ShiftedFactor(Protocol):
     """M - τ I, factored: to solve with, or for the count of its negative pivots."""
 
     @property
     def negative(self) -> int:
-        """Eigenvalues of M below τ, up to `rounding`."""
+        """Eigenvalues of M below τ, where τ is known up to `rounding`."""
 
     @property
     def rounding(self) -> float:
-        """A bound on the norm of what the factors' product and M - τ I differ by."""
+        """A bound on the norm of the difference of the factors' product and M - τ I."""
 
     def solve(self, V: Array) -> Array:
-        """(M - τ I)⁻¹ V for V (n, m)."""
+        """Return (M - τ I)⁻¹ V for V (n, m)."""
 
 
-class Factoring(Protocol):
+class FactorAt(Protocol):
     """Factors M - τ I for any τ; to solve with it (`keep`), M - τ I must be positive definite."""
 
-    def __call__(self, tau: float, keep: bool) -> Factor: ...
+    def __call__(self, tau: float, keep: bool) -> ShiftedFactor: ...
 
 
-def factoring(M: Any) -> Factoring:
-    """The quicker way to factor M - τ I, M (n, n) in CSC; the order of elimination is found once."""
-    ordered = minimum_degree(M)
-    if ordered.work < DENSE_WORK:
+def prepare_factor(M: Any, tuning: SparseCholeskyTuning = SparseCholeskyTuning()) -> FactorAt:
+    """Choose the faster way to factor M - τ I, M (n, n) in CSC; the order of elimination is found here, once."""
+    ordered = order_by_minimum_degree(M)
+    if ordered.work < tuning.dense_work:
         return partial(_factor_sparse, ordered)
-    return partial(factor_fronts, make_plan(ordered))
+    return partial(factor_fronts, plan_fronts(ordered, tuning))
 
 
 @dataclass(frozen=True)
-class Sparse:
-    """SuperLU's factors, in this order."""
+class SuperLuFactor:
+    """SuperLU's factors of M - τ I, with rows and columns in this order."""
 
     order: Array  # (n,)
     lu: Any
@@ -71,9 +74,9 @@ class Sparse:
         return out
 
 
-def _factor_sparse(ordered: Ordered, tau: float, keep: bool) -> Sparse:
+def _factor_sparse(ordered: OrderedMatrix, tau: float, keep: bool) -> SuperLuFactor:
     shifted = ordered.M.copy()
-    shifted.data[on_diagonal(shifted)] -= tau
+    shifted.data[diagonal_places(shifted)] -= tau
     try:
         lu = splu(
             shifted,
@@ -86,9 +89,9 @@ def _factor_sparse(ordered: Ordered, tau: float, keep: bool) -> Sparse:
     if (lu.perm_r != lu.perm_c).any():
         raise LinAlgError("rows were exchanged")
     if keep:
-        return Sparse(ordered.order, lu, 0, 0.0)
+        return SuperLuFactor(ordered.order, lu, 0, 0.0)
     L, U = lu.L, lu.U
     negative = int((U.diagonal() < 0).sum())
     L.data, U.data = np.abs(L.data), np.abs(U.data)
     growth = float((L @ (U @ np.ones(len(ordered.order)))).max())  # the largest row sum of |L||U|
-    return Sparse(ordered.order, lu, negative, 2 * int(ordered.count.max()) * EPS * growth)
+    return SuperLuFactor(ordered.order, lu, negative, 2 * int(ordered.count.max()) * EPS * growth)

@@ -1,0 +1,121 @@
+"""Nearest rows against all distances, graphs in parts, and the compiled loops of the search against NumPy."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
+
+from certifit import DataError
+from certifit.manifold import neighbour_loops as loops
+from certifit.manifold.neighbours import centre_and_scale, nearest_others, nearest_rows
+from tests.manifold.embeddings import SWISS, TABLES, N, audited, each_table, embed
+
+
+@pytest.mark.parametrize("algorithm", ["kd_tree", "ball_tree", "brute"])
+@each_table
+def test_neighbours_are_the_nearest_others(name, algorithm):
+    """Against all distances, by differences."""
+    X = centre_and_scale(TABLES[name])
+    D = cdist(X, X)
+    np.fill_diagonal(D, np.inf)
+    assert_array_equal(nearest_others(X, 9, algorithm), np.argsort(D, axis=1)[:, :9])
+    new = X[:50] + 0.01
+    assert_array_equal(nearest_rows(new, X, 9, algorithm), np.argsort(cdist(new, X), axis=1)[:, :9])
+
+
+@pytest.mark.parametrize("algorithm", ["kd_tree", "ball_tree", "brute"])
+def test_copies_of_a_row_are_neighbours_but_not_itself(algorithm):
+    X = np.repeat(np.random.default_rng(0).normal(size=(10, 15)), 8, axis=0)
+    found = nearest_others(X, 5, algorithm)
+    assert (found // 8 == np.arange(80)[:, None] // 8).all()
+    assert (found != np.arange(80)[:, None]).all()
+    assert all(len(set(row)) == 5 for row in found.tolist())
+
+
+def test_products_that_lose_digits_are_done_again():
+    """Two tight clouds far apart: float32 products cannot tell neighbours, and the bound knows."""
+    rng = np.random.default_rng(0)
+    X = centre_and_scale(1e-6 * rng.normal(size=(300, 20)) + 1e3 * (np.arange(300) % 2)[:, None])
+    D = cdist(X, X)
+    np.fill_diagonal(D, np.inf)
+    assert_array_equal(nearest_others(X, 6, "brute"), np.argsort(D, axis=1)[:, :6])
+
+
+def test_a_disconnected_graph_is_refused_and_its_parts_are_named():
+    X = np.concatenate([SWISS[:40], SWISS[:30] + 500, SWISS[:25] - 500])[np.r_[90:95, 0:90]]
+    with pytest.raises(DataError) as caught:
+        embed(X, n_neighbors=5)
+    words = str(caught.value)
+    assert "in 3 parts" in words
+    assert "40 rows (row 5 is one), 30 rows (row 45 is one), 25 rows (row 0 is one)" in words
+    assert "more than n_neighbors=5" in words
+
+
+def test_parts_can_be_joined():
+    """Three parts: two links more, each the nearest pair; the first coordinates tell the parts apart."""
+    part = np.repeat([0, 1, 2], [40, 30, 25])
+    X = np.concatenate([SWISS[:40], SWISS[:30] + 500, SWISS[:25] - 500])
+    model = embed(X, n_neighbors=5, disconnected="join", reg=0.1)
+    assert (part[model.neighbors_] != part[:, None]).sum() == 2
+    assert model.certificate_.holds
+    assert audited(model, X).holds
+    assert "need not be the nearest" in model.certificate_.facts["neighbours"]
+    centres = np.array([model.embedding_[part == p].mean(axis=0) for p in range(3)])
+    assert (cdist(model.embedding_, centres).argmin(axis=1) == part).all()
+    assert_array_equal(embed(SWISS, disconnected="join").embedding_, embed(SWISS).embedding_)
+
+
+def test_pynndescent_is_asked_for_by_name(monkeypatch):
+    with pytest.raises(DataError, match="without the package pynndescent"):
+        embed(SWISS, neighbors_algorithm="pynndescent")
+
+    class NNDescent:
+        """Stands in for the package: same interface, exact, but for one row."""
+
+        def __init__(self, X, n_neighbors, random_state):
+            self.search = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
+            graph = self.search.kneighbors(X, return_distance=False)
+            graph[3, -1] = N - 1 - graph[3, -1]
+            self.neighbor_graph = graph, None
+
+        def query(self, Q, k):
+            return self.search.kneighbors(Q, k, return_distance=False), None
+
+    monkeypatch.setitem(sys.modules, "pynndescent", types.SimpleNamespace(NNDescent=NNDescent))
+    model = embed(SWISS, neighbors_algorithm="pynndescent")
+    assert "need not be the nearest" in model.certificate_.facts["neighbours"]
+    assert model.certificate_.holds
+    assert audited(model, SWISS).holds
+    assert model.transform(SWISS[:5]).shape == (5, 2)
+    model.neighbors_algorithm = "auto"  # the same neighbours, claimed to be exact
+    assert not audited(model, SWISS).holds
+
+
+def twins(name):
+    loop = getattr(loops, name)
+    return [loop, getattr(loop, "py_func", loop)]
+
+
+@pytest.mark.parametrize("loop", twins("smallest_entries"))
+@pytest.mark.compiled
+def test_smallest_entries(loop):
+    rng = np.random.default_rng(0)
+    P, c = rng.normal(size=(7, 40)).astype(np.float32), rng.normal(size=40).astype(np.float32)
+    index, value = np.empty((7, 6), np.int64), np.empty((7, 6), np.float32)
+    loop(P, c, index, value)
+    assert_array_equal(index, np.argsort(P + c, axis=1)[:, :6])
+    assert_array_equal(value, np.sort(P + c, axis=1)[:, :6])
+
+
+@pytest.mark.parametrize("loop", twins("square_distances"))
+@pytest.mark.compiled
+def test_square_distances(loop):
+    rng = np.random.default_rng(0)
+    Q, X, index = rng.normal(size=(4, 9)), rng.normal(size=(20, 9)), rng.integers(0, 20, (4, 5))
+    out = np.empty((4, 5))
+    loop(Q, X, index, out)
+    assert_allclose(out, np.take_along_axis(cdist(Q, X, "sqeuclidean"), index, axis=1), rtol=1e-13)
