@@ -26,8 +26,7 @@ import numpy as np
 
 from certifit.core import Objective, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
-from certifit.linear_model.linear_rows import row_shift
-from certifit.linear_model.logistic.solve import subsample
+from certifit.linear_model.linear_rows import evenly_spaced, row_shift
 from certifit.optimise.working_sets import Patience, over_blocks
 from certifit.rows import Array, Rows
 from certifit.svm.joint_linear.block_statistics import (
@@ -268,7 +267,7 @@ class JointProblem:
 
 
 def _shift(rows: Rows) -> Array | None:
-    sample = subsample(rows)
+    sample = evenly_spaced(rows)
     return row_shift(sample.X, sample.w)
 
 

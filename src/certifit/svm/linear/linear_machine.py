@@ -19,8 +19,7 @@ from certifit.checkers.svm.linear import CLAIM, told
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import check_choices, check_settings
 from certifit.exceptions import DataError
-from certifit.linear_model.linear_rows import row_shift
-from certifit.linear_model.logistic.solve import subsample
+from certifit.linear_model.linear_rows import evenly_spaced, row_shift
 from certifit.rows import Array, ArrayRows, Rows
 from certifit.svm.linear.block_statistics import Ramp, Split
 from certifit.svm.linear.dual_ascent import Ascent, DualProblem, ascend
@@ -79,7 +78,7 @@ class LinearMachine(Estimator):
     def _by_newton(
         self, rows: Rows, splits: tuple[Split, ...], fixed: Attributes, pose: Callable[..., Problem] = Problem
     ) -> Attributes:
-        sample = subsample(rows)
+        sample = evenly_spaced(rows)
         unit, b, size = self._sizes(sample)
         aim = self._aim()
         if aim.rho == 0:

@@ -21,7 +21,7 @@ import numpy as np
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.numerics.moments import check_overflow
-from certifit.optimise.line_search import Point, State, descend
+from certifit.optimise.line_search import DescentPoint, DescentState, descend
 from certifit.optimise.newton import Newton
 from certifit.rows import Array, Rows
 from certifit.svm.linear.block_statistics import Answers, Ask, Near, Pass, Ramp, Split, lower_bound, measure, rounded
@@ -54,7 +54,7 @@ class Machine:
     """One class against the others (or one regression), on its way."""
 
     split: Split
-    state: State[Newton]
+    state: DescentState[Newton]
     width: float  # over which the kink is rounded; 0 where the loss is minimised as it is
     radius: float = 0.0  # of the rows near the kink that are solved for; 0: not yet
     theta: Array = field(default_factory=lambda: np.zeros(0))  # the best so far, around which rows are near
@@ -146,7 +146,7 @@ class Problem:
         bound = max(m.bound, lower_bound(s, loss, rho))
         value = s.used + self._penalty(x)
         own = max(0.0, value - lower_bound(s, used, rho))
-        point = Point(x, value, G * x - s.v.sum(axis=0), own / value if value > 0 else 0.0, H)
+        point = DescentPoint(x, value, G * x - s.v.sum(axis=0), own / value if value > 0 else 0.0, H)
         state = descend(m.state, point).params
         refused = m.refused + (state.base is not point)
         stride = min(m.stride, _stride(s.curved, len(x))) if own > FAR * value and not refused else 1
@@ -249,7 +249,7 @@ def _begin(aim: Aim, splits: tuple[Split, ...], theta: Array, width: float, n: i
     stride = _stride(n, theta.shape[1])
     width = width if np.isfinite(aim.loss.top) and width > aim.loss.e else 0.0
     return tuple(
-        Machine(split, State(x, Newton(chord=False)), width, stride=stride)
+        Machine(split, DescentState(x, Newton(chord=False)), width, stride=stride)
         for split, x in zip(splits, theta, strict=True)
     )
 
