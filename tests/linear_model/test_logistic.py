@@ -211,14 +211,14 @@ def test_class_weights_of_unknown_classes_are_refused():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"C": 0.0}, r"C=0\.0; wanted a positive number"),
+        ({"C": 0.0}, r"C=0\.0; wanted a number above 0"),
         ({"C": -1.0}, r"C=-1\.0"),
         ({"C": np.nan}, "C=nan"),
-        ({"penalty": "l0"}, "penalty='l0'; wanted one of"),
+        ({"penalty": "l0"}, "penalty='l0'; wanted 'l2', 'l1', 'elasticnet', 'firth' or None"),
         ({"l1_ratio": 1.5}, r"l1_ratio=1\.5; wanted a number between 0 and 1"),
         ({"l1_ratio": np.nan}, "l1_ratio=nan"),
         ({"penalty": "l1", "solver": "lbfgs"}, "solver='lbfgs' with an L1 penalty; wanted 'auto'"),
-        ({"covariance": "clustered"}, "covariance='clustered'; wanted one of"),
+        ({"covariance": "clustered"}, "covariance='clustered'; wanted 'classical', 'sandwich' or None"),
         ({"solver": "sgd"}, "solver='sgd'; wanted one of"),
     ],
 )

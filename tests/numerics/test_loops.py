@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from certifit.linear_model.logistic.softmax_loops import binary_rows, softmax_rows
+from certifit.losses.softmax_loops import binary_rows, softmax_rows
 from certifit.optimise.coordinate_descent_loops import shrink_quadratic
 
 pytestmark = pytest.mark.compiled

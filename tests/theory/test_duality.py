@@ -10,8 +10,9 @@ from scipy.special import expit, log_expit, logsumexp, softmax, xlogy
 from certifit import PCA, LogisticRegression
 from certifit.checkers.decomposition.captured_variance import covariance_spectrum, gram_spectrum, upper_bound
 from certifit.checkers.linear_model import likelihood, logistic
-from certifit.checkers.linear_model.likelihood import self_concordant_gap
-from certifit.linear_model.logistic.block_statistics import Totals, Want, duality_gap, measure
+from certifit.checkers.linear_model.newton_bound import self_concordant_gap
+from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
+from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
 from certifit.rows import as_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -97,8 +98,8 @@ def test_without_intercept_the_gradient_norm_is_the_duality_gap(seed, k, lam):
 
 def fit_gap(theta, lam, intercept, rows):
     block = next(iter(rows))
-    s = measure(theta, None, intercept, Want(hessian=False, totals=True), block)
-    return duality_gap(theta, lam, intercept, s, Totals(s.expected - s.g, s.total))
+    s = measure(theta, None, intercept, LogisticRequest(hessian=False, totals=True), block)
+    return duality_gap(theta, (0.0, lam), intercept, s, LogisticTotals.of(s))
 
 
 def assert_fit_gap(theta, lam, intercept, rows, gap):

@@ -7,7 +7,7 @@ A model is recognised by the name of its class or of a base class, so that look-
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -17,10 +17,9 @@ from certifit.checkers.cluster.adapter import audit_clusters, centres
 from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.feature_selection.adapter import audit_elimination, audit_filter, audit_l1, audit_sequential
-from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
-from certifit.checkers.linear_model import firth, glm, likelihood, logistic
-from certifit.checkers.linear_model.adapter import SPECS, audit_linear, audit_statsmodels, linear_spec
+from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, audit_statsmodels, linear_claim
+from certifit.checkers.linear_model.logistic_adapter import audit_logistic, logistic_settings
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture
@@ -32,14 +31,11 @@ from certifit.checkers.naive_bayes.adapter import (
     audit_multinomial_nb,
 )
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
-from certifit.checkers.plain.response_losses import Spec
 from certifit.checkers.svm.adapter import audit_svc, audit_svr, machine_problem
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
-from certifit.linear_model.logistic.logistic import LogisticRegression
-from certifit.rows import apply_class_weight, encode_labels
 
 FOREIGN_TOL = 1e-4  # relative gap asked of other libraries' models, whose own `tol` means something else
 
@@ -102,62 +98,15 @@ def _auditor(model: Any) -> Auditor:
     )
 
 
-def _audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    firths, lam1, lam, free, class_weight = _logistic_settings(model)
-    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
-    rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
-    labels = encode_labels(rows, np.asarray(model.classes_))
-    rows = apply_class_weight(labels, class_weight)
-    if firths:
-        return firth.certify(coef, intercept, free, tol, rows)
-    if lam + lam1 == 0:
-        found = likelihood.certify(coef, intercept, free, tol, rows)
-        separable = None if np.isfinite(found.gap) else likelihood.separable(rows, len(labels.classes), free)
-        return found if separable is None else separable
-    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows, lam1)
-    if by_dual.holds or (lam1 > 0 and len(coef) > 1):
-        return by_dual
-    if lam1 > 0:  # the Hessian proves more where the penalty is weak
-        spec = Spec("binomial", "logit", lam + lam1, lam1 / (lam + lam1), per_row=False, intercept=free)
-        by_hessian = glm.certify(coef, float(intercept.ravel()[0]), spec, tol, rows)
-    else:
-        by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)
-    return by_hessian if by_hessian.gap < by_dual.gap else by_dual
-
-
-class _Settings(NamedTuple):
-    firth: bool
-    lam1: float  # of |β|₁
-    lam: float  # of |β|²/2
-    intercept: bool  # free
-    class_weight: Any
-
-
-def _logistic_settings(model: Any) -> _Settings:
-    intercept, class_weight = bool(getattr(model, "fit_intercept", True)), getattr(model, "class_weight", None)
-    if isinstance(model, LogisticRegression):
-        return _Settings(model.penalty == "firth", *model.strengths(), intercept, class_weight)
-    penalty = getattr(model, "penalty", "deprecated")  # scikit-learn's word for: see C and l1_ratio
-    C = np.inf if penalty is None else getattr(model, "C_", getattr(model, "C", None))
-    if C is None:
-        raise DataError(
-            got=f"a {type(model).__name__} that does not say its C", wanted="an attribute C, or penalty=None"
-        )
-    ratio = {"l1": 1.0, "l2": 0.0}.get(penalty, getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0)))
-    ratio = float(np.ravel(ratio)[0] or 0.0)
-    alpha = 1 / float(np.ravel(C)[0])
-    return _Settings(False, ratio * alpha, (1 - ratio) * alpha, intercept, class_weight)
-
-
 def problem(model: Any) -> tuple[str, ...]:
     """What a model minimises: equal for two models if a bound proved for one on the same data holds for the other."""
     auditor = _auditor(model)
-    if auditor is _audit_logistic:
-        return "logistic", str(np.shape(model.coef_)), *map(repr, _logistic_settings(model))
+    if auditor is audit_logistic:
+        return "logistic", str(np.shape(model.coef_)), *map(repr, logistic_settings(model))
     if auditor in (audit_svc, audit_svr):
         return machine_problem(model)
     if auditor is audit_linear:
-        return "linear", *map(repr, linear_spec(model))
+        return "linear", *map(repr, linear_claim(model))
     if auditor not in (audit_pca, audit_clusters):
         return (str(id(model)),)
     size = model.components_ if auditor is audit_pca else centres(model)
@@ -184,7 +133,7 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "GaussianMixture": (audit_gaussian_mixture, MIXTURE),
     "Mixture": (audit_mixture, ("weights_", "parameters_")),
     "BayesianGaussianMixture": (refuse_bayesian_mixture, MIXTURE),
-    "LogisticRegression": (_audit_logistic, ("coef_", "intercept_", "classes_")),
+    "LogisticRegression": (audit_logistic, ("coef_", "intercept_", "classes_")),
     "ApproximateSVC": (audit_approximate_svc, ("features_", "coef_", "intercept_", "classes_")),
     "Nystroem": (audit_nystroem, ("components_", "component_indices_", "normalization_")),
     "RBFSampler": (audit_fourier, ("random_weights_", "random_offset_")),
@@ -199,7 +148,7 @@ _AUDITORS: dict[str, tuple[Auditor, tuple[str, ...]]] = {
     "ComplementNB": (audit_complement_nb, _COUNTS),
     "CategoricalNB": (audit_categorical_nb, _COUNTS),
     "NaiveBayes": (audit_naive_bayes, ("parameters_", "class_prior_")),
-    **dict.fromkeys(("GeneralizedLinearRegressor", *SPECS), (audit_linear, ("coef_", "intercept_"))),
+    **dict.fromkeys(("GeneralizedLinearRegressor", *CLAIMS), (audit_linear, ("coef_", "intercept_"))),
     **{f"{name}Results": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
     **{f"{name}ResultsWrapper": (audit_statsmodels, ("params", "model")) for name in STATSMODELS},
 }

@@ -51,11 +51,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     certificate_: Certificate
 
-    @property
-    def _targets(self) -> int:
-        """How many columns of y this fit needs."""
-        return 1
-
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         """Fitted attributes, `certificate_` among them. `previous` holds those of an earlier fit (warm starts)."""
@@ -74,16 +69,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         -------
         self : the fitted estimator; `certificate_` says what is proved about it
         """
+        return self._fit_rows(X, y, sample_weight)
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, targets: int = 1, **more: Any) -> Self:
+        """Fit to rows with this many columns of y; `more` is handed to `_fit` as it is."""
         previous = {name: self.__dict__.pop(name) for name in [*self.__dict__] if name.endswith("_")}
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         with self._all_or_nothing():
             self._check_settings()
-            rows = self._rows_to_fit(X, y, sample_weight)
+            rows = self._rows_to_fit(X, y, sample_weight, targets=targets)
             context = self._init_callback_context(max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
             self._watch = Watch(self, context, X, y, metadata)
             try:
-                attributes = self._fit(rows, previous)
+                attributes = self._fit(rows, previous, **more)
             finally:
                 self.__dict__.pop("_watch", None)
             context.call_on_fit_task_end(
@@ -112,14 +111,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
                 self.__dict__.pop(name, None)
             raise
 
-    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Rows:
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
         return as_rows(
             X,
             y,
             sample_weight,
             estimator=self,
             target=self.target,
-            targets=self._targets,
+            targets=targets,
             sparse=self.sparse,
             missing=self.missing,
             finite=self.finite,

@@ -1,4 +1,4 @@
-"""What a fitted model says about its own uncertainty: one last pass over the rows, covariances, and the table.
+"""The uncertainty of fitted coefficients: one last pass over the rows, covariances, and the table.
 
 classical   φ I⁻¹,  I the expected Fisher information
 sandwich    I⁻¹ (Σ w u² z zᵀ) I⁻¹, right also where the variance function is not (White 1980; "HC0")
@@ -15,41 +15,41 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
+from certifit.core.text_table import text_table
 from certifit.exceptions import DataError
 from certifit.linear_model.glm.block_statistics import scores
-from certifit.linear_model.glm.coordinates import Frame
-from certifit.linear_model.glm.target import Layout, take_apart
+from certifit.linear_model.glm.coordinates import GlmCoordinates
+from certifit.linear_model.glm.target import take_apart
 from certifit.linear_model.linear_rows import moment, sandwich
 from certifit.losses.response_families import ResponseFamily
-from certifit.losses.response_losses import Loss
+from certifit.losses.response_losses import ResponseLoss
 from certifit.numerics.factor import factor
 from certifit.rows import Array, Block, Rows, Sums
 
-KINDS = ("classical", "sandwich", "clustered")
-
 
 @dataclass(frozen=True)
-class ByCluster:
+class ClusterScores:
     """Scores summed over the rows of each cluster; `+` joins the clusters of two runs of rows."""
 
     labels: Array  # (G,) sorted
     total: Array  # (G, m)
 
-    def __add__(self, other: ByCluster) -> ByCluster:
+    def __add__(self, other: ClusterScores) -> ClusterScores:
         labels, code = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
         total = np.zeros((len(labels), self.total.shape[1]))
         np.add.at(total, code, np.concatenate([self.total, other.total]))
-        return ByCluster(labels, total)
+        return ClusterScores(labels, total)
 
 
 @dataclass(frozen=True)
-class Evidence(Sums):
-    """Sums at the solution."""
+class InferenceSums(Sums):
+    """Sums at the solution, from which likelihood and covariances follow."""
 
     information: Array | float  # (m, m) Σ w E φ" z zᵀ
     meat: Array | float  # (m, m) Σ w u² z zᵀ
-    clusters: Any  # ByCluster, or 0
+    clusters: Any  # ClusterScores, or 0
     half_deviance: float
     null: float  # half deviance of the constant model
     pearson: float  # Σ w (y - μ)² / V(μ)
@@ -57,10 +57,16 @@ class Evidence(Sums):
     rows: float  # Σ w
 
 
-def evidence(
-    theta: Array, null: float, frame: Frame, loss: Loss, layout: Layout, kind: str | None, block: Block
-) -> Evidence:
-    """One block's part; `null` is the constant model's score, without the offset."""
+def _block_sums(
+    theta: Array,
+    null: float,
+    frame: GlmCoordinates,
+    loss: ResponseLoss,
+    layout: ResponseLayout,
+    kind: str | None,
+    block: Block,
+) -> InferenceSums:
+    """Sum a block's part; `null` is the constant model's score, without the offset."""
     response = take_apart(layout, block)
     y, w, Z = response.y, response.w, frame.rows(response.X)
     eta = scores(Z, theta, frame, response)
@@ -79,7 +85,7 @@ def evidence(
         clusters = _by_cluster(Z, w * u, frame, response.clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
         pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / loss.family.variance(mu))
-    return Evidence(
+    return InferenceSums(
         information,
         meat,
         clusters,
@@ -91,7 +97,7 @@ def evidence(
     )
 
 
-def _by_cluster(Z: Any, u: Array, frame: Frame, clusters: Array | None) -> ByCluster:
+def _by_cluster(Z: Any, u: Array, frame: GlmCoordinates, clusters: Array | None) -> ClusterScores:
     if clusters is None:
         raise DataError(
             got="covariance='clustered' without clusters",
@@ -99,11 +105,11 @@ def _by_cluster(Z: Any, u: Array, frame: Frame, clusters: Array | None) -> ByClu
         )
     labels, code = np.unique(clusters, return_inverse=True)
     member = (code == np.arange(len(labels))[:, None]).astype(np.float64)  # (G, rows)
-    return ByCluster(labels, moment(Z, (member * u).T, frame.appends_one))
+    return ClusterScores(labels, moment(Z, (member * u).T, frame.appends_one))
 
 
-def covariance(kind: str, e: Evidence, dispersion: float) -> Array:
-    """Of θ (m, m)."""
+def covariance(kind: str, e: InferenceSums, dispersion: float) -> Array:
+    """The covariance (m, m) of θ, of this kind."""
     assert isinstance(e.information, np.ndarray)
     inverse = factor(e.information)
     eye = np.eye(len(e.information))
@@ -120,15 +126,22 @@ def covariance(kind: str, e: Evidence, dispersion: float) -> Array:
 
 
 def last_pass(
-    rows: Rows, theta: Array, null: float, frame: Frame, loss: Loss, layout: Layout, kind: str | None
-) -> Evidence:
-    return rows.sum(partial(evidence, theta, null, frame, loss, layout, kind))
+    rows: Rows,
+    theta: Array,
+    null: float,
+    frame: GlmCoordinates,
+    loss: ResponseLoss,
+    layout: ResponseLayout,
+    kind: str | None,
+) -> InferenceSums:
+    """One pass over all rows at the solution θ (m,)."""
+    return rows.sum(partial(_block_sums, theta, null, frame, loss, layout, kind))
 
 
 def likelihood_attributes(
-    e: Evidence, family: ResponseFamily, frame: Frame, d: int, kind: str | None, why: str
+    e: InferenceSums, family: ResponseFamily, frame: GlmCoordinates, d: int, kind: str | None, why: str
 ) -> dict[str, Any]:
-    """Fitted attributes of a maximum-likelihood fit; `why` says why it has no standard errors, if so."""
+    """Fitted attributes of a maximum-likelihood fit; `why`, if not empty, says why it has no standard errors."""
     m, free = frame.size(d), family.free_dispersion
     df = e.rows - m
     dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
@@ -212,8 +225,7 @@ class Inference(ABC):
         facts = self._facts()
         if self.covariance_ is not None:
             facts.append(("standard errors", str(self.covariance)))
-        width = max(len(label) for label, _ in facts)
-        head = "\n".join(f"{label:<{width}}  {value}" for label, value in facts)
+        head = text_table(facts)
         if self.covariance_ is None:
             return f"{head}\n\nno standard errors: {self.no_errors_because_}"
         return f"{head}\n\n{self.coefficient_table(level)}"
@@ -224,18 +236,18 @@ class CoefficientTable:
     """Estimates with their uncertainty, one row per coefficient, the intercept first; `str` prints it."""
 
     names: tuple[str, ...]
-    estimate: Array
-    standard_error: Array
-    statistic: Array
-    p_value: Array
-    lower: Array
-    upper: Array
+    estimate: Array  # (m,)
+    standard_error: Array  # (m,)
+    statistic: Array  # (m,) estimate / standard error
+    p_value: Array  # (m,)
+    lower: Array  # (m,) ends of the confidence intervals
+    upper: Array  # (m,)
     level: float
     t: bool  # Student's t (estimated dispersion) rather than the normal
 
     @classmethod
     def of(cls, names: Any, estimate: Array, covariance: Array, df: float | None, level: float) -> CoefficientTable:
-        """df is None for the normal distribution."""
+        """From estimates (m,) and their covariance (m, m); df is None for the normal distribution."""
         error = np.sqrt(np.diag(covariance))
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = estimate / error
@@ -258,13 +270,9 @@ class CoefficientTable:
             estimate, error, statistic, p, lower, upper = (float(v) for v in values)
             numbers = [f"{estimate:.5g}", f"{error:.4g}", f"{statistic:.3f}", _p(p), f"{lower:.4g}", f"{upper:.4g}"]
             lines.append([name, *numbers])
-        width = [max(len(line[j]) for line in lines) for j in range(7)]
-        return "\n".join(
-            line[0].ljust(width[0])
-            + "".join("  " + cell.rjust(w) for cell, w in zip(line[1:], width[1:], strict=True))
-            for line in lines
-        )
+        return text_table(lines, "lr")
 
 
 def _p(p: float) -> str:
+    """A p-value in few characters."""
     return "<1e-16" if p < 1e-16 else f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"

@@ -1,31 +1,47 @@
-"""What every linear model's pass needs of the rows (z, 1), z = x - shift: moments, Gram matrices, their reach."""
+"""Products of a linear model's rows (z, 1), z = x - shift, dense or CSR: moments, Gram matrices, their reach.
+
+A free intercept absorbs any shift of the columns exactly. Shifting columns that lie far from 0 keeps the digits that
+products of large numbers would lose.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from certifit.linear_model.logistic.softmax_loops import root_rows
-from certifit.numerics.products import ENOUGH, adjoint, choose_shift, gram, scale_rows, shifted
-from certifit.optimise.self_concordance import Ask, Reached
-from certifit.rows import Array, Largest, Matrix
-
-SINGLE = 4 * np.finfo(np.float32).eps  # rounding of a product in single precision, relative to the sizes in it
-FULL = 0.9  # share of entries that are not 0 without which no column is even 3 standard deviations from 0
+from certifit.linear_model.row_scaling_loops import root_rows
+from certifit.numerics.products import adjoint, choose_shift, gram, scale_rows, shifted
+from certifit.optimise.self_concordance import ReachRequest, RowReach
+from certifit.rows import Array, ArrayRows, Largest, Matrix, Rows
 
 
-def row_shift(X: Matrix, w: Array) -> Array | None:
-    """What a free intercept lets us subtract from the columns: see `choose_shift`, here for CSR rows too.
+@dataclass(frozen=True)
+class SparseShiftTuning:
+    """Which columns of CSR rows may be shifted."""
 
-    A column that lies far from 0 for its spread has hardly a 0: shifting it fills in next to nothing.
+    enough_rows: int = 2048  # rows that tell where a column lies
+    full_share: float = 0.9  # share of entries that are not 0; with fewer, a column is within 3 deviations of 0
+
+
+def evenly_spaced(rows: Rows, size: int = 2**15, entries: int = 2**26) -> ArrayRows:
+    """Evenly spaced rows in memory: fewer than twice `size` of them and twice so many entries; all if they fit."""
+    stride = max(1, rows.n_rows // size, rows.n_rows * rows.n_features // entries)
+    return rows.load() if stride == 1 else rows.thin(stride)
+
+
+def row_shift(X: Matrix, w: Array, tuning: SparseShiftTuning = SparseShiftTuning()) -> Array | None:
+    """A shift (d,) that keeps products of the columns accurate: see `choose_shift`, here for CSR rows too.
+
+    A column that lies far from 0 for its spread has hardly any zeros, so that shifting it fills in next to nothing.
     """
     if not sparse.issparse(X):
         return choose_shift(X, w)
-    every = -(-X.shape[0] // ENOUGH)
+    every = -(-X.shape[0] // tuning.enough_rows)
     X, w = X[::every], w[::every]
-    full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= FULL * X.shape[0])
+    full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= tuning.full_share * X.shape[0])
     part = choose_shift(X[:, full].toarray(), w)
     if part is None:
         return None
@@ -35,7 +51,7 @@ def row_shift(X: Matrix, w: Array) -> Array | None:
 
 
 def shift_rows(X: Matrix, shift: Array | None) -> Matrix:
-    """X - shift in float64; CSR stays CSR, its shifted columns full."""
+    """Return X - shift in float64; CSR stays CSR, its shifted columns full."""
     if shift is None or not sparse.issparse(X):
         return shifted(X, shift)
     n, full = X.shape[0], np.flatnonzero(shift)
@@ -44,17 +60,17 @@ def shift_rows(X: Matrix, shift: Array | None) -> Matrix:
 
 
 def moment(Z: Matrix, R: Array, intercept: bool) -> Array:
-    """Rᵀ (Z, 1): (k, d1)."""
+    """Return Rᵀ (Z, 1), (k, d1), of R (rows, k)."""
     product = adjoint(Z, R).T
     return np.column_stack([product, R.sum(axis=0)]) if intercept else product
 
 
 def sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
-    """(Z, 1)ᵀ diag(h) (Z, 1), h >= 0."""
+    """Return the weighted Gram matrix (Z, 1)ᵀ diag(h) (Z, 1), (d1, d1), of weights h (rows,) >= 0."""
     if isinstance(Z, np.ndarray):  # one buffer, one symmetric product
         scaled = np.empty((len(h), Z.shape[1] + intercept))
         root_rows(Z, h, scaled)
-        with np.errstate(over="ignore", invalid="ignore"):  # the sum is looked at: see `check_overflow`
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_overflow` looks at the sum
             return gram(scaled)
     inner = gram(scale_rows(Z, np.sqrt(h)))
     if not intercept:
@@ -63,34 +79,38 @@ def sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
     return np.block([[inner, border[:, None]], [border[None], np.array([[h.sum()]])]])
 
 
-def reached(Z: Matrix, ask: Ask, intercept: bool) -> Reached:
-    """What a proof asks of these rows (with weight)."""
+def row_reach(Z: Matrix, request: ReachRequest, intercept: bool) -> RowReach:
+    """Measure what a proof asks of these rows, all of positive weight."""
     reach = extent = Largest(0.0)
-    if ask.root is not None:
-        reach = Largest(_reach(Z, ask.root, intercept))
-    if ask.extent:
+    if request.root is not None:
+        reach = Largest(_reach(Z, request.root, intercept))
+    if request.extent:
         most = np.zeros(Z.shape[1])
         if Z.shape[0]:
             most = np.maximum(_dense(Z.max(axis=0)), -_dense(Z.min(axis=0)))
         extent = Largest(np.append(most, 1.0) if intercept else most)
-    return Reached(reach, extent)
+    return RowReach(reach, extent)
 
 
 def _reach(Z: Matrix, root: Array, intercept: bool) -> float:
-    """max |(z, 1) W|², rounded up: single precision is enough for a bound once its own rounding is added."""
+    """The largest |(z, 1) W|² of a row, rounded up.
+
+    Single precision is enough for a bound once its own rounding is added.
+    """
+    single = 4 * np.finfo(np.float32).eps  # rounding of a product, relative to the sizes in it
     with np.errstate(over="ignore", invalid="ignore"):
         Z, W = Z.astype(np.float32), root.astype(np.float32)
         whitened = Z @ W[: Z.shape[1]]
         if intercept:
             whitened += W[-1]
         largest = np.sqrt(float(_squares(whitened).max(initial=0.0)))
-        rounding = SINGLE * len(root) ** 0.5 * np.linalg.norm(root) * np.sqrt(1 + float(_squares(Z).max(initial=0.0)))
+        rounding = single * len(root) ** 0.5 * np.linalg.norm(root) * np.sqrt(1 + float(_squares(Z).max(initial=0.0)))
         bound = (largest + rounding) ** 2
     return bound if np.isfinite(bound) else np.inf
 
 
 def _squares(A: Matrix) -> Array:
-    """|a|² of each row."""
+    """The squared length of each row."""
     return np.einsum("ij,ij->i", A, A) if isinstance(A, np.ndarray) else np.asarray(A.multiply(A).sum(axis=1)).ravel()
 
 

@@ -1,4 +1,4 @@
-"""What linear models share: scores β·x + b of rows, and the classes they choose."""
+"""Scores β·x + b of rows, and the classes that they choose: the same for every linear classifier."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from certifit.rows import Array, Block
 
 
 def score_rows(coef: Array, intercept: Array, block: Block) -> Array:
-    """(rows, k) of coef (k, d) and intercept (k,)."""
+    """The scores (rows, k) of a block, with coef (k, d) and intercept (k,)."""
     return block.X @ coef.T + intercept
 
 

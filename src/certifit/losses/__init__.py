@@ -1,4 +1,9 @@
-"""Losses of a margin y f or a residual y - f: values, slopes, conjugates, proximal steps, and what they imply.
+"""The one home of loss mathematics.
+
+Public are losses of a margin y f or a residual y - f: values, slopes, conjugates, proximal steps and calibration.
+Generalised linear models take theirs from `response_losses` (a family of `response_families` with a link of `links`),
+logistic regression from `softmax_loops` and `softmax`. The checkers' second, plain form of the same formulas is
+`checkers.plain.response_losses`.
 
 >>> from certifit.losses import Hinge, Logistic
 >>> Hinge().value([-1.0, 0.5, 2.0]).tolist()

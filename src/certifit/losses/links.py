@@ -1,4 +1,9 @@
-"""Link functions η = g(μ) of generalised linear models, as maps from the score to the mean and its slope."""
+"""Link functions η = g(μ) of generalised linear models, as maps from the score to the mean and its slope.
+
+A new link goes here (a class, and its name in `LINKS`) and, written a second time and plainly, into `_mean` of
+`checkers.plain.response_losses`; where the chain rule of `ResponseLoss` loses digits, a loss of its own goes into
+`losses.response_losses`.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,15 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from certifit.exceptions import DataError
+from certifit.losses.softmax import logistic_curvature
 from certifit.rows import Array
 
 
 class Link(ABC):
+    """A monotone function between means μ and scores η, element by element."""
+
     name: ClassVar[str]
-    positive: ClassVar[bool] = False  # only scores above 0 are means of something
+    positive: ClassVar[bool] = False  # only scores above 0 belong to a mean
 
     @abstractmethod
     def score(self, mu: Array) -> Array:
@@ -29,7 +37,7 @@ class Link(ABC):
         """dμ/dη."""
 
 
-class Identity(Link):
+class IdentityLink(Link):
     name = "identity"
 
     def score(self, mu: Array) -> Array:
@@ -42,7 +50,7 @@ class Identity(Link):
         return np.ones_like(eta)
 
 
-class Log(Link):
+class LogLink(Link):
     name = "log"
 
     def score(self, mu: Array) -> Array:
@@ -55,7 +63,7 @@ class Log(Link):
         return np.exp(eta)
 
 
-class Logit(Link):
+class LogitLink(Link):
     name = "logit"
 
     def score(self, mu: Array) -> Array:
@@ -65,10 +73,10 @@ class Logit(Link):
         return expit(eta)
 
     def slope(self, eta: Array) -> Array:
-        return expit(eta) * expit(-eta)
+        return logistic_curvature(eta)
 
 
-class Probit(Link):
+class ProbitLink(Link):
     name = "probit"
 
     def score(self, mu: Array) -> Array:
@@ -81,7 +89,7 @@ class Probit(Link):
         return np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi)
 
 
-class CLogLog(Link):
+class ComplementaryLogLogLink(Link):
     name = "cloglog"
 
     def score(self, mu: Array) -> Array:
@@ -94,7 +102,7 @@ class CLogLog(Link):
         return np.exp(eta - np.exp(eta))
 
 
-class Inverse(Link):
+class InverseLink(Link):
     name, positive = "inverse", True
 
     def score(self, mu: Array) -> Array:
@@ -107,7 +115,7 @@ class Inverse(Link):
         return -1 / eta**2
 
 
-class InverseSquared(Link):
+class InverseSquaredLink(Link):
     name, positive = "inverse_squared", True
 
     def score(self, mu: Array) -> Array:
@@ -120,11 +128,22 @@ class InverseSquared(Link):
         return -0.5 * eta**-1.5
 
 
-LINKS = {cls.name: cls for cls in (Identity, Log, Logit, Probit, CLogLog, Inverse, InverseSquared)}
+LINKS: dict[str, type[Link]] = {
+    cls.name: cls
+    for cls in (
+        IdentityLink,
+        LogLink,
+        LogitLink,
+        ProbitLink,
+        ComplementaryLogLogLink,
+        InverseLink,
+        InverseSquaredLink,
+    )
+}
 
 
 def link_function(link: Any, usual: str) -> Link:
-    """The link of this name; 'auto' is the family's usual one."""
+    """Return the link of this name; 'auto' is the usual one of a family."""
     name = usual if link == "auto" else link
     if name not in LINKS:
         raise DataError(got=f"link={link!r}", wanted=f"'auto' or one of {sorted(LINKS)}")

@@ -1,4 +1,4 @@
-"""What every loss φ of one real number can do: a margin m = y f, or a residual r = y - f.
+"""The interface of every loss φ of one real number, which is a margin m = y f or a residual r = y - f.
 
 conjugate  φ*(u) = sup over x of u x - φ(x),    so that φ(x) + φ*(u) >= x u, with equality at u = φ'(x)
 prox       argmin over x of φ(x) + (x - v)² / (2 t)
@@ -26,7 +26,7 @@ class Loss(ABC):
     Attributes
     ----------
     name : in words
-    convex : whether φ is
+    convex : whether φ is convex
     kinks : where φ has no derivative
     domain : (low, high), the u with φ*(u) < ∞; its end farther from 0 is the Lipschitz constant of φ
     smoothness : Lipschitz constant of φ', infinite where there is none
@@ -52,21 +52,21 @@ class Loss(ABC):
 
     def value(self, x: Any) -> Array:
         """φ(x)."""
-        return each(self._value, real(x))
+        return evaluate(self._value, real(x))
 
     def derivative(self, x: Any) -> Array:
         """φ'(x); at a kink the subgradient nearest to 0."""
-        return each(self._derivative, real(x))
+        return evaluate(self._derivative, real(x))
 
     def second_derivative(self, x: Any) -> Array:
         """φ"(x); 0 at a kink, and the larger of the two sides where φ" jumps."""
-        return each(self._second_derivative, real(x))
+        return evaluate(self._second_derivative, real(x))
 
     def conjugate(self, u: Any) -> Array:
         """φ*(u), infinite outside `domain`."""
         u, (low, high) = real(u), self.domain
         inside = (low <= u) & (u <= high)
-        return each(lambda u: np.where(inside, self._conjugate(np.clip(u, low, high)), np.inf), u)
+        return evaluate(lambda u: np.where(inside, self._conjugate(np.clip(u, low, high)), np.inf), u)
 
     def prox(self, v: Any, t: Any = 1.0) -> Array:
         """The x with the least φ(x) + (x - v)² / (2 t), for steps t > 0: one for all, or an array that fits v."""
@@ -74,7 +74,7 @@ class Loss(ABC):
         t = np.asarray(t, dtype=v.dtype)
         if not np.all((t > 0) & np.isfinite(t)):
             raise DataError(got="a step t that is not positive and finite", wanted="t > 0")
-        return each(lambda v: self._prox(v, t), v)
+        return evaluate(lambda v: self._prox(v, t), v)
 
     @abstractmethod
     def _value(self, x: Array) -> Array: ...
@@ -93,7 +93,7 @@ class Loss(ABC):
 
 
 def real(x: Any) -> Array:
-    """As float32 if it is, else as float64; NaN is refused, since comparisons would take it for a side."""
+    """Return x in float32 if it is, else in float64; NaN is refused, since no comparison with it is true."""
     x = np.asarray(x)
     if x.dtype.kind not in "fiub" or (x.dtype.kind == "f" and np.isnan(x).any()):
         words = "NaN" if x.dtype.kind == "f" else f"values of type {x.dtype}"
@@ -102,7 +102,7 @@ def real(x: Any) -> Array:
 
 
 def within(x: Any, low: float, high: float, words: str) -> Array:
-    """`real(x)`, all of it between `low` and `high`."""
+    """Return `real(x)`, refused where an entry is not between `low` and `high`."""
     x = real(x)
     if not np.all((x >= low) & (x <= high)):
         raise DataError(got=f"{words} from {x.min():g} to {x.max():g}", wanted=f"{words} from {low:g} to {high:g}")
@@ -110,7 +110,10 @@ def within(x: Any, low: float, high: float, words: str) -> Array:
 
 
 def setting(name: str, value: Any, low: float, high: float, *, closed: bool) -> float:
-    """A number above `low` (or equal to it, if `closed`) and at most `high`, as a Python float: float32 stays."""
+    """Return a parameter as a Python float, refused unless above `low` (or equal, if `closed`) and at most `high`.
+
+    A Python float leaves arrays of float32 in their type.
+    """
     number = float(value)
     if not ((number > low or (closed and number == low)) and number <= high and math.isfinite(number)):
         above = "at least" if closed else "above"
@@ -119,6 +122,7 @@ def setting(name: str, value: Any, low: float, high: float, *, closed: bool) -> 
     return number
 
 
-def each(formula: Callable[[Array], Any], x: Array) -> Array:
+def evaluate(formula: Callable[[Array], Any], x: Array) -> Array:
+    """Apply a formula to an array: in the type of x, infinite where it overflows, and never -0."""
     with np.errstate(over="ignore"):
-        return np.asarray(formula(x), dtype=x.dtype) + 0.0  # no -0, and a number for a number
+        return np.asarray(formula(x), dtype=x.dtype) + 0.0  # adding 0 turns -0 into 0 and a 0-d array into a number

@@ -1,4 +1,4 @@
-"""Losses of the margin m = y f, y = ±1, and what the least of their risk says about the 0-1 loss.
+"""Losses of the margin m = y f, y = ±1, and what a small risk of theirs says about the share of errors.
 
 With p = P(y = 1 | x) and the conditional risk p φ(m) + (1 - p) φ(-m), Bartlett, Jordan & McAuliffe, "Convexity,
 classification, and risk bounds" (JASA 101, 2006): a convex φ is classification-calibrated (its best f has the sign
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from certifit.exceptions import DataError
-from certifit.losses.loss import Loss, each, within
+from certifit.losses.loss import Loss, evaluate, within
 from certifit.rows import Array
 
 
@@ -39,11 +39,11 @@ class MarginLoss(Loss):
 
     def risk_minimiser(self, p: Any) -> Array:
         """The m with the least p φ(m) + (1 - p) φ(-m), for p in [0, 1]; 0 where p = ½ leaves a choice."""
-        return each(self._risk_minimiser, within(p, 0, 1, "probabilities"))
+        return evaluate(self._risk_minimiser, within(p, 0, 1, "probabilities"))
 
     def psi(self, theta: Any) -> Array:
         """ψ(θ) for θ in [-1, 1]: excess 0-1 risk of θ costs an excess of at least ψ(θ) in the risk of φ."""
-        return each(lambda theta: self._psi(np.abs(theta)), within(theta, -1, 1, "excess risks"))
+        return evaluate(lambda theta: self._psi(np.abs(theta)), within(theta, -1, 1, "excess risks"))
 
     @abstractmethod
     def _risk_minimiser(self, p: Array) -> Array: ...
@@ -54,7 +54,7 @@ class MarginLoss(Loss):
 
 @dataclass(frozen=True)
 class ZeroOne(MarginLoss):
-    """φ(m) = 1 for m <= 0, else 0: an error or none.
+    """The number of errors: φ(m) = 1 for m <= 0, else 0.
 
     Not convex, and of no use for descent: the derivative is 0 wherever there is one (and is given as 0 at the jump),
     the conjugate is that of the constant 0, and there is no proximal step, as the least is not reached at a jump.

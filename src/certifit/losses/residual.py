@@ -1,4 +1,4 @@
-"""Losses of the residual r = y - f that leave errors up to epsilon alone, as support vector regression does."""
+"""Losses of the residual r = y - f that are 0 up to a size epsilon, as in support vector regression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class Insensitive(Loss):
-    """A loss of how far |r| is beyond epsilon >= 0."""
+    """A loss of the distance by which |r| exceeds epsilon >= 0."""
 
     epsilon: float = 0.1
 

@@ -16,10 +16,11 @@ from scipy.special import betaln, gammaln, xlog1py, xlogy
 from certifit.exceptions import DataError
 from certifit.rows import Array
 
-LARGEST = 1e100  # targets beyond this, or all below its inverse, are refused: their squares would not survive
+LARGEST = 1e100  # targets beyond this, or all below its inverse, are refused: their squares over- or underflow
 
 
 def refuse_size(largest: float) -> None:
+    """Refuse targets whose largest has this size."""
     raise DataError(
         got=f"targets of size {largest:.3g}",
         wanted=f"numbers between {1 / LARGEST:g} and {LARGEST:g}, whose squares are numbers too",
@@ -29,31 +30,34 @@ def refuse_size(largest: float) -> None:
 
 @dataclass(frozen=True)
 class ResponseFamily(ABC):
-    """How y spreads about its mean μ."""
+    """How a target y is distributed about its mean μ."""
 
     name: ClassVar[str]
-    support: ClassVar[str]  # in words, for errors
-    usual: ClassVar[str]  # the link that is used unless another is asked for
-    free_dispersion: ClassVar[bool] = False  # estimated; 1 otherwise
+    support: ClassVar[str]  # targets that can be observed, in words
+    usual: ClassVar[str]  # name of the link that is used unless another is asked for
+    free_dispersion: ClassVar[bool] = False  # whether the dispersion is estimated; it is 1 otherwise
 
     @abstractmethod
     def inside(self, y: Array) -> Array:
-        """Which y can be observed."""
+        """Whether each y (rows,) can be observed."""
 
     @abstractmethod
     def variance(self, mu: Array) -> Array:
-        """V(μ)."""
+        """The variance function V(μ)."""
 
     @abstractmethod
     def half_deviance(self, y: Array, mu: Array) -> Array:
-        """d(y, μ) / 2: 0 where μ = y, positive elsewhere."""
+        """Half the unit deviance d(y, μ) / 2: 0 where μ = y, positive elsewhere."""
 
     def base(self, y: Array, trials: Array | float) -> Array | float:
         """The part of log f(y; μ = y) that does not depend on the dispersion; `trials` matters to binomials alone."""
         return 0.0
 
     def log_likelihood(self, base: float, deviance: float, rows: float) -> float:
-        """From Σ w base, the deviance and Σ w: log f(y; μ, φ) = log f(y; y, φ) - d(y, μ)/2φ, φ = deviance / rows."""
+        """The log-likelihood, from Σ w base, the deviance and Σ w, at the dispersion φ = deviance / rows.
+
+        log f(y; μ, φ) = log f(y; y, φ) - d(y, μ) / 2φ
+        """
         return base - 0.5 * deviance
 
     def check(self, y: Array, number: Array) -> None:
@@ -70,7 +74,9 @@ class ResponseFamily(ABC):
             )
 
 
-class Gaussian(ResponseFamily):
+class GaussianResponse(ResponseFamily):
+    """Numbers of constant variance."""
+
     name, support, usual, free_dispersion = "gaussian", "any number", "identity", True
 
     def inside(self, y: Array) -> Array:
@@ -86,8 +92,8 @@ class Gaussian(ResponseFamily):
         return -0.5 * rows * float(np.log(2 * np.pi * deviance / rows) + 1)
 
 
-class Binomial(ResponseFamily):
-    """y is the share of successes among the trials."""
+class BinomialResponse(ResponseFamily):
+    """Shares of successes among the trials."""
 
     name, support, usual = "binomial", "shares between 0 and 1 (or successes, with trials=)", "logit"
 
@@ -107,7 +113,9 @@ class Binomial(ResponseFamily):
         return choose + trials * (xlogy(y, y) + xlog1py(1 - y, -y))
 
 
-class Poisson(ResponseFamily):
+class PoissonResponse(ResponseFamily):
+    """Counts whose variance is their mean."""
+
     name, support, usual = "poisson", "numbers of at least 0", "log"
 
     def inside(self, y: Array) -> Array:
@@ -123,7 +131,9 @@ class Poisson(ResponseFamily):
         return xlogy(y, y) - y - gammaln(y + 1)
 
 
-class Gamma(ResponseFamily):
+class GammaResponse(ResponseFamily):
+    """Positive amounts whose standard deviation is proportional to their mean."""
+
     name, support, usual, free_dispersion = "gamma", "positive numbers", "log", True
 
     def inside(self, y: Array) -> Array:
@@ -143,7 +153,9 @@ class Gamma(ResponseFamily):
         return base + rows * float(shape * np.log(shape) - shape - gammaln(shape) - 0.5)
 
 
-class InverseGaussian(ResponseFamily):
+class InverseGaussianResponse(ResponseFamily):
+    """Positive amounts whose variance is proportional to the cube of their mean."""
+
     name, support, usual, free_dispersion = "inverse_gaussian", "positive numbers", "log", True
 
     def inside(self, y: Array) -> Array:
@@ -163,7 +175,7 @@ class InverseGaussian(ResponseFamily):
 
 
 @dataclass(frozen=True)
-class NegativeBinomial(ResponseFamily):
+class NegativeBinomialResponse(ResponseFamily):
     """Counts with variance μ + μ²/θ; θ is given, not estimated."""
 
     theta: float = 1.0
@@ -190,7 +202,7 @@ class NegativeBinomial(ResponseFamily):
 
 
 @dataclass(frozen=True)
-class Tweedie(ResponseFamily):
+class TweedieResponse(ResponseFamily):
     """V(μ) = μ^power for a power that has no family of its own; 1 < power < 2 allows exact zeros."""
 
     power: float = 1.5
@@ -224,16 +236,28 @@ class Tweedie(ResponseFamily):
 
 
 def response_family(family: Any, *, theta: float, power: float) -> ResponseFamily:
-    """The family of this name; Tweedie's special powers are the families they name."""
+    """Return the family of this name; Tweedie's special powers are the families that have them as variance."""
     if isinstance(family, ResponseFamily):
         return family
     if family == "tweedie":
-        special: dict[float, ResponseFamily] = {0: Gaussian(), 1: Poisson(), 2: Gamma(), 3: InverseGaussian()}
-        return special.get(power) or Tweedie(power)
+        special: dict[float, ResponseFamily] = {
+            0: GaussianResponse(),
+            1: PoissonResponse(),
+            2: GammaResponse(),
+            3: InverseGaussianResponse(),
+        }
+        return special.get(power) or TweedieResponse(power)
     if family == "negative_binomial":
-        return NegativeBinomial(theta)
+        return NegativeBinomialResponse(theta)
     plain: dict[str, ResponseFamily] = {
-        f.name: f for f in (Gaussian(), Binomial(), Poisson(), Gamma(), InverseGaussian())
+        f.name: f
+        for f in (
+            GaussianResponse(),
+            BinomialResponse(),
+            PoissonResponse(),
+            GammaResponse(),
+            InverseGaussianResponse(),
+        )
     }
     if family not in plain:
         raise DataError(got=f"family={family!r}", wanted=f"one of {sorted([*plain, 'negative_binomial', 'tweedie'])}")

@@ -1,5 +1,7 @@
 """Limited-memory BFGS whose first guess of the inverse Hessian is a preconditioner.
 
+The last few steps and changes of the gradient correct the preconditioner (the two-loop recursion). After some
+accepted points a better preconditioner, for the curvature at the present point, is worth its price.
 Reference: Nocedal & Wright, Numerical Optimization (2006), algorithm 7.4.
 """
 
@@ -7,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from certifit.optimise.line_search import Move, Point
+from certifit.optimise.line_search import DescentPoint, Move
 from certifit.rows import Array
 
-Pair = tuple[Array, Array, float]  # step s, change of gradient y, 1 / s·y
-
-
-Precondition = Callable[[Array], Array]  # an approximate H⁻¹, (m,) -> (m,)
-RENEW_AT = (8, 24)  # accepted points at which a better preconditioner pays for itself
+Pair: TypeAlias = tuple[Array, Array, float]  # step s (m,), change of gradient y (m,), 1 / s·y
+Precondition: TypeAlias = Callable[[Array], Array]  # an approximate H⁻¹, (m,) -> (m,)
 
 
 @dataclass(frozen=True)
@@ -23,22 +23,24 @@ class LBFGS:
     """Direction rule: the two-loop recursion around a preconditioner."""
 
     precondition: Precondition
-    renew: Callable[[Array], Precondition] | None = None  # a better one, for the curvature at a point
-    memory: int = 20
+    renew: Callable[[Array], Precondition] | None = None  # a better one, for the curvature at a point (m,)
+    memory: int = 20  # pairs that are kept
+    renew_at: tuple[int, ...] = (8, 24)  # numbers of accepted points after which `renew` is called
     accepted: int = 0
     pairs: tuple[Pair, ...] = ()
     last: tuple[Array, Array] | None = None  # (x, gradient) of the last accepted point
     wants_hessian: bool = False
     columns: None = None
 
-    def accept(self, point: Point) -> tuple[LBFGS, Move]:
+    def accept(self, point: DescentPoint) -> tuple[LBFGS, Move]:
+        """Add the last step to the memory and step by the recursion."""
         pairs, precondition = self.pairs, self.precondition
         if self.last is not None:
             s, y = point.x - self.last[0], point.gradient - self.last[1]
             curvature = float(s @ y)
             if curvature > 0:  # fails only where the step is rounding
                 pairs = (*pairs[-self.memory + 1 :], (s, y, 1 / curvature))
-        if self.renew is not None and self.accepted in RENEW_AT:
+        if self.renew is not None and self.accepted in self.renew_at:
             precondition = self.renew(point.x)
         rule = replace(
             self,

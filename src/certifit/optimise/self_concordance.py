@@ -4,7 +4,7 @@ Let P be a sum of losses φ(θ·z) with |φ"'| <= R φ" plus a convex quadratic 
 smaller one), r >= R max |z·(θ - θ₀)| over the rows. Then H(θ) >= e⁻ʳ H₀, and with g the smallest subgradient at θ,
 ν² = eʳ g·H₀⁻¹g and c² = eʳ R² max z·H₀⁻¹z: if νc < 1 the minimum exists and
 P(θ) - min P <= (νc + (1 - νc) log(1 - νc)) / c², about ν²/2. One Hessian therefore proves many gradient-only passes.
-The rows enter by one number, their reach max z·H₀⁻¹z: by Cauchy and Schwarz r² = R² reach |θ - θ₀|²_H₀ will do.
+The rows enter by one number, their *reach* max z·H₀⁻¹z: by Cauchy and Schwarz r² = R² reach |θ - θ₀|²_H₀ will do.
 Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
 """
 
@@ -18,16 +18,14 @@ import numpy as np
 from certifit.numerics.factor import Factor, factor
 from certifit.rows import Array, Largest, Sums
 
-SAFE = 0.9  # the bound needs νc < 1; the distance to 1 covers rounding
-
 
 @dataclass(frozen=True)
 class Anchor:
-    """Where the Hessian was measured."""
+    """The point θ₀ where the Hessian H₀ was measured."""
 
     theta: Array  # (m,)
     H: Array  # (m, m) H₀
-    factor: Factor
+    factor: Factor  # of H₀
     inverse: Array | None  # (m, m) H₀⁻¹; None where H₀ is singular
 
     @classmethod
@@ -35,20 +33,20 @@ class Anchor:
         found = factor(H)
         inverse = None
         if found.cholesky is not None:
-            with np.errstate(over="ignore", invalid="ignore"):  # no curvature left: nothing is proved
+            with np.errstate(over="ignore", invalid="ignore"):  # where no curvature is left, nothing is proved
                 inverse = found.solve(np.eye(len(H)))
         return cls(theta, H, found, inverse if inverse is not None and np.isfinite(inverse).all() else None)
 
     def decrement(self, g: Array) -> float:
-        """g·H₀⁻¹g, twice what a Newton step from here promises."""
+        """The squared Newton decrement g·H₀⁻¹g, twice what a Newton step from here promises."""
         return max(0.0, float(g @ self.factor.solve(g)))
 
-    def box(self, most: Array) -> float:
+    def box(self, extent: Array) -> float:
         """A bound on max z·H₀⁻¹z from the largest |z| of each column (m,)."""
         if self.inverse is None:
             return np.inf
         with np.errstate(over="ignore"):
-            return float(most @ np.abs(self.inverse) @ most)
+            return float(extent @ np.abs(self.inverse) @ extent)
 
     @property
     def root(self) -> Array | None:
@@ -67,59 +65,62 @@ class Anchor:
         return concordant_gap(np.sqrt(grown * self.decrement(g)), R * np.sqrt(grown * reach))
 
 
-def concordant_gap(nu: float, c: float) -> float:
-    """(νc + (1 - νc) log(1 - νc)) / c², or infinity where νc is not safely below 1.
+def concordant_gap(nu: float, c: float, safe: float = 0.9) -> float:
+    """The bound (νc + (1 - νc) log(1 - νc)) / c², or infinity where νc > `safe`.
+
+    The bound needs νc < 1; the distance of `safe` from 1 covers rounding.
 
     >>> round(concordant_gap(0.5, 1.0), 6), concordant_gap(2.0, 1.0), float(concordant_gap(2.0, 0.0))
     (0.153426, inf, 2.0)
     """
     t = nu * c
-    if not t <= SAFE:
+    if not t <= safe:
         return np.inf
     return 0.5 * nu**2 * (1 + t) if t < 1e-4 else float((t + (1 - t) * np.log1p(-t)) / c**2)
 
 
-class Ask(NamedTuple):
-    """What a pass is asked to measure of the rows, for the proof."""
+class ReachRequest(NamedTuple):
+    """What the proof asks a pass to measure of the rows."""
 
-    root: Array | None = None  # see Anchor.root: the reach
-    extent: bool = False  # the largest |z| of each column
+    root: Array | None = None  # (m, m) `Anchor.root`: measure the reach in its norm
+    extent: bool = False  # measure the largest |z| of each column
 
 
 @dataclass(frozen=True)
-class Reached(Sums):
-    """The answers, 0 where not asked for."""
+class RowReach(Sums):
+    """What a pass measured of the rows; 0 where it was not asked for."""
 
     reach: Largest  # max z·H₀⁻¹z
-    extent: Largest  # (m,)
+    extent: Largest  # (m,) largest |z| of each column
 
 
-class Proof:
-    """The state of a proof along a loop: what to ask of the next pass, and what follows from its answers."""
+class ConcordanceProof:
+    """The state of a proof along a loop: what to ask of the next pass, and what follows from the answers."""
 
     def __init__(self, R: float, anchor: Anchor | None = None, *, passing: bool = False) -> None:
         self.R, self.anchor = R, anchor
-        self.passing = passing  # the anchor will soon be replaced: not worth measuring the reach for
-        self.most: Array | None = None
+        self.passing = passing  # the anchor is replaced after the next pass, so that its reach need not be measured
+        self.extent: Array | None = None  # (m,) largest |z| of each column, once it is known
         self.reach = np.inf  # for the anchor
 
     @property
-    def asks(self) -> Ask:
-        """Before there is a Hessian, the extent of the rows, which bounds their reach in its norm; then the reach."""
+    def request(self) -> ReachRequest:
+        """Before there is a Hessian, the extent of the rows, which bounds their reach in any norm; then the reach."""
         if self.anchor is None:
-            return Ask(extent=True)
-        return Ask(self.anchor.root if np.isinf(self.reach) and self.R > 0 and not self.passing else None)
+            return ReachRequest(extent=True)
+        return ReachRequest(self.anchor.root if np.isinf(self.reach) and self.R > 0 and not self.passing else None)
 
-    def learn(self, theta: Array, found: Reached, hessian: Array | None) -> None:
-        """Take a pass's answers and its Hessian, if it has one."""
+    def learn(self, theta: Array, found: RowReach, hessian: Array | None) -> None:
+        """Take what a pass measured, and its Hessian, if it has one, as the new anchor."""
         if np.ndim(found.extent.value):
-            self.most = found.extent.value
+            self.extent = found.extent.value
         if hessian is not None:
             self.anchor, self.passing = Anchor.at(theta, hessian), False
-            self.reach = np.inf if self.most is None else self.anchor.box(self.most)
+            self.reach = np.inf if self.extent is None else self.anchor.box(self.extent)
         elif found.reach.value > 0:
             self.reach = float(found.reach.value)
 
     def gap(self, theta: Array, g: Array) -> float:
+        """The proved bound on P(θ) - min P, infinity where there is none."""
         assert self.anchor is not None
         return self.anchor.gap(theta, g, self.R, self.reach)

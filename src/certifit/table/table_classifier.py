@@ -66,7 +66,7 @@ class TableClassifier(ClassifierMixin, Estimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> EncodedRows:
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> EncodedRows:
         """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding that they teach."""
         data = labelled_table(X, y, sample_weight)
         _check_learnable(data)

@@ -9,34 +9,51 @@ import numpy as np
 
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.linear_model import glm as checker
-from certifit.checkers.plain.response_losses import Spec
+from certifit.checkers.plain.response_columns import lay_out
+from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Certificate
 from certifit.exceptions import DataError
-from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
-from certifit.linear_model.glm.target import Layout, lay_out
 
 
 def audit_linear(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
-    """A model with coef_ and intercept_; `beside` holds the offset, exposure or trials it was fitted with."""
+    """Check a model with coef_ and intercept_; `beside` holds the offset, exposure or trials it was fitted with."""
     layout, y = lay_out(y, beside)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
     if coef.size != coef.shape[-1] or intercept.size != 1:
         raise DataError(got=f"coefficients of shape {coef.shape}", wanted="one target: coefficients (d,)")
-    spec = linear_spec(model)._replace(offset=layout.offset, exposure=layout.exposure, trials=layout.trials)
     rows = fitted_rows(model, coef.size, X, y, sample_weight, "numbers", layout.columns)
-    return checker.certify(coef, float(intercept.ravel()[0]), spec, tol, rows)
+    return checker.certify(coef, float(intercept.ravel()[0]), linear_claim(model)._replace(layout=layout), tol, rows)
 
 
-def linear_spec(model: Any) -> Spec:
+def linear_claim(model: Any) -> GlmClaim:
     """The problem that a fitted linear model says it has minimised."""
-    if isinstance(model, GeneralizedLinearRegressor):
-        return model.problem_spec(Layout())
+    if hasattr(model, "penalty_per_row"):
+        return _own_claim(model)
     if getattr(model, "positive", False):
         raise DataError(got="a model with positive=True", wanted="coefficients without constraints")
     for base in type(model).__mro__:
-        if base.__name__ in SPECS:
-            return SPECS[base.__name__](model)
-    raise DataError(got=f"a {type(model).__name__}", wanted=f"one of {', '.join(SPECS)}")
+        if base.__name__ in CLAIMS:
+            return CLAIMS[base.__name__](model)
+    raise DataError(got=f"a {type(model).__name__}", wanted=f"one of {', '.join(CLAIMS)}")
+
+
+def _own_claim(model: Any) -> GlmClaim:
+    """That of certifit's own `GeneralizedLinearRegressor` and the classes made from it."""
+    family = model.family if isinstance(model.family, str) else model.family.name
+    power = float(getattr(model.family, "power", model.power)) if family == "tweedie" else np.nan
+    theta = float(getattr(model.family, "theta", model.theta)) if family == "negative_binomial" else np.nan
+    if family == "tweedie" and power in (0, 1, 2, 3):
+        family, power = _family_of_power(power), np.nan
+    usual = {"gaussian": "identity", "binomial": "logit"}.get(family, "log")
+    link = usual if model.link == "auto" else model.link
+    penalty = float(model.alpha), float(model.l1_ratio), bool(model.penalty_per_row)
+    return GlmClaim(family, link, *penalty, bool(model.fit_intercept), power, theta)
+
+
+def _family_of_power(power: float) -> str:
+    """The family whose variance is μ^power."""
+    special: dict[float, str] = {0: "gaussian", 1: "poisson", 2: "gamma", 3: "inverse_gaussian"}
+    return special.get(power, "tweedie")
 
 
 def _alpha(model: Any) -> float:
@@ -55,50 +72,28 @@ def _free(model: Any) -> bool:
     return bool(getattr(model, "fit_intercept", True))
 
 
-def _tweedie(model: Any) -> Spec:
-    families = {0: "gaussian", 1: "poisson", 2: "gamma", 3: "inverse_gaussian"}
+def _tweedie(model: Any) -> GlmClaim:
     link = ("identity" if model.power <= 0 else "log") if model.link == "auto" else model.link
-    return Spec(
-        families.get(model.power, "tweedie"), link, _alpha(model), 0.0, True, _free(model), float(model.power)
-    )
+    return GlmClaim(_family_of_power(model.power), link, _alpha(model), 0.0, True, _free(model), float(model.power))
 
 
-SPECS: dict[str, Callable[[Any], Spec]] = {
-    "LinearRegression": lambda m: Spec("gaussian", "identity", 0.0, 0.0, True, _free(m)),
-    "Ridge": lambda m: Spec("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
-    "Lasso": lambda m: Spec("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
-    "ElasticNet": lambda m: Spec("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
-    "RidgeCV": lambda m: Spec("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
-    "LassoCV": lambda m: Spec("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
-    "ElasticNetCV": lambda m: Spec("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
-    "PoissonRegressor": lambda m: Spec("poisson", "log", _alpha(m), 0.0, True, _free(m)),
-    "GammaRegressor": lambda m: Spec("gamma", "log", _alpha(m), 0.0, True, _free(m)),
+CLAIMS: dict[str, Callable[[Any], GlmClaim]] = {
+    "LinearRegression": lambda m: GlmClaim("gaussian", "identity", 0.0, 0.0, True, _free(m)),
+    "Ridge": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
+    "Lasso": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
+    "ElasticNet": lambda m: GlmClaim("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
+    "RidgeCV": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
+    "LassoCV": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
+    "ElasticNetCV": lambda m: GlmClaim("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
+    "PoissonRegressor": lambda m: GlmClaim("poisson", "log", _alpha(m), 0.0, True, _free(m)),
+    "GammaRegressor": lambda m: GlmClaim("gamma", "log", _alpha(m), 0.0, True, _free(m)),
     "TweedieRegressor": _tweedie,
-}
-
-_FAMILIES = {
-    "Gaussian": "gaussian",
-    "Binomial": "binomial",
-    "Poisson": "poisson",
-    "Gamma": "gamma",
-    "InverseGaussian": "inverse_gaussian",
-    "NegativeBinomial": "negative_binomial",
-    "Tweedie": "tweedie",
-}
-_LINKS = {
-    "Identity": "identity",
-    "Log": "log",
-    "Logit": "logit",
-    "Probit": "probit",
-    "CLogLog": "cloglog",
-    "InversePower": "inverse",
-    "InverseSquared": "inverse_squared",
 }
 
 
 def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
-    """A statsmodels fit. X is the design matrix with its constant column, as there; X and y may be None, for the data
-    that the results carry."""
+    """Check a statsmodels fit. X is the design matrix with its constant column, as there; X and y may be None, for
+    the data that the results carry."""
     model = results.model
     if sample_weight is None and np.ndim(getattr(model, "freq_weights", 1.0)) == 1:
         sample_weight = model.freq_weights
@@ -110,25 +105,44 @@ def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: flo
             beside["trials"], y = model.n_trials, model.endog * model.n_trials
     layout, y = lay_out(y, beside)
     coef = numbers(results, "params")
-    spec = _statsmodels_spec(model)._replace(offset=layout.offset, exposure=layout.exposure, trials=layout.trials)
+    claim = _statsmodels_claim(model)._replace(layout=layout)
     rows = fitted_rows(None, len(coef), X, y, sample_weight, "numbers", layout.columns)
-    return checker.certify(coef, 0.0, spec, tol, rows)
+    return checker.certify(coef, 0.0, claim, tol, rows)
 
 
-def _statsmodels_spec(model: Any) -> Spec:
+def _statsmodels_claim(model: Any) -> GlmClaim:
+    """The problem that a statsmodels model solves, by the names of its class, family and link."""
     plain = {"OLS": ("gaussian", "identity"), "Logit": ("binomial", "logit"), "Probit": ("binomial", "probit")}
     plain["Poisson"] = ("poisson", "log")
+    families = {
+        "Gaussian": "gaussian",
+        "Binomial": "binomial",
+        "Poisson": "poisson",
+        "Gamma": "gamma",
+        "InverseGaussian": "inverse_gaussian",
+        "NegativeBinomial": "negative_binomial",
+        "Tweedie": "tweedie",
+    }
+    links = {
+        "Identity": "identity",
+        "Log": "log",
+        "Logit": "logit",
+        "Probit": "probit",
+        "CLogLog": "cloglog",
+        "InversePower": "inverse",
+        "InverseSquared": "inverse_squared",
+    }
     name = type(model).__name__
     if name in plain:
-        return Spec(*plain[name], intercept=False)
+        return GlmClaim(*plain[name], intercept=False)
     family: Any = getattr(model, "family", None)
     kind, link = type(family).__name__, type(getattr(family, "link", None)).__name__
-    if name != "GLM" or kind not in _FAMILIES or link not in _LINKS:
+    if name != "GLM" or kind not in families or link not in links:
         raise DataError(
             got=f"statsmodels {name} with family {kind} and link {link}",
-            wanted=f"{', '.join(plain)}, or GLM with a family among {', '.join(_FAMILIES)} and a link among "
-            f"{', '.join(_LINKS)}",
+            wanted=f"{', '.join(plain)}, or GLM with a family among {', '.join(families)} and a link among "
+            f"{', '.join(links)}",
         )
     theta = 1 / family.alpha if kind == "NegativeBinomial" else np.nan
     power = float(family.var_power) if kind == "Tweedie" else np.nan
-    return Spec(_FAMILIES[kind], _LINKS[link], intercept=False, power=power, theta=theta)
+    return GlmClaim(families[kind], links[link], intercept=False, power=power, theta=theta)

@@ -8,7 +8,7 @@ A* is convex and A*(y) = 0, at least that of the entropies: P >= - τ Σ wᵢ A*
 
 Plain float64 NumPy. Two classes are handled as softmax with the scores (0, η). Rows are centred before products are
 formed, which a free intercept absorbs exactly; the intercept is re-optimised, so that the dual point is feasible.
-Without a penalty see `checkers.linear_model.likelihood`.
+Without a penalty, or with a weak one, see `checkers.linear_model.likelihood`.
 """
 
 from __future__ import annotations
@@ -21,35 +21,28 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.linear_model.coordinates import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
-CLAIM = "penalised negative log-likelihood within gap of its minimum"
-BALANCED = 1e-12  # imbalance Σ w (p - y) relative to Σ w |p - y| from which it counts as rounding
-
 
 @dataclass(frozen=True)
-class _Mean(Sums):
-    weight: float
-    x: Array  # Σ w (x - origin)  (d,)
-    xx: Array  # Σ w (x - origin)²  (d,)
-
-
-@dataclass(frozen=True)
-class Scores(Sums):
+class DualPointSums(Sums):
     """Sums at the mixed probabilities p' = stay p + (1 - stay) q."""
 
     loss: float  # Σ w [A(η) - η_y]
     conjugate: float  # Σ w A*(p'),  A*(p) = Σ_k p log p
-    g: Array  # Σ w (p' - y) (x - m)  (k, d)
-    imbalance: Array  # Σ w (p' - y)  (k,)
-    misfit: float  # Σ w |p' - y|: what the rounding of g and the imbalance is relative to
-    expected: Array  # Σ w p'  (k,)
-    curvature: Array  # Σ w (diag p - p pᵀ)  (k, k)
+    g: Array  # (k, d) Σ w (p' - y) (x - m)
+    imbalance: Array  # (k,) Σ w (p' - y)
+    misfit: float  # Σ w |p' - y|: rounding of g and of the imbalance is relative to it
+    expected: Array  # (k,) Σ w p'
+    curvature: Array  # (k, k) Σ w (diag p - p pᵀ)
 
 
 def onehot(y: Any, k: int) -> Array:
+    """Class numbers y (rows,) as rows of zeros with a one (rows, k)."""
     return (y[:, None] == np.arange(k)).astype(np.float64)
 
 
@@ -76,29 +69,13 @@ def negative_entropy(p: Array) -> Array:
     return xlogy(others, others).sum(axis=1) + p[rows, top] * np.log1p(-others.sum(axis=1))
 
 
-def _mean(origin: Array, block: Block) -> _Mean:
-    Z = dense(block.X) - origin
-    with np.errstate(over="ignore"):  # squares that overflow ask for no centre
-        return _Mean(block.w.sum(), block.w @ Z, block.w @ Z**2)
-
-
-def centre(rows: Rows) -> Array:
-    """Weighted means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
-    origin = dense(next(iter(rows)).X[:1])[0]
-    s = rows.sum(partial(_mean, origin))
-    with np.errstate(over="ignore", invalid="ignore"):
-        delta = s.x / s.weight
-        mean, variance = origin + delta, s.xx / s.weight - delta**2
-        return np.where(mean**2 > 64 * variance, mean, 0.0)
-
-
-def _scores(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block) -> Scores:
+def _sums(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block) -> DualPointSums:
     Z, w, Y = dense(block.X) - m, block.w, onehot(block.y, len(b))
     log_p = log_probabilities(beta, b, Z)
     p = np.exp(log_p)
     mixed = stay * p + (1 - stay) * q
     away = residuals(mixed, Y)
-    return Scores(
+    return DualPointSums(
         -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1)),
         float(w @ negative_entropy(mixed)),
         (w[:, None] * away).T @ Z,
@@ -118,14 +95,11 @@ def both_scores(coef: Array, intercept: Array) -> tuple[Array, Array]:
     return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
 
 
-def no_intercept(b: Array) -> Check:
-    return Check("intercept, which must be 0", float(np.abs(b).max()), 0.0)
-
-
 def certify(
     coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol: float, rows: Rows, lam1: float = 0.0
 ) -> Certificate:
     """Check β (k, d), or (1, d) for two classes, with λ + λ₁ > 0; y are class numbers, w include class weights."""
+    balanced = 1e-12  # imbalance Σ w (p - y), relative to Σ w |p - y|, that counts as rounding
     two = len(coef) == 1
     beta, b = both_scores(coef, intercept)
     m = np.zeros(rows.n_features)
@@ -134,8 +108,8 @@ def certify(
         b = b + beta @ m
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
 
-    def at(b: Array, stay: float = 1.0, q: Array | None = None) -> Scores:
-        return rows.sum(partial(_scores, beta, b, m, stay, np.zeros(len(b)) if q is None else q))
+    def at(b: Array, stay: float = 1.0, q: Array | None = None) -> DualPointSums:
+        return rows.sum(partial(_sums, beta, b, m, stay, np.zeros(len(b)) if q is None else q))
 
     here = at(b)
     with np.errstate(over="ignore"):
@@ -145,29 +119,33 @@ def certify(
     if not fit_intercept:
         checks = (no_intercept(b),)
     else:
-        b, here = _feasible(at, b, here)
-        checks = (Check("classes balance to", float(np.abs(here.imbalance).max()), BALANCED * here.misfit),)
-        slack = 2 * float(np.abs(b * here.imbalance).sum())  # what the rest of the imbalance can be worth
+        b, here = _feasible(at, b, here, balanced)
+        checks = (Check("classes balance to", float(np.abs(here.imbalance).max()), balanced * here.misfit),)
+        # The rest of the imbalance changes the bound by at most this.
+        slack = 2 * float(np.abs(b * here.imbalance).sum())
     g = here.g[1:] if two else here.g  # a two-class model has one score
     bound = max(0.0, _dual(g, -here.conjugate, lam, lam1) - slack)  # no loss is negative
-    return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * abs(objective), checks)
+    limit = (tol + 1e-12) * abs(objective)
+    return Certificate("optimal", LinearModelClaims.penalised, objective, bound, tol, limit, checks)
 
 
 def _dual(v: Array, entropy: float, lam: float, lam1: float) -> float:
-    """The better of the two bounds above, at v (k, d)."""
+    """The better of the two bounds at the top of this file, at v (k, d)."""
     worst = float(np.abs(v).max(initial=0.0))
     share = lam1 / worst if worst > lam1 else 1.0
     above = float((np.maximum(np.abs(v) - lam1, 0.0) ** 2).sum())
     return max(share * entropy, entropy - above / (2 * lam) if lam > 0 else -np.inf)
 
 
-def _feasible(at: Callable[..., Scores], b: Array, here: Scores) -> tuple[Array, Scores]:
+def _feasible(
+    at: Callable[..., DualPointSums], b: Array, here: DualPointSums, balanced: float
+) -> tuple[Array, DualPointSums]:
     """Sums at a dual point with Σ w (p' - y) = 0: the best intercept by Newton or, where that fails, a mixture.
 
     p' = τ p + (1 - τ) q with q the same for all rows; τ = min_k (Σ w y)_k / (Σ w p)_k keeps q non-negative.
     """
     for _ in range(50):
-        if np.abs(here.imbalance).max() <= 0.01 * BALANCED * here.misfit:
+        if np.abs(here.imbalance).max() <= 0.01 * balanced * here.misfit:
             return b, here
         step = np.linalg.lstsq(here.curvature, here.imbalance)[0]
         if not np.isfinite(step).all():
@@ -177,7 +155,7 @@ def _feasible(at: Callable[..., Scores], b: Array, here: Scores) -> tuple[Array,
         if not (trial.loss < here.loss or np.abs(trial.imbalance).max() < np.abs(here.imbalance).max()):
             break  # nothing but rounding is left
         b, here = b - step, trial
-    if np.abs(here.imbalance).max() <= BALANCED * here.misfit:
+    if np.abs(here.imbalance).max() <= balanced * here.misfit:
         return b, here
     over = here.imbalance > 0  # classes expected too often
     leave = float((here.imbalance[over] / here.expected[over]).max())  # 1 - τ

@@ -1,7 +1,8 @@
 """Half unit deviances of generalised linear models and their derivatives in the score, in plain NumPy.
 
-Written apart from the solver's losses, by the chain rule from mean, slope and variance, with a form of its own only
-where the chain rule loses digits.
+The checker uses no code of the solver: these are the formulas of `losses.response_losses` written a second time, by
+the chain rule from mean, slope and variance, with a form of its own only where the chain rule loses digits. A new
+link goes into `_mean` here, and into `losses.links`.
 """
 
 from __future__ import annotations
@@ -11,27 +12,25 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, xlogy
 
+from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.exceptions import DataError
 from certifit.rows import Array
 
 
-class Spec(NamedTuple):
-    """Which problem a model claims to have solved, and which columns of y hold what."""
+class GlmClaim(NamedTuple):
+    """Which problem a generalised linear model claims to have solved, and which columns of y hold what."""
 
     family: str
     link: str
     alpha: float = 0.0  # strength of the penalty
-    l1_ratio: float = 0.0
-    per_row: bool = True  # alpha counts per unit of weight
-    intercept: bool = True
+    l1_ratio: float = 0.0  # share of the penalty that is |β|₁
+    per_row: bool = True  # alpha counts per unit of row weight
+    intercept: bool = True  # whether there is a free intercept
     power: float = np.nan  # of Tweedie's variance
-    theta: float = np.nan  # of the negative binomial's
-    offset: int | None = None
-    exposure: int | None = None
-    trials: int | None = None
+    theta: float = np.nan  # of the negative binomial's variance
+    layout: ResponseLayout = ResponseLayout()
 
 
-POSITIVE = {"inverse", "inverse_squared"}  # links whose scores must be positive
 CONVEX = {
     ("gaussian", "identity"),
     ("binomial", "logit"),
@@ -47,43 +46,49 @@ CONVEX = {
 }
 
 
-def is_convex(spec: Spec) -> bool:
+def is_convex(claim: GlmClaim) -> bool:
     """Whether the deviance is convex in the score."""
-    return (spec.family, spec.link) in CONVEX and not (spec.family == "tweedie" and not 1 <= spec.power <= 2)
+    return (claim.family, claim.link) in CONVEX and not (claim.family == "tweedie" and not 1 <= claim.power <= 2)
 
 
-def concordance(spec: Spec) -> float | None:
+def concordance(claim: GlmClaim) -> float | None:
     """R with |φ"'| <= R φ" for every row, or None where there is none."""
-    if (spec.family, spec.link) == ("gaussian", "identity"):
+    if (claim.family, claim.link) == ("gaussian", "identity"):
         return 0.0
     known = {("binomial", "logit"), ("poisson", "log"), ("negative_binomial", "log"), ("gamma", "log")}
-    return 1.0 if (spec.family, spec.link) in known or (spec.family == "tweedie" and is_convex(spec)) else None
+    return 1.0 if (claim.family, claim.link) in known or (claim.family == "tweedie" and is_convex(claim)) else None
 
 
-def loss(spec: Spec, eta: Array, y: Array) -> tuple[Array, Array, Array]:
-    """φ (half the deviance, infinite where η is no score), φ' and φ" or, where φ is not convex, its expectation."""
+def loss(claim: GlmClaim, eta: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Half the deviance φ (infinite where no mean has the score η), φ', and φ" or its expectation, all (rows,).
+
+    The expectation stands in for φ" where φ is not convex.
+    """
     with np.errstate(all="ignore"):
-        if spec.family == "binomial" and spec.link in _BINARY:
-            below, above, u, h = _BINARY[spec.link](eta, y)
+        if claim.family == "binomial" and claim.link in _BINARY:
+            below, above, u, h = _BINARY[claim.link](eta, y)
             phi = xlogy(y, y) + xlogy(1 - y, 1 - y) - y * above - (1 - y) * below
             return np.where(np.isnan(phi), np.inf, phi), u, h
-        mu, slope, bend = _mean(spec.link, eta)
-        variance, grows = _variance(spec, mu)
-        phi = _half_deviance(spec, y, mu)
+        mu, slope, bend = _mean(claim.link, eta)
+        variance, grows = _variance(claim, mu)
+        phi = _half_deviance(claim, y, mu)
         u = (mu - y) / variance * slope
         h = slope**2 / variance
-        if is_convex(spec):  # the observed curvature; equal to the expected one for canonical links
+        if is_convex(claim):  # the observed curvature; equal to the expected one for canonical links
             h = h + (mu - y) * (bend / variance - slope**2 * grows / variance**2)
-    outside = np.isnan(phi) | ((eta <= 0) & _needs_positive(spec))
+    outside = np.isnan(phi) | ((eta <= 0) & _needs_positive(claim))
     return np.where(outside, np.inf, phi), u, h
 
 
-def _needs_positive(spec: Spec) -> bool:
-    return spec.link in POSITIVE or (spec.link == "identity" and spec.family not in ("gaussian", "tweedie"))
+def _needs_positive(claim: GlmClaim) -> bool:
+    """Whether only scores above 0 belong to a mean."""
+    return claim.link in ("inverse", "inverse_squared") or (
+        claim.link == "identity" and claim.family not in ("gaussian", "tweedie")
+    )
 
 
 def _mean(link: str, eta: Array) -> tuple[Array, Array, Array]:
-    """μ, dμ/dη and d²μ/dη²."""
+    """The mean μ at scores η, dμ/dη and d²μ/dη²."""
     if link == "identity":
         return eta, np.ones_like(eta), np.zeros_like(eta)
     if link == "log":
@@ -105,27 +110,31 @@ def _mean(link: str, eta: Array) -> tuple[Array, Array, Array]:
     raise DataError(got=f"a model with link {link!r}", wanted="one of the links that certifit knows")
 
 
-def _variance(spec: Spec, mu: Array) -> tuple[Array, Array]:
-    """V(μ) and V'(μ)."""
+def _variance(claim: GlmClaim, mu: Array) -> tuple[Array, Array]:
+    """The variance function V(μ) and its derivative."""
     one = np.ones_like(mu)
-    if spec.family == "negative_binomial":
-        return mu + mu**2 / spec.theta, 1 + 2 * mu / spec.theta
-    if spec.family == "binomial":
+    if claim.family == "negative_binomial":
+        return mu + mu**2 / claim.theta, 1 + 2 * mu / claim.theta
+    if claim.family == "binomial":
         return mu * (1 - mu), 1 - 2 * mu
-    power = spec.power if spec.family == "tweedie" else _POWERS[spec.family]
+    power = _power(claim)
     return (one, 0 * one) if power == 0 else (mu**power, power * mu ** (power - 1))
 
 
-_POWERS = {"gaussian": 0.0, "poisson": 1.0, "gamma": 2.0, "inverse_gaussian": 3.0}
+def _power(claim: GlmClaim) -> float:
+    """The p of the variance function μ^p."""
+    named = {"gaussian": 0.0, "poisson": 1.0, "gamma": 2.0, "inverse_gaussian": 3.0}
+    return claim.power if claim.family == "tweedie" else named[claim.family]
 
 
-def _half_deviance(spec: Spec, y: Array, mu: Array) -> Array:
-    if spec.family == "negative_binomial":
-        t = spec.theta
+def _half_deviance(claim: GlmClaim, y: Array, mu: Array) -> Array:
+    """Half the unit deviance d(y, μ) / 2."""
+    if claim.family == "negative_binomial":
+        t = claim.theta
         return xlogy(y, y / mu) - (y + t) * np.log((y + t) / (mu + t))
-    if spec.family == "binomial":
+    if claim.family == "binomial":
         return xlogy(y, y / mu) + xlogy(1 - y, (1 - y) / (1 - mu))
-    p = spec.power if spec.family == "tweedie" else _POWERS[spec.family]
+    p = _power(claim)
     if p == 0:
         return 0.5 * (y - mu) ** 2
     if p == 1:
@@ -135,6 +144,7 @@ def _half_deviance(spec: Spec, y: Array, mu: Array) -> Array:
     return np.maximum(y, 0) ** (2 - p) / ((1 - p) * (2 - p)) - y * mu ** (1 - p) / (1 - p) + mu ** (2 - p) / (2 - p)
 
 
+# Of a share of successes y: log P(failure), log P(success), φ' and φ", accurate in both tails.
 def _logit(eta: Array, y: Array) -> tuple[Array, ...]:
     p, q = expit(eta), expit(-eta)
     return log_expit(-eta), log_expit(eta), (1 - y) * p - y * q, p * q

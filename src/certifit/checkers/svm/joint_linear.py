@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.checkers.linear_model.logistic import centre, no_intercept
+from certifit.checkers.linear_model.coordinates import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.hinges import PlainMulticlassHinge
 from certifit.checkers.svm.joint import (

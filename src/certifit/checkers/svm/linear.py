@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, lsq_linear
 
-from certifit.checkers.linear_model.logistic import centre, no_intercept
+from certifit.checkers.linear_model.coordinates import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.hinges import PlainHinge, plain_rounded_hinge
 from certifit.checkers.svm.linear_rows import (

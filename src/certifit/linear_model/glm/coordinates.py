@@ -21,15 +21,15 @@ from certifit.numerics.factor import factor
 from certifit.numerics.moments import Triangle, block_triangle
 from certifit.rows import Array, ArrayRows, Block, Matrix, Rows
 
-LARGEST = 1e100  # entries beyond this, or below its inverse, are scaled
-
 
 @dataclass(frozen=True)
-class Frame:
+class GlmCoordinates:
+    """The coordinates z in which θ is sought."""
+
     intercept: bool
     shift: Array | None = None  # (d,)
     scale: Array | None = None  # (d,) powers of two, where squares would over- or underflow; None: 1
-    kept: Array | None = None  # numbers of the columns of (x, 1) in use; None: all
+    kept: Array | None = None  # (m,) numbers of the columns of (x, 1) in use; None: all
     R: Array | None = None  # (m, m) upper triangular; None: no rotation
 
     @property
@@ -38,6 +38,7 @@ class Frame:
         return self.intercept and self.kept is None
 
     def rows(self, X: Matrix) -> Matrix:
+        """Rows X (rows, d) in these coordinates, without the column of ones where `appends_one`."""
         Z = shift_rows(X, self.shift)
         if self.scale is not None:
             Z = Z / self.scale if isinstance(Z, np.ndarray) else Z.multiply(1 / self.scale).tocsr()
@@ -85,7 +86,7 @@ class Frame:
         return coef if self.R is None else self.R @ coef
 
     def pull(self, g: Array, d: int) -> Array:
-        """A gradient in (coefficients, intercept) (d1,) as one in θ."""
+        """A gradient in (coefficients, intercept) (d1,) as one in θ (m,)."""
         g = g.copy()
         if self.intercept and self.shift is not None:
             g[:d] -= self.shift * g[d]
@@ -106,7 +107,7 @@ class Frame:
         else:
             A = A.copy()
         if self.scale is not None:
-            with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at the result
+            with np.errstate(over="ignore", invalid="ignore"):  # callers look at the result
                 A[:d] /= self.scale[:, None]
         if self.intercept and self.shift is not None:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -114,12 +115,12 @@ class Frame:
         return A
 
 
-def choose_frame(rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool) -> Frame:
-    """The frame for these rows: the sample tells whether columns can be collinear, then all rows decide."""
+def choose_coordinates(rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool) -> GlmCoordinates:
+    """Choose coordinates for these rows: the sample tells whether columns may be collinear, then all rows decide."""
     shift = row_shift(sample.X, sample.w) if intercept else None
     if penalised:
-        return Frame(intercept, shift)
-    plain = Frame(intercept, shift, _scale(shift_rows(sample.X, shift)))
+        return GlmCoordinates(intercept, shift)
+    plain = GlmCoordinates(intercept, shift, _scale(shift_rows(sample.X, shift)))
     if _well_conditioned(plain, sample):
         return plain
     R = rows.sum(partial(_triangle, plain)).R
@@ -130,24 +131,24 @@ def choose_frame(rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool
     return replace(plain, kept=kept, R=triangle)
 
 
-def _scale(Z: Matrix) -> Array | None:
-    """Powers of two that bring columns near 1, if any is so large or small that its squares would not survive."""
+def _scale(Z: Matrix, largest: float = 1e100) -> Array | None:
+    """Powers of two that bring columns near 1, if any is beyond `largest` or below its inverse; None if none is."""
     most = np.asarray(
         abs(Z).max(axis=0).toarray() if not isinstance(Z, np.ndarray) else np.abs(Z).max(axis=0)
     ).ravel()
     seen = most[most > 0]
-    if not len(seen) or (seen.max() < LARGEST and seen.min() > 1 / LARGEST):
+    if not len(seen) or (seen.max() < largest and seen.min() > 1 / largest):
         return None
     return np.exp2(np.floor(np.log2(np.where(most > 0, most, 1.0))))
 
 
-def _well_conditioned(frame: Frame, sample: ArrayRows) -> bool:
+def _well_conditioned(frame: GlmCoordinates, sample: ArrayRows) -> bool:
     Z = frame.rows(sample.X)
     G = sandwich(Z, sample.w, frame.appends_one)
     return bool(np.isfinite(G).all() and (np.diag(G) > 0).all() and factor(G).cholesky is not None)
 
 
-def _triangle(frame: Frame, block: Block) -> Triangle:
+def _triangle(frame: GlmCoordinates, block: Block) -> Triangle:
     Z = frame.rows(block.X)
     Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
     return block_triangle(np.column_stack([Z, np.ones(len(Z))]) if frame.appends_one else Z, block.w)

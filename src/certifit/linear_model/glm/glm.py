@@ -9,29 +9,29 @@ orthogonal first. Reference: McCullagh & Nelder, Generalized Linear Models (1989
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
 
-from certifit.checkers.plain.response_losses import Spec
+from certifit.checkers.linear_model.adapter import linear_claim
+from certifit.checkers.plain.response_columns import ResponseLayout, lay_out
 from certifit.core import Attributes, Estimator, Objective
-from certifit.core.settings import check_settings
+from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
-from certifit.linear_model.glm.block_statistics import Totals, Want, measure
-from certifit.linear_model.glm.coordinates import Frame, choose_frame
+from certifit.linear_model.glm.block_statistics import GlmRequest, GlmTotals, measure
+from certifit.linear_model.glm.coordinates import GlmCoordinates, choose_coordinates
 from certifit.linear_model.glm.fit import coefficients, finish, prove, scores_of, start_from
-from certifit.linear_model.glm.solve import Penalty, Problem, minimise
+from certifit.linear_model.glm.solve import ElasticNetPenalty, GlmProblem, minimise
 from certifit.linear_model.glm.start import check_size, constant_score, null_score, targets_total
-from certifit.linear_model.glm.target import Layout, lay_out
-from certifit.linear_model.inference import KINDS, Inference, last_pass, likelihood_attributes, why_no_errors
-from certifit.linear_model.logistic.solve import subsample
-from certifit.losses.links import link_function
-from certifit.losses.response_families import response_family
-from certifit.losses.response_losses import Loss, glm_loss
+from certifit.linear_model.glm.tuning import GlmTuning
+from certifit.linear_model.inference import Inference, last_pass, likelihood_attributes, why_no_errors
+from certifit.linear_model.linear_rows import evenly_spaced
+from certifit.losses.links import LINKS, link_function
+from certifit.losses.response_families import ResponseFamily, response_family
+from certifit.losses.response_losses import ResponseLoss, glm_loss
 from certifit.rows import Array, Rows
-
-SAMPLE = 2**16  # rows in the subsample that gives the shift and, for long tables, the start
 
 
 class CollinearWarning(UserWarning):
@@ -97,6 +97,28 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
 
     target = "numbers"
     sparse = True
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "family": Setting(
+            choices=(
+                "gaussian",
+                "binomial",
+                "poisson",
+                "gamma",
+                "inverse_gaussian",
+                "negative_binomial",
+                "tweedie",
+            ),
+            other=lambda value: isinstance(value, ResponseFamily),
+            other_words="a ResponseFamily",
+        ),
+        "link": Setting(choices=("auto", *LINKS)),
+        "alpha": Setting(float, least=0, below=np.inf),
+        "l1_ratio": Setting(float, least=0, most=1),
+        "covariance": Setting(choices=("classical", "sandwich", "clustered"), none=True),
+        "collinear": Setting(choices=("drop", "refuse")),
+    }
+    _tuning: ClassVar[GlmTuning] = GlmTuning()
     penalty_per_row = True  # alpha stands beside the mean over rows, not beside their sum
 
     def __init__(
@@ -130,6 +152,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         self.max_time = max_time
         self.warm_start = warm_start
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -155,61 +178,32 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
             offset, exposure, trials and clusters are arrays where y is one, and names of columns where y is one.
         """
         beside = {"offset": offset, "exposure": exposure, "trials": trials, "clusters": clusters}
-        self._layout, y = lay_out(y, beside)
-        try:
-            return super().fit(X, y, sample_weight)
-        finally:
-            del self._layout
+        layout, y = lay_out(y, beside)
+        return self._fit_rows(X, y, sample_weight, targets=layout.columns, layout=layout)
 
-    @property
-    def _targets(self) -> int:
-        return self._layout.columns
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._loss()  # a family refuses a power or theta of its own that is wrong
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = not self._loss().family.inside(np.array([-1.0]))[0]
         return tags
 
-    # What a front fixes. -----------------------------------------------------------------------------------------
-
-    def _loss(self) -> Loss:
+    def _loss(self) -> ResponseLoss:
         family = response_family(self.family, theta=self.theta, power=self.power)
         return glm_loss(family, link_function(self.link, family.usual))
 
-    def _penalty(self) -> Penalty:
-        alpha, ratio = float(self.alpha), float(self.l1_ratio)
-        if not 0 <= alpha < np.inf:
-            raise DataError(got=f"alpha={self.alpha!r}", wanted="a finite number of at least 0")
-        if not 0 <= ratio <= 1:
-            raise DataError(got=f"l1_ratio={self.l1_ratio!r}", wanted="a number between 0 and 1")
-        return Penalty(alpha, ratio, self.penalty_per_row)
+    def _penalty(self) -> ElasticNetPenalty:
+        return ElasticNetPenalty(float(self.alpha), float(self.l1_ratio), self.penalty_per_row)
 
-    def problem_spec(self, layout: Layout) -> Spec:
-        """What the checker needs to know of the problem."""
-        loss = self._loss()
-        family = loss.family
-        return Spec(
-            family.name,
-            loss.link.name,
-            *self._penalty(),
-            bool(self.fit_intercept),
-            getattr(family, "power", np.nan),
-            getattr(family, "theta", np.nan),
-            layout.offset,
-            layout.exposure,
-            layout.trials,
-        )
-
-    # ---------------------------------------------------------------------------------------------------------------
-
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        loss, penalty, layout = self._loss(), self._penalty(), self._layout
-        self._check_settings()
+    def _fit(self, rows: Rows, previous: Attributes, layout: ResponseLayout = ResponseLayout()) -> Attributes:
+        loss, penalty = self._loss(), self._penalty()
         d = rows.n_features
-        sample = subsample(rows, SAMPLE)
-        frame = choose_frame(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
+        sample = evenly_spaced(rows, self._tuning.sample_rows)
+        frame = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
         lost = self._collinear(frame, rows)
-        problem = Problem(rows, loss, frame, layout, penalty, max(self.tol, 1e-14))
+        problem = GlmProblem(rows, loss, frame, layout, penalty, max(self.tol, 1e-14), self._tuning)
         check_size(sample)
         null = null_score(sample, loss, layout)
         if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
@@ -219,9 +213,9 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         with self._watch.loop("passes", self.max_iter, lambda state: coefficients(frame, state.x, d)) as watch:
             best = minimise(problem, theta, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
         fitted = finish(problem, best)
-        certificate = prove(problem, best, fitted, self.problem_spec(layout), self.tol)
+        certificate = prove(problem, best, fitted, linear_claim(self)._replace(layout=layout), self.tol)
         why = why_no_errors(penalty.alpha > 0, certificate, self.covariance)
-        if penalty.alpha > 0:  # likelihoods and standard errors of penalised fits do not mean what they say
+        if penalty.alpha > 0:  # the likelihood and standard errors of a penalised fit would mislead
             deviance = 2 * max(0.0, best.objective - problem.penalty_at(best.params.x))
             evidence = {"deviance_": deviance, "covariance_": None, "no_errors_because_": why}
         else:
@@ -238,14 +232,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
             "certificate_": certificate,
         }
 
-    def _check_settings(self) -> None:
-        check_settings(self, max_iter=0)
-        if self.covariance not in (*KINDS, None):
-            raise DataError(got=f"covariance={self.covariance!r}", wanted=f"one of {KINDS} or None")
-        if self.collinear not in ("drop", "refuse"):
-            raise DataError(got=f"collinear={self.collinear!r}", wanted="'drop' or 'refuse'")
-
-    def _collinear(self, frame: Frame, rows: Rows) -> Array:
+    def _collinear(self, frame: GlmCoordinates, rows: Rows) -> Array:
         """Numbers of the columns left out; refused if that was asked for."""
         d = rows.n_features
         lost = np.zeros(0, int) if frame.kept is None else np.setdiff1d(np.arange(d), frame.kept)
@@ -294,7 +281,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         """The scores η = β·x + b + offset, (n,)."""
         layout, beside = lay_out(None, {"offset": offset, "exposure": exposure})
         rows = self._rows(X, beside, target="numbers" if layout.columns > 1 else "none", targets=layout.columns - 1)
-        layout = Layout(*(None if place is None else place - 1 for place in layout))
+        layout = ResponseLayout(*(None if place is None else place - 1 for place in layout))
         return rows.map(partial(scores_of, self.coef_, self.intercept_, layout))
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
@@ -312,18 +299,18 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D², the share of deviance explained: 1 - deviance / null deviance (R² for the gaussian family)."""
         rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
-        total = rows.sum(partial(targets_total, Layout()))
-        theta, frame = np.append(self.coef_, self.intercept_), Frame(intercept=True)
+        total = rows.sum(partial(targets_total, ResponseLayout()))
+        theta, frame = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
         null = float(loss.link.score(np.array(total[1] / total[0])))
-        e = last_pass(rows, theta, null, frame, loss, Layout(), None)
+        e = last_pass(rows, theta, null, frame, loss, ResponseLayout(), None)
         return 1 - e.half_deviance / e.null if e.null > 0 else float(e.half_deviance == 0)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the deviance (data term) plus the penalty, on these rows."""
         rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
-        theta, frame = np.append(self.coef_, self.intercept_), Frame(intercept=True)
-        s = rows.sum(partial(measure, theta, frame, loss, Layout(), Want(hessian=False, totals=True)))
-        assert isinstance(s.totals, Totals)
+        theta, frame = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
+        s = rows.sum(partial(measure, theta, frame, loss, ResponseLayout(), GlmRequest(hessian=False, totals=True)))
+        assert isinstance(s.totals, GlmTotals)
         data = max(0.0, s.loss + s.totals.constant)
         lam1, lam2 = self._penalty().strengths(s.totals.weight)
         penalty = lam1 * float(np.abs(self.coef_).sum()) + 0.5 * lam2 * float((self.coef_**2).sum())

@@ -11,14 +11,20 @@ from functools import partial
 
 import numpy as np
 
-from certifit.linear_model.glm.coordinates import Frame
-from certifit.linear_model.glm.target import Layout, take_apart
+from certifit.checkers.plain.response_columns import ResponseLayout
+from certifit.linear_model.glm.coordinates import GlmCoordinates
+from certifit.linear_model.glm.target import take_apart
 from certifit.numerics.double_double import Double, column_sums, two_product, two_sum
 from certifit.rows import Array, Block, Rows
 
 
 def refine(
-    rows: Rows, frame: Frame, layout: Layout, coef: Array, intercept: float, solve: Callable[[Array], Array]
+    rows: Rows,
+    frame: GlmCoordinates,
+    layout: ResponseLayout,
+    coef: Array,
+    intercept: float,
+    solve: Callable[[Array], Array],
 ) -> tuple[Array, float]:
     """Coefficients and intercept after one step; `solve` applies the inverse Hessian in the frame's coordinates."""
     g = rows.sum(partial(_gradient, coef, intercept, layout)).value
@@ -28,7 +34,7 @@ def refine(
     return coef + step, intercept + shift
 
 
-def _gradient(coef: Array, intercept: float, layout: Layout, block: Block) -> Double:
+def _gradient(coef: Array, intercept: float, layout: ResponseLayout, block: Block) -> Double:
     """Σ w u (x, 1) with u = β·x + b + offset - y."""
     response = take_apart(layout, block)
     X = response.X if isinstance(response.X, np.ndarray) else response.X.toarray()

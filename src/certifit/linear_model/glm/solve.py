@@ -2,8 +2,14 @@
 
     P(θ) = Σ wᵢ φ(ηᵢ, yᵢ) + λ₂/2 |β|² + λ₁ |β|₁
 
-The proof is that of `optimise.self_concordance` where the loss allows it; elsewhere the loop stops
-at what a step promises.
+| when | method | proof |
+|---|---|---|
+| λ₁ > 0 | proximal Newton | self-concordance, where the loss has a constant R |
+| long tables, R > 0 | Newton from the subsample's solution and Hessian | the same, by the subsample's Hessian |
+| else | Newton | the same |
+
+Where the loss has no R nothing is proved here: the loop stops at the decrease that a step promises, with some
+caution, and the checker says what holds.
 """
 
 from __future__ import annotations
@@ -14,86 +20,83 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
-from certifit.linear_model.glm.block_statistics import Pass, Totals, Want, measure
-from certifit.linear_model.glm.coordinates import Frame
-from certifit.linear_model.glm.target import Layout
-from certifit.losses.response_losses import Loss
+from certifit.linear_model.glm.block_statistics import GlmPass, GlmRequest, GlmTotals, measure
+from certifit.linear_model.glm.coordinates import GlmCoordinates
+from certifit.linear_model.glm.tuning import GlmTuning
+from certifit.losses.response_losses import ResponseLoss
 from certifit.numerics.factor import factor
 from certifit.numerics.moments import check_overflow
-from certifit.optimise.line_search import Direction, Point, State, descend
+from certifit.optimise.line_search import DescentPoint, DescentState, Direction, descend
 from certifit.optimise.newton import Newton
 from certifit.optimise.proximal_newton import Proximal, subgradient
-from certifit.optimise.self_concordance import Anchor, Proof, Reached
+from certifit.optimise.self_concordance import Anchor, ConcordanceProof, RowReach
 from certifit.rows import Array, Rows
 
-CLOSE_ENOUGH = 1e-5  # the same for long tables, where a pass takes time
-CLOSEST = 1e-12  # and for least squares, where it costs nothing
-CLOSE = 1e-7  # maximum likelihood is solved until each coefficient is this share of its standard error from it
-CAUTION = 1e4  # where nothing is proved, the step must promise this much less than what a proof must show
 
-
-class Penalty(NamedTuple):
-    """alpha (l1_ratio |β|₁ + (1 - l1_ratio)/2 |β|²), per unit of weight or for all rows together."""
+class ElasticNetPenalty(NamedTuple):
+    """The penalty alpha (l1_ratio |β|₁ + (1 - l1_ratio)/2 |β|²), per unit of row weight or for all rows together."""
 
     alpha: float
     l1_ratio: float = 0.0
     per_row: bool = True
 
     def strengths(self, weight: float) -> tuple[float, float]:
-        """λ₁ and λ₂ beside a sum over rows of this weight."""
+        """The strengths λ₁ and λ₂ beside a sum over rows of this weight."""
         total = self.alpha * (weight if self.per_row else 1.0)
         return self.l1_ratio * total, (1 - self.l1_ratio) * total
 
 
-class Seed(NamedTuple):
-    """What a subsample's solution gives the whole: a start, and a Hessian that is less than the whole's."""
+class SubsampleSeed(NamedTuple):
+    """A subsample's solution: a start for all rows, and a Hessian that is smaller than that of all rows."""
 
-    theta: Array
+    theta: Array  # (m,)
     H: Array  # (m, m) data term, summed over the subsample
     weight: float  # Σ w over the subsample
     times: float  # how many times larger the whole is
 
 
 @dataclass
-class Problem:
-    """What to minimise, on these rows, in the coordinates of `frame`."""
+class GlmProblem:
+    """What to minimise over θ (m,), and what is known of it so far."""
 
     rows: Rows
-    loss: Loss
-    frame: Frame
-    layout: Layout
-    penalty: Penalty
+    loss: ResponseLoss
+    frame: GlmCoordinates
+    layout: ResponseLayout
+    penalty: ElasticNetPenalty
     tol: float  # relative gap to prove
-    seed: Seed | None = None
-    totals: Totals | None = field(default=None, init=False)  # known after the first pass
-    proof: Proof = field(init=False)
-    proved: bool = field(default=False, init=False)  # whether the last point's gap is a bound or a mere promise
-    distance: float = field(default=np.inf, init=False)  # ν at the last point
-    before: float = field(default=np.inf, init=False)  # and at the one before it
+    tuning: GlmTuning = field(default_factory=GlmTuning)
+    seed: SubsampleSeed | None = None
+    totals: GlmTotals | None = field(default=None, init=False)  # known after the first pass
+    proof: ConcordanceProof = field(init=False)
+    proved: bool = field(default=False, init=False)  # whether the last point's gap is a bound
+    distance: float = field(default=np.inf, init=False)  # Newton decrement ν at the last point
+    before: float = field(default=np.inf, init=False)  # ν at the point before it
 
     def __post_init__(self) -> None:
         anchor = None
-        if self.seed is not None:  # some rows' Hessian <= all rows'
+        if self.seed is not None:  # the Hessian of some rows is at most that of all
             _, lam2 = self.penalty.strengths(self.seed.weight)
             H = self.seed.H + lam2 * np.diag(self.penalised(len(self.seed.theta)))
             anchor = Anchor.at(self.seed.theta, H)
-        self.proof = Proof(self.loss.concordance or 0.0, anchor, passing=self.penalty.alpha == 0)
+        self.proof = ConcordanceProof(self.loss.concordance or 0.0, anchor, passing=self.penalty.alpha == 0)
 
-    def measure(self, state: State[Direction]) -> Pass:
-        want = Want(state.rule.wants_hessian, self.totals is None, self.proof.asks)
-        return self.rows.sum(partial(measure, state.x, self.frame, self.loss, self.layout, want))
+    def measure(self, state: DescentState[Direction]) -> GlmPass:
+        request = GlmRequest(state.rule.wants_hessian, self.totals is None, self.proof.request)
+        return self.rows.sum(partial(measure, state.x, self.frame, self.loss, self.layout, request))
 
-    def update(self, state: State[Direction], s: Pass) -> Step[State[Direction]]:
+    def update(self, state: DescentState[Direction], s: GlmPass) -> Step[DescentState[Direction]]:
         if self.totals is None:
-            assert isinstance(s.totals, Totals)
+            assert isinstance(s.totals, GlmTotals)
             self.totals = s.totals
         step = descend(state, self.point(state.x, s))
-        return step if self.proved else step._replace(gain=CAUTION * step.gain)
+        return step if self.proved else step._replace(gain=self.tuning.caution * step.gain)
 
     def penalised(self, m: int) -> Array:
-        """1 for each parameter that the penalty counts, 0 for the intercept."""
+        """1 for each parameter (m,) that is penalised, 0 for the intercept."""
         return np.append(np.ones(m - 1), 0.0) if self.frame.intercept else np.ones(m)
 
     def penalty_at(self, theta: Array) -> float:
@@ -102,24 +105,24 @@ class Problem:
         counted = theta * self.penalised(len(theta))
         return 0.5 * lam2 * float(counted @ counted) + lam1 * float(np.abs(counted).sum())
 
-    def point(self, theta: Array, s: Pass) -> Point:
+    def point(self, theta: Array, s: GlmPass) -> DescentPoint:
         assert self.totals is not None
         if np.isfinite(s.loss):
             check_overflow(s.g)
             check_overflow(np.asarray(s.H))
         lam1, lam2 = (lam * self.penalised(len(theta)) for lam in self.penalty.strengths(self.totals.weight))
         if not np.isfinite(s.loss):
-            return Point(theta, np.inf, s.g, np.inf, None)
+            return DescentPoint(theta, np.inf, s.g, np.inf, None)
         value = max(0.0, s.loss + self.totals.constant) + self.penalty_at(theta)
         gradient = s.g + lam2 * theta
         hessian = s.H + np.diag(lam2) if isinstance(s.H, np.ndarray) else None
-        assert isinstance(s.reached, Reached)
-        self.proof.learn(theta, s.reached, hessian)
+        assert isinstance(s.reach, RowReach)
+        self.proof.learn(theta, s.reach, hessian)
         gap = self._gap(theta, subgradient(gradient, lam1, theta))
-        return Point(theta, value, gradient, self._relative(gap, value, hessian is not None), hessian, lam1)
+        return DescentPoint(theta, value, gradient, self._relative(gap, value, hessian is not None), hessian, lam1)
 
     def _gap(self, theta: Array, g: Array) -> float:
-        """Proved bound on P(θ) - min P where there is one, else what a Newton step promises (inf: ask the rule)."""
+        """A proved bound on P(θ) - min P, else the decrease that a Newton step promises; inf: the rule says."""
         assert self.proof.anchor is not None
         decrement = self.proof.anchor.decrement(g)
         self.distance = np.sqrt(decrement)
@@ -130,9 +133,9 @@ class Problem:
         return 0.5 * decrement
 
     def _relative(self, gap: float, value: float, fresh: bool) -> float:
-        """The gap as the loop sees it: at most `tol` once all that is asked for is reached.
+        """The gap relative to the objective: at most `tol` once all that is asked for is reached.
 
-        Maximum likelihood goes on until the coefficients are close in standard errors, or rounding is all there is.
+        Maximum likelihood goes on until the coefficients are close in standard errors, or only rounding is left.
         """
         assert self.totals is not None
         relative = gap / max(value, self.totals.floor, np.finfo(float).tiny)
@@ -140,7 +143,8 @@ class Problem:
             return relative
         free = 2 * value / max(1.0, self.totals.rows - self.frame.size(self.rows.n_features))
         unit = np.sqrt(free) if self.loss.family.free_dispersion else 1.0
-        close = CLOSEST if self.loss.concordance == 0 else CLOSE if self.seed is None else CLOSE_ENOUGH
+        share = self.tuning.error_share if self.seed is None else self.tuning.error_share_long
+        close = self.tuning.error_share_squares if self.loss.concordance == 0 else share
         asked = max(relative, self.tol * self.distance / max(close * unit, np.finfo(float).tiny))
         stuck = fresh and relative <= self.tol and self.distance > 0.5 * self.before
         self.before = self.distance
@@ -148,8 +152,8 @@ class Problem:
 
 
 def minimise(
-    problem: Problem, theta: Array, *, max_iter: int, max_time: float | None = None, watcher: Watcher | None = None
-) -> Solution[State[Direction]]:
+    problem: GlmProblem, theta: Array, *, max_iter: int, max_time: float | None = None, watcher: Watcher | None = None
+) -> Solution[DescentState[Direction]]:
     """Solve from θ (m,) until the relative gap is at most `problem.tol`."""
     rule: Direction = Newton()
     if problem.seed is not None:
@@ -161,7 +165,7 @@ def minimise(
     return fixed_point(
         problem.measure,
         problem.update,
-        State(theta, rule),
+        DescentState(theta, rule),
         tol=problem.tol,
         max_iter=max_iter,
         max_time=max_time,

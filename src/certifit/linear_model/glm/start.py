@@ -6,21 +6,22 @@ from functools import partial
 
 import numpy as np
 
-from certifit.linear_model.glm.coordinates import Frame
-from certifit.linear_model.glm.target import Layout, take_apart
+from certifit.checkers.plain.response_columns import ResponseLayout
+from certifit.linear_model.glm.coordinates import GlmCoordinates
+from certifit.linear_model.glm.target import take_apart
 from certifit.losses.response_families import LARGEST, refuse_size
-from certifit.losses.response_losses import Loss
+from certifit.losses.response_losses import ResponseLoss
 from certifit.rows import Array, ArrayRows, Block, Rows
 
 
-def targets_total(layout: Layout, block: Block) -> Array:
-    """Σ w and Σ w y (2,)."""
+def targets_total(layout: ResponseLayout, block: Block) -> Array:
+    """The sums Σ w and Σ w y of a block (2,)."""
     response = take_apart(layout, block)
     return np.array([response.w.sum(), response.w @ response.y])
 
 
 def check_size(sample: ArrayRows) -> None:
-    """Refuse targets so small that nothing is left of their squares."""
+    """Refuse targets that are all so small that their squares underflow, or too large."""
     y = sample.y if sample.y is None or sample.y.ndim == 1 else sample.y[:, 0]
     assert y is not None
     largest = float(np.abs(y[sample.w > 0]).max(initial=0.0))
@@ -28,7 +29,7 @@ def check_size(sample: ArrayRows) -> None:
         refuse_size(largest)
 
 
-def mean_score(loss: Loss, total: float, weight: float) -> float:
+def mean_score(loss: ResponseLoss, total: float, weight: float) -> float:
     """The constant score whose mean is total / weight, pulled inside the family's range where that is its edge."""
     mean = total / weight
     if not loss.family.inside(np.array([-1.0]))[0]:
@@ -38,26 +39,28 @@ def mean_score(loss: Loss, total: float, weight: float) -> float:
     return float(loss.link.score(np.array(mean)))
 
 
-def null_score(sample: ArrayRows, loss: Loss, layout: Layout) -> float:
-    """About where a constant model's score lies, without the offset."""
+def null_score(sample: ArrayRows, loss: ResponseLoss, layout: ResponseLayout) -> float:
+    """About the score of a constant model, without the offset."""
     weight, total = sample.sum(partial(targets_total, layout))
     offset = sample.sum(partial(_offset_total, layout)) / max(weight, 1e-300)
     return mean_score(loss, float(total), float(weight)) - float(offset)
 
 
-def _offset_total(layout: Layout, block: Block) -> float:
+def _offset_total(layout: ResponseLayout, block: Block) -> float:
     response = take_apart(layout, block)
     return float(response.w @ response.offset)
 
 
-def constant_score(rows: Rows, loss: Loss, layout: Layout, total: float, weight: float, start: float) -> float:
+def constant_score(
+    rows: Rows, loss: ResponseLoss, layout: ResponseLayout, total: float, weight: float, start: float
+) -> float:
     """The constant model's score; closed form unless there is an offset. `total` is Σ w y."""
     if layout.offset is None and layout.exposure is None:
         return mean_score(loss, total, weight)
-    return null_fit(rows, loss, layout, start)
+    return _null_fit(rows, loss, layout, start)
 
 
-def null_fit(rows: Rows, loss: Loss, layout: Layout, start: float) -> float:
+def _null_fit(rows: Rows, loss: ResponseLoss, layout: ResponseLayout, start: float) -> float:
     """The constant model's score beside an offset."""
     score = start
     for _ in range(50):
@@ -71,14 +74,16 @@ def null_fit(rows: Rows, loss: Loss, layout: Layout, start: float) -> float:
     return score
 
 
-def _null_pass(score: float, loss: Loss, layout: Layout, block: Block) -> Array:
+def _null_pass(score: float, loss: ResponseLoss, layout: ResponseLayout, block: Block) -> Array:
     response = take_apart(layout, block)
     _, u, h = loss.rows(score + response.offset, response.y)
     return np.array([response.w @ u, response.w @ h])
 
 
-def least_squares_start(frame: Frame, sample: ArrayRows, loss: Loss, layout: Layout) -> Array:
-    """Where only positive scores are allowed and there is no intercept: least squares on the linked targets."""
+def least_squares_start(
+    frame: GlmCoordinates, sample: ArrayRows, loss: ResponseLoss, layout: ResponseLayout
+) -> Array:
+    """Least squares on the linked targets: a start where scores must be positive and there is no intercept."""
     response = take_apart(layout, Block(sample.X, sample.y, sample.w, 0))
     Z = frame.rows(response.X)
     Z = Z if isinstance(Z, np.ndarray) else Z.toarray()

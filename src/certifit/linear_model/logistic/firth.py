@@ -17,63 +17,71 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import expit
 
 from certifit.checkers.linear_model import firth as checker
-from certifit.core import Certificate, Check, Solution, fixed_point
+from certifit.core import Certificate, Solution, fixed_point
 from certifit.exceptions import DataError
 from certifit.linear_model.linear_rows import moment, sandwich, shift_rows
-from certifit.linear_model.logistic.block_statistics import Pass, Want, measure
-from certifit.linear_model.logistic.problem import Labelled, Limits
+from certifit.linear_model.logistic.block_statistics import LogisticPass, LogisticRequest, measure
+from certifit.linear_model.logistic.problem import LabelledRows
+from certifit.linear_model.logistic.solve import LogisticLimits
+from certifit.losses.softmax import logistic_curvature
 from certifit.numerics.factor import factor
-from certifit.optimise.line_search import Point, State, descend
+from certifit.optimise.line_search import DescentPoint, DescentState, descend
 from certifit.optimise.newton import Newton
 from certifit.rows import Array, Block, Rows, Sums
 
 
 class Firth:
-    """A task (see `logistic_fit`): two classes, independent columns."""
+    """A task (see `problem.LogisticTask`) for two classes and linearly independent columns."""
 
     symmetric = False
     errors = True
     likelihood = False
 
-    def minimise(self, data: Labelled, theta: Array, limits: Limits) -> Solution[Any]:
-        """Score from θ, or from 0 where that is better, until the scores are `tol` standard errors from 0."""
+    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
+        """Score from θ, or from 0 where that is better, until the modified scores are `tol` standard errors."""
         if len(theta) > 1:
             raise DataError(
                 got=f"{len(theta)} classes with penalty='firth'",
                 wanted="two",
                 fix="Only binary classification is supported. The type of the target is multiclass.",
             )
-        problem = _Problem(data.rows, data.intercept, data.shift)
-        start = State(theta.ravel(), Newton(chord=False))
+        problem = FirthProblem(data.rows, data.intercept, data.shift)
+        start = DescentState(theta.ravel(), Newton(chord=False))
         if theta.any() and not problem.measure(start).value <= data.chance:
             start = start._replace(x=np.zeros(theta.size))
-        return fixed_point(problem.measure, descend, start, **{**limits._asdict(), "tol": max(limits.tol, 1e-12)})
+        return fixed_point(
+            problem.measure,
+            descend,
+            start,
+            tol=max(limits.tol, 1e-12),
+            max_iter=limits.max_iter,
+            max_time=limits.max_time,
+            watcher=limits.watcher,
+        )
 
-    def certificate(self, data: Labelled, best: Solution[Any], tol: float) -> Certificate:
-        check = Check(checker.RESIDUAL, best.gain, checker.limit(tol, data.weight))
-        return Certificate("stationary", checker.CLAIM, best.objective, tol=tol, checks=(check,))
+    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate:
+        return checker.stationary(best.objective, best.gain, data.weight, tol)
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
-        return _Problem(rows, intercept, None).penalty(theta[0, : rows.n_features + intercept])
+        return FirthProblem(rows, intercept, None).penalty(theta[0, : rows.n_features + intercept])
 
 
-class _Root(NamedTuple):
-    """I⁻¹ = inverse inverseᵀ, and log |I|."""
+class InformationRoot(NamedTuple):
+    """A root of the inverse information, I⁻¹ = inverse inverseᵀ, and log |I|."""
 
     inverse: Array  # (d1, d1)
     log_determinant: float
 
 
 @dataclass
-class _Problem:
+class FirthProblem:
     """The penalised loss on these rows, at θ (d1,) in coordinates shifted by `shift`."""
 
     rows: Rows
     intercept: bool
-    shift: Array | None
+    shift: Array | None  # (d,)
     at_zero: float = field(init=False)  # log |I(0)|
 
     def __post_init__(self) -> None:
@@ -86,32 +94,32 @@ class _Problem:
             )
         self.at_zero = root.log_determinant
 
-    def measure(self, state: State[Newton]) -> Point:
-        """The gap is the norm of the modified scores in I⁻¹."""
+    def measure(self, state: DescentState[Newton]) -> DescentPoint:
+        """Two passes; the gap is the norm of the modified scores in I⁻¹."""
         s = self._pass(state.x)
         root = _root(s)
         if root is None:  # so far out that no information is left
-            return Point(state.x, np.inf, s.g[0], np.inf, None)
-        more = self.rows.sum(partial(_added, state.x, self.shift, self.intercept, root.inverse))
+            return DescentPoint(state.x, np.inf, s.g[0], np.inf, None)
+        more = self.rows.sum(partial(_penalty_sums, state.x, self.shift, self.intercept, root.inverse))
         gradient = s.g[0] + more.g
         distance = float(np.linalg.norm(root.inverse.T @ gradient))
-        return Point(state.x, s.loss + self._penalty(root), gradient, distance, s.H + more.H)
+        return DescentPoint(state.x, s.loss + self._penalty(root), gradient, distance, s.H + more.H)
 
     def penalty(self, theta: Array) -> float:
-        """½ log |I(0)| / |I(θ)|."""
+        """The penalty ½ log |I(0)| / |I(θ)|."""
         root = _root(self._pass(theta))
         return np.inf if root is None else self._penalty(root)
 
-    def _penalty(self, root: _Root) -> float:
+    def _penalty(self, root: InformationRoot) -> float:
         return 0.5 * (self.at_zero - root.log_determinant)
 
-    def _pass(self, theta: Array) -> Pass:
-        want = Want(hessian=True, totals=False)
-        return self.rows.sum(partial(measure, theta[None], self.shift, self.intercept, want))
+    def _pass(self, theta: Array) -> LogisticPass:
+        request = LogisticRequest(hessian=True)
+        return self.rows.sum(partial(measure, theta[None], self.shift, self.intercept, request))
 
 
-def _root(s: Pass) -> _Root | None:
-    """None where the information is singular."""
+def _root(s: LogisticPass) -> InformationRoot | None:
+    """The root of the inverse information; None where the information is singular."""
     assert isinstance(s.H, np.ndarray)
     if not (np.diag(s.H) > 0).all():
         return None
@@ -120,24 +128,24 @@ def _root(s: Pass) -> _Root | None:
         return None
     lower = found.cholesky[0]
     inverse = solve_triangular(lower, np.diag(found.scale), lower=True).T
-    return _Root(inverse, 2 * float((np.log(np.diag(lower)) - np.log(found.scale)).sum()))
+    return InformationRoot(inverse, 2 * float((np.log(np.diag(lower)) - np.log(found.scale)).sum()))
 
 
 @dataclass(frozen=True)
-class _Added(Sums):
-    """What half a success and half a failure of weight h beside every row contribute."""
+class PenaltySums(Sums):
+    """Sums over pseudo-rows: half a success and half a failure of weight h beside every row."""
 
-    g: Array  # Σ w h (p - ½) z (d1,): the gradient of the penalty
-    H: Array  # Σ w h p (1 - p) z zᵀ (d1, d1)
+    g: Array  # (d1,) Σ w h (p - ½) z: the gradient of the penalty
+    H: Array  # (d1, d1) Σ w h p (1 - p) z zᵀ
 
 
-def _added(theta: Array, shift: Array | None, intercept: bool, root: Array, block: Block) -> _Added:
+def _penalty_sums(theta: Array, shift: Array | None, intercept: bool, root: Array, block: Block) -> PenaltySums:
     Z = shift_rows(block.X, shift)
     d = Z.shape[1]
     eta, whitened = Z @ theta[:d], Z @ root[:d]
     if intercept:
         eta, whitened = eta + theta[d], whitened + root[d]
-    curvature = expit(eta) * expit(-eta)
+    curvature = logistic_curvature(eta)
     wh = block.w * curvature * (whitened**2).sum(axis=1)
     pull = 0.5 * wh * np.tanh(0.5 * eta)
-    return _Added(moment(Z, pull[:, None], intercept)[0], sandwich(Z, wh * curvature, intercept))
+    return PenaltySums(moment(Z, pull[:, None], intercept)[0], sandwich(Z, wh * curvature, intercept))

@@ -1,4 +1,4 @@
-"""Covariance of logistic and softmax coefficients at the maximum of the likelihood: one pass, two for a sandwich.
+"""Covariance of logistic and softmax coefficients at the maximum of the likelihood: one pass, two for the sandwich.
 
 Softmax coefficients are determined up to a common vector. With class 0's fixed at 0 the information is regular, its
 inverse is the covariance of the contrasts with class 0, and the coefficients that sum to 0 over the classes are a
@@ -10,22 +10,20 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from certifit.linear_model.linear_rows import sandwich, shift_rows
-from certifit.linear_model.logistic.block_statistics import Want, measure
+from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
+from certifit.losses.softmax import class_probabilities
 from certifit.numerics.factor import factor
 from certifit.rows import Array, Block, Rows
 
-KINDS = ("classical", "sandwich")
-
 
 def covariance(rows: Rows, theta: Array, shift: Array | None, intercept: bool, kind: str) -> tuple[Array | None, int]:
-    """Of (intercept, coefficients), class after class (k d1, k d1), and the number of parameters that are free.
+    """The covariance (k d1, k d1) of (intercept, coefficients), class after class, and the number of free parameters.
 
     θ (k, d1) is in coordinates shifted by `shift`. None where columns are collinear.
     """
-    information = rows.sum(partial(measure, theta, shift, intercept, Want(hessian=True, totals=False))).H
+    information = rows.sum(partial(measure, theta, shift, intercept, LogisticRequest(hessian=True))).H
     assert isinstance(information, np.ndarray)
     inverse = factor(_contrasts(information, theta.shape))
     if inverse.cholesky is None:
@@ -47,12 +45,12 @@ def _contrasts(A: Array, shape: tuple[int, int]) -> Array:
 
 
 def _classes(k: int) -> Array:
-    """Contrasts with class 0 -> coefficients that sum to 0 over the classes (k, k-1)."""
+    """The matrix (k, k-1) from contrasts with class 0 to coefficients that sum to 0 over the classes."""
     return np.eye(k)[:, 1:] - 1 / k if k > 1 else np.ones((1, 1))
 
 
 def _columns(d1: int, shift: Array | None, intercept: bool) -> Array:
-    """(β, b) in shifted coordinates -> (b, β) in the columns' own (d1, d1)."""
+    """The matrix (d1, d1) from (β, b) in shifted coordinates to (b, β) in the columns' own."""
     J = np.eye(d1)
     if not intercept:
         return J
@@ -62,12 +60,12 @@ def _columns(d1: int, shift: Array | None, intercept: bool) -> Array:
 
 
 def _squared_scores(theta: Array, shift: Array | None, intercept: bool, block: Block) -> Array:
-    """Σ w (r ⊗ z)(r ⊗ z)ᵀ with r = p - y (k d1, k d1)."""
+    """Sum w (r ⊗ z)(r ⊗ z)ᵀ with r = p - y over a block (k d1, k d1)."""
     Z, w, y = shift_rows(block.X, shift), block.w, block.y
     assert y is not None
     k, d = len(theta), Z.shape[1]
     eta = Z @ theta[:, :d].T + (theta[:, d] if intercept else 0.0)
-    R = expit(eta) - y[:, None] if k == 1 else softmax(eta, axis=1) - (y[:, None] == np.arange(k))
+    R = class_probabilities(eta) - (y[:, None] if k == 1 else y[:, None] == np.arange(k))
     out = np.empty((k, d + intercept, k, d + intercept))
     for a in range(k):
         for b in range(a + 1):

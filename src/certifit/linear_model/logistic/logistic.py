@@ -2,33 +2,30 @@
 
     min over β, b of   Σᵢ wᵢ [A(ηᵢ) - η_{i,yᵢ}] + (ρ |β|₁ + (1-ρ)/2 |β|²) / C,   ηᵢ = β xᵢ + b,   A(η) = log Σₖ exp ηₖ
 
-ρ = l1_ratio. Two classes have one score (the other's is 0), more have one each. The intercept b is free. Newton's
-method on block sums for few parameters (proximal where there is an L1 term), limited-memory BFGS preconditioned by
-XᵀX beyond; both stop at the duality gap. Firth's penalty, for separable classes, is in `linear_model.logistic.firth`.
+ρ = l1_ratio. Two classes have one score (the other's is 0), more have one each. The intercept b is free. Which method
+solves it is in the table of `solve`; Firth's penalty, for separable classes, is in `firth`.
 Reference: Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (2009), section 4.4.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
 
 from certifit.core import Attributes, Certificate, Estimator, Objective
-from certifit.core.settings import check_settings
+from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError
 from certifit.linear_model.inference import Inference, why_no_errors
 from certifit.linear_model.linear_scores import LinearScores
 from certifit.linear_model.logistic.firth import Firth
-from certifit.linear_model.logistic.inference import KINDS, covariance
-from certifit.linear_model.logistic.problem import Labelled, Likelihood, Limits, Penalised, Task, data_loss
+from certifit.linear_model.logistic.inference import covariance
+from certifit.linear_model.logistic.problem import LabelledRows, Likelihood, LogisticTask, Penalised, data_loss
+from certifit.linear_model.logistic.solve import LogisticLimits
+from certifit.linear_model.logistic.tuning import LogisticTuning
+from certifit.losses.softmax import all_log_probabilities, all_probabilities
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
-
-PENALTIES = ("l2", "l1", "elasticnet", "firth", None)
-NEWTON_LIMIT = 800  # parameters up to which solver='auto' forms the Hessian
-HESSIAN_LIMIT = 4000  # parameters up to which it is formed where there is no other way
 
 
 class LogisticRegression(Inference, LinearScores, Estimator):
@@ -96,6 +93,15 @@ class LogisticRegression(Inference, LinearScores, Estimator):
 
     target = "classes"
     sparse = True
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "penalty": Setting(choices=("l2", "l1", "elasticnet", "firth"), none=True),
+        "C": Setting(float, above=0, fix="Smaller C means more penalty."),
+        "l1_ratio": Setting(float, least=0, most=1),
+        "solver": Setting(choices=("auto", "newton-cholesky", "lbfgs")),
+        "covariance": Setting(choices=("classical", "sandwich"), none=True),
+    }
+    _tuning: ClassVar[LogisticTuning] = LogisticTuning()
 
     def __init__(
         self,
@@ -127,13 +133,12 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         self.random_state = random_state
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._check_settings()
-        data = Labelled.of(rows, self.class_weight, bool(self.fit_intercept))
+        data = LabelledRows.of(rows, self.class_weight, bool(self.fit_intercept), self._tuning)
         task = self._task(data.shape[0] * data.shape[1])
         theta = data.start(previous if self.warm_start else {})
         attributes = partial(data.attributes, task.symmetric)
         with self._watch.loop("passes", self.max_iter, lambda state: attributes(state.x)) as watch:
-            best = task.minimise(data, theta, Limits(self.tol, self.max_iter, self.max_time, watch))
+            best = task.minimise(data, theta, LogisticLimits(self.tol, self.max_iter, self.max_time, watch))
         certificate = task.certificate(data, best, self.tol)
         return {
             **attributes(best.params.x),
@@ -144,58 +149,48 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         }
 
     def _check_settings(self) -> None:
-        check_settings(self, max_iter=0)
-        if self.penalty not in PENALTIES:
-            raise DataError(got=f"penalty={self.penalty!r}", wanted=f"one of {PENALTIES}")
-        if not self.C > 0:
-            raise DataError(got=f"C={self.C!r}", wanted="a positive number", fix="Smaller C means more penalty.")
-        if not 0 <= self.l1_ratio <= 1:
-            raise DataError(got=f"l1_ratio={self.l1_ratio!r}", wanted="a number between 0 and 1")
-        if self.covariance not in (*KINDS, None):
-            raise DataError(got=f"covariance={self.covariance!r}", wanted=f"one of {KINDS} or None")
+        super()._check_settings()
         if self.penalty == "firth" and self.covariance == "sandwich":
             raise DataError(got="covariance='sandwich' with penalty='firth'", wanted="'classical' or None")
+        if self.solver == "lbfgs" and self._needs_hessian:
+            raise DataError(got=f"solver='lbfgs' with {self._needs_hessian}", wanted="'auto' or 'newton-cholesky'")
 
     def strengths(self) -> tuple[float, float]:
-        """λ₁ of |β|₁ and λ₂ of |β|²/2."""
+        """The strengths λ₁ of |β|₁ and λ₂ of |β|²/2."""
         if self.penalty in ("firth", None):
             return 0.0, 0.0
         ratio = 1.0 if self.penalty == "l1" else float(self.l1_ratio)
         return ratio / self.C, (1 - ratio) / self.C
 
-    def _task(self, size: int) -> Task:
-        """What to minimise, over this many parameters."""
-        choices = {"auto": size <= NEWTON_LIMIT, "newton-cholesky": True, "lbfgs": False}
-        if self.solver not in choices:
-            raise DataError(got=f"solver={self.solver!r}", wanted=f"one of {sorted(choices)}")
-        lam1, lam2 = self.strengths()
-        if self.penalty == "firth":
-            self._check_hessian(size, "penalty='firth'")
-            return Firth()
-        if lam1 > 0:
-            self._check_hessian(size, "an L1 penalty")
-            return Penalised(lam1, lam2, newton=True)
-        if lam2 > 0:
-            return Penalised(lam1, lam2, choices[self.solver])
-        return Likelihood(choices[self.solver], self.covariance is not None)
+    @property
+    def _needs_hessian(self) -> str:
+        """The penalty, in words, if it cannot be solved without the Hessian."""
+        return "penalty='firth'" if self.penalty == "firth" else "an L1 penalty" if self.strengths()[0] > 0 else ""
 
-    def _check_hessian(self, size: int, penalty: str) -> None:
-        if self.solver == "lbfgs":
-            raise DataError(got=f"solver='lbfgs' with {penalty}", wanted="'auto' or 'newton-cholesky'")
-        if size > HESSIAN_LIMIT:
+    def _task(self, size: int) -> LogisticTask:
+        """What to minimise, over this many parameters."""
+        most = self._tuning.hessian_parameters
+        if self._needs_hessian and size > most:
             raise DataError(
-                got=f"{size} parameters with {penalty}",
-                wanted=f"at most {HESSIAN_LIMIT}: the Hessian is formed",
+                got=f"{size} parameters with {self._needs_hessian}",
+                wanted=f"at most {most}: the Hessian is formed",
                 fix="Use penalty='l2', or fewer columns.",
             )
+        if self.penalty == "firth":
+            return Firth()
+        lam1, lam2 = self.strengths()
+        few = size <= self._tuning.newton_parameters
+        newton = lam1 > 0 or self.solver == "newton-cholesky" or (self.solver == "auto" and few)
+        return Penalised(lam1, lam2, newton) if lam1 + lam2 > 0 else Likelihood(newton, self.covariance is not None)
 
-    def _evidence(self, data: Labelled, task: Task, theta: Array, certificate: Certificate) -> Attributes:
+    def _evidence(self, data: LabelledRows, task: LogisticTask, theta: Array, certificate: Certificate) -> Attributes:
         """Standard errors and, without a penalty, the likelihood."""
         why = why_no_errors(not task.errors, certificate, self.covariance)
         if not why and self.class_weight is not None:
             why = "class weights count rows otherwise than they were drawn"
-        if not why and theta.size > HESSIAN_LIMIT:
-            why = f"there are {theta.size} parameters; the Hessian is formed for up to {HESSIAN_LIMIT}"
+        most = self._tuning.hessian_parameters
+        if not why and theta.size > most:
+            why = f"there are {theta.size} parameters; the Hessian is formed for up to {most}"
         C, parameters = None, max(1, len(theta) - 1) * theta.shape[1]
         if not why:
             C, parameters = covariance(data.rows, theta, data.shift, data.intercept, self.covariance)
@@ -232,13 +227,11 @@ class LogisticRegression(Inference, LinearScores, Estimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, (n, k)."""
-        eta = self.decision_function(X)
-        return np.column_stack([expit(-eta), expit(eta)]) if eta.ndim == 1 else softmax(eta, axis=1)
+        return all_probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Log-probability of each class, (n, k); accurate where the probability itself underflows."""
-        eta = self.decision_function(X)
-        return np.column_stack([log_expit(-eta), log_expit(eta)]) if eta.ndim == 1 else log_softmax(eta, axis=1)
+        return all_log_probabilities(self.decision_function(X))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Negative log-likelihood (data term) plus the penalty, on these rows."""

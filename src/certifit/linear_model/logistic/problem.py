@@ -1,6 +1,6 @@
 """What logistic regression can be asked to minimise: a penalised likelihood or the likelihood itself.
 
-Each *task* knows how to minimise its objective over labelled rows and what is then proved; Firth's is in `firth`.
+Each *task* minimises its objective over labelled rows and says what is then proved. Firth's is in `firth`.
 """
 
 from __future__ import annotations
@@ -8,50 +8,43 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from certifit.checkers.linear_model import likelihood
-from certifit.checkers.linear_model.logistic import CLAIM
+from certifit.checkers.linear_model import likelihood, recession
+from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.core import Attributes, Certificate, Solution
-from certifit.core.loop import Watcher
 from certifit.exceptions import NoSolutionError
-from certifit.linear_model.linear_rows import row_shift
-from certifit.linear_model.logistic.block_statistics import Totals, Want, duality_gap, measure
-from certifit.linear_model.logistic.solve import SAMPLE, Problem, Separated, minimise, subsample
+from certifit.linear_model.linear_rows import evenly_spaced, row_shift
+from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
+from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
+from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise
+from certifit.linear_model.logistic.tuning import LogisticTuning
 from certifit.rows import Array, ArrayRows, Block, Rows, apply_class_weight, class_weight_vector, encode_labels
-
-LONG = 2**18  # rows from which Newton starts at the subsample's solution
-CLOSE = 1e-6  # maximum likelihood is solved to this share of the standard errors, where those are asked for
-
-
-class Limits(NamedTuple):
-    tol: float
-    max_iter: int
-    max_time: float | None = None
-    watcher: Watcher | None = None
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledRows:
     """Rows with class numbers as y, and the coordinates z = (x - shift, 1) in which θ (k, d1) is sought."""
 
     rows: Rows
-    classes: Array
+    classes: Array  # (number of classes,) labels, sorted
     weight: float  # Σ w
     intercept: bool
     sample: ArrayRows  # evenly spaced rows
-    shift: Array | None
+    shift: Array | None  # (d,)
+    tuning: LogisticTuning
 
     @classmethod
-    def of(cls, rows: Rows, class_weight: Any, intercept: bool) -> Self:
+    def of(cls, rows: Rows, class_weight: Any, intercept: bool, tuning: LogisticTuning = LogisticTuning()) -> Self:
+        """Number the classes, weight their rows and choose the coordinates."""
         labels = encode_labels(rows)
         rows = apply_class_weight(labels, class_weight)
         weight = float(labels.weight @ class_weight_vector(labels.classes, labels.weight, class_weight))
-        sample = subsample(rows, SAMPLE * (1 + (len(labels.classes) == 2)))
+        sample = evenly_spaced(rows, tuning.sample_rows * (1 + (len(labels.classes) == 2)))
         shift = row_shift(sample.X, sample.w) if intercept else None
-        return cls(rows, labels.classes, weight, intercept, sample, shift)
+        return cls(rows, labels.classes, weight, intercept, sample, shift, tuning)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,10 +58,11 @@ class Labelled:
         return self.weight * float(np.log(len(self.classes)))
 
     def loss(self, theta: Array) -> float:
+        """The negative log-likelihood at θ."""
         return float(self.rows.sum(partial(data_loss, theta, self.shift, self.intercept)))
 
     def start(self, previous: Attributes) -> Array:
-        """θ of an earlier fit's coefficients; 0 where there are none that would fit."""
+        """θ of an earlier fit's coefficients; 0 where there are none of the same columns and classes."""
         theta, d = np.zeros(self.shape), self.rows.n_features
         coef = previous.get("coef_")
         if coef is None or coef.shape != (len(theta), d) or not np.array_equal(previous["classes_"], self.classes):
@@ -95,75 +89,69 @@ class Labelled:
 
 
 def data_loss(theta: Array, shift: Array | None, intercept: bool, block: Block) -> float:
-    return measure(theta, shift, intercept, Want(hessian=False, totals=False), block).loss
+    """The negative log-likelihood of a block at θ (k, d1)."""
+    return measure(theta, shift, intercept, LogisticRequest(hessian=False), block).loss
 
 
-class Task(Protocol):
-    symmetric: bool  # the objective does not tell a vector common to all classes
-    errors: bool  # the inverse information is the estimates' covariance
-    likelihood: bool  # the objective is the negative log-likelihood
+class LogisticTask(Protocol):
+    """Something that logistic regression can be asked to minimise."""
 
-    def minimise(self, data: Labelled, theta: Array, limits: Limits) -> Solution[Any]: ...
+    symmetric: bool  # whether adding one vector to all classes' coefficients leaves the objective as it is
+    errors: bool  # whether the inverse information is the estimates' covariance
+    likelihood: bool  # whether the objective is the negative log-likelihood
 
-    def certificate(self, data: Labelled, best: Solution[Any], tol: float) -> Certificate: ...
+    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]: ...
+
+    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate: ...
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
-        """At θ (k, d1) in the columns' own coordinates."""
+        """The penalty at θ (k, d1) in the columns' own coordinates."""
 
 
 @dataclass
 class Penalised:
-    """Σ w φ + λ₁ |β|₁ + λ₂/2 |β|²."""
+    """The penalised loss Σ w φ + λ₁ |β|₁ + λ₂/2 |β|²."""
 
     lam1: float
     lam2: float
-    newton: bool
+    newton: bool  # whether the Hessian is formed
     proved: bool = field(default=False, init=False)  # whether the last gain is a bound, penalty or not
     symmetric = False
     errors = False
     likelihood = False
 
-    def minimise(self, data: Labelled, theta: Array, limits: Limits) -> Solution[Any]:
-        """From θ if that is better than 0."""
+    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
+        """Solve from θ if that is better than 0; long tables from the subsample's solution."""
         if theta.any() and data.loss(theta) > data.chance:
             theta = np.zeros_like(theta)
-        if self.newton and not theta.any() and data.rows.n_rows >= LONG:
+        if self.newton and not theta.any() and data.rows.n_rows >= data.tuning.long_table:
             share = float(data.sample.w.sum()) / data.weight
-            part = self._problem(data, data.sample, share, 1e-3)
+            part = self._problem(data, data.sample, share, data.tuning.sample_tol)
             with suppress(Separated):  # separable in the sample says nothing of the whole
-                start = minimise(part, theta, newton=True, sample=data.sample, max_iter=limits.max_iter)
+                ends = LogisticLimits(data.tuning.sample_tol, limits.max_iter)
+                start = minimise(part, theta, True, data.sample, ends, data.tuning)
                 theta = start.params.x.reshape(theta.shape)
         problem = self._problem(data, data.rows, 1.0, limits.tol)
-        best = minimise(
-            problem,
-            theta,
-            newton=self.newton,
-            sample=data.sample,
-            max_iter=limits.max_iter,
-            max_time=limits.max_time,
-            watcher=limits.watcher,
-        )
+        best = minimise(problem, theta, self.newton, data.sample, limits, data.tuning)
         self.proved = problem.proved and best.status == "converged"
         return best
 
-    def _problem(self, data: Labelled, rows: Rows, share: float, tol: float) -> Problem:
+    def _problem(self, data: LabelledRows, rows: Rows, share: float, tol: float) -> LogisticProblem:
         lam1, lam2 = share * self.lam1, share * self.lam2
-        return Problem(rows, lam2, data.intercept, data.shift, data.shape, max(tol, 1e-14), lam1)
+        return LogisticProblem(rows, lam1, lam2, data.intercept, data.shift, data.shape, max(tol, 1e-14))
 
-    def certificate(self, data: Labelled, best: Solution[Any], tol: float) -> Certificate:
+    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate:
         gap = best.gain * best.objective
         if best.status != "converged":  # the gain need not be a bound
             gap = self._dual_gap(data, best.params.x.reshape(data.shape))
-        return Certificate(
-            "optimal", CLAIM, best.objective, best.objective - gap, tol, (tol + 1e-12) * best.objective
-        )
+        value, limit = best.objective, (tol + 1e-12) * best.objective
+        return Certificate("optimal", LinearModelClaims.penalised, value, value - gap, tol, limit)
 
-    def _dual_gap(self, data: Labelled, theta: Array) -> float:
+    def _dual_gap(self, data: LabelledRows, theta: Array) -> float:
         """A bound at any point, from one more pass."""
-        want = Want(hessian=False, totals=True)
-        s = data.rows.sum(partial(measure, theta, data.shift, data.intercept, want))
-        totals = Totals(s.expected - s.g, np.asarray(s.total))
-        return duality_gap(theta, self.lam2, data.intercept, s, totals, self.lam1)
+        request = LogisticRequest(hessian=False, totals=True)
+        s = data.rows.sum(partial(measure, theta, data.shift, data.intercept, request))
+        return duality_gap(theta, (self.lam1, self.lam2), data.intercept, s, LogisticTotals.of(s))
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         beta = theta[:, : rows.n_features]
@@ -172,39 +160,38 @@ class Penalised:
 
 @dataclass
 class Likelihood:
-    """Σ w φ alone. It has no minimum where the classes are separable: an error that carries the proof."""
+    """The loss Σ w φ alone. Where the classes are separable it has no minimum: an error that carries the proof."""
 
-    newton: bool
-    close: bool  # go on until the coefficients are close in standard errors
-    proved: bool = field(default=False, init=False)
+    newton: bool  # whether the Hessian is formed
+    close: bool  # whether to go on until the coefficients are close in standard errors
+    proved: bool = field(default=False, init=False)  # whether the last gain is a bound
     symmetric = True
     errors = True
     likelihood = True
 
-    def minimise(self, data: Labelled, theta: Array, limits: Limits) -> Solution[Any]:
+    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
         tol = 0.5 * limits.tol  # a Newton step promises half of what is provable
         if self.newton and self.close:
-            tol = min(tol, 0.5 * CLOSE**2 / data.chance)
+            tol = min(tol, 0.5 * data.tuning.error_share**2 / data.chance)
         free = Penalised(0.0, 0.0, self.newton)
         try:
             best = free.minimise(data, theta, limits._replace(tol=tol))
         except Separated as found:
             v = data.own(found.theta)
-            raise _no_solution(likelihood.impossible(v, data.intercept, data.rows)) from None
+            raise _no_solution(recession.separated(v, data.intercept, data.rows)) from None
         self.proved = free.proved
         return best
 
-    def certificate(self, data: Labelled, best: Solution[Any], tol: float) -> Certificate:
+    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate:
         """From the last pass where that proves it, else from the checker."""
         if self.proved:
             value = best.objective
-            return Certificate(
-                "optimal", likelihood.CLAIM, value, value * (1 - best.gain), tol, (tol + 1e-12) * value
-            )
+            limit = (tol + 1e-12) * value
+            return Certificate("optimal", LinearModelClaims.likelihood, value, value * (1 - best.gain), tol, limit)
         fitted = data.attributes(self.symmetric, best.params.x)
         found = likelihood.certify(fitted["coef_"], fitted["intercept_"], data.intercept, tol, data.rows)
         if not np.isfinite(found.gap):
-            separable = likelihood.separable(data.rows, len(data.classes), data.intercept)
+            separable = recession.separable(data.rows, len(data.classes), data.intercept)
             if separable is not None:
                 raise _no_solution(separable)
         return found

@@ -37,8 +37,7 @@ import numpy as np
 from certifit.checkers.svm.linear_rows import SLACK_ROUNDING
 from certifit.core import Objective, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
-from certifit.linear_model.linear_rows import row_shift
-from certifit.linear_model.logistic.solve import subsample
+from certifit.linear_model.linear_rows import evenly_spaced, row_shift
 from certifit.losses.multiclass_hinge_loops import multiclass_loss, smoothed_multiclass_loss
 from certifit.losses.multiclass_hinges import MulticlassHinge
 from certifit.optimise.working_sets import Patience, over_blocks
@@ -284,7 +283,7 @@ class JointSvmProblem:
 
 
 def _column_shift(rows: Rows) -> Array | None:
-    sample = subsample(rows)
+    sample = evenly_spaced(rows)
     return row_shift(sample.X, sample.w)
 
 

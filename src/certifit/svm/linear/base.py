@@ -18,8 +18,7 @@ from certifit.checkers.svm.linear import CLAIM
 from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, rounding_check
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings
-from certifit.linear_model.linear_rows import row_shift
-from certifit.linear_model.logistic.solve import subsample
+from certifit.linear_model.linear_rows import evenly_spaced, row_shift
 from certifit.losses.hinges import HingeLoss
 from certifit.rows import Array, ArrayRows, Rows
 from certifit.svm.linear.dual_solver import DualSvmProblem, DualSvmState, solve_dual
@@ -93,7 +92,7 @@ class LinearSvmEstimator(Estimator):
         fixed: Attributes,
         make_problem: Callable[..., PrimalSvmProblem] = PrimalSvmProblem,
     ) -> Attributes:
-        sample = subsample(rows)
+        sample = evenly_spaced(rows)
         sizes, svm = self._slack_sizes(sample), self._svm_objective()
         if svm.rho == 0:
             svm = svm._replace(shift=row_shift(sample.X, sample.w))

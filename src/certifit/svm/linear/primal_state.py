@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from certifit.losses.hinges import HingeShape, rounded_hinge
-from certifit.optimise.line_search import State
+from certifit.optimise.line_search import DescentState
 from certifit.optimise.newton import Newton
 from certifit.rows import Array
 from certifit.svm.linear.primal_sums import PrimalQuery, SvmObjective
@@ -36,7 +36,7 @@ class PrimalSvmState:
     """
 
     rule: SlackRule
-    descent: State[Newton]  # its x (d1,) is measured next
+    descent: DescentState[Newton]  # its x (d1,) is measured next
     width: float  # over which the kink is rounded; 0 where the loss is minimised as it is
     radius: float = 0.0  # around the bend, of the slacks that are solved for exactly
     theta: Array = field(default_factory=lambda: np.zeros(0))  # (d1,) the best so far

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from certifit.numerics.moments import check_overflow
-from certifit.optimise.line_search import Point, descend
+from certifit.optimise.line_search import DescentPoint, descend
 from certifit.svm.linear.primal_state import PrimalSvmGoal, PrimalSvmState, hessian_stride, narrower_width
 from certifit.svm.linear.primal_sums import PrimalSums, dual_bound
 
@@ -30,7 +30,7 @@ def newton_step(state: PrimalSvmState, sums: PrimalSums, value: float, goal: Pri
     smoothed = sums.minimised + svm.penalty(theta)
     own_gap = max(0.0, smoothed - dual_bound(sums, minimised, svm.rho))
     relative = own_gap / smoothed if smoothed > 0 else 0.0
-    point = Point(theta, smoothed, G * theta - sums.v.sum(axis=0), relative, H)
+    point = DescentPoint(theta, smoothed, G * theta - sums.v.sum(axis=0), relative, H)
     descent = descend(state.descent, point).params
     accepted = descent.base is point
     refused = state.refused + (not accepted)

@@ -31,7 +31,7 @@ import numpy as np
 
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
-from certifit.optimise.line_search import State
+from certifit.optimise.line_search import DescentState
 from certifit.optimise.newton import Newton
 from certifit.rows import Array, Rows
 from certifit.svm.linear.dual_solver import DualSvmProblem, solve_dual
@@ -90,7 +90,7 @@ class PrimalSvmProblem:
         hinge = self.goal.svm.hinge
         width = width if np.isfinite(hinge.top) and width > hinge.e else 0.0
         return tuple(
-            PrimalSvmState(rule, State(x, Newton(chord=False)), width, stride=stride)
+            PrimalSvmState(rule, DescentState(x, Newton(chord=False)), width, stride=stride)
             for rule, x in zip(rules, theta, strict=True)
         )
 

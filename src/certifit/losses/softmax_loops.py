@@ -1,4 +1,7 @@
-"""Row-wise mathematics of the logistic and softmax losses: one pass from scores to loss, residual and curvature."""
+"""The logistic and softmax losses of a block in one compiled pass: from scores to loss, residuals and curvature.
+
+Every exponential is of a number <= 0, so that nothing overflows, and small probabilities keep all their digits.
+"""
 
 import numpy as np
 from numba import njit
@@ -6,9 +9,10 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def binary_rows(eta, y, w, r, h):
-    """loss = Σ w [log(1 + exp η) - y η];  r = w (p - y);  h = w p (1 - p);  p = 1 / (1 + exp(-η)).
+    """Sum the logistic loss over rows with scores η (n,) and write residuals r (n,) and curvatures h (n,).
 
-    Returns the loss and the smallest margin (2y - 1) η over rows with weight. Writes r and h (n,).
+    loss = Σ w [log(1 + exp η) - y η];  r = w (p - y);  h = w p (1 - p);  p = 1 / (1 + exp(-η)).
+    Returns the loss and the smallest margin (2y - 1) η over rows with a positive weight.
     """
     loss, margin = 0.0, np.inf
     for i in range(eta.shape[0]):
@@ -26,10 +30,11 @@ def binary_rows(eta, y, w, r, h):
 
 @njit(cache=True, nogil=True)
 def softmax_rows(eta, y, w, P, R):
-    """loss = Σ w [log Σ_k exp η_k - η_y];  P (n, k) the probabilities;  R = w (P - onehot(y)).
+    """Sum the softmax loss over rows with scores η (n, k) and write probabilities P (n, k) and residuals R (n, k).
 
-    Returns the loss and the smallest margin η_y - max_{k≠y} η_k over rows with weight. 1 - P_y is summed from the
-    other classes, so that it stays accurate when P_y is nearly 1.
+    loss = Σ w [log Σ_k exp η_k - η_y];  R = w (P - onehot(y)). Returns the loss and the smallest margin
+    η_y - max_{k≠y} η_k over rows with a positive weight. 1 - P_y is summed from the other classes, so that it stays
+    accurate when P_y is nearly 1.
     """
     loss, margin = 0.0, np.inf
     n, k = eta.shape
@@ -57,15 +62,3 @@ def softmax_rows(eta, y, w, P, R):
         if eta[i, c] - rival < margin and w[i] > 0:
             margin = eta[i, c] - rival
     return loss, margin
-
-
-@njit(cache=True, nogil=True)
-def root_rows(Z, h, out):
-    """out = diag(√h) (Z, 1): its product with itself is the weighted Gram matrix. No 1 if out is no wider."""
-    n, d = Z.shape
-    for i in range(n):
-        s = np.sqrt(h[i])
-        for j in range(d):
-            out[i, j] = s * Z[i, j]
-        for j in range(d, out.shape[1]):
-            out[i, j] = s

@@ -1,0 +1,23 @@
+"""The sentences that certificates of linear models may claim, for solvers and checkers alike."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class LinearModelClaims:
+    penalised: ClassVar[str] = "penalised negative log-likelihood within gap of its minimum"
+    likelihood: ClassVar[str] = "negative log-likelihood within gap of its minimum, which exists"
+    gradient: ClassVar[str] = "the gradient is small; with this many parameters and no penalty no distance is proved"
+    penalised_deviance: ClassVar[str] = "penalised deviance within gap of its minimum"
+    deviance: ClassVar[str] = "deviance within gap of its minimum, which exists"
+    stationary: ClassVar[str] = (
+        "one more Newton step lowers the objective by at most the decrement; nothing is claimed about other optima"
+    )
+    firth: ClassVar[str] = (
+        "the modified score equations hold: a further step moves no coefficient; nothing global is claimed"
+    )
+    separable: ClassVar[str] = (
+        "the classes are separable: the likelihood rises for ever along the separating direction and has no maximum"
+    )
+    unbounded: ClassVar[str] = "the likelihood rises for ever along the direction below and has no maximum"

@@ -1,0 +1,74 @@
+"""Coordinates z = ((x - m) / scale, 1) in which a checker's products neither cancel nor over- or underflow.
+
+A free intercept absorbs any shift m of the columns exactly; without an intercept m is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from certifit.checkers.plain.blocks import dense
+from certifit.core import Check
+from certifit.rows import Array, Block, Largest, Rows, Sums
+
+
+@dataclass(frozen=True)
+class ColumnMoments(Sums):
+    """Weighted sums of the columns about one of the rows."""
+
+    weight: float
+    x: Array  # (d,) Σ w (x - origin)
+    xx: Array  # (d,) Σ w (x - origin)²
+
+
+def _column_moments(origin: Array, block: Block) -> ColumnMoments:
+    Z = dense(block.X) - origin
+    with np.errstate(over="ignore"):  # a column whose squares overflow is not centred
+        return ColumnMoments(block.w.sum(), block.w @ Z, block.w @ Z**2)
+
+
+def centre(rows: Rows) -> Array:
+    """Weighted means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
+    origin = dense(next(iter(rows)).X[:1])[0]
+    s = rows.sum(partial(_column_moments, origin))
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = s.x / s.weight
+        mean, variance = origin + delta, s.xx / s.weight - delta**2
+        return np.where(mean**2 > 64 * variance, mean, 0.0)
+
+
+def no_intercept(b: Array) -> Check:
+    """The check that a model without an intercept has none."""
+    return Check("intercept, which must be 0", float(np.abs(b).max()), 0.0)
+
+
+class ScaledCoordinates(NamedTuple):
+    """The coordinates z = ((x - m) / scale, 1)."""
+
+    m: Array  # (d,)
+    scale: Array  # (d,)
+    intercept: bool  # whether z ends with a 1
+
+    def rows(self, block: Block) -> Array:
+        """The rows of a block in these coordinates (rows, d1)."""
+        return self.scaled(dense(block.X) - self.m)
+
+    def scaled(self, Z: Array) -> Array:
+        """Rows (rows, d) that are already centred, in these coordinates (rows, d1)."""
+        Z = Z / self.scale
+        return np.column_stack([Z, np.ones(len(Z))]) if self.intercept else Z
+
+
+def scaled_coordinates(rows: Rows, intercept: bool) -> ScaledCoordinates:
+    """Coordinates in which every entry of every row with a positive weight is at most 1 in size."""
+    m = centre(rows) if intercept else np.zeros(rows.n_features)
+    extent = rows.sum(partial(_largest_extent, m)).value
+    return ScaledCoordinates(m, np.where(extent > 0, extent, 1.0), intercept)
+
+
+def _largest_extent(m: Array, block: Block) -> Largest:
+    return Largest(np.abs(dense(block.X)[block.w > 0] - m).max(axis=0, initial=0.0))

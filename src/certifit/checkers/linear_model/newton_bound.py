@@ -1,0 +1,79 @@
+"""The distance to the minimum that a gradient and a Hessian prove, and the inverse that it takes.
+
+Along any line a self-concordant loss satisfies |f"'| <= R f", R the largest range of a row's scores per unit step.
+With H the Hessian, g the gradient, ν = sqrt(g·H⁻¹g) the Newton decrement and c their *reach*, the largest row in
+the norm of H⁻¹: if νc < 1 the minimum exists and  P - P* <= (νc + (1 - νc) log(1 - νc)) / c²,  about ν²/2.
+Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates
+from certifit.rows import Array, Block
+
+
+@dataclass(frozen=True)
+class NewtonBoundTuning:
+    """When a Hessian is formed and when its bound is believed."""
+
+    hessian_parameters: int = 2000  # parameters beyond which no Hessian is formed
+    safe: float = 0.9  # largest νc for which the bound is used; the distance to 1 covers rounding
+
+
+def self_concordant_gap(nu: float, c: float) -> float:
+    """The bound (νc + (1 - νc) log(1 - νc)) / c², or infinity where νc >= 1.
+
+    >>> round(self_concordant_gap(0.5, 1.0), 6), self_concordant_gap(2.0, 1.0)
+    (0.153426, inf)
+    """
+    t = nu * c
+    if not t < 1:
+        return np.inf
+    if t < 1e-4:
+        return 0.5 * nu**2 * (1 + t)  # the series, rounded up
+    return float((t + (1 - t) * np.log1p(-t)) / c**2)
+
+
+def inverse_of(H: Array) -> Array | None:
+    """The inverse of a Hessian (k-1, d1, k-1, d1), or None where it is not positive definite beyond rounding."""
+    shape, size = H.shape, H.shape[0] * H.shape[1]
+    H = H.reshape(size, size)
+    if not (np.diag(H) > 1e-280).all():  # the inverse would overflow
+        return None
+    scale = 1 / np.sqrt(np.diag(H))
+    values, vectors = np.linalg.eigh(H * scale * scale[:, None])
+    if size and not values[0] > 1e-11 * values[-1]:
+        return None
+    root = vectors / np.sqrt(values) * scale[:, None]
+    return (root @ root.T).reshape(shape)
+
+
+@dataclass(frozen=True)
+class TriangularFactor:
+    """Triangular factor of some rows; `+` stacks two and factors again."""
+
+    R: Array  # (<= d1, d1)
+
+    def __add__(self, other: TriangularFactor) -> TriangularFactor:
+        return TriangularFactor(qr(np.vstack([self.R, other.R]), mode="r")[0][: self.R.shape[1]])
+
+
+def triangle_of(coordinates: ScaledCoordinates, block: Block) -> TriangularFactor:
+    """The triangular factor of a block's weighted rows."""
+    Z = coordinates.rows(block) * np.sqrt(block.w)[:, None]
+    return TriangularFactor(qr(Z, mode="r")[0][: Z.shape[1]])
+
+
+def independent(R: Array) -> Array:
+    """Numbers of linearly independent columns that span all; R is the triangular factor of the rows."""
+    size = np.linalg.norm(R, axis=0)
+    scaled = R / np.where(size > 0, size, 1.0)
+    _, triangle, order = qr(scaled, mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(triangle))
+    rank = int((pivots > 16 * R.shape[1] * np.finfo(float).eps * pivots.max(initial=0.0)).sum())
+    return np.sort(order[:rank])

@@ -1,0 +1,19 @@
+"""Rows multiplied by roots of weights, with a column of ones: one buffer for a weighted Gram matrix."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def root_rows(Z, h, out):
+    """Write diag(√h) (Z, 1) to out (n, d1), whose product with itself is the weighted Gram matrix.
+
+    Z is (n, d), h (n,) >= 0; where out has only d columns, the column of ones is left out.
+    """
+    n, d = Z.shape
+    for i in range(n):
+        s = np.sqrt(h[i])
+        for j in range(d):
+            out[i, j] = s * Z[i, j]
+        for j in range(d, out.shape[1]):
+            out[i, j] = s
