@@ -58,7 +58,7 @@ def test_a_missing_count_is_refused(ours):
         (GaussianNB(priors=[0.5, 0.5]), "wanted 3 probabilities"),
         (GaussianNB(priors=[0.5, 0.2, 0.2]), "sum to 1"),
         (GaussianNB(var_smoothing=-1.0), "var_smoothing=-1.0"),
-        (GaussianNB(variance="same"), "'separate' or 'shared'"),
+        (GaussianNB(variance="same"), "one of 'separate', 'shared'"),
         (BernoulliNB(alpha=-1.0), "at least 0"),
         (BernoulliNB(alpha=[1.0, 2.0]), "alpha of shape"),
         (BernoulliNB(binarize=None), "wanted 0 or 1"),
