@@ -1,10 +1,10 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC as ApproximateSVC
-from certifit.naive_bayes.discrete import BernoulliNB as BernoulliNB
-from certifit.naive_bayes.discrete import CategoricalNB as CategoricalNB
+from certifit.naive_bayes.bernoulli import BernoulliNB as BernoulliNB
+from certifit.naive_bayes.categorical import CategoricalNB as CategoricalNB
 from certifit.core import Certificate as Certificate
 from certifit.exceptions import CertificateWarning as CertificateWarning
-from certifit.naive_bayes.discrete import ComplementNB as ComplementNB
+from certifit.naive_bayes.multinomial import ComplementNB as ComplementNB
 from certifit.exceptions import DataError as DataError
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
 from certifit.linear_model.regressors import GammaRegressor as GammaRegressor
@@ -23,7 +23,7 @@ from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
 from certifit.manifold.locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
 from certifit.mixture.families.mixture import Mixture as Mixture
-from certifit.naive_bayes.discrete import MultinomialNB as MultinomialNB
+from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
 from certifit.naive_bayes.mixed import NaiveBayes as NaiveBayes
 from certifit.exceptions import NoSolutionError as NoSolutionError
 from certifit.kernel_approximation.kernel_features import Nystroem as Nystroem

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from certifit import DataError, as_rows
-from certifit.checkers.families.moment_matching import certify
+from certifit.checkers.families.moment_matching import certify_family
 from certifit.families import (
     Bernoulli,
     Beta,
@@ -80,11 +80,11 @@ def test_every_fitted_parameter_that_is_changed_breaks_the_certificate(family):
         wrong = theta.copy()
         wrong[j] *= 1 + 1e-6
         parameters = unpack(fit.member, wrong).parameters
-        certificate = certify(family.__name__, parameters, rows, fit.log_likelihood)
+        certificate = certify_family(family.__name__, parameters, rows, fit.log_likelihood)
         assert not certificate.checks[0].passed, (family, j)
-    honest = certify(family.__name__, fit.member.parameters, rows, fit.log_likelihood)
+    honest = certify_family(family.__name__, fit.member.parameters, rows, fit.log_likelihood)
     assert honest.holds
-    liar = certify(family.__name__, fit.member.parameters, rows, fit.log_likelihood * (1 + 1e-9))
+    liar = certify_family(family.__name__, fit.member.parameters, rows, fit.log_likelihood * (1 + 1e-9))
     assert not liar.holds
 
 
@@ -177,7 +177,7 @@ def test_method_of_moments_for_shares():
     assert fit.certificate.holds
     close(fit.member.mean, x.mean(axis=0))
     close(np.trace(fit.member.covariance), x.var(axis=0).sum())
-    changed = certify("Dirichlet", {"a": fit.member.a * (1 + 1e-6)}, as_rows(x), fit.log_likelihood, "moments")
+    changed = certify_family("Dirichlet", {"a": fit.member.a * (1 + 1e-6)}, as_rows(x), fit.log_likelihood, "moments")
     assert not changed.holds
 
 
@@ -223,7 +223,7 @@ def test_a_prior_is_imagined_rows(family):
     blended = (100 * member.T(x).mean(axis=0) + 25 * member.mean_parameters) / 125
     close(fit.member.mean_parameters, blended, rtol=1e-10)
     rows = as_rows(np.asarray(x).reshape(100, -1))
-    assert not certify(family.__name__, fit.member.parameters, rows, fit.log_likelihood).holds
+    assert not certify_family(family.__name__, fit.member.parameters, rows, fit.log_likelihood).holds
 
 
 def test_a_prior_mends_a_sample_without_spread():

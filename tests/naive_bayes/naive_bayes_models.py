@@ -43,7 +43,7 @@ def digits(classes=3):
     return X[some][:, :40], y[some]
 
 
-def with_holes(seed=0):
+def with_missing_entries(seed=0):
     rng = np.random.default_rng(seed)
     X, y = digits()
     X = X.copy()

@@ -107,7 +107,7 @@ def test_names_numbers_classes_and_members():
     )
 
 
-def test_partial_fit_weights_and_holes():
+def test_partial_fit_weights_and_missing_entries():
     X, y = mixed()
     rng = np.random.default_rng(0)
     X[rng.random(X.shape) < 0.2] = np.nan

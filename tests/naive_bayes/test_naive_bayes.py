@@ -1,4 +1,4 @@
-"""Naive Bayes against scikit-learn and scipy.stats: attributes, answers, certificates, sources and kernels."""
+"""Naive Bayes against scikit-learn and scipy.stats: attributes, answers, certificates and sources."""
 
 import pickle
 
@@ -6,8 +6,6 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import softmax
 from sklearn import naive_bayes as sk
@@ -16,7 +14,7 @@ from sklearn.datasets import load_iris
 import certifit
 from certifit import BernoulliNB, CategoricalNB, GaussianNB, LogisticRegression, MultinomialNB
 from certifit.checkers.naive_bayes import adapter as auditing
-from certifit.naive_bayes import class_sums_loops as kernels
+from tests.common.tuning import tuned
 from tests.naive_bayes.naive_bayes_models import (
     AUDITORS,
     EVERY,
@@ -26,7 +24,7 @@ from tests.naive_bayes.naive_bayes_models import (
     ours_alone,
     same,
     same_model,
-    with_holes,
+    with_missing_entries,
 )
 
 
@@ -181,8 +179,17 @@ def test_sparse_is_dense(ours, params, form):
     same(model.predict_joint_log_proba(form(X)), dense.predict_joint_log_proba(X), 1e-10, 1e-10)
 
 
+@ours_alone
+def test_sparse_rows_made_dense_a_few_at_a_time(ours, params):
+    X, y = digits()
+    whole, few = (ours(**params) for _ in range(2))
+    whole.fit(X, y), tuned(few, dense_entries=400).fit(sparse.csr_array(X), y)
+    same_model(few, whole, X, 1e-12)
+    same(few.predict_joint_log_proba(sparse.csr_array(X)), whole.predict_joint_log_proba(X), 1e-10, 1e-10)
+
+
 @pytest.mark.parametrize("binarize", [-0.5, 0.0, 0.5])
-def test_sparse_yes_and_no_with_holes(binarize):
+def test_sparse_yes_and_no_with_missing_entries(binarize):
     rng = np.random.default_rng(0)
     X = rng.integers(-1, 3, (60, 5)).astype(float)
     X[rng.random(X.shape) < 0.2] = np.nan
@@ -196,7 +203,7 @@ def test_sparse_yes_and_no_with_holes(binarize):
 
 # ----------------------------------------------------------------------------------------------------- sources
 def test_files_and_dask_give_the_same_model(tmp_path):
-    X, y = with_holes()
+    X, y = with_missing_entries()
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(40)]).assign(kind=y)
     frame.to_parquet(tmp_path / "t.parquet")
     memory = GaussianNB().fit(frame.drop(columns="kind"), y)
@@ -206,52 +213,3 @@ def test_files_and_dask_give_the_same_model(tmp_path):
     ):
         np.testing.assert_allclose(model.theta_, memory.theta_, rtol=1e-13)
         np.testing.assert_allclose(model.var_, memory.var_, rtol=1e-12)
-
-
-# ---------------------------------------------------------------------------------------------------- kernels
-@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]), st.booleans())
-@pytest.mark.compiled
-def test_kernels_and_their_plain_twins(seed, dtype, holes):
-    rng = np.random.default_rng(seed)
-    n, d, k = rng.integers(1, 14), rng.integers(1, 9), rng.integers(1, 4)
-    X = rng.integers(0, 3, (n, d)).astype(dtype)
-    if holes:
-        X[rng.random(X.shape) < 0.3] = np.nan
-    y, w = rng.integers(0, k, n).astype(np.int32), rng.integers(0, 3, n).astype(float)
-    order, start = kernels.by_class(y, w, k)
-    assert order.tolist() == [i for c in range(k) for i in range(n) if y[i] == c and w[i] > 0]
-    mine = np.where((y == np.arange(k)[:, None]), w, 0.0)  # (k, n)
-    there = ~np.isnan(X)
-    Z = X.astype(np.float64)[None] - 0.5
-    twin = [np.einsum("kn,nd->kd", mine, there.astype(float)),
-            np.einsum("kn,knd->kd", mine, np.where(there, Z, 0.0).repeat(k, axis=0)),
-            np.einsum("kn,knd->kd", mine, np.where(there, Z**2, 0.0).repeat(k, axis=0))]  # fmt: skip
-    weight, z, zz = np.zeros((3, k, d))
-    kernels.class_moments_with_holes(X, w, order, start, np.full((k, d), 0.5), weight, z, zz)
-    np.testing.assert_allclose([weight, z, zz], twin, atol=1e-13)
-    z, zz = np.zeros((2, k, d))
-    kernels.class_moments(X, w, order, start, np.full((k, d), 0.5), z, zz)
-    seen = ~np.isnan(np.where(mine[:, :, None] > 0, X[None], 0)).any(axis=1)  # columns of a class without a hole
-    np.testing.assert_allclose(z[seen], twin[1][seen], atol=1e-13)
-    np.testing.assert_allclose(zz[seen], twin[2][seen], atol=1e-13)
-    assert np.isnan(z[~seen]).all()
-    above, below = np.zeros((2, k, d))
-    odd = np.zeros(d)
-    kernels.class_threshold_counts(X, w, order, start, 0.5, above, below, odd)
-    np.testing.assert_array_equal(np.isnan(odd), np.isnan(X[w > 0]).any(axis=0))
-    np.testing.assert_array_equal([above, below], [mine @ (X > 0.5), mine @ (X <= 0.5)])
-    up, down = np.log(rng.random((2, k, d)))
-    up[0, 0] = -np.inf
-    out = np.empty((n, k))
-    kernels.threshold_scores(X, 0.5, up, down, out)
-    yes, no = (X > 0.5)[:, None, :], (X <= 0.5)[:, None, :]
-    np.testing.assert_allclose(out, np.where(yes, up, np.where(no, down, 0.0)).sum(axis=2), rtol=1e-12)
-    D = rng.normal(size=(k, d))
-    kernels.threshold_products(X, 0.5, D, out)
-    expected = np.where(there.all(axis=1), ((X > 0.5) @ D.T).T, np.nan).T
-    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
-    mean, root = rng.normal(size=(k, d)), rng.random((k, d))
-    kernels.gaussian_scores(X, mean, root, out)
-    np.testing.assert_allclose(out, (((X[:, None, :] - mean) * root) ** 2).sum(axis=2), rtol=1e-12)
-    kernels.gaussian_scores_with_holes(X, mean, root, np.full((k, d), 2.0), out)
-    np.testing.assert_allclose(out, np.nansum(((X[:, None, :] - mean) * root) ** 2 + 2.0, axis=2), rtol=1e-12)

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from certifit.checkers.families.moment_matching import certify
+from certifit.checkers.families.moment_matching import certify_family
 from certifit.core import Certificate, Check
 from certifit.divergence.descent import NEARBY, Descent, Forward, Objective, Path, Reverse, descend, neighbour
 from certifit.divergence.integrals import is_scalar
@@ -186,7 +186,7 @@ def _said(proof: Certificate, how: str) -> Certificate:
 def _matched(q: Family, p: Forward) -> Certificate:
     """The families' own check that E_q T = E_p T."""
     rows = as_rows(p.x if q.support.vector else p.x[:, None], sample_weight=p.w)
-    return certify(type(q).__name__, q.parameters, rows, -p.at(q).value)
+    return certify_family(type(q).__name__, q.parameters, rows, -p.at(q).value)
 
 
 # ----------------------------------------------------------------------------------------------------------- reverse

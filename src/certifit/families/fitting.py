@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from certifit.checkers.families.moment_matching import certify
+from certifit.checkers.families.moment_matching import certify_family
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 from certifit.families.support import Support
@@ -93,7 +93,7 @@ def fit(family: type[Family], X: Any, sample_weight: Any, request: Request) -> F
     member = family._estimate(rows, request)
     total = rows.sum(partial(_likelihood, member))
     prior = None if request.prior is None else (request.prior.strength, request.prior.mean)
-    certificate = certify(
+    certificate = certify_family(
         family.__name__, member.parameters, rows, total.x, request.method, unbiased=request.unbiased, prior=prior
     )
     note = BIASED if request.method in family.unbiased_methods and not (request.unbiased or prior) else ""

@@ -10,8 +10,7 @@ from scipy import sparse
 from scipy.special import ndtri
 
 from certifit.exceptions import DataError
-from certifit.naive_bayes.base import measure
-from certifit.naive_bayes.gaussian import GaussianPart, Moments, ratio
+from certifit.naive_bayes.class_moments import ClassMoments, measure_class_moments, ratio
 from certifit.rows import Array, Block, Matrix, Rows, Sums
 
 MOST_VALUES = 1000  # distinct values up to which a column counts as discrete
@@ -24,14 +23,9 @@ def one_class(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
     return np.zeros(len(w), np.int32), w
 
 
-def class_moments(rows: Rows, k: int) -> Moments:
-    """Weight, mean (about a centre) and centred squares of each class and column (k, d); one pass, or two."""
-    return measure(GaussianPart(0.0, False), rows, k)
-
-
-def column_moments(rows: Rows) -> Moments:
-    """The same of all rows together, (1, d)."""
-    return class_moments(rows.relabel(one_class), 1)
+def column_moments(rows: Rows) -> ClassMoments:
+    """Weight, mean (about a centre) and centred squares of each column over all rows, (1, d)."""
+    return measure_class_moments(rows.relabel(one_class), 1)
 
 
 def as_dense(X: Matrix) -> Array:
@@ -187,7 +181,7 @@ class Cuts:
     sd: Array  # (d,)
 
     @classmethod
-    def of(cls, m: Moments) -> Cuts:
+    def of(cls, m: ClassMoments) -> Cuts:
         return cls(m.centre[0], m.delta[0], np.sqrt(ratio(m.ssd, m.weight))[0])
 
     def code(self, X: Array) -> Array:

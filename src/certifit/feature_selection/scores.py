@@ -25,7 +25,6 @@ from certifit.feature_selection.score_sums import (
     BINS,
     as_dense,
     centred_products,
-    class_moments,
     class_totals,
     column_moments,
     cut_tables,
@@ -34,7 +33,7 @@ from certifit.feature_selection.score_sums import (
     total_weight,
     value_tables,
 )
-from certifit.naive_bayes.gaussian import Moments, ratio
+from certifit.naive_bayes.class_moments import ClassMoments, measure_class_moments, ratio
 from certifit.rows import Array, Block, Rows, as_rows, encode_labels
 from certifit.rows.checks import Target
 from certifit.rows.threads import single_threaded_blas
@@ -62,7 +61,7 @@ def _variance(rows: Rows, _k: int) -> Scores:
 
 
 def _anova(rows: Rows, k: int) -> Scores:
-    m = class_moments(rows, k)
+    m = measure_class_moments(rows, k)
     n = float(m.weight[:, 0].sum())
     _enough(n, k, "anova")
     away = (m.centre - m.centre[0]) + m.delta  # class means from one point: the digits of small differences stay
@@ -72,7 +71,7 @@ def _anova(rows: Rows, k: int) -> Scores:
     return Scores(F, fdtrc(k - 1, n - k, F))
 
 
-def last_digits(m: Moments) -> Array:
+def last_digits(m: ClassMoments) -> Array:
     """What rounding alone can make of a variance or a squared difference of means (d,)."""
     return (8 * EPS * np.abs(m.mean).max(axis=0)) ** 2
 
@@ -136,7 +135,7 @@ def _regression_information(rows: Rows, _k: int) -> Scores:
 
 
 def _jeffreys(rows: Rows, k: int) -> Scores:
-    m = class_moments(rows, k)
+    m = measure_class_moments(rows, k)
     binary = rows.sum(_only_zero_or_one) == 0
     return Scores(np.where(binary, _pairs(m, _bernoulli), _pairs(m, _gaussian)), None)
 
@@ -146,7 +145,7 @@ def _only_zero_or_one(block: Block) -> Array:
     return ((X != 0) & (X != 1)).sum(axis=0)
 
 
-def _pairs(m: Moments, divergence: Callable[[Moments, int, int], Array]) -> Array:
+def _pairs(m: ClassMoments, divergence: Callable[[ClassMoments, int, int], Array]) -> Array:
     """Mean over pairs of classes, each by the product of their weights; for two classes the divergence itself."""
     weight = m.weight[:, 0]
     pairs = [(a, b) for a in range(len(weight)) for b in range(a)]
@@ -154,7 +153,7 @@ def _pairs(m: Moments, divergence: Callable[[Moments, int, int], Array]) -> Arra
     return np.average(each, axis=0, weights=[weight[a] * weight[b] for a, b in pairs])
 
 
-def _gaussian(m: Moments, a: int, b: int) -> Array:
+def _gaussian(m: ClassMoments, a: int, b: int) -> Array:
     gap = (m.centre[a] - m.centre[b]) + (m.delta[a] - m.delta[b])
     rounding = last_digits(m)
     gap = np.where(gap**2 > rounding, gap, 0.0)
@@ -164,7 +163,7 @@ def _gaussian(m: Moments, a: int, b: int) -> Array:
         return spread + np.where(gap == 0, 0.0, 0.5 * gap**2 * (1 / va + 1 / vb))
 
 
-def _bernoulli(m: Moments, a: int, b: int) -> Array:
+def _bernoulli(m: ClassMoments, a: int, b: int) -> Array:
     p, q = m.mean[a], m.mean[b]
     with np.errstate(divide="ignore", invalid="ignore"):
         logits = np.log(p) - np.log1p(-p) - np.log(q) + np.log1p(-q)

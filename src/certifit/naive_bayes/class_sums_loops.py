@@ -1,19 +1,38 @@
-"""Sums by class in one pass over a block, and scores against every class, without temporary copies.
+"""Compiled loops of naive Bayes: sums by class in one pass over a block, and scores of its rows under every class.
 
-Four rows go together, so that the table of sums (or of parameters) is read once for four rows; within a class rows
-are consecutive, so that its sums stay in the nearest cache. A missing entry (NaN) is left out.
+They write into arrays that the caller gives and make no temporary copies of the block. Four rows are taken at a time,
+so that the table of sums (or of parameters) is read once for four rows; the rows of a class follow one another, so
+that its sums stay in the nearest cache. Where a block may have missing entries (NaN) there is a second, slower loop
+whose name ends in `of_entries`: the fast one is tried first, and a NaN in its result says that the second is needed.
+
+| columns | sums | scores |
+|---|---|---|
+| Gaussian | `add_moments`, `add_moments_of_entries` | `squared_distances`, `squared_distances_of_entries` |
+| Bernoulli | `add_threshold_counts` | `threshold_products`, `threshold_scores_of_entries` |
+| categorical | `add_category_counts` | `category_scores` |
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-# Scores are sums over columns: allowed in any order, they vectorise. NaN and infinities keep their meaning.
+# Scores are sums over columns. Allowing any order of addition lets the compiler use vector instructions; NaN and
+# infinities keep their meaning.
 ANY_ORDER = {"reassoc", "contract"}
 
 
+class RowsByClass(NamedTuple):
+    """The rows of a block with a positive weight, class after class."""
+
+    order: NDArray[np.int64]  # row numbers, grouped by class  (at most n,)
+    start: NDArray[np.int64]  # where each class begins in `order`, and where the last one ends  (k + 1,)
+
+
 @njit(cache=True, nogil=True)
-def by_class(y, w, k):
-    """Row numbers grouped by class (<= n,), and where each class begins (k + 1,); rows without weight left out."""
+def group_rows_by_class(y, w, k):
+    """Group the numbers of the rows with a positive weight by their class 0 … k-1, as `RowsByClass`."""
     start = np.zeros(k + 1, np.int64)
     for i in range(y.shape[0]):
         if w[i] > 0:
@@ -26,12 +45,16 @@ def by_class(y, w, k):
         if w[i] > 0:
             order[place[y[i]]] = i
             place[y[i]] += 1
-    return order, start
+    return RowsByClass(order, start)
 
 
 @njit(cache=True, nogil=True)
-def class_moments(X, w, order, start, shift, z, zz):
-    """z += Σ w (x - c),  zz += Σ w (x - c)²  by class, about its own shift c (k, d). NaN anywhere gives NaN."""
+def add_moments(X, w, groups, shift, z, zz):
+    """Add Σ w (x - c) to z and Σ w (x - c)² to zz (k, d), c the row of `shift` (k, d) of a class.
+
+    A missing entry makes the sums of its class and column NaN.
+    """
+    order, start = groups
     k, d = shift.shape
     for c in range(k):
         end = start[c + 1]
@@ -55,8 +78,9 @@ def class_moments(X, w, order, start, shift, z, zz):
 
 
 @njit(cache=True, nogil=True)
-def class_moments_with_holes(X, w, order, start, shift, weight, z, zz):
-    """As `class_moments`, each column over the rows that have it; weight += Σ w of those (k, d)."""
+def add_moments_of_entries(X, w, groups, shift, weight, z, zz):
+    """As `add_moments`, leaving missing entries out; also add Σ w of the entries that are there to weight (k, d)."""
+    order, start = groups
     k, d = shift.shape
     for c in range(k):
         for i in range(start[c], start[c + 1]):
@@ -70,10 +94,10 @@ def class_moments_with_holes(X, w, order, start, shift, weight, z, zz):
 
 
 @njit(cache=True, nogil=True, fastmath=ANY_ORDER)
-def gaussian_scores(X, mean, root, out):
-    """out (n, k) = Σ_j [(x - mean) root]²; NaN for a row with a hole."""
+def squared_distances(X, mean, root, out):
+    """Set out (n, k) to Σ_j [(x - mean) root]² for means and roots (k, d); NaN for a row with a missing entry."""
     n, d = X.shape
-    last = n - 1  # stands in for the rows that the last four lack
+    last = n - 1  # computed again in place of rows that do not exist where n is no multiple of four
     for i in range(0, n, 4):
         i_b, i_e, i_f = min(i + 1, last), min(i + 2, last), min(i + 3, last)
         a, b, e, f = X[i], X[i_b], X[i_e], X[i_f]
@@ -91,8 +115,8 @@ def gaussian_scores(X, mean, root, out):
 
 
 @njit(cache=True, nogil=True)
-def gaussian_scores_with_holes(X, mean, root, log_norm, out):
-    """out (n, k) = Σ_j [(x - mean) root]² + log_norm over the columns a row has."""
+def squared_distances_of_entries(X, mean, root, log_norm, out):
+    """Set out (n, k) to Σ_j [(x - mean) root]² + log_norm (k, d) over the entries of a row that are there."""
     for i in range(X.shape[0]):
         for c in range(mean.shape[0]):
             s = 0.0
@@ -104,8 +128,12 @@ def gaussian_scores_with_holes(X, mean, root, log_norm, out):
 
 
 @njit(cache=True, nogil=True)
-def class_threshold_counts(X, w, order, start, t, above, below, odd):
-    """above += Σ w [x > t],  below += Σ w [x <= t]  by class (k, d); odd (d,) is NaN where an x is not finite."""
+def add_threshold_counts(X, w, groups, t, above, below, odd):
+    """Add Σ w [x > t] to above and Σ w [x <= t] to below (k, d).
+
+    odd (d,) becomes NaN in columns with an entry that is missing or infinite.
+    """
+    order, start = groups
     d = X.shape[1]
     for c in range(above.shape[0]):
         end = start[c + 1]
@@ -134,11 +162,11 @@ def class_threshold_counts(X, w, order, start, t, above, below, odd):
 
 @njit(cache=True, nogil=True, fastmath=ANY_ORDER)
 def threshold_products(X, t, D, out):
-    """out (n, k) = Σ_j D[c, j] where x > t; NaN for a row with an x that is not finite."""
+    """Set out (n, k) to Σ_j D[c, j] over the x > t; NaN for a row with an entry that is missing or infinite."""
     n, d = X.shape
     k = D.shape[0]
     B = np.empty((4, d))  # four rows as 0 and 1, once for all classes
-    holes = np.zeros(4)
+    odd = np.zeros(4)  # 0, or NaN for a row with an entry that is not finite
     for i in range(0, n, 4):
         for r in range(4):
             row, b = X[min(i + r, n - 1)], B[r]
@@ -146,13 +174,13 @@ def threshold_products(X, t, D, out):
             for j in range(d):
                 b[j] = 1.0 if row[j] > t else 0.0
                 total += row[j]
-            holes[r] = total - total  # 0, or NaN
+            odd[r] = total - total
         a, b, e, f = B[0], B[1], B[2], B[3]
         i_b, i_e, i_f = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
         for c in range(0, k, 2):  # two classes at a time: each 0 or 1 is loaded half as often
             c_q = min(c + 1, k - 1)
             p, q = D[c], D[c_q]
-            sa, sb, se, sf = holes[0], holes[1], holes[2], holes[3]
+            sa, sb, se, sf = odd[0], odd[1], odd[2], odd[3]
             ta, tb, te, tf = sa, sb, se, sf
             for j in range(d):
                 sa += a[j] * p[j]
@@ -168,8 +196,8 @@ def threshold_products(X, t, D, out):
 
 
 @njit(cache=True, nogil=True)
-def threshold_scores(X, t, above, below, out):
-    """out (n, k) = Σ_j above where x > t, below where x <= t, nothing where x is missing; both may be -inf."""
+def threshold_scores_of_entries(X, t, above, below, out):
+    """Set out (n, k) to Σ_j above (k, d) over the x > t and below over the x <= t; both may be -inf."""
     for i in range(X.shape[0]):
         for c in range(above.shape[0]):
             s = 0.0
@@ -179,8 +207,8 @@ def threshold_scores(X, t, above, below, out):
 
 
 @njit(cache=True, nogil=True)
-def class_category_counts(X, y, w, first, counts):
-    """counts[y, first_j + x_j] += w for every row and column that has a value; counts (k, Σ categories)."""
+def add_category_counts(X, y, w, first, counts):
+    """Add w to counts[y, first_j + x_j] for every entry x_j that is not missing; counts is (k, Σ categories)."""
     for i in range(X.shape[0]):
         if w[i] > 0:
             for j in range(X.shape[1]):
@@ -190,7 +218,7 @@ def class_category_counts(X, y, w, first, counts):
 
 @njit(cache=True, nogil=True)
 def category_scores(X, first, table, out):
-    """out (n, k) += Σ_j table[first_j + x_j] over the columns that have a value; table (Σ categories, k)."""
+    """Add Σ_j table[first_j + x_j] to out (n, k) over the entries that are there; table is (Σ categories, k)."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             if not np.isnan(X[i, j]):

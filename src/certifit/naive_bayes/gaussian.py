@@ -3,151 +3,60 @@
     min over θ, v of  Σᵢ wᵢ Σⱼ [log(2π v) + ((xᵢⱼ - θ)² + ε) / v] / 2 - Σᵢ wᵢ log π_{yᵢ},   θ, v of class yᵢ, column j
 
 The minimum is the class-wise mean, and the class-wise (or, with variance='shared', the pooled) variance plus ε.
-Sums are taken about a centre of each class's own, and kept, so that `partial_fit` is a merge.
-References: Chan, Golub & LeVeque, Algorithms for computing the sample variance (1983); Bishop, Pattern Recognition
-and Machine Learning (2006), section 4.2.
+Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 4.2.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from certifit.checkers.naive_bayes import moments as checker
-from certifit.core import Attributes
+from certifit.checkers.naive_bayes import moment_equations as checker
+from certifit.checkers.naive_bayes.class_statistics import PlainClassMoments
+from certifit.core import Attributes, Setting
 from certifit.exceptions import DataError
-from certifit.naive_bayes.base import NaiveBayesClassifier, Part, check_amount, check_prior, log, refuse_infinities
-from certifit.naive_bayes.class_sums_loops import (
-    by_class,
-    class_moments,
-    class_moments_with_holes,
-    gaussian_scores,
-    gaussian_scores_with_holes,
-)
-from certifit.numerics.moments import check_overflow
-from certifit.numerics.products import far
-from certifit.rows import Array, Block, Matrix, Sums
-
-LOOK = 256  # rows of the first block from which centres are chosen
-
-
-@dataclass(frozen=True)
-class ShiftedSums(Sums):
-    """Sums about the centres c of a pass, each over the rows that have the column."""
-
-    weight: Array  # Σ w  (k, d)
-    z: Array  # Σ w (x - c)  (k, d)
-    zz: Array  # Σ w (x - c)²  (k, d)
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Mean (as centre + delta, which keeps the digits of both) and scatter; `+` is exact for any two centres."""
-
-    weight: Array  # (k, d)
-    centre: Array  # (k, d)
-    delta: Array  # (k, d)
-    ssd: Array  # Σ w (x - mean)²  (k, d)
-
-    def __add__(self, other: Moments) -> Moments:
-        weight = self.weight + other.weight
-        share = ratio(other.weight, weight)
-        gap = (other.centre - self.centre) + (other.delta - self.delta)
-        seen = self.weight > 0
-        return Moments(
-            weight,
-            np.where(seen, self.centre, other.centre),
-            np.where(seen, self.delta + share * gap, other.delta),
-            self.ssd + other.ssd + np.where(seen, self.weight * share * gap**2, 0.0),
-        )
-
-    @property
-    def mean(self) -> Array:
-        return self.centre + self.delta
-
-    def pooled(self) -> Moments:
-        """All classes as one, (1, d)."""
-        total = Moments(*(a[:1] for a in (self.weight, self.centre, self.delta, self.ssd)))
-        for c in range(1, len(self.weight)):
-            here = slice(c, c + 1)
-            total = total + Moments(self.weight[here], self.centre[here], self.delta[here], self.ssd[here])
-        return total
+from certifit.naive_bayes.class_moments import ClassMoments, MomentStatistics, ratio
+from certifit.naive_bayes.class_sums_loops import squared_distances, squared_distances_of_entries
+from certifit.naive_bayes.classifier import NaiveBayesClassifier, check_prior
+from certifit.naive_bayes.column_model import ColumnModel, refuse_infinities
+from certifit.naive_bayes.smoothing import safe_log, variance_floor, variance_floor_loss
+from certifit.rows import Array, Matrix
 
 
 class GaussianParams(NamedTuple):
+    """Means and variances of every class and column."""
+
     theta: Array  # means (k, d)
     var: Array  # variances, ε included (k, d)
     epsilon: float
 
 
 @dataclass(frozen=True)
-class GaussianPart(Part):
+class GaussianColumns(MomentStatistics, ColumnModel):
     """Columns that are Gaussian within a class."""
 
-    State = Moments
     Params = GaussianParams
 
-    var_smoothing: float
-    shared: bool
-    centre: Array | None = None  # (k, d)
-    columns: tuple[int, ...] = ()
+    var_smoothing: float = 0.0
+    shared: bool = False  # one variance of a column for all classes
 
-    def prepare(self, block: Block, k: int) -> Part:
-        X, w = block.X[:LOOK], block.w[:LOOK]
-        X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-        assert block.y is not None
-        there = (w > 0)[:, None] & np.isfinite(X)  # infinities are refused by the pass
-        X = np.where(there, X, 0.0)
-        one_of = (block.y[:LOOK] == np.arange(k)[:, None]).astype(np.float64)  # (k, rows)
-        every = ratio(X.sum(axis=0), there.sum(axis=0))
-        n = one_of @ there
-        return replace(self, centre=np.where(n > 0, ratio(one_of @ X, n), every))
-
-    def sums(self, block: Block, k: int) -> ShiftedSums:
-        X, w, c = block.X, block.w, self.centre
-        assert c is not None
-        assert block.y is not None
-        order, start = by_class(block.y, w, k)
-        z, zz = np.zeros(c.shape), np.zeros(c.shape)
-        class_moments(X, w, order, start, c, z, zz)
-        if np.isfinite(z).all():
-            count = np.bincount(block.y, w, k)
-            return ShiftedSums(np.repeat(count[:, None], c.shape[1], axis=1), z, zz)
-        refuse_infinities(X)
-        weight, z, zz = np.zeros((3, *c.shape))
-        class_moments_with_holes(X, w, order, start, c, weight, z, zz)
-        return ShiftedSums(weight, z, zz)
-
-    def again(self, total: ShiftedSums) -> Part | None:
-        check_overflow(total.zz)
-        delta = ratio(total.z, total.weight)
-        variance = np.maximum(ratio(total.zz, total.weight) - delta**2, 0.0)
-        assert self.centre is not None
-        rounding = (8 * np.finfo(np.float64).eps * self.centre) ** 2
-        lost = delta**2 > far(np.float64) ** 2 * variance + rounding
-        return replace(self, centre=self.centre + delta) if lost.any() else None
-
-    def state(self, total: ShiftedSums) -> Moments:
-        delta = ratio(total.z, total.weight)
-        ssd = np.maximum(total.zz - total.weight * delta**2, 0.0)
-        assert self.centre is not None
-        return Moments(total.weight, self.centre, delta, ssd)
-
-    def params(self, state: Moments) -> GaussianParams:
-        """A class without a value in some column is taken to be like all rows there."""
+    def params(self, state: ClassMoments) -> GaussianParams:
+        """Means and variances; a class that has no value in some column gets the moments of all rows there."""
         pooled = state.pooled()
         spread = ratio(pooled.ssd, pooled.weight)  # (1, d)
-        epsilon = float(self.var_smoothing * spread.max())
+        epsilon = variance_floor(self.var_smoothing, spread)
         if self.shared:
             within = ratio(state.ssd.sum(axis=0), state.weight.sum(axis=0))
             var = np.repeat(within[None], len(state.weight), axis=0)
         else:
             var = np.where(state.weight > 0, ratio(state.ssd, state.weight), spread)
-        var = np.where(pooled.weight > 0, var + epsilon, 1.0)  # a column without values does not matter
+        # A column without any value scores no row: its variance may be anything positive.
+        var = np.where(pooled.weight > 0, var + epsilon, 1.0)
         if not (var > 0).all():
-            columns = [self.place(int(j)) for j in np.flatnonzero((var == 0).any(axis=0))]
+            columns = [self.column_number(int(j)) for j in np.flatnonzero((var == 0).any(axis=0))]
             raise _no_variance(columns, float(pooled.weight.max()), epsilon)
         return GaussianParams(np.where(state.weight > 0, state.mean, pooled.mean), var, epsilon)
 
@@ -155,27 +64,23 @@ class GaussianPart(Part):
         root = 1.0 / np.sqrt(2.0 * params.var)
         log_norm = 0.5 * np.log(2 * np.pi * params.var)
         out = np.empty((len(X), len(root)))
-        gaussian_scores(X, params.theta, root, out)
-        holes = ~np.isfinite(out[:, 0])  # or values that overflow
+        squared_distances(X, params.theta, root, out)
+        # Rows with a missing entry, or with values whose squares overflow, are scored again entry by entry.
+        odd = ~np.isfinite(out[:, 0])
         out += log_norm.sum(axis=1)
-        if holes.any():
-            refuse_infinities(X[holes])
-            part = np.empty((int(holes.sum()), len(root)))
-            gaussian_scores_with_holes(X[holes], params.theta, root, log_norm, part)
-            out[holes] = part
+        if odd.any():
+            refuse_infinities(X[odd])
+            again = np.empty((int(odd.sum()), len(root)))
+            squared_distances_of_entries(X[odd], params.theta, root, log_norm, again)
+            out[odd] = again
         return np.negative(out, out=out)
 
-    def penalty(self, params: GaussianParams, state: Moments) -> float:
-        return 0.5 * params.epsilon * float((state.weight / params.var).sum())
+    def penalty(self, params: GaussianParams, state: ClassMoments) -> float:
+        return variance_floor_loss(params.epsilon, state.weight, params.var)
 
-    def evidence(self, params: GaussianParams, state: Moments, tol: float) -> list[checker.Evidence]:
-        found = checker.Moments(state.weight, state.mean, state.ssd)
-        return [checker.gaussian(params.theta, params.var, params.epsilon, self.shared, found, tol)]
-
-
-def ratio(a: Array, b: Array) -> Array:
-    """a / b, 0 where b is 0."""
-    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0)
+    def evidence(self, params: GaussianParams, state: ClassMoments, tol: float) -> list[checker.MomentEvidence]:
+        found = PlainClassMoments(state.weight, state.mean, state.ssd)
+        return [checker.gaussian_evidence(params.theta, params.var, params.epsilon, self.shared, found, tol)]
 
 
 def _no_variance(columns: list[int], weight: float, epsilon: float) -> DataError:
@@ -225,6 +130,10 @@ class GaussianNB(NaiveBayesClassifier):
     0.96
     """
 
+    settings: ClassVar[Any] = {
+        "var_smoothing": Setting(float, least=0, below=math.inf),
+        "variance": Setting(choices=("separate", "shared")),
+    }
     finite = False
 
     theta_: Array
@@ -237,21 +146,20 @@ class GaussianNB(NaiveBayesClassifier):
         self.var_smoothing = var_smoothing
         self.variance = variance
 
-    def _part(self) -> GaussianPart:
-        if self.variance not in ("separate", "shared"):
-            raise DataError(got=f"variance={self.variance!r}", wanted="'separate' or 'shared'")
-        return GaussianPart(check_amount(self.var_smoothing, "var_smoothing"), self.variance == "shared")
+    def _column_model(self) -> GaussianColumns:
+        return GaussianColumns(var_smoothing=float(self.var_smoothing), shared=self.variance == "shared")
 
     def _given_prior(self, k: int) -> Array | None:
         return check_prior(self.priors, k, "priors")
 
-    def _publish(self, params: GaussianParams, state: Moments, prior: Array) -> Attributes:
+    def _publish(self, params: GaussianParams, state: ClassMoments, prior: Array) -> Attributes:
         fitted = {"theta_": params.theta, "var_": params.var, "epsilon_": params.epsilon, "class_prior_": prior}
         if self.variance != "shared":
             return fitted
-        middle = state.pooled().mean  # a common vector changes no probability; about the middle nothing cancels
+        # Subtracting a common vector changes no probability; about the mean of all rows nothing cancels.
+        middle = state.pooled().mean
         coef = (params.theta - middle) / params.var
-        intercept = log(prior) - 0.5 * (coef * (params.theta + middle)).sum(axis=1)
+        intercept = safe_log(prior) - 0.5 * (coef * (params.theta + middle)).sum(axis=1)
         return {**fitted, "coef_": coef, "intercept_": intercept}
 
     def _params(self) -> GaussianParams:

@@ -1,184 +1,106 @@
 """Naive Bayes for mixed tables: a family of distributions for every column.
 
-    min over π, θ of   - Σᵢ wᵢ [log π_{yᵢ} + Σⱼ log p_j(xᵢⱼ | θ_{yᵢ,j})],    p_j(x | θ) = h(x) exp(η·T(x) - A(η))
+    min over π, θ of   - Σᵢ wᵢ [log π_{yᵢ} + Σⱼ log p_j(xᵢⱼ | θ_{yᵢ,j})]
 
-Each class and column has the member that expects the statistic T its rows have on average: one pass sums T by class.
-Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 4.2.4.
+Columns of the same family are put together into one column model; `SideBySide` gives each model its columns and adds
+up what they say. Columns that are bernoulli, categorical or gaussian are smoothed as in BernoulliNB, CategoricalNB
+and GaussianNB; those of other families are not smoothed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
-from certifit.checkers.naive_bayes import moments as checker
-from certifit.core import Attributes
-from certifit.exceptions import DataError
+from certifit.checkers.naive_bayes import moment_equations as checker
+from certifit.core import Attributes, Setting
 from certifit.families import Family
 from certifit.families.column_families import column_families, family_name
-from certifit.naive_bayes.base import NaiveBayesClassifier, Part, check_amount, check_prior
-from certifit.naive_bayes.counts import BernoulliPart, CategoricalPart, class_sums
-from certifit.naive_bayes.gaussian import LOOK, GaussianPart, ratio
-from certifit.rows import Array, Block, Matrix, Sums
-
-
-# --------------------------------------------------------------------------------------- columns of one family
-@dataclass(frozen=True)
-class FamilySums(Sums):
-    weight: Array  # Σ w of the rows that have the column  (k, d)
-    total: Array  # Σ w T(x)  (k, d, m)
-    squares: Array  # Σ w T(x)²  (k, d, m)
-    log_h: Array  # Σ w log h(x)  (k, d)
-
-
-class FamilyParams(NamedTuple):
-    members: tuple[tuple[Any, ...], ...]  # parameters of the member of each class and column, in the family's order
+from certifit.naive_bayes.bernoulli import BernoulliColumns
+from certifit.naive_bayes.categorical import CategoricalColumns
+from certifit.naive_bayes.class_moments import first_rows
+from certifit.naive_bayes.classifier import NaiveBayesClassifier, check_prior
+from certifit.naive_bayes.column_model import ColumnModel, NaiveBayesTuning
+from certifit.naive_bayes.family_columns import FamilyColumns
+from certifit.naive_bayes.gaussian import GaussianColumns
+from certifit.rows import Array, Block, Matrix
 
 
 @dataclass(frozen=True)
-class FamilyPart(Part):
-    """Columns with a member of one exponential family in each class."""
+class SumsSideBySide:
+    """The sums of several column models; `+` adds each to its like."""
 
-    State = FamilySums
-    Params = FamilyParams
-
-    like: Family  # a member of the family
-    columns: tuple[int, ...] = ()
-
-    def sums(self, block: Block, k: int) -> FamilySums:
-        some = block.w > 0
-        assert block.y is not None
-        X, y, w = np.asarray(block.X, dtype=np.float64)[some], block.y[some], block.w[some]
-        columns = [self._column(X[:, j], y, w, k, j, block.start) for j in range(X.shape[1])]
-        return FamilySums(*(np.stack(parts, axis=1) for parts in zip(*columns, strict=True)))
-
-    def _column(self, x: Array, y: Array, w: Array, k: int, j: int, start: int) -> tuple[Array, ...]:
-        there = ~np.isnan(x)
-        x, y, w = x[there], y[there], w[there]
-        inside = self.like.support.contains(x)
-        if not inside.all():
-            raise DataError(
-                got=f"{x[~inside][0]:g} in column {self.place(j)}, among the rows from {start}",
-                wanted=f"{self.like.support.words}, as {type(self.like).__name__} takes them",
-                fix="Choose another family for this column.",
-            )
-        T = self.like.T(x)
-        columns = np.column_stack([np.ones(len(x)), self.like.log_h(x), T, T**2])
-        total = class_sums(columns, y, w, k)
-        m = T.shape[1]
-        return total[:, 0], total[:, 2 : 2 + m], total[:, 2 + m :], total[:, 1]
-
-    def params(self, state: FamilySums) -> FamilyParams:
-        """A class without a value in some column is taken to be like all rows there."""
-        every = ratio(state.total.sum(axis=0), state.weight.sum(axis=0)[:, None])
-        tau = np.where(state.weight[..., None] > 0, ratio(state.total, state.weight[..., None]), every)
-        return FamilyParams(tuple(tuple(self._member(t) for t in row) for row in tau))
-
-    def _member(self, tau: Array) -> tuple[Any, ...]:
-        return tuple(type(self.like).from_mean(tau, **self.like.known_values).parameters.values())
-
-    def _members(self, params: FamilyParams) -> list[list[Family]]:
-        return [[type(self.like)(*values) for values in row] for row in params.members]
-
-    def scores(self, params: FamilyParams, X: Matrix) -> Array:
-        out = np.zeros((len(X), len(params.members)))
-        for c, row in enumerate(self._members(params)):
-            for j, member in enumerate(row):
-                there = ~np.isnan(X[:, j])
-                out[there, c] += member.log_density(X[there, j])
-        return out
-
-    def penalty(self, params: FamilyParams, state: FamilySums) -> float:
-        return 0.0
-
-    def evidence(self, params: FamilyParams, state: FamilySums, tol: float) -> list[checker.Evidence]:
-        out = []
-        for c, row in enumerate(self._members(params)):
-            for j, member in enumerate(row):
-                n, total = state.weight[c, j], state.total[c, j]
-                with np.errstate(invalid="ignore"):
-                    value = float(
-                        np.where(total == 0, 0.0, member.natural * total).sum() - n * member.log_normaliser()
-                    )
-                loss = -(0.0 if np.isnan(value) else value) - float(state.log_h[c, j])  # NaN: all rows alike, certain
-                out.append(checker.matching(member.mean_parameters, total, state.squares[c, j], n, loss, tol))
-        return [checker.columns(out)]
-
-
-# -------------------------------------------------------------------------------------------- several side by side
-@dataclass(frozen=True)
-class Together:
     parts: tuple[Any, ...]
 
-    def __add__(self, other: Together) -> Together:
-        return Together(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+    def __add__(self, other: SumsSideBySide) -> SumsSideBySide:
+        return SumsSideBySide(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 @dataclass(frozen=True)
-class Side:
-    """A part and its columns."""
+class ColumnGroup:
+    """Some columns of a table and how they are distributed."""
 
-    name: str
+    name: str  # of the family
     columns: tuple[int, ...]
-    part: Any
+    model: Any  # a ColumnModel
 
     def cut(self, X: Matrix) -> Array:
+        """Their columns of a dense array (rows, d)."""
         return np.ascontiguousarray(X[:, list(self.columns)])
 
 
 @dataclass(frozen=True)
-class SeveralParts(Part):
-    """Parts side by side, each with its columns."""
+class SideBySide(ColumnModel):
+    """Column models side by side, each with its columns."""
 
-    State = Together
+    State = SumsSideBySide
 
-    sides: tuple[Side, ...]
+    groups: tuple[ColumnGroup, ...]
 
-    def _with(self, parts: list[Part]) -> SeveralParts:
-        return SeveralParts(tuple(Side(s.name, s.columns, p) for s, p in zip(self.sides, parts, strict=True)))
+    def _with(self, models: list[Any]) -> SideBySide:
+        return SideBySide(tuple(ColumnGroup(g.name, g.columns, m) for g, m in zip(self.groups, models, strict=True)))
 
-    def prepare(self, block: Block, k: int) -> Part:
-        assert block.y is not None
-        X = block.X[:LOOK].toarray() if sparse.issparse(block.X) else block.X[:LOOK]
-        head = Block(X, block.y[:LOOK], block.w[:LOOK], block.start)
-        return self._with([s.part.prepare(head._replace(X=s.cut(X)), k) for s in self.sides])
+    def prepare(self, first: Block, k: int, tuning: NaiveBayesTuning) -> SideBySide:
+        X, y, w = first_rows(first, tuning.first_rows)
+        head = Block(X, y, w, first.start)
+        return self._with([g.model.prepare(head._replace(X=g.cut(X)), k, tuning) for g in self.groups])
 
-    def sums(self, block: Block, k: int) -> Together:
-        return Together(tuple(s.part.sums(block._replace(X=s.cut(block.X)), k) for s in self.sides))
+    def sums(self, block: Block, k: int) -> SumsSideBySide:
+        return SumsSideBySide(tuple(g.model.sums(block._replace(X=g.cut(block.X)), k) for g in self.groups))
 
-    def again(self, total: Together) -> Part | None:
-        better = [s.part.again(t) for s, t in zip(self.sides, total.parts, strict=True)]
+    def remeasure(self, total: SumsSideBySide) -> SideBySide | None:
+        better = [g.model.remeasure(t) for g, t in zip(self.groups, total.parts, strict=True)]
         if not any(better):
             return None
-        return self._with([s.part if b is None else b for s, b in zip(self.sides, better, strict=True)])
+        return self._with([g.model if b is None else b for g, b in zip(self.groups, better, strict=True)])
 
-    def state(self, total: Together) -> Together:
-        return Together(tuple(s.part.state(t) for s, t in zip(self.sides, total.parts, strict=True)))
+    def state(self, total: SumsSideBySide) -> SumsSideBySide:
+        return SumsSideBySide(tuple(g.model.state(t) for g, t in zip(self.groups, total.parts, strict=True)))
 
-    def params(self, state: Together) -> tuple[Any, ...]:
-        return tuple(s.part.params(t) for s, t in zip(self.sides, state.parts, strict=True))
+    def params(self, state: SumsSideBySide) -> tuple[Any, ...]:
+        return tuple(g.model.params(t) for g, t in zip(self.groups, state.parts, strict=True))
 
     def scores(self, params: tuple[Any, ...], X: Matrix) -> Array:
-        scores = [s.part.scores(p, s.cut(X)) for s, p in zip(self.sides, params, strict=True)]
+        scores = [g.model.scores(p, g.cut(X)) for g, p in zip(self.groups, params, strict=True)]
         return sum(scores[1:], start=scores[0])
 
-    def penalty(self, params: tuple[Any, ...], state: Together) -> float:
-        each = zip(self.sides, params, state.parts, strict=True)
-        return sum(s.part.penalty(p, t) for s, p, t in each)
+    def penalty(self, params: tuple[Any, ...], state: SumsSideBySide) -> float:
+        each = zip(self.groups, params, state.parts, strict=True)
+        return sum(g.model.penalty(p, t) for g, p, t in each)
 
-    def evidence(self, params: tuple[Any, ...], state: Together, tol: float) -> list[checker.Evidence]:
-        each = zip(self.sides, params, state.parts, strict=True)
-        return [checker.named(s.name, e) for s, p, t in each for e in s.part.evidence(p, t, tol)]
+    def evidence(self, params: tuple[Any, ...], state: SumsSideBySide, tol: float) -> list[checker.MomentEvidence]:
+        each = zip(self.groups, params, state.parts, strict=True)
+        return [checker.with_prefix(g.name, e) for g, p, t in each for e in g.model.evidence(p, t, tol)]
 
-    def keep(self, state: Together) -> list[Any]:
-        return [s.part.keep(t) for s, t in zip(self.sides, state.parts, strict=True)]
+    def keep(self, state: SumsSideBySide) -> list[Any]:
+        return [g.model.keep(t) for g, t in zip(self.groups, state.parts, strict=True)]
 
-    def restore(self, kept: list[Any]) -> Together:
-        return Together(tuple(s.part.restore(t) for s, t in zip(self.sides, kept, strict=True)))
+    def restore(self, kept: list[Any]) -> SumsSideBySide:
+        return SumsSideBySide(tuple(g.model.restore(t) for g, t in zip(self.groups, kept, strict=True)))
 
 
 class NaiveBayes(NaiveBayesClassifier):
@@ -215,6 +137,11 @@ class NaiveBayes(NaiveBayesClassifier):
     (['a'], True)
     """
 
+    settings: ClassVar[Any] = {
+        "alpha": Setting(float, least=0, below=math.inf),
+        "var_smoothing": Setting(float, least=0, below=math.inf),
+    }
+
     class_prior_: Array
     parameters_: list[dict[str, Any]]
     families_: list[str]
@@ -225,43 +152,49 @@ class NaiveBayes(NaiveBayesClassifier):
         self.alpha = alpha
         self.var_smoothing = var_smoothing
 
-    def _part(self) -> SeveralParts:
-        alpha = check_amount(self.alpha, "alpha")
-        smoothing = check_amount(self.var_smoothing, "var_smoothing")
-        smoothed: dict[str, Callable[[tuple[int, ...]], Part]] = {
-            "bernoulli": lambda columns: BernoulliPart(alpha, 0.5, binary=True),
-            "categorical": lambda columns: CategoricalPart(alpha, columns=columns),
-            "gaussian": lambda columns: GaussianPart(smoothing, shared=False, columns=columns),
-        }
-        groups: dict[tuple[str, Family | None], list[int]] = {}
+    def _column_model(self) -> SideBySide:
+        """One group for each smoothed family, and one for each other family with its known parameters."""
         names = list(getattr(self, "feature_names_in_", ()))
+        smoothed = self._smoothed_models()
+        members: dict[tuple[str, Family | None], list[int]] = {}
         for j, like in enumerate(column_families(self.family, self.n_features_in_, names, advice="")):
             name = family_name(like)
-            groups.setdefault((name, None if name in smoothed else like), []).append(j)
+            members.setdefault((name, None if name in smoothed else like), []).append(j)
 
-        def side(name: str, like: Family | None, columns: tuple[int, ...]) -> Side:
-            return Side(name, columns, smoothed[name](columns) if like is None else FamilyPart(like, columns))
+        def group(name: str, like: Family | None, columns: tuple[int, ...]) -> ColumnGroup:
+            return ColumnGroup(
+                name, columns, smoothed[name](columns) if like is None else FamilyColumns(like, columns)
+            )
 
-        return SeveralParts(tuple(side(*key, tuple(columns)) for key, columns in groups.items()))
+        return SideBySide(tuple(group(*key, tuple(columns)) for key, columns in members.items()))
+
+    def _smoothed_models(self) -> dict[str, Callable[[tuple[int, ...]], ColumnModel]]:
+        """By family name, what makes the model of these columns."""
+        alpha, var_smoothing, most_cells = float(self.alpha), float(self.var_smoothing), self._tuning.most_cells
+        return {
+            "bernoulli": lambda columns: BernoulliColumns(alpha, 0.5, binary=True),
+            "categorical": lambda columns: CategoricalColumns(alpha, columns=columns, most_cells=most_cells),
+            "gaussian": lambda columns: GaussianColumns(columns=columns, var_smoothing=var_smoothing),
+        }
 
     def _given_prior(self, k: int) -> Array | None:
         return check_prior(self.priors, k, "priors")
 
-    def _publish(self, params: tuple[Any, ...], state: Together, prior: Array) -> Attributes:
-        sides = self._part().sides
-        names = {j: side.name for side in sides for j in side.columns}
+    def _publish(self, params: tuple[Any, ...], state: SumsSideBySide, prior: Array) -> Attributes:
+        groups = self._column_model().groups
+        names = {j: group.name for group in groups for j in group.columns}
         return {
             "class_prior_": prior,
             "families_": [names[j] for j in range(self.n_features_in_)],
             "parameters_": [
-                {"family": s.name, "columns": np.array(s.columns), **p._asdict()}
-                for s, p in zip(sides, params, strict=True)
+                {"family": g.name, "columns": np.array(g.columns), **p._asdict()}
+                for g, p in zip(groups, params, strict=True)
             ],
         }
 
     def _params(self) -> tuple[Any, ...]:
-        sides = zip(self._part().sides, self.parameters_, strict=True)
-        return tuple(s.part.Params(**{name: p[name] for name in s.part.Params._fields}) for s, p in sides)
+        groups = zip(self._column_model().groups, self.parameters_, strict=True)
+        return tuple(g.model.Params(**{name: p[name] for name in g.model.Params._fields}) for g, p in groups)
 
 
 __all__ = ["NaiveBayes"]

@@ -2,7 +2,7 @@
 
 That equation, E T = mean of T (with a prior's imagined rows; for mean and variance of x with the method of moments),
 holds for the maximum likelihood member alone, which is also the one with the smallest KL(empirical || model).
-Formulas are those of `checkers.plain.exponential_families`.
+The formulas are those of `checkers.plain.exponential_families`; the checker uses no code of the families' own.
 """
 
 from __future__ import annotations
@@ -13,46 +13,52 @@ from functools import partial
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.exponential_families import Theta, model_of
+from certifit.checkers.plain.exponential_families import Theta, family_at
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
-EPS = float(np.finfo(float).eps)
-TOLERANCE = 1e-9  # standard deviations; a sample of n rows says no more than 1/sqrt(n)
 
-
-def certify(
+def certify_family(
     family: str,
     theta: Theta,
     rows: Rows,
-    log_likelihood: float,
+    claimed: float | None,
     method: str = "ml",
     *,
     unbiased: bool = False,
     prior: tuple[float, Array] | None = None,
 ) -> Certificate:
-    """Check the member of `family` with parameters `theta`, and its log-likelihood, on these rows."""
+    """Check the member of `family` with parameters `theta` on these rows.
+
+    Parameters
+    ----------
+    claimed : the log-likelihood that the fit reports, to be checked; None where it reports none
+    method : "ml" for maximum likelihood, "moments" for mean and variance of x
+    unbiased : whether variances were divided by n - 1
+    prior : strength and mean statistics (m,) of imagined rows that were added
+    """
     found = rows.sum(partial(_measure, family, theta, method))
-    model = model_of(family, theta, method)
+    member = family_at(family, theta, method)
+    eps = float(np.finfo(float).eps)
     n, mean_T = found.weight, found.T / found.weight
-    expected = model.expected
+    expected = member.expected
     if unbiased:  # the last statistics are squares, divided by n - 1 in place of n
         expected = np.where(expected != 0, expected * (n - 1) / n, 0.0)
     if prior is not None:
         strength, imagined = prior
-        mean_T = (n * mean_T + strength * model.imagined(np.asarray(imagined))) / (n + strength)
-    off, allowed = np.abs(mean_T - expected), TOLERANCE + 16 * EPS * model.size
+        mean_T = (n * mean_T + strength * member.imagined(np.asarray(imagined))) / (n + strength)
+    # In standard deviations; a sample of n rows tells its parameters no better than to 1/sqrt(n).
+    off, allowed = np.abs(mean_T - expected), 1e-9 + 16 * eps * member.size
     worst = int(np.argmax(off / allowed))
-    mean_log = log_likelihood / n
-    rounding = 1e-12 + 16 * EPS * found.terms / n
-    checks = [
-        Check("expected statistics off by, in standard deviations,", float(off[worst]), float(allowed[worst])),
-        Check("mean log-likelihood off by", abs(mean_log - found.log_p / n), rounding),
-    ]
+    mean_log = (found.log_p if claimed is None else claimed) / n
+    rounding = 1e-12 + 16 * eps * found.terms / n
+    checks = [Check("expected statistics off by, in standard deviations,", float(off[worst]), float(allowed[worst]))]
+    if claimed is not None:
+        checks.append(Check("mean log-likelihood off by", abs(mean_log - found.log_p / n), rounding))
     facts: dict[str, float | str] = {}
-    if model.discrete:
+    if member.discrete:
         share = found.seen.w / n
-        kl = float(share @ (np.log(share) - sum(model.log_p(found.seen.x))))
+        kl = float(share @ (np.log(share) - sum(member.log_p(found.seen.x))))
         facts["KL(empirical || model)"] = kl
         entropy = -float(share @ np.log(share))
         checks.append(Check("KL(empirical || model) + entropy + mean log p", abs(kl + entropy + mean_log), rounding))
@@ -62,38 +68,43 @@ def certify(
     return Certificate("exact", claim, -mean_log, checks=tuple(checks), facts=facts)
 
 
+def log_likelihood(family: str, theta: Theta, rows: Rows) -> float:
+    """Σ w log p(x) of the member with these parameters."""
+    return rows.sum(partial(_measure, family, theta, "ml")).log_p
+
+
 # ------------------------------------------------------------------------------------------------------------- sums
 @dataclass(frozen=True)
-class _Seen:
+class _DistinctRows:
     """Distinct rows and how much each weighs; `+` merges."""
 
     x: Array  # (u, d)
     w: Array  # (u,)
 
-    def __add__(self, other: _Seen) -> _Seen:
+    def __add__(self, other: _DistinctRows) -> _DistinctRows:
         return _distinct(np.concatenate([self.x, other.x]), np.concatenate([self.w, other.w]))
 
 
-def _distinct(x: Array, w: Array) -> _Seen:
-    one = x.shape[1] == 1  # numbers sort faster than rows
+def _distinct(x: Array, w: Array) -> _DistinctRows:
+    one = x.shape[1] == 1  # sorting numbers is faster than sorting rows
     values, where = np.unique(x[:, 0] if one else x, axis=None if one else 0, return_inverse=True)
-    return _Seen(values.reshape(-1, x.shape[1]), np.bincount(where.ravel(), w, len(values)))
+    return _DistinctRows(values.reshape(-1, x.shape[1]), np.bincount(where.ravel(), w, len(values)))
 
 
 @dataclass(frozen=True)
-class _Found(Sums):
-    weight: float
+class _FamilySums(Sums):
+    weight: float  # Σ w
     T: Array  # Σ w T  (m,)
     log_p: float  # Σ w log p
     terms: float  # Σ w of the absolute terms of log p
-    seen: _Seen  # empty for continuous families
+    seen: _DistinctRows  # empty for continuous families
 
 
-def _measure(family: str, theta: Theta, method: str, block: Block) -> _Found:
-    model = model_of(family, theta, method)
+def _measure(family: str, theta: Theta, method: str, block: Block) -> _FamilySums:
+    member = family_at(family, theta, method)
     counted = block.w > 0
     X, w = dense(block.X)[counted], block.w[counted]
-    terms = [np.broadcast_to(term, len(X)) for term in model.log_p(X)]
-    seen = _distinct(X, w) if model.discrete else _Seen(X[:0], w[:0])
+    terms = [np.broadcast_to(term, len(X)) for term in member.log_p(X)]
+    seen = _distinct(X, w) if member.discrete else _DistinctRows(X[:0], w[:0])
     sizes = sum(np.abs(term) for term in terms)
-    return _Found(float(w.sum()), w @ model.T(X), float(w @ sum(terms)), float(w @ sizes), seen)
+    return _FamilySums(float(w.sum()), w @ member.T(X), float(w @ sum(terms)), float(w @ sizes), seen)

@@ -1,124 +1,140 @@
-"""Fitted naive Bayes models, ours or scikit-learn's, and the moment equations they claim to solve."""
+"""Fitted naive Bayes models, ours or scikit-learn's, read by their attributes and handed to the moment equations."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.naive_bayes import moments as checker
+from certifit.checkers.naive_bayes import moment_equations as equations
+from certifit.checkers.naive_bayes.class_statistics import (
+    category_counts,
+    class_moments,
+    class_totals,
+    threshold_counts,
+)
+from certifit.checkers.naive_bayes.moment_equations import MomentEvidence, safe_log
 from certifit.core import Certificate
 from certifit.rows import Array, Rows, as_rows, encode_labels
 
 
-class Data:
-    """The rows a model was fitted on, with its class numbers as targets, and the weight of each class."""
+class ClassRows(NamedTuple):
+    """The rows a model was fitted on, with its class numbers as targets."""
 
-    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        check_is_fitted(model)
-        rows = as_rows(X, y, sample_weight, estimator=model, target="classes", sparse=True, missing=True, reset=False)
-        labels = encode_labels(rows, np.asarray(model.classes_))
-        self.rows: Rows = labels.rows
-        self.count: Array = labels.weight
-        self.k = len(self.count)
+    rows: Rows
+    weight: Array  # Σ w of each class  (k,)
+    k: int
+
+
+def class_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> ClassRows:
+    """The rows, with labels replaced by the numbers that the model gives them."""
+    rows = as_rows(X, y, sample_weight, estimator=model, target="classes", sparse=True, missing=True, reset=False)
+    labels = encode_labels(rows, np.asarray(model.classes_))
+    return ClassRows(labels.rows, labels.weight, len(labels.weight))
 
 
 def _attribute(model: Any, name: str) -> Array:
+    """A fitted attribute as floating point, in the precision that it has."""
     values = np.asarray(getattr(model, name))
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
 def audit_gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """GaussianNB: means, variances (with `epsilon_`), priors and, where there is one, the linear form."""
-    data = Data(model, X, y, sample_weight)
+    """Check a GaussianNB: means, variances (with `epsilon_`), priors and, where there is one, the linear form."""
+    data = class_rows(model, X, y, sample_weight)
     theta, var, prior = (_attribute(model, name) for name in ("theta_", "var_", "class_prior_"))
     shared = getattr(model, "variance", "separate") == "shared"
-    found = checker.moments(data.rows, data.k)
+    found = class_moments(data.rows, data.k)
     evidence = [
-        *class_evidence(model, data, log(prior), model.priors, tol),
-        checker.gaussian(theta, var, float(model.epsilon_), shared, found, tol),
+        *class_evidence(model, data, safe_log(prior), model.priors, tol),
+        equations.gaussian_evidence(theta, var, float(model.epsilon_), shared, found, tol),
     ]
     if shared:
-        evidence.append(checker.linear_form(model.coef_, model.intercept_, theta, var, prior, tol))
-    return checker.assemble(evidence, tol)
+        evidence.append(equations.linear_form_evidence(model.coef_, model.intercept_, theta, var, prior, tol))
+    return equations.assemble(evidence, tol)
 
 
 def audit_bernoulli_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """BernoulliNB: smoothed shares of the values above the threshold."""
-    data = Data(model, X, y, sample_weight)
+    """Check a BernoulliNB: smoothed shares of the values above the threshold."""
+    data = class_rows(model, X, y, sample_weight)
     t = 0.5 if model.binarize is None else float(model.binarize)
-    mass = checker.threshold_counts(data.rows, data.k, t)
-    log_p = checker.both_sides(_attribute(model, "feature_log_prob_"))
+    mass = threshold_counts(data.rows, data.k, t)
+    log_p = equations.both_sides(_attribute(model, "feature_log_prob_"))
     evidence = [
-        *_discrete(model, data, tol),
-        checker.counts("feature counts", model.feature_count_, mass[..., 1], tol),
-        checker.cells(log_p, mass + np.asarray(_alpha(model))[..., None], tol),
+        *_discrete_class_evidence(model, data, tol),
+        equations.count_evidence("feature counts", model.feature_count_, mass[..., 1], tol),
+        equations.cell_evidence(log_p, mass + np.asarray(_pseudo_counts(model))[..., None], tol),
     ]
-    return checker.assemble(evidence, tol)
+    return equations.assemble(evidence, tol)
 
 
 def audit_multinomial_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """MultinomialNB: smoothed shares of the columns in the counts of a class."""
-    data = Data(model, X, y, sample_weight)
-    total = checker.sums(data.rows, data.k)
+    """Check a MultinomialNB: smoothed shares of the columns in the counts of a class."""
+    data = class_rows(model, X, y, sample_weight)
+    total = class_totals(data.rows, data.k)
     evidence = [
-        *_discrete(model, data, tol),
-        checker.counts("feature counts", model.feature_count_, total, tol),
-        checker.cells(_attribute(model, "feature_log_prob_"), total + _alpha(model), tol),
+        *_discrete_class_evidence(model, data, tol),
+        equations.count_evidence("feature counts", model.feature_count_, total, tol),
+        equations.cell_evidence(_attribute(model, "feature_log_prob_"), total + _pseudo_counts(model), tol),
     ]
-    return checker.assemble(evidence, tol)
+    return equations.assemble(evidence, tol)
 
 
 def audit_complement_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """ComplementNB: smoothed shares of the columns in the counts of all other classes."""
-    data = Data(model, X, y, sample_weight)
-    total = checker.sums(data.rows, data.k)
+    """Check a ComplementNB: smoothed shares of the columns in the counts of all other classes."""
+    data = class_rows(model, X, y, sample_weight)
+    total = class_totals(data.rows, data.k)
     others = np.stack([np.delete(total, c, axis=0).sum(axis=0) for c in range(data.k)])
     weights = _attribute(model, "feature_log_prob_")
     evidence = [
-        *_discrete(model, data, tol),
-        checker.counts("feature counts", model.feature_count_, total, tol),
-        *checker.complement(weights, others + _alpha(model), bool(model.norm), tol),
+        *_discrete_class_evidence(model, data, tol),
+        equations.count_evidence("feature counts", model.feature_count_, total, tol),
+        *equations.complement_evidence(weights, others + _pseudo_counts(model), bool(model.norm), tol),
     ]
-    return checker.assemble(evidence, tol)
+    return equations.assemble(evidence, tol)
 
 
 def audit_categorical_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """CategoricalNB: smoothed shares of the categories, column by column."""
-    data = Data(model, X, y, sample_weight)
+    """Check a CategoricalNB: smoothed shares of the categories, column by column."""
+    data = class_rows(model, X, y, sample_weight)
     tables = [np.asarray(table, dtype=np.float64) for table in model.feature_log_prob_]
-    mass = checker.category_counts(data.rows, data.k, np.array([t.shape[1] for t in tables]))
-    pairs = list(zip(tables, model.category_count_, mass, strict=True))
+    mass = category_counts(data.rows, data.k, np.array([t.shape[1] for t in tables]))
+    stored = (
+        equations.count_evidence("category counts", n, m[:, :-1], tol)
+        for n, m in zip(model.category_count_, mass, strict=True)
+    )
     evidence = [
-        *_discrete(model, data, tol),
-        checker.columns(checker.counts("category counts", n, m[:, :-1], tol) for _, n, m in pairs),
-        checker.columns(checker.counts("unknown categories", m[:, -1], np.zeros(data.k), 0.0) for _, _, m in pairs),
-        checker.columns(checker.cells(t, m[:, :-1] + _alpha(model), tol) for t, _, m in pairs),
+        *_discrete_class_evidence(model, data, tol),
+        equations.worst_of_columns(stored),
+        *category_evidence(tables, mass, _pseudo_counts(model), tol),
     ]
-    return checker.assemble(evidence, tol)
+    return equations.assemble(evidence, tol)
 
 
-def class_evidence(model: Any, data: Data, log_prior: Array, given: Any, tol: float) -> list[checker.Evidence]:
+def category_evidence(tables: list[Array], mass: list[Array], alpha: Any, tol: float) -> list[MomentEvidence]:
+    """Log-probabilities (k, categories) against counts (k, categories + 1), whose last cell must be empty."""
+    unknown = (equations.count_evidence("unknown categories", m[:, -1], np.zeros(len(m)), 0.0) for m in mass)
+    known = (equations.cell_evidence(t, m[:, :-1] + alpha, tol) for t, m in zip(tables, mass, strict=True))
+    return [equations.worst_of_columns(unknown), equations.worst_of_columns(known)]
+
+
+def class_evidence(model: Any, data: ClassRows, log_prior: Array, given: Any, tol: float) -> list[MomentEvidence]:
+    """Priors, given or learnt, and the stored weights of the classes."""
     given = None if given is None else np.asarray(given, dtype=np.float64)
     return [
-        checker.priors(log_prior, data.count, given, tol),
-        checker.counts("class counts", np.asarray(model.class_count_), data.count, tol),
+        equations.prior_evidence(log_prior, data.weight, given, tol),
+        equations.count_evidence("class counts", np.asarray(model.class_count_), data.weight, tol),
     ]
 
 
-def _discrete(model: Any, data: Data, tol: float) -> list[checker.Evidence]:
+def _discrete_class_evidence(model: Any, data: ClassRows, tol: float) -> list[MomentEvidence]:
     given = model.class_prior
     if given is None and not model.fit_prior:
         given = np.full(data.k, 1.0 / data.k)
     return class_evidence(model, data, _attribute(model, "class_log_prior_"), given, tol)
 
 
-def _alpha(model: Any) -> Any:
+def _pseudo_counts(model: Any) -> Any:
+    """α as a number or (d,); scikit-learn raises it to 1e-10 unless `force_alpha`."""
     alpha = np.asarray(model.alpha, dtype=np.float64)
     return alpha if model.force_alpha else np.maximum(alpha, 1e-10)
-
-
-def log(p: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(p)

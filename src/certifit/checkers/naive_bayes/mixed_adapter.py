@@ -1,25 +1,30 @@
-"""A fitted `NaiveBayes` for mixed tables, checked family by family with the checkers of the single families."""
+"""A fitted `NaiveBayes` of a mixed table, read by its attributes: each family is checked with the checker of its own.
+
+`parameters_` holds, for every family in use, its name, its columns and the parameters of each class.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from certifit.checkers.families import moment_matching as families
-from certifit.checkers.naive_bayes import moments as checker
-from certifit.checkers.naive_bayes.adapter import Data, class_evidence, log
+from certifit.checkers.families.moment_matching import certify_family, log_likelihood
+from certifit.checkers.naive_bayes import moment_equations as equations
+from certifit.checkers.naive_bayes.adapter import ClassRows, category_evidence, class_evidence, class_rows
+from certifit.checkers.naive_bayes.class_statistics import category_counts, class_moments, threshold_counts
+from certifit.checkers.naive_bayes.moment_equations import MomentEvidence, safe_log
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.exponential_families import parameter_names
 from certifit.core import Certificate
-from certifit.families import Family
 from certifit.rows import Block, Rows
 
 
-class _View:
-    """Some columns of rows; of one class, only its rows that have them. Sums, as `Rows` do."""
+class _SomeColumns:
+    """Some columns of rows; given a class, only of its rows in which they are not missing. Sums as `Rows` do."""
 
     def __init__(self, rows: Rows, columns: Any, c: int | None = None) -> None:
         self.rows, self.columns, self.c = rows, columns, c
@@ -39,57 +44,48 @@ def _narrow(columns: Any, c: int | None, f: Callable[[Block], Any], block: Block
 
 
 def audit_naive_bayes(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """NaiveBayes: the moment equations of every class and column."""
-    data = Data(model, X, y, sample_weight)
-    evidence = class_evidence(model, data, log(np.asarray(model.class_prior_)), model.priors, tol)
-    for side, found in zip(model._part().sides, model.parameters_, strict=True):
-        check = _CHECKS.get(side.name, _check_family)
-        parts = check(side, found, _View(data.rows, found["columns"]), data.k, float(model.alpha), tol)
-        evidence += [checker.named(side.name, part) for part in parts]
-    return checker.assemble(evidence, tol)
+    """Check a NaiveBayes: the moment equations of every class and column."""
+    data = class_rows(model, X, y, sample_weight)
+    evidence = class_evidence(model, data, safe_log(np.asarray(model.class_prior_)), model.priors, tol)
+    for found in model.parameters_:
+        parts = _group_evidence(found, data, float(model.alpha), tol)
+        evidence += [equations.with_prefix(found["family"], part) for part in parts]
+    return equations.assemble(evidence, tol)
 
 
-def _check_gaussian(_side: Any, found: Any, view: Any, k: int, _alpha: float, tol: float) -> list[checker.Evidence]:
-    moments = checker.moments(view, k)
-    return [checker.gaussian(found["theta"], found["var"], found["epsilon"], False, moments, tol)]
+def _group_evidence(found: Mapping[str, Any], data: ClassRows, alpha: float, tol: float) -> list[MomentEvidence]:
+    """The evidence of the columns of one family, with pseudo-counts α where they are counted."""
+    rows: Any = _SomeColumns(data.rows, found["columns"])
+    match found["family"]:
+        case "gaussian":
+            moments = class_moments(rows, data.k)
+            return [equations.gaussian_evidence(found["theta"], found["var"], found["epsilon"], False, moments, tol)]
+        case "bernoulli":
+            mass = threshold_counts(rows, data.k, 0.5) + alpha
+            return [equations.cell_evidence(np.stack([found["log_q"], found["log_p"]], axis=-1), mass, tol)]
+        case "categorical":
+            sizes = found["sizes"]
+            tables = np.split(found["table"].T, np.cumsum(sizes)[:-1], axis=1)
+            return category_evidence(tables, category_counts(rows, data.k, sizes), alpha, tol)
+        case _:
+            return _family_evidence(found, data)
 
 
-def _check_bernoulli(_side: Any, found: Any, view: Any, k: int, alpha: float, tol: float) -> list[checker.Evidence]:
-    mass = checker.threshold_counts(view, k, 0.5) + alpha
-    return [checker.cells(np.stack([found["log_q"], found["log_p"]], axis=-1), mass, tol)]
-
-
-def _check_categorical(_side: Any, found: Any, view: Any, k: int, alpha: float, tol: float) -> list[checker.Evidence]:
-    sizes = found["sizes"]
-    tables = np.split(found["table"].T, np.cumsum(sizes)[:-1], axis=1)
-    mass = checker.category_counts(view, k, sizes)
-    pairs = list(zip(tables, mass, strict=True))
-    return [
-        checker.columns(checker.counts("unknown categories", m[:, -1], np.zeros(k), 0.0) for _, m in pairs),
-        checker.columns(checker.cells(t, m[:, :-1] + alpha, tol) for t, m in pairs),
-    ]
-
-
-def _check_family(side: Any, found: Any, view: Any, k: int, _alpha: float, _tol: float) -> list[checker.Evidence]:
+def _family_evidence(found: Mapping[str, Any], data: ClassRows) -> list[MomentEvidence]:
     """Each class and column by the checker of its family; no bound is claimed where it does not hold."""
+    family = found["family"].replace("_", " ").title().replace(" ", "")  # inverse_gaussian -> InverseGaussian
     parts = []
-    for c in range(k):
-        for column, values in zip(view.columns, found["members"][c], strict=True):
-            rows: Any = _View(view.rows, [column], c)
+    for c in range(data.k):
+        for column, values in zip(found["columns"], found["members"][c], strict=True):
+            rows: Any = _SomeColumns(data.rows, [column], c)
             if rows.sum(_weight) > 0:
-                member = type(side.part.like)(*values)
-                value = rows.sum(partial(_log_likelihood, member))
-                checked = families.certify(type(member).__name__, member.parameters, rows, value)
-                parts.append(checker.Evidence(-value, -value if checked.holds else -math.inf, checked.checks))
-    return [checker.columns(parts)] if parts else []
+                theta = dict(zip(parameter_names(family), values, strict=True))
+                checked = certify_family(family, theta, rows, None)
+                value = log_likelihood(family, theta, rows)
+                bound = -value if checked.holds else -math.inf
+                parts.append(MomentEvidence(-value, bound, checked.checks))
+    return [equations.worst_of_columns(parts)] if parts else []
 
 
 def _weight(block: Block) -> float:
     return float(block.w.sum())
-
-
-def _log_likelihood(member: Family, block: Block) -> float:
-    return float(block.w @ member.log_density(block.X[:, 0]))
-
-
-_CHECKS = {"gaussian": _check_gaussian, "bernoulli": _check_bernoulli, "categorical": _check_categorical}

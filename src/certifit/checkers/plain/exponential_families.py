@@ -1,7 +1,11 @@
-"""Exponential families as the textbook has them, for their checker: plain NumPy and SciPy.
+"""Exponential families as the textbook has them, for their checkers: plain NumPy and SciPy.
 
-Statistics are measured in the model's own units, (T - location)/standard deviation, so that an offset of 1e8 hides
-nothing. Log-densities come as the terms that they add, so that a checker knows how large these are.
+    p(x | θ) = h(x) exp(η·T(x) - A(η)),    at the likeliest parameters  E T = mean of T over the rows
+
+Statistics are measured in units of the member itself, (T - location)/standard deviation, so that an offset of 1e8
+hides nothing. Log-densities are given as the terms that add up to them, so that a checker knows how much rounding to
+allow. `family_at(name, θ)` gives a member; the table at the end lists all families.
+Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 2.4 and appendix B.
 """
 
 from __future__ import annotations
@@ -15,42 +19,62 @@ from scipy.special import digamma, gammaln, polygamma, xlog1py, xlogy
 
 from certifit.rows import Array
 
-Theta = Mapping[str, Any]
+Theta = Mapping[str, Any]  # parameters by name
+LogDensity = Callable[[Array], list[Any]]  # of rows (n, d): terms that add up to log p(x), each (n,) or a number
 
 
-class Model(NamedTuple):
-    """One family at given parameters; x is (rows, d)."""
+class PlainFamily(NamedTuple):
+    """One member of a family of m statistics; rows X are (n, d)."""
 
-    T: Callable[[Array], Array]  # (rows, m), in standard deviations from the model's location
-    expected: Array  # (m,)
-    size: Array  # (m,) the location in standard deviations: what rounding is relative to
-    log_p: Callable[[Array], list[Any]]  # terms that add up to log p(x), each (rows,) or a number
-    imagined: Callable[[Array], Array]  # raw mean parameters as means of T (m,)
+    T: Callable[[Array], Array]  # (n, m), in standard deviations from the member's location
+    expected: Array  # E T  (m,)
+    size: Array  # the location in standard deviations, which rounding is relative to  (m,)
+    log_p: LogDensity
+    imagined: Callable[[Array], Array]  # a prior's mean of the statistics, in its own units, as a mean of T  (m,)
     discrete: bool = False
 
 
-def model_of(family: str, theta: Theta, method: str) -> Model:
-    """The family at these parameters; for the method of moments, in terms of mean and variance."""
-    model = TEXTBOOK[family](theta)
-    if method == "moments" and family in MOMENTS:
-        mean, variance = MOMENTS[family](theta)
-        return _tied(mean, variance, model.log_p)
-    return model
+def family_at(family: str, theta: Theta, method: str = "ml") -> PlainFamily:
+    """The member with these parameters; its statistics are mean and variance of x for the method of moments."""
+    member = TEXTBOOK[family](theta)
+    mean_and_variance = _mean_and_variance(family, theta) if method == "moments" else None
+    return member if mean_and_variance is None else _with_total_square(*mean_and_variance, member.log_p)
 
 
-def _linear(mean: Any, variance: Any, log_p: Callable[[Array], list[Any]], total: float | None = None) -> Model:
-    """T(x) = x. With a `total`, mean parameters leave out the last entry."""
+def parameter_names(family: str) -> tuple[str, ...]:
+    """Names of the parameters of a family of numbers, in the order in which fitted models keep them."""
+    names: dict[str, tuple[str, ...]] = {
+        "Bernoulli": ("p",),
+        "Beta": ("a", "b"),
+        "Binomial": ("p", "n"),
+        "Exponential": ("rate",),
+        "Gamma": ("shape", "rate"),
+        "Gaussian": ("mean", "variance"),
+        "GaussianFixedVariance": ("mean", "variance"),
+        "Geometric": ("p",),
+        "InverseGaussian": ("mean", "shape"),
+        "NegativeBinomial": ("p", "r"),
+        "Poisson": ("rate",),
+    }
+    return names[family]
+
+
+# -------------------------------------------------------------------------------------- statistics that many share
+
+
+def _linear(mean: Any, variance: Any, log_p: LogDensity, total: float | None = None) -> PlainFamily:
+    """T(x) = x, of counts. Where the columns have a known total, a prior's means leave out the last column."""
     mean, sd = np.atleast_1d(mean), np.atleast_1d(np.sqrt(variance))
     sd = np.where(sd > 0, sd, 1.0)
 
     def imagined(tau: Array) -> Array:
         return ((tau if total is None else np.append(tau, total - tau.sum())) - mean) / sd
 
-    return Model(lambda X: (X - mean) / sd, np.zeros(len(mean)), np.abs(mean) / sd, log_p, imagined, True)
+    return PlainFamily(lambda X: (X - mean) / sd, np.zeros(len(mean)), np.abs(mean) / sd, log_p, imagined, True)
 
 
-def _tied(mean: Any, variance: Any, log_p: Callable[[Array], list[Any]]) -> Model:
-    """T = the columns and the total of their squares, about the mean; used for one column too."""
+def _with_total_square(mean: Any, variance: Any, log_p: LogDensity) -> PlainFamily:
+    """T = the columns, and the sum of their squares about the mean; of one column, its mean and its variance."""
     mean, total = np.atleast_1d(mean), float(np.sum(variance))
     sd = np.sqrt(np.broadcast_to(variance, len(mean)))
 
@@ -62,16 +86,18 @@ def _tied(mean: Any, variance: Any, log_p: Callable[[Array], list[Any]]) -> Mode
         return np.append((m - mean) / sd, (tau[-1] - 2 * m @ mean + mean @ mean) / total)
 
     size = np.abs(mean) / sd
-    return Model(T, np.append(np.zeros(len(mean)), 1.0), np.append(size, size.max()), log_p, imagined)
+    return PlainFamily(T, np.append(np.zeros(len(mean)), 1.0), np.append(size, size.max()), log_p, imagined)
 
 
-def _gaussian_log_p(mean: Any, variance: Any) -> Callable[[Array], list[Any]]:
+def _gaussian_log_p(mean: Any, variance: Any) -> LogDensity:
+    """Of independent Gaussian columns."""
     mean = np.atleast_1d(mean)
     v = np.broadcast_to(variance, len(mean))
     return lambda X: [-0.5 * ((X - mean) ** 2 / v).sum(axis=1), -0.5 * np.log(2 * np.pi * v).sum()]
 
 
-def _diagonal(theta: Theta) -> Model:
+def _diagonal(theta: Theta) -> PlainFamily:
+    """Independent Gaussian columns: T = the columns and their squares."""
     mean, v = theta["mean"], theta["variance"]
     sd = np.sqrt(v)
 
@@ -84,10 +110,11 @@ def _diagonal(theta: Theta) -> Model:
         return np.concatenate([(m - mean) / sd, (square - 2 * m * mean + mean**2) / v])
 
     expected = np.repeat([0.0, 1.0], len(mean))
-    return Model(T, expected, np.tile(np.abs(mean) / sd, 2), _gaussian_log_p(mean, v), imagined)
+    return PlainFamily(T, expected, np.tile(np.abs(mean) / sd, 2), _gaussian_log_p(mean, v), imagined)
 
 
-def _full(theta: Theta) -> Model:
+def _full(theta: Theta) -> PlainFamily:
+    """A Gaussian with a full covariance: T = the whitened columns and their products."""
     mean, L = theta["mean"], cholesky(theta["covariance"], lower=True)
     d = len(mean)
     i, j = np.triu_indices(d)
@@ -112,15 +139,16 @@ def _full(theta: Theta) -> Model:
 
     size = float(np.abs(mean / np.sqrt(np.diag(theta["covariance"]))).max() + d) * np.linalg.cond(correlation)
     expected = np.append(np.zeros(d), (i == j).astype(float))
-    return Model(T, expected, np.full(len(expected), size), log_p, imagined)
+    return PlainFamily(T, expected, np.full(len(expected), size), log_p, imagined)
 
 
-def _gamma(theta: Theta) -> Model:
+def _gamma(theta: Theta) -> PlainFamily:
+    """T = x and log x. The second is measured less the first, which it nearly equals where the shape is large."""
     a, b = theta["shape"], theta["rate"]
     m = a / b
     if a < 1e4:
         below, sd = digamma(a) - np.log(a), np.sqrt(polygamma(1, a) - 1 / a)
-    else:  # the first terms of their series; the rest is below rounding
+    else:  # the first terms of their asymptotic series: the rest is below rounding
         below, sd = -(1 / 2 + 1 / (12 * a)) / a, np.sqrt(1 / 2 + 1 / (6 * a)) / a
 
     def T(X: Array) -> Array:
@@ -136,10 +164,11 @@ def _gamma(theta: Theta) -> Model:
         u = tau[1] / m - 1
         return np.array([u * np.sqrt(a), (tau[0] - np.log(m) - u) / sd])
 
-    return Model(T, np.array([0.0, below / sd]), np.full(2, np.sqrt(a) + 1), log_p, imagined)
+    return PlainFamily(T, np.array([0.0, below / sd]), np.full(2, np.sqrt(a) + 1), log_p, imagined)
 
 
-def _inverse_gaussian(theta: Theta) -> Model:
+def _inverse_gaussian(theta: Theta) -> PlainFamily:
+    """T = x and 1/x, the latter as (x - mean)²/x, which does not cancel."""
     m, s = theta["mean"], theta["shape"]
     sd = np.sqrt(m**3 / s)
 
@@ -147,7 +176,7 @@ def _inverse_gaussian(theta: Theta) -> Model:
         x = X[:, 0]
         return [0.5 * np.log(s / (2 * np.pi)), -1.5 * np.log(x), -0.5 * s * ((x - m) / m) ** 2 / x]
 
-    return Model(
+    return PlainFamily(
         lambda X: np.concatenate([(X - m) / sd, s * ((X - m) / m) ** 2 / X], axis=1),
         np.array([0.0, 1.0]),
         np.full(2, m / sd + 1),
@@ -156,7 +185,8 @@ def _inverse_gaussian(theta: Theta) -> Model:
     )
 
 
-def _dirichlet(a: Array, logs: Callable[[Array], Array]) -> Model:
+def _dirichlet(a: Array, logs: Callable[[Array], Array]) -> PlainFamily:
+    """T = the logarithms of the shares, which `logs` gives for rows."""
     total = a.sum()
     mean, sd = digamma(a) - digamma(total), np.sqrt(polygamma(1, a) - polygamma(1, total))
 
@@ -165,10 +195,11 @@ def _dirichlet(a: Array, logs: Callable[[Array], Array]) -> Model:
         return [gammaln(total), -gammaln(a).sum(), L @ a, -L.sum(axis=1)]
 
     size = (np.abs(digamma(a)) + np.abs(digamma(total)) + 1) / sd
-    return Model(lambda X: (logs(X) - mean) / sd, np.zeros(len(a)), size, log_p, lambda tau: (tau - mean) / sd)
+    return PlainFamily(lambda X: (logs(X) - mean) / sd, np.zeros(len(a)), size, log_p, lambda tau: (tau - mean) / sd)
 
 
-def _trials(theta: Theta) -> Model:
+def _trials(theta: Theta) -> PlainFamily:
+    """Successes in n trials, one unless given."""
     p, n = theta["p"], theta.get("n", 1)
 
     def log_p(X: Array) -> list[Any]:
@@ -179,12 +210,13 @@ def _trials(theta: Theta) -> Model:
     return _linear(n * p, n * p * (1 - p), log_p)
 
 
-def _poisson(theta: Theta) -> Model:
+def _poisson(theta: Theta) -> PlainFamily:
     rate = theta["rate"]
     return _linear(rate, rate, lambda X: [xlogy(X[:, 0], rate), -rate, -gammaln(X[:, 0] + 1)])
 
 
-def _failures(theta: Theta) -> Model:
+def _failures(theta: Theta) -> PlainFamily:
+    """Failures before the r-th success, the first unless given."""
     p, r = theta["p"], theta.get("r", 1.0)
 
     def log_p(X: Array) -> list[Any]:
@@ -194,13 +226,14 @@ def _failures(theta: Theta) -> Model:
     return _linear(r * (1 - p) / p, r * (1 - p) / p**2, log_p)
 
 
-def _classes(theta: Theta) -> Model:
+def _classes(theta: Theta) -> PlainFamily:
+    """One draw from classes: T says which class it was."""
     p = theta["p"]
-    model = _linear(p, p * (1 - p), lambda X: [np.log(p[X[:, 0].astype(int)])], total=1.0)
-    return model._replace(T=lambda X: model.T((np.arange(len(p)) == X).astype(float)))
+    member = _linear(p, p * (1 - p), lambda X: [np.log(p[X[:, 0].astype(int)])], total=1.0)
+    return member._replace(T=lambda X: member.T((np.arange(len(p)) == X).astype(float)))
 
 
-def _multinomial(theta: Theta) -> Model:
+def _multinomial(theta: Theta) -> PlainFamily:
     p, n = theta["p"], theta["n"]
     return _linear(
         n * p,
@@ -210,23 +243,25 @@ def _multinomial(theta: Theta) -> Model:
     )
 
 
-def _exponential(theta: Theta) -> Model:
+def _exponential(theta: Theta) -> PlainFamily:
     rate = theta["rate"]
-    model = _linear(1 / rate, 1 / rate**2, lambda X: [np.log(rate), -rate * X[:, 0]])
-    return model._replace(discrete=False)
+    member = _linear(1 / rate, 1 / rate**2, lambda X: [np.log(rate), -rate * X[:, 0]])
+    return member._replace(discrete=False)
 
 
-def _known_variance(theta: Theta) -> Model:
+def _known_variance(theta: Theta) -> PlainFamily:
+    """A Gaussian whose variance is known."""
     mean, v = theta["mean"], theta["variance"]
     return _linear(mean, v, _gaussian_log_p(mean, v))._replace(discrete=False)
 
 
-def _plain_gaussian(theta: Theta) -> Model:
+def _plain_gaussian(theta: Theta) -> PlainFamily:
+    """A Gaussian of numbers, or of vectors with one variance for all columns."""
     mean, v = theta["mean"], theta["variance"]
-    return _tied(mean, np.broadcast_to(v, np.size(mean)), _gaussian_log_p(mean, v))
+    return _with_total_square(mean, np.broadcast_to(v, np.size(mean)), _gaussian_log_p(mean, v))
 
 
-TEXTBOOK: dict[str, Callable[[Theta], Model]] = {
+TEXTBOOK: dict[str, Callable[[Theta], PlainFamily]] = {
     "Bernoulli": _trials,
     "Binomial": _trials,
     "Categorical": _classes,
@@ -249,19 +284,22 @@ TEXTBOOK: dict[str, Callable[[Theta], Model]] = {
 }
 
 
+def _mean_and_variance(family: str, theta: Theta) -> tuple[Any, Any] | None:
+    """Mean and variance of x; None where they are the statistics T already."""
+    match family:
+        case "Gamma":
+            return theta["shape"] / theta["rate"], theta["shape"] / theta["rate"] ** 2
+        case "InverseGaussian":
+            return theta["mean"], theta["mean"] ** 3 / theta["shape"]
+        case "Beta":
+            mean, variance = _share_moments(np.array([theta["a"], theta["b"]]))
+            return mean[0], variance[0]
+        case "Dirichlet":
+            return _share_moments(theta["a"])
+    return None
+
+
 def _share_moments(a: Array) -> tuple[Array, Array]:
+    """Means and variances of the shares of a Dirichlet distribution."""
     mean = a / a.sum()
     return mean, mean * (1 - mean) / (a.sum() + 1)
-
-
-def _beta_moments(theta: Theta) -> tuple[float, float]:
-    mean, variance = _share_moments(np.array([theta["a"], theta["b"]]))
-    return mean[0], variance[0]
-
-
-MOMENTS: dict[str, Callable[[Theta], tuple[Any, Any]]] = {  # mean and variance, where they are not T
-    "Gamma": lambda theta: (theta["shape"] / theta["rate"], theta["shape"] / theta["rate"] ** 2),
-    "InverseGaussian": lambda theta: (theta["mean"], theta["mean"] ** 3 / theta["shape"]),
-    "Beta": _beta_moments,
-    "Dirichlet": lambda theta: _share_moments(theta["a"]),
-}

@@ -1,4 +1,4 @@
-"""Naive Bayes on holes and on what must be refused."""
+"""Naive Bayes with missing entries, and what must be refused."""
 
 import pickle
 
@@ -10,12 +10,12 @@ from sklearn.exceptions import NotFittedError
 
 from certifit import BernoulliNB, CategoricalNB, ComplementNB, DataError, GaussianNB, MultinomialNB
 from certifit.checkers.naive_bayes import adapter as auditing
-from tests.naive_bayes.naive_bayes_models import AUDITORS, DISCRETE, digits, with_holes
+from tests.naive_bayes.naive_bayes_models import AUDITORS, DISCRETE, digits, with_missing_entries
 
 
-# ----------------------------------------------------------------------------------------------------- holes
-def test_gaussian_holes_are_left_out():
-    X, y = with_holes()
+# --------------------------------------------------------------------------------------------- missing entries
+def test_gaussian_leaves_missing_entries_out():
+    X, y = with_missing_entries()
     model = GaussianNB(var_smoothing=1e-2).fit(X, y)
     for c in range(3):
         np.testing.assert_allclose(model.theta_[c], np.nanmean(X[y == c], axis=0), rtol=1e-12, atol=1e-14)
@@ -32,9 +32,9 @@ def test_gaussian_holes_are_left_out():
 
 
 @pytest.mark.parametrize(("ours", "params"), [(BernoulliNB, {"binarize": 3.0}), (CategoricalNB, {})])
-def test_counted_holes_are_left_out(ours, params):
+def test_counts_leave_missing_entries_out(ours, params):
     """Each column is as if fitted alone on the rows that have it; a row is scored by the columns it has."""
-    X, y = with_holes()
+    X, y = with_missing_entries()
     model = ours(**params, class_prior=[0.2, 0.3, 0.5]).fit(X, y)
     total = np.tile(np.log([0.2, 0.3, 0.5]), (len(X), 1))
     for j in range(X.shape[1]):
@@ -58,7 +58,7 @@ def test_a_missing_count_is_refused(ours):
         (GaussianNB(priors=[0.5, 0.5]), "wanted 3 probabilities"),
         (GaussianNB(priors=[0.5, 0.2, 0.2]), "sum to 1"),
         (GaussianNB(var_smoothing=-1.0), "var_smoothing=-1.0"),
-        (GaussianNB(variance="same"), "'separate' or 'shared'"),
+        (GaussianNB(variance="same"), "one of 'separate', 'shared'"),
         (BernoulliNB(alpha=-1.0), "at least 0"),
         (BernoulliNB(alpha=[1.0, 2.0]), "alpha of shape"),
         (BernoulliNB(binarize=None), "wanted 0 or 1"),

@@ -1,0 +1,111 @@
+"""Sums by class for the checker of naive Bayes, recomputed from the rows in plain float64 NumPy.
+
+Means and variances take two passes, counts are added cell by cell. Missing entries and rows of weight 0 are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from certifit.checkers.plain.blocks import dense
+from certifit.rows import Array, Block, Rows, Sums
+
+
+@dataclass(frozen=True)
+class _CentredClassSums(Sums):
+    weight: Array  # Σ w of the rows in which the column is not missing  (k, d)
+    z: Array  # Σ w (x - centre)  (k, d)
+    zz: Array  # Σ w (x - centre)²  (k, d)
+
+
+@dataclass(frozen=True)
+class PlainClassMoments:
+    """Weight, mean and scatter of every class and column."""
+
+    weight: Array  # Σ w of the rows in which the column is not missing  (k, d)
+    mean: Array  # (k, d)
+    ssd: Array  # Σ w (x - mean)²  (k, d)
+
+
+@dataclass(frozen=True)
+class _CellWeights(Sums):
+    mass: Array  # weight of the rows in each cell of a partition, by class first
+
+
+def _pieces(block: Block) -> Iterator[tuple[Array, Array, Array]]:
+    """Rows with a positive weight, their class numbers and weights, about two million entries at a time."""
+    step = max(1, 2**21 // block.X.shape[1])
+    for first in range(0, len(block.w), step):
+        here = slice(first, first + step)
+        some = block.w[here] > 0
+        assert block.y is not None
+        yield dense(block.X[here])[some], block.y[here][some], block.w[here][some]
+
+
+def _centred_sums(centre: Array, block: Block) -> _CentredClassSums:
+    weight, z, zz = np.zeros((3, *centre.shape))
+    for X, y, w in _pieces(block):
+        for c in np.unique(y):
+            Z, v = X[y == c] - centre[c], w[y == c]
+            there = ~np.isnan(Z)
+            Z[~there] = 0.0
+            weight[c] += v @ there
+            z[c] += v @ Z
+            zz[c] += v @ Z**2
+    return _CentredClassSums(weight, z, zz)
+
+
+def class_totals(rows: Rows, k: int) -> Array:
+    """Σ w x by class (k, d)."""
+    return rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features)))).z
+
+
+def class_moments(rows: Rows, k: int) -> PlainClassMoments:
+    """Means of every class and column, then centred sums of squares: two passes."""
+    first = rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features))))
+    mean = safe_ratio(first.z, first.weight)
+    second = rows.sum(partial(_centred_sums, mean))
+    delta = safe_ratio(second.z, second.weight)
+    return PlainClassMoments(second.weight, mean + delta, second.zz - second.weight * delta**2)
+
+
+def _threshold_cells(t: float, k: int, block: Block) -> _CellWeights:
+    mass = np.zeros((k, block.X.shape[1], 2))
+    for X, y, w in _pieces(block):
+        for c in np.unique(y):
+            Z, v = X[y == c], w[y == c]
+            mass[c] += np.stack([v @ (t >= Z), v @ (t < Z)], axis=-1)
+    return _CellWeights(mass)
+
+
+def threshold_counts(rows: Rows, k: int, t: float) -> Array:
+    """Weights of x <= t and x > t by class (k, d, 2)."""
+    return rows.sum(partial(_threshold_cells, t, k)).mass
+
+
+def _category_cells(sizes: Array, k: int, block: Block) -> _CellWeights:
+    first = np.concatenate([[0], np.cumsum(sizes + 1)])  # one more cell a column: not among its categories
+    mass = np.zeros((k, first[-1]))
+    for X, y, w in _pieces(block):
+        for j, size in enumerate(sizes):
+            x = X[:, j]
+            there = ~np.isnan(x)
+            known = (x >= 0) & (x < size)
+            cell = np.where(known, np.floor(x), size)[there].astype(np.int64)
+            np.add.at(mass, (y[there], first[j] + cell), w[there])
+    return _CellWeights(mass)
+
+
+def category_counts(rows: Rows, k: int, sizes: Array) -> list[Array]:
+    """Weights of each category by class, (k, categories + 1) for each column; the last cell is for unknown ones."""
+    mass = rows.sum(partial(_category_cells, np.asarray(sizes, np.int64), k)).mass
+    return np.split(mass, np.cumsum(np.asarray(sizes) + 1)[:-1], axis=1)
+
+
+def safe_ratio(a: Array, b: Array | float) -> Array:
+    """a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))), where=np.asarray(b) > 0)
