@@ -182,13 +182,42 @@ def _shared_offset(half, reach, scratch, m):
 
 
 @vectorised(inline="always")
+def _nearest_by_differences(X, i, centres, rest, scratch, r, likely, limit):
+    """Sum squared differences of row i to every centre that may be the nearest: those with top + h up to `limit`.
+
+    Returns the nearest centre, its squared distance, and a number that no other squared distance is below. `likely`
+    is the nearest by products; centres above the limit are farther than it by what their products say.
+    """
+    C, apart = centres.centres, centres.apart
+    P, offset = scratch.products, scratch.offset
+    sketched = apart.shape[0] > 0
+    back = 2.0 / (centres.scale * centres.scale)  # from h to squared distances
+    a, nearest, second, others, base = likely, np.inf, np.inf, np.inf, 0.0
+    for j in range(P.shape[1]):
+        v = np.float64(offset[j] - P[r, j]) - (rest[i] * apart[likely, j] if sketched else 0.0)
+        if v > limit:
+            others = v if v < others else others
+            continue
+        q = _square_distance(X, i, C, j)
+        base = q if j == likely else base
+        if q < nearest:
+            second = nearest
+            nearest = q
+            a = j
+        else:
+            second = q if q < second else second
+    return a, nearest, min(second, base + back * (others - limit))
+
+
+@vectorised(inline="always")
 def _settle(X, centres, bounds, rest, scratch, first, m):
     """Write labels and bounds of m rows from their products with the scaled centres.
 
     With h = |c|²/2 - z·c, squared distances are |z|² + 2h. The products give h up to `slack` and, if they are over
-    leading directions only, up to |z outside them| |c outside them|.
+    leading directions only, up to |z outside them| |c outside them|. Three cases: products of sketches decide,
+    products of whole rows decide, or neither does and differences are summed.
     """
-    C, apart = centres.centres, centres.apart
+    apart = centres.apart
     P, offset, known = scratch.products, scratch.offset, scratch.known
     labels, upper, lower = bounds.labels, bounds.upper, bounds.lower
     k = P.shape[1]
@@ -221,23 +250,9 @@ def _settle(X, centres, bounds, rest, scratch, first, m):
                 upper[i] = np.sqrt(max(0.0, known[r] * (1.0 + small) + back * (best - here + 2.0 * slack)))
             lower[i] = np.sqrt(max(0.0, known[r] * (1.0 - small) + back * (rival - here - 2.0 * slack)))
         else:
-            # In doubt: sum squared differences to every centre that may be the nearest.
-            nearest, second, others, likely, base = np.inf, np.inf, np.inf, a, 0.0
-            for j in range(k):
-                v = np.float64(offset[j] - P[r, j]) - (rest[i] * apart[likely, j] if sketched else 0.0)
-                if v > limit:
-                    others = v if v < others else others
-                    continue
-                q = _square_distance(X, i, C, j)
-                base = q if j == likely else base
-                if q < nearest:
-                    second = nearest
-                    nearest = q
-                    a = j
-                else:
-                    second = q if q < second else second
+            a, nearest, second = _nearest_by_differences(X, i, centres, rest, scratch, r, a, limit)
             upper[i] = np.sqrt(nearest) * (1.0 + small)
-            lower[i] = np.sqrt(max(0.0, min(second, base + back * (others - limit)))) * (1.0 - small)
+            lower[i] = np.sqrt(max(0.0, second)) * (1.0 - small)
         labels[i] = a
 
 
