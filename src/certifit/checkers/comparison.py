@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from certifit.checkers.auditing import audit, problem
-from certifit.core import Certificate
+from certifit.checkers.auditing import audit
+from certifit.checkers.registry import find_audited
+from certifit.core import Certificate, text_table
 
-HEADINGS = ("model", "objective", "lower bound", "gap", "relative gap", "holds")
+
+def _headings() -> tuple[str, ...]:
+    return ("model", "objective", "lower bound", "gap", "relative gap", "holds")
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,10 @@ class Comparison:
         return [(name, f"{c.objective:.10g}", *_distance(c), _verdict(c)) for name, c in ordered]
 
     def __str__(self) -> str:
-        lines = [HEADINGS, *self.table()]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
-        rows = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([rows[0], "-" * (sum(widths) + 2 * len(widths) - 2), *rows[1:]])
+        return text_table([_headings(), *self.table()], rule=True)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{h}</th>" for h in HEADINGS)
+        head = "".join(f"<th>{h}</th>" for h in _headings())
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in self.table()
         )
@@ -85,7 +85,7 @@ def _verdict(c: Certificate) -> str:
 
 def _problem(model: Any) -> tuple[str, ...]:
     steps = getattr(model, "steps", None)  # a pipeline: its encoding is part of the problem
-    return (str(id(model)),) if steps is not None or hasattr(model, "model_") else problem(model)
+    return (str(id(model)),) if steps is not None or hasattr(model, "model_") else find_audited(model).problem(model)
 
 
 def _sharpen(name: str, found: Mapping[str, Certificate], problems: Mapping[str, tuple[str, ...]]) -> Certificate:
