@@ -21,6 +21,7 @@ def test_shapes_say_what_the_losses_are(name):
     a = np.where(z + e > 0, np.minimum(kappa * np.maximum(z + e, 1e-300), top), 0.0)
     np.testing.assert_allclose(a * (z + e) - a**2 / (2 * kappa), loss.value(m), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(-a, loss.derivative(m), rtol=1e-12)
+    np.testing.assert_allclose(loss.shape.value(z), loss.value(m), rtol=1e-12, atol=1e-15)
 
 
 def test_the_checker_knows_every_loss_of_the_estimators():

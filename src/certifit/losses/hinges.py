@@ -29,6 +29,12 @@ class HingeShape(NamedTuple):
     e: float = 0.0  # the slack -e is where the loss begins
     top: float = 1.0  # the largest slope; ∞ where the loss never becomes straight
 
+    def value(self, z: Array) -> Array:
+        """φ of each slack z (n,)."""
+        z = z + self.e
+        a = np.where(z > 0, np.minimum(self.kappa * np.maximum(z, 1e-300), self.top), 0.0)
+        return a * z - a**2 / (2 * self.kappa)
+
     def bends_near(self, z: Array, radius: float) -> Array:
         """Whether φ is not straight within this radius of each slack z (n,)."""
         return (z >= -self.e - radius) & (z <= self.top / self.kappa - self.e + radius)

@@ -118,17 +118,16 @@ class DualSvmProblem:
         out = []
         for at, sides in zip(states, self.machines, strict=True):
             z, kth = self._slacks(at, sides), min(near, len(sides.s)) - 1
-            radius = float(np.partition(np.abs(z), kth)[kth])
+            radius = float(np.partition(np.abs(z + self.hinge.e), kth)[kth])
             out.append(DualStart(at.coefficients, *self._value_and_bound(at, sides, z), radius))
         return out
 
     def _slacks(self, at: DualSvmState, sides: DualSides) -> Array:
-        """(m,) z + e."""
-        return sides.q - sides.s * self.rows.map(partial(_scores, at.beta, at.b))[sides.row] + self.hinge.e
+        """(m,)."""
+        return sides.q - sides.s * self.rows.map(partial(_scores, at.beta, at.b))[sides.row]
 
     def _value_and_bound(self, at: DualSvmState, sides: DualSides, z: Array) -> tuple[float, float]:
-        slope = np.where(z > 0, np.minimum(self.hinge.kappa * np.maximum(z, 1e-300), self.hinge.top), 0.0)
-        value = float(sides.u @ (slope * z - slope**2 / (2 * self.hinge.kappa)))
+        value = float(sides.u @ self.hinge.value(z))
         value += 0.5 * float(at.beta @ at.beta) + 0.5 * (self.rho or 0.0) * at.b**2
         by_sign = np.stack([sides.s > 0, sides.s < 0]) * at.a  # (2, m)
         weights = np.stack([np.bincount(sides.row, part, self.rows.n_rows) for part in by_sign], axis=1)
