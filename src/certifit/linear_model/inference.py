@@ -60,7 +60,7 @@ class InferenceSums(Sums):
 def _block_sums(
     theta: Array,
     null: float,
-    frame: GlmCoordinates,
+    coordinates: GlmCoordinates,
     loss: ResponseLoss,
     layout: ResponseLayout,
     kind: str | None,
@@ -68,8 +68,8 @@ def _block_sums(
 ) -> InferenceSums:
     """Sum a block's part; `null` is the constant model's score, without the offset."""
     response = take_apart(layout, block)
-    y, w, Z = response.y, response.w, frame.rows(response.X)
-    eta = scores(Z, theta, frame, response)
+    y, w, Z = response.y, response.w, coordinates.rows(response.X)
+    eta = scores(Z, theta, coordinates, response)
     mu = loss.mean(eta)
     phi, u, _ = loss.rows(eta, y)
     null_phi = loss.rows(null + response.offset, y).phi
@@ -78,11 +78,11 @@ def _block_sums(
     meat: Array | float = 0.0
     clusters: Any = 0.0
     if kind is not None:
-        information = sandwich(Z, w * loss.expected(eta), frame.appends_one)
+        information = sandwich(Z, w * loss.expected(eta), coordinates.appends_one)
     if kind == "sandwich":
-        meat = sandwich(Z, response.times * (response.trials * u) ** 2, frame.appends_one)
+        meat = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
     if kind == "clustered":
-        clusters = _by_cluster(Z, w * u, frame, response.clusters)
+        clusters = _by_cluster(Z, w * u, coordinates, response.clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
         pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / loss.family.variance(mu))
     return InferenceSums(
@@ -97,7 +97,7 @@ def _block_sums(
     )
 
 
-def _by_cluster(Z: Any, u: Array, frame: GlmCoordinates, clusters: Array | None) -> ClusterScores:
+def _by_cluster(Z: Any, u: Array, coordinates: GlmCoordinates, clusters: Array | None) -> ClusterScores:
     if clusters is None:
         raise DataError(
             got="covariance='clustered' without clusters",
@@ -105,7 +105,7 @@ def _by_cluster(Z: Any, u: Array, frame: GlmCoordinates, clusters: Array | None)
         )
     labels, code = np.unique(clusters, return_inverse=True)
     member = (code == np.arange(len(labels))[:, None]).astype(np.float64)  # (G, rows)
-    return ClusterScores(labels, moment(Z, (member * u).T, frame.appends_one))
+    return ClusterScores(labels, moment(Z, (member * u).T, coordinates.appends_one))
 
 
 def covariance(kind: str, e: InferenceSums, dispersion: float) -> Array:
@@ -129,20 +129,20 @@ def last_pass(
     rows: Rows,
     theta: Array,
     null: float,
-    frame: GlmCoordinates,
+    coordinates: GlmCoordinates,
     loss: ResponseLoss,
     layout: ResponseLayout,
     kind: str | None,
 ) -> InferenceSums:
     """One pass over all rows at the solution θ (m,)."""
-    return rows.sum(partial(_block_sums, theta, null, frame, loss, layout, kind))
+    return rows.sum(partial(_block_sums, theta, null, coordinates, loss, layout, kind))
 
 
 def likelihood_attributes(
-    e: InferenceSums, family: ResponseFamily, frame: GlmCoordinates, d: int, kind: str | None, why: str
+    e: InferenceSums, family: ResponseFamily, coordinates: GlmCoordinates, d: int, kind: str | None, why: str
 ) -> dict[str, Any]:
     """Fitted attributes of a maximum-likelihood fit; `why`, if not empty, says why it has no standard errors."""
-    m, free = frame.size(d), family.free_dispersion
+    m, free = coordinates.size(d), family.free_dispersion
     df = e.rows - m
     dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
     if not why and free and not df > 0:
@@ -152,10 +152,10 @@ def likelihood_attributes(
     loglik = np.inf if perfect else family.log_likelihood(e.base, deviance, e.rows)
     cov = None
     if not why and kind is not None:
-        C = frame.covariance(covariance(kind, e, dispersion), d)
+        C = coordinates.covariance(covariance(kind, e, dispersion), d)
         if np.isinf(C).any():
             why = "variances of the coefficients are too large for a number: rescale the columns"
-        order = np.roll(np.arange(d + 1), 1) if frame.intercept else np.arange(d)
+        order = np.roll(np.arange(d + 1), 1) if coordinates.intercept else np.arange(d)
         cov = None if why else C[np.ix_(order, order)]
     return {
         "deviance_": deviance,

@@ -11,8 +11,8 @@ from typing import Any
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
 
 
-class _Front(GeneralizedLinearRegressor):
-    """A GLM some of whose settings are fixed by its name; those are class attributes here, not parameters."""
+class _NamedRegressor(GeneralizedLinearRegressor):
+    """A generalised linear model whose name fixes some settings: they are class attributes here, not parameters."""
 
     family: Any = "gaussian"
     link: Any = "auto"
@@ -22,7 +22,7 @@ class _Front(GeneralizedLinearRegressor):
     theta: Any = 1.0
 
 
-class LinearRegression(_Front):
+class LinearRegression(_NamedRegressor):
     """Least squares by a backward-stable method, with standard errors.
 
     Nearly collinear columns are made orthogonal first, so that the digits the data determine are there; columns that
@@ -60,7 +60,9 @@ class LinearRegression(_Front):
         self.warm_start = warm_start
 
 
-class _Penalised(_Front):
+class _PenalisedRegressor(_NamedRegressor):
+    """A model with a penalty: it has no standard errors, and collinear columns do not matter."""
+
     covariance = "classical"
     collinear = "drop"
 
@@ -73,7 +75,7 @@ class _Penalised(_Front):
         self.warm_start = warm_start
 
 
-class Ridge(_Penalised):
+class Ridge(_PenalisedRegressor):
     """Least squares with the penalty alpha |β|².
 
     Examples
@@ -86,7 +88,7 @@ class Ridge(_Penalised):
     penalty_per_row = False
 
 
-class Lasso(_Penalised):
+class Lasso(_PenalisedRegressor):
     """Least squares with an L1 penalty: Σ w (y - μ)² / (2 Σ w) + alpha |β|₁.
 
     Examples
@@ -99,7 +101,7 @@ class Lasso(_Penalised):
     l1_ratio = 1.0
 
 
-class ElasticNet(_Penalised):
+class ElasticNet(_PenalisedRegressor):
     """Least squares with both penalties: Σ w (y - μ)² / (2 Σ w) + alpha (ρ |β|₁ + (1 - ρ)/2 |β|²), ρ = l1_ratio.
 
     Examples
@@ -118,7 +120,7 @@ class ElasticNet(_Penalised):
         self.l1_ratio = l1_ratio
 
 
-class PoissonRegressor(_Penalised):
+class PoissonRegressor(_PenalisedRegressor):
     """Counts with a log link.
 
     Examples
@@ -131,7 +133,7 @@ class PoissonRegressor(_Penalised):
     family = "poisson"
 
 
-class GammaRegressor(_Penalised):
+class GammaRegressor(_PenalisedRegressor):
     """Positive amounts with a log link.
 
     Examples
@@ -144,7 +146,7 @@ class GammaRegressor(_Penalised):
     family = "gamma"
 
 
-class TweedieRegressor(_Penalised):
+class TweedieRegressor(_PenalisedRegressor):
     """Variance μ^power: 0 normal, 1 Poisson, between 1 and 2 amounts with exact zeros, 2 gamma, 3 inverse Gaussian.
 
     Parameters

@@ -47,31 +47,36 @@ class GlmRequest(NamedTuple):
 
 
 def measure(
-    theta: Array, frame: GlmCoordinates, loss: ResponseLoss, layout: ResponseLayout, request: GlmRequest, block: Block
+    theta: Array,
+    coordinates: GlmCoordinates,
+    loss: ResponseLoss,
+    layout: ResponseLayout,
+    request: GlmRequest,
+    block: Block,
 ) -> GlmPass:
     """Sum the loss φ, its gradient and what else was asked for over a block."""
     response = take_apart(layout, block)
-    Z = frame.rows(response.X)
+    Z = coordinates.rows(response.X)
     reach: RowReach | float = 0.0
     if request.reach is not None:
-        reach = row_reach(Z, request.reach, frame.appends_one)
+        reach = row_reach(Z, request.reach, coordinates.appends_one)
     once = _totals(loss, response) if request.totals else 0.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        phi, u, h = loss.rows(scores(Z, theta, frame, response), response.y)
+        phi, u, h = loss.rows(scores(Z, theta, coordinates, response), response.y)
         value = float(response.w @ phi)
         if not np.isfinite(value):  # the step was too long, and there are no derivatives here
             m = len(theta)
             return GlmPass(np.inf, np.zeros(m), np.zeros((m, m)) if request.hessian else 0.0, once, reach)
     with np.errstate(over="ignore", invalid="ignore"):  # `check_overflow` looks at the sums
-        H: Array | float = sandwich(Z, response.w * h, frame.appends_one) if request.hessian else 0.0
-        return GlmPass(value, moment(Z, (response.w * u)[:, None], frame.appends_one)[0], H, once, reach)
+        H: Array | float = sandwich(Z, response.w * h, coordinates.appends_one) if request.hessian else 0.0
+        return GlmPass(value, moment(Z, (response.w * u)[:, None], coordinates.appends_one)[0], H, once, reach)
 
 
-def scores(Z: Any, theta: Array, frame: GlmCoordinates, response: Response) -> Array:
+def scores(Z: Any, theta: Array, coordinates: GlmCoordinates, response: Response) -> Array:
     """The scores η (rows,), offsets included."""
     m = Z.shape[1]
     eta = Z @ theta[:m] + response.offset
-    return eta + theta[m] if frame.appends_one else eta
+    return eta + theta[m] if coordinates.appends_one else eta
 
 
 def _totals(loss: ResponseLoss, response: Response) -> GlmTotals:

@@ -142,16 +142,16 @@ def _scale(Z: Matrix, largest: float = 1e100) -> Array | None:
     return np.exp2(np.floor(np.log2(np.where(most > 0, most, 1.0))))
 
 
-def _well_conditioned(frame: GlmCoordinates, sample: ArrayRows) -> bool:
-    Z = frame.rows(sample.X)
-    G = sandwich(Z, sample.w, frame.appends_one)
+def _well_conditioned(coordinates: GlmCoordinates, sample: ArrayRows) -> bool:
+    Z = coordinates.rows(sample.X)
+    G = sandwich(Z, sample.w, coordinates.appends_one)
     return bool(np.isfinite(G).all() and (np.diag(G) > 0).all() and factor(G).cholesky is not None)
 
 
-def _triangle(frame: GlmCoordinates, block: Block) -> Triangle:
-    Z = frame.rows(block.X)
+def _triangle(coordinates: GlmCoordinates, block: Block) -> Triangle:
+    Z = coordinates.rows(block.X)
     Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
-    return block_triangle(np.column_stack([Z, np.ones(len(Z))]) if frame.appends_one else Z, block.w)
+    return block_triangle(np.column_stack([Z, np.ones(len(Z))]) if coordinates.appends_one else Z, block.w)
 
 
 def _condition(R: Array) -> float:

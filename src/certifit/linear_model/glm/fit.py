@@ -28,26 +28,25 @@ def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[Glm
 
     The subsample's Hessian then stands in for that of all rows. `null` is about the score of a constant model.
     """
-    frame, loss, tuning, d = problem.frame, problem.loss, problem.tuning, sample.n_features
-    if frame.intercept:
-        theta = frame.theta(np.zeros(d), null)
+    coordinates, loss, tuning, d = problem.coordinates, problem.loss, problem.tuning, sample.n_features
+    if coordinates.intercept:
+        theta = coordinates.theta(np.zeros(d), null)
     elif loss.positive:
-        theta = least_squares_start(frame, sample, loss, problem.layout)
+        theta = least_squares_start(coordinates, sample, loss, problem.layout)
     else:
-        theta = np.zeros(frame.size(d))
+        theta = np.zeros(coordinates.size(d))
     if problem.rows.n_rows < tuning.long_table:
         return problem, theta
     times = problem.rows.n_rows / sample.n_rows
     penalty = problem.penalty
     if not penalty.per_row:
         penalty = penalty._replace(alpha=penalty.alpha / times)
-    part = GlmProblem(sample, loss, frame, problem.layout, penalty, tuning.sample_tol, tuning)
+    part = GlmProblem(sample, loss, coordinates, problem.layout, penalty, tuning.sample_tol, tuning)
     theta = minimise(part, theta, max_iter=tuning.sample_passes).params.x
-    if (
-        penalty.alpha * penalty.l1_ratio > 0 or not loss.concordance
-    ):  # least squares needs nothing but the Hessian of all rows
+    # Least squares needs one Hessian, that of all rows, and then nothing else.
+    if penalty.alpha * penalty.l1_ratio > 0 or not loss.concordance:
         return problem, theta
-    s = sample.sum(partial(measure, theta, frame, loss, problem.layout, GlmRequest(hessian=True)))
+    s = sample.sum(partial(measure, theta, coordinates, loss, problem.layout, GlmRequest(hessian=True)))
     assert part.totals is not None
     assert isinstance(s.H, np.ndarray)
     return replace(problem, seed=SubsampleSeed(theta, s.H, part.totals.weight, times)), theta
@@ -55,20 +54,20 @@ def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[Glm
 
 def finish(problem: GlmProblem, best: Solution[Any]) -> Attributes:
     """The loop's answer as coefficients, after a last refined step where least squares needs it."""
-    loss, frame, rows = problem.loss, problem.frame, problem.rows
+    loss, coordinates, rows = problem.loss, problem.coordinates, problem.rows
     if not np.isfinite(best.objective):
         raise DataError(
             got=f"no coefficients for which every mean is in the range of the {loss.family.name} family",
             wanted=f"a start for the {loss.link.name} link",
             fix="Use link='log', or fit an intercept.",
         )
-    fitted = coefficients(frame, best.params.x, rows.n_features)
+    fitted = coefficients(coordinates, best.params.x, rows.n_features)
     squares = loss.concordance == 0 == problem.penalty.alpha
     few = rows.n_rows * rows.n_features <= problem.tuning.refined_entries
-    if best.status == "converged" and squares and (frame.R is not None or few):
+    if best.status == "converged" and squares and (coordinates.R is not None or few):
         assert problem.proof.anchor is not None
         solve = problem.proof.anchor.factor.solve
-        coef, b = refine(rows, frame, problem.layout, fitted["coef_"], float(fitted["intercept_"]), solve)
+        coef, b = refine(rows, coordinates, problem.layout, fitted["coef_"], float(fitted["intercept_"]), solve)
         return {"coef_": coef, "intercept_": np.float64(b)}
     return fitted
 
@@ -103,9 +102,9 @@ def _refuse_unbounded(problem: GlmProblem, fitted: Attributes, claim: GlmClaim) 
         )
 
 
-def coefficients(frame: GlmCoordinates, theta: Array, d: int) -> Attributes:
+def coefficients(coordinates: GlmCoordinates, theta: Array, d: int) -> Attributes:
     """Fitted attributes at θ (m,)."""
-    coef, intercept = frame.coefficients(theta, d)
+    coef, intercept = coordinates.coefficients(theta, d)
     return {"coef_": coef.copy(), "intercept_": np.float64(intercept)}
 
 

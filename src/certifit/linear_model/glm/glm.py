@@ -201,16 +201,16 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         loss, penalty = self._loss(), self._penalty()
         d = rows.n_features
         sample = evenly_spaced(rows, self._tuning.sample_rows)
-        frame = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
-        lost = self._collinear(frame, rows)
-        problem = GlmProblem(rows, loss, frame, layout, penalty, max(self.tol, 1e-14), self._tuning)
+        coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
+        lost = self._collinear(coordinates, rows)
+        problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(self.tol, 1e-14), self._tuning)
         check_size(sample)
         null = null_score(sample, loss, layout)
         if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
-            theta = frame.theta(previous["coef_"], float(previous["intercept_"]))
+            theta = coordinates.theta(previous["coef_"], float(previous["intercept_"]))
         else:
             problem, theta = start_from(problem, sample, null)
-        with self._watch.loop("passes", self.max_iter, lambda state: coefficients(frame, state.x, d)) as watch:
+        with self._watch.loop("passes", self.max_iter, lambda state: coefficients(coordinates, state.x, d)) as watch:
             best = minimise(problem, theta, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
         fitted = finish(problem, best)
         certificate = prove(problem, best, fitted, linear_claim(self)._replace(layout=layout), self.tol)
@@ -221,8 +221,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         else:
             assert problem.totals is not None
             null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
-            e = last_pass(rows, best.params.x, null, frame, loss, layout, None if why else self.covariance)
-            evidence = likelihood_attributes(e, loss.family, frame, d, self.covariance, why)
+            e = last_pass(rows, best.params.x, null, coordinates, loss, layout, None if why else self.covariance)
+            evidence = likelihood_attributes(e, loss.family, coordinates, d, self.covariance, why)
         return {
             **fitted,
             **evidence,
@@ -232,10 +232,10 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
             "certificate_": certificate,
         }
 
-    def _collinear(self, frame: GlmCoordinates, rows: Rows) -> Array:
+    def _collinear(self, coordinates: GlmCoordinates, rows: Rows) -> Array:
         """Numbers of the columns left out; refused if that was asked for."""
         d = rows.n_features
-        lost = np.zeros(0, int) if frame.kept is None else np.setdiff1d(np.arange(d), frame.kept)
+        lost = np.zeros(0, int) if coordinates.kept is None else np.setdiff1d(np.arange(d), coordinates.kept)
         if len(lost):
             names = [f"column {j}" if rows.names is None else repr(str(rows.names[j])) for j in lost[:10]]
             words = ", ".join(names) + (f" and {len(lost) - 10} more" if len(lost) > 10 else "")
@@ -300,16 +300,18 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         """D², the share of deviance explained: 1 - deviance / null deviance (R² for the gaussian family)."""
         rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
         total = rows.sum(partial(targets_total, ResponseLayout()))
-        theta, frame = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
+        theta, coordinates = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
         null = float(loss.link.score(np.array(total[1] / total[0])))
-        e = last_pass(rows, theta, null, frame, loss, ResponseLayout(), None)
+        e = last_pass(rows, theta, null, coordinates, loss, ResponseLayout(), None)
         return 1 - e.half_deviance / e.null if e.null > 0 else float(e.half_deviance == 0)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the deviance (data term) plus the penalty, on these rows."""
         rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
-        theta, frame = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
-        s = rows.sum(partial(measure, theta, frame, loss, ResponseLayout(), GlmRequest(hessian=False, totals=True)))
+        theta, coordinates = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
+        s = rows.sum(
+            partial(measure, theta, coordinates, loss, ResponseLayout(), GlmRequest(hessian=False, totals=True))
+        )
         assert isinstance(s.totals, GlmTotals)
         data = max(0.0, s.loss + s.totals.constant)
         lam1, lam2 = self._penalty().strengths(s.totals.weight)

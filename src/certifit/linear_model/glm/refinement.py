@@ -20,17 +20,17 @@ from certifit.rows import Array, Block, Rows
 
 def refine(
     rows: Rows,
-    frame: GlmCoordinates,
+    coordinates: GlmCoordinates,
     layout: ResponseLayout,
     coef: Array,
     intercept: float,
     solve: Callable[[Array], Array],
 ) -> tuple[Array, float]:
-    """Coefficients and intercept after one step; `solve` applies the inverse Hessian in the frame's coordinates."""
+    """Coefficients and intercept after one step; `solve` applies the inverse Hessian in these coordinates."""
     g = rows.sum(partial(_gradient, coef, intercept, layout)).value
     d = len(coef)
-    inner = frame.pull(g if frame.intercept else g[:d], d)
-    step, shift = frame.coefficients(-solve(inner), d)
+    inner = coordinates.pull(g if coordinates.intercept else g[:d], d)
+    step, shift = coordinates.coefficients(-solve(inner), d)
     return coef + step, intercept + shift
 
 

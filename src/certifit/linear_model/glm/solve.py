@@ -55,7 +55,7 @@ class SubsampleSeed(NamedTuple):
     theta: Array  # (m,)
     H: Array  # (m, m) data term, summed over the subsample
     weight: float  # Σ w over the subsample
-    times: float  # how many times larger the whole is
+    times: float  # rows of the whole table for each row of the subsample
 
 
 @dataclass
@@ -64,7 +64,7 @@ class GlmProblem:
 
     rows: Rows
     loss: ResponseLoss
-    frame: GlmCoordinates
+    coordinates: GlmCoordinates
     layout: ResponseLayout
     penalty: ElasticNetPenalty
     tol: float  # relative gap to prove
@@ -85,10 +85,12 @@ class GlmProblem:
         self.proof = ConcordanceProof(self.loss.concordance or 0.0, anchor, passing=self.penalty.alpha == 0)
 
     def measure(self, state: DescentState[Direction]) -> GlmPass:
+        """One pass over all rows."""
         request = GlmRequest(state.rule.wants_hessian, self.totals is None, self.proof.request)
-        return self.rows.sum(partial(measure, state.x, self.frame, self.loss, self.layout, request))
+        return self.rows.sum(partial(measure, state.x, self.coordinates, self.loss, self.layout, request))
 
     def update(self, state: DescentState[Direction], s: GlmPass) -> Step[DescentState[Direction]]:
+        """The next state; where nothing is proved, the promised gain is taken with caution."""
         if self.totals is None:
             assert isinstance(s.totals, GlmTotals)
             self.totals = s.totals
@@ -97,15 +99,17 @@ class GlmProblem:
 
     def penalised(self, m: int) -> Array:
         """1 for each parameter (m,) that is penalised, 0 for the intercept."""
-        return np.append(np.ones(m - 1), 0.0) if self.frame.intercept else np.ones(m)
+        return np.append(np.ones(m - 1), 0.0) if self.coordinates.intercept else np.ones(m)
 
     def penalty_at(self, theta: Array) -> float:
+        """The penalty at θ (m,)."""
         assert self.totals is not None
         lam1, lam2 = self.penalty.strengths(self.totals.weight)
         counted = theta * self.penalised(len(theta))
         return 0.5 * lam2 * float(counted @ counted) + lam1 * float(np.abs(counted).sum())
 
     def point(self, theta: Array, s: GlmPass) -> DescentPoint:
+        """Add the penalty to what a pass measured, and the gap."""
         assert self.totals is not None
         if np.isfinite(s.loss):
             check_overflow(s.g)
@@ -141,11 +145,12 @@ class GlmProblem:
         relative = gap / max(value, self.totals.floor, np.finfo(float).tiny)
         if self.penalty.alpha > 0:
             return relative
-        free = 2 * value / max(1.0, self.totals.rows - self.frame.size(self.rows.n_features))
+        free = 2 * value / max(1.0, self.totals.rows - self.coordinates.size(self.rows.n_features))
         unit = np.sqrt(free) if self.loss.family.free_dispersion else 1.0
         share = self.tuning.error_share if self.seed is None else self.tuning.error_share_long
         close = self.tuning.error_share_squares if self.loss.concordance == 0 else share
         asked = max(relative, self.tol * self.distance / max(close * unit, np.finfo(float).tiny))
+        # With a fresh Hessian, Newton's method at least halves the distance until only rounding is left.
         stuck = fresh and relative <= self.tol and self.distance > 0.5 * self.before
         self.before = self.distance
         return relative if stuck else asked

@@ -81,11 +81,11 @@ def _null_pass(score: float, loss: ResponseLoss, layout: ResponseLayout, block: 
 
 
 def least_squares_start(
-    frame: GlmCoordinates, sample: ArrayRows, loss: ResponseLoss, layout: ResponseLayout
+    coordinates: GlmCoordinates, sample: ArrayRows, loss: ResponseLoss, layout: ResponseLayout
 ) -> Array:
     """Least squares on the linked targets: a start where scores must be positive and there is no intercept."""
     response = take_apart(layout, Block(sample.X, sample.y, sample.w, 0))
-    Z = frame.rows(response.X)
+    Z = coordinates.rows(response.X)
     Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
     y = response.y
     eta = loss.link.score(0.5 * (y + np.average(y, weights=response.w))) - response.offset

@@ -127,7 +127,7 @@ class Penalised:
         if self.newton and not theta.any() and data.rows.n_rows >= data.tuning.long_table:
             share = float(data.sample.w.sum()) / data.weight
             part = self._problem(data, data.sample, share, data.tuning.sample_tol)
-            with suppress(Separated):  # separable in the sample says nothing of the whole
+            with suppress(Separated):  # a separable sample proves nothing about all rows
                 ends = LogisticLimits(data.tuning.sample_tol, limits.max_iter)
                 start = minimise(part, theta, True, data.sample, ends, data.tuning)
                 theta = start.params.x.reshape(theta.shape)
