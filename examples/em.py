@@ -21,9 +21,10 @@ from certifit.cluster.kmeans import KMeans
 from certifit.datasets import load_penguins
 from certifit.exceptions import DataError
 from certifit.families import GaussianFixedVariance
+from certifit.mixture.em import joint_log_densities
 from certifit.mixture.families.mixture import Mixture
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
-from certifit.mixture.plots import Frame, draw_frame, em_frames, plot_em_steps
+from certifit.mixture.plots import EMFrame, draw_frame, em_frames, plot_em_steps
 from certifit.rows import Array
 
 COLUMNS = ("flipper_length_mm", "bill_depth_mm")
@@ -45,7 +46,7 @@ def poor_start(X: Array) -> GaussianMixture:
 
 
 # --------------------------------------------------------------------------------------------- the identity
-def identity_table(frames: Sequence[Frame]) -> str:
+def identity_table(frames: Sequence[EMFrame]) -> str:
     """A line for each step: log-likelihood, bound and KL in nats a row, and what is left of their identity.
 
     >>> frames = em_frames(Mixture("poisson", random_state=0), [[0.0], [1.0], [7.0], [9.0]], 1)
@@ -61,7 +62,7 @@ def identity_table(frames: Sequence[Frame]) -> str:
     return "\n".join(lines)
 
 
-def identity_holds(frames: Sequence[Frame]) -> bool:
+def identity_holds(frames: Sequence[EMFrame]) -> bool:
     """At every step log-likelihood = bound + KL; E steps close the KL, M steps raise the bound."""
     sums = all(abs(f.loglik - f.bound - f.kl) <= ROUNDING * (1 + abs(f.loglik)) for f in frames)
     closed = all(abs(f.kl) <= ROUNDING for f in frames if f.name.startswith("E"))
@@ -81,15 +82,14 @@ class Jensen(NamedTuple):
         return self.largest <= ROUNDING and abs(self.at_posterior) <= ROUNDING
 
 
-def jensen(frame: Frame, X: Array, tried: int = 500, seed: int = 0) -> Jensen:
+def jensen(frame: EMFrame, X: Array, tried: int = 500, seed: int = 0) -> Jensen:
     """log Σ_k q_k (π_k f_k / q_k) >= Σ_k q_k log(π_k f_k / q_k) for any q: here for random ones, and the posterior.
 
     >>> X = np.array([[0.0], [1.0], [7.0], [9.0]])
     >>> jensen(em_frames(Mixture("poisson", random_state=0), X, 1)[-1], X, 50).holds
     True
     """
-    at = frame.mixture
-    joint = at.components.look(X, at.components.workspace())[0].T + np.log(at.weights)  # (n, k)
+    joint = joint_log_densities(frame.mixture, X)  # (n, k)
     log_p = np.logaddexp.reduce(joint, axis=1)
 
     def short(q: Array) -> float:
@@ -141,7 +141,7 @@ def limit_table(found: Sequence[Limit]) -> str:
 
 
 # --------------------------------------------------------------------------------------------- pictures, command line
-def animate(frames: Sequence[Frame], X: Array, out: Path) -> None:
+def animate(frames: Sequence[EMFrame], X: Array, out: Path) -> None:
     """Every step as a picture of an animated GIF, a second each."""
     figure = Figure(figsize=(5.2, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
