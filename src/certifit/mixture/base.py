@@ -95,7 +95,7 @@ class MixtureModel(DensityMixin, Estimator):
         wrong: Mapping[str, str],
         advice: str,
     ) -> Attributes:
-        """Return the attributes that say what EM did, the certificate among them.
+        """Return the attributes that report what EM did, the certificate among them.
 
         Warns of components with something `wrong`, each in words, and ends the warning with `advice`. `least`, given
         Σ w, is a number below which no mixture's objective can be.
