@@ -1,4 +1,4 @@
-"""What holes cost: one step of a method on rows with missing entries, beside one on complete rows."""
+"""What missing entries cost: one step of a method on rows with missing entries, beside one on complete rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scatter_holes(X: Array, share: float) -> Array:
 
 
 def cut(X: Array, columns: int) -> Array:
-    """The same holes in every third row: two patterns in all."""
+    """The same missing entries in every third row: two patterns in all."""
     out = X.copy()
     out[::3, :columns] = np.nan
     return out

@@ -1,6 +1,6 @@
 """Gaussian mixtures: the same EM iterations from the same start, judged by the mean negative log-likelihood.
 
-And posterior probabilities; and what holes cost, one EM step beside one on complete rows.
+And posterior probabilities; and what missing entries cost, one EM step beside one on complete rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.holes import cost_of_holes, with_holes
 from benchmarks.peers import estimator
 from benchmarks.reporting import Report
-from certifit.mixture.em import EM, Point
+from certifit.mixture.em import EMPoint, MixtureEM
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from certifit.rows import Rows, as_rows
 
@@ -97,14 +97,14 @@ def _mean_square(model: Any) -> float:
     return float((model.R**2).mean())
 
 
-# ------------------------------------------------------------------------------------------ holes
+# ------------------------------------------------------------------------------------------ missing entries
 def mixture_holes(title: str, options: Options) -> Report:
     X = overlapping_clusters(options.rows(100_000), 16, 16)
-    at = Point(GaussianMixture(16, tol=1.0).fit(X)._at())
-    steps = {name: partial(one_step, as_rows(data, holes=True), at) for name, data in with_holes(X, 5).items()}
+    at = EMPoint(GaussianMixture(16, tol=1.0).fit(X)._at())
+    steps = {name: partial(one_step, as_rows(data, missing=True), at) for name, data in with_holes(X, 5).items()}
     return cost_of_holes(title, f"one EM step, {shape(X)}, 16 full components", steps, options)
 
 
-def one_step(rows: Rows, at: Point) -> float:
-    em = EM(rows)
+def one_step(rows: Rows, at: EMPoint) -> float:
+    em = MixtureEM(rows)
     return em.update(at, em.measure(at)).objective

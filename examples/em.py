@@ -1,6 +1,6 @@
-"""EM laid open on the Palmer penguins: log-likelihood = bound + KL at every step, Jensen's inequality, k-means.
+"""EM step by step on the Palmer penguins: log-likelihood = bound + KL, Jensen's inequality, the limit to k-means.
 
-python -m examples.em [--out FILE.png] [--gif FILE.gif]
+python -m examples.em [--out FILE.png] [--gif FILE.gif] [--shown 1 4 7] [--steps N]
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from certifit.cluster.kmeans import KMeans
+from certifit.core.text_table import text_table
 from certifit.datasets import load_penguins
 from certifit.exceptions import DataError
 from certifit.families import GaussianFixedVariance
+from certifit.mixture.em import joint_log_densities
 from certifit.mixture.families.mixture import Mixture
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
-from certifit.mixture.plots import Frame, draw_frame, em_frames, plot_em_steps
+from certifit.mixture.plots import EMFrame, draw_frame, em_frames, plot_em_steps
 from certifit.rows import Array
 
 COLUMNS = ("flipper_length_mm", "bill_depth_mm")
-SHOWN = (1, 4, 7)  # iterations in the picture
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # nats a row
 
 
 def penguins() -> Array:
@@ -38,30 +39,28 @@ def penguins() -> Array:
 
 
 def poor_start(X: Array) -> GaussianMixture:
-    """Two components amid all rows, as wide as these and half a deviation apart: EM has something to do."""
+    """Two components in the middle of all rows, as wide as these and one deviation apart: EM has something to do."""
     away = np.array([[-0.5, 0.0], [0.5, 0.0]]) * X.std(axis=0)
     wide = np.array([np.diag(1 / X.var(axis=0))] * 2)
     return GaussianMixture(2, weights_init=[0.5, 0.5], means_init=X.mean(axis=0) + away, precisions_init=wide)
 
 
 # --------------------------------------------------------------------------------------------- the identity
-def identity_table(frames: Sequence[Frame]) -> str:
-    """A line for each step: log-likelihood, bound and KL in nats a row, and what is left of their identity.
+def identity_table(frames: Sequence[EMFrame]) -> str:
+    """A line for each step: log-likelihood, bound and KL in nats a row, and by how much their identity is off.
 
     >>> frames = em_frames(Mixture("poisson", random_state=0), [[0.0], [1.0], [7.0], [9.0]], 1)
     >>> print(identity_table(frames).splitlines()[0])
-    step        log-likelihood        bound    KL(q||p)   log-likelihood - bound - KL
+    step      log-likelihood       bound   KL(q||p)  log-likelihood - bound - KL
     """
-    lines = ["step        log-likelihood        bound    KL(q||p)   log-likelihood - bound - KL"]
+    lines = [("step", "log-likelihood", "bound", "KL(q||p)", "log-likelihood - bound - KL")]
     for f in frames:
         kl = round(f.kl, 7) + 0.0  # no minus sign before a zero
-        lines.append(
-            f"{f.name:<10} {f.loglik:>15.9f} {f.bound:>12.7f} {kl:>11.7f}   {f.loglik - f.bound - f.kl:>27.1e}"
-        )
-    return "\n".join(lines)
+        lines.append((f.name, f"{f.loglik:.9f}", f"{f.bound:.7f}", f"{kl:.7f}", f"{f.loglik - f.bound - f.kl:.1e}"))
+    return text_table(lines, "lr")
 
 
-def identity_holds(frames: Sequence[Frame]) -> bool:
+def identity_holds(frames: Sequence[EMFrame]) -> bool:
     """At every step log-likelihood = bound + KL; E steps close the KL, M steps raise the bound."""
     sums = all(abs(f.loglik - f.bound - f.kl) <= ROUNDING * (1 + abs(f.loglik)) for f in frames)
     closed = all(abs(f.kl) <= ROUNDING for f in frames if f.name.startswith("E"))
@@ -81,15 +80,14 @@ class Jensen(NamedTuple):
         return self.largest <= ROUNDING and abs(self.at_posterior) <= ROUNDING
 
 
-def jensen(frame: Frame, X: Array, tried: int = 500, seed: int = 0) -> Jensen:
+def jensen(frame: EMFrame, X: Array, tried: int = 500, seed: int = 0) -> Jensen:
     """log Σ_k q_k (π_k f_k / q_k) >= Σ_k q_k log(π_k f_k / q_k) for any q: here for random ones, and the posterior.
 
     >>> X = np.array([[0.0], [1.0], [7.0], [9.0]])
     >>> jensen(em_frames(Mixture("poisson", random_state=0), X, 1)[-1], X, 50).holds
     True
     """
-    at = frame.mixture
-    joint = at.components.look(X, at.components.workspace())[0].T + np.log(at.weights)  # (n, k)
+    joint = joint_log_densities(frame.mixture, X)  # (n, k)
     log_p = np.logaddexp.reduce(joint, axis=1)
 
     def short(q: Array) -> float:
@@ -131,17 +129,16 @@ def limits(X: Array, k: int = 3, variances: Sequence[float] = (1.0, 0.3, 0.1, 0.
 
 
 def limit_table(found: Sequence[Limit]) -> str:
-    lines = ["  σ²      -2σ²(log-lik. + const.)   sum of squares   difference   least sure row   same groups"]
-    lines += [
-        f"{f.variance:<8g} {f.objective:>24.6f} {f.inertia:>16.6f} {f.objective - f.inertia:>12.2e} "
-        f"{f.sure:>16.6f}   {'yes' if f.same else 'no'}"
-        for f in found
-    ]
-    return "\n".join(lines)
+    """A line for each variance: both objectives, their difference, and whether the groups are the same."""
+    lines = [("σ²", "-2σ²(log-lik. + const.)", "sum of squares", "difference", "least sure row", "same groups")]
+    for f in found:
+        objectives = f"{f.objective:.6f}", f"{f.inertia:.6f}", f"{f.objective - f.inertia:.2e}"
+        lines.append((f"{f.variance:g}", *objectives, f"{f.sure:.6f}", "yes" if f.same else "no"))
+    return text_table(lines, "lrrrrl")
 
 
 # --------------------------------------------------------------------------------------------- pictures, command line
-def animate(frames: Sequence[Frame], X: Array, out: Path) -> None:
+def animate(frames: Sequence[EMFrame], X: Array, out: Path) -> None:
     """Every step as a picture of an animated GIF, a second each."""
     figure = Figure(figsize=(5.2, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -156,12 +153,12 @@ def animate(frames: Sequence[Frame], X: Array, out: Path) -> None:
     FuncAnimation(figure, draw, frames=len(frames)).save(out, writer=PillowWriter(fps=1), dpi=80)
 
 
-def show(out: Path, gif: Path | None = None) -> None:
-    """Print what holds, and write the pictures."""
+def show(out: Path, gif: Path | None = None, shown: Sequence[int] = (1, 4, 7), steps: int | None = None) -> None:
+    """Print what holds, and write the pictures: `shown` iterations, and at most so many `steps` in table and GIF."""
     X = penguins()
     model = poor_start(X)
     fitted = poor_start(X).fit(X)
-    frames = em_frames(model, X, fitted.n_iter_)
+    frames = em_frames(model, X, fitted.n_iter_ if steps is None else min(steps, fitted.n_iter_))
     print(f"EM for two Gaussians on {len(X)} penguins, {COLUMNS[0]} and {COLUMNS[1]}; nats a row, less the penalty\n")
     print(identity_table(frames))
     verdict = _word(identity_holds(frames))
@@ -173,7 +170,7 @@ def show(out: Path, gif: Path | None = None) -> None:
     print("\nSpheres of variance σ² -> 0 become k-means (three clusters, columns in units of their deviations)\n")
     print(limit_table(limits(X)))
     print(f"\n{fitted.certificate_}")
-    plot_em_steps(model, X, SHOWN, COLUMNS).savefig(out, dpi=100)
+    plot_em_steps(model, X, shown, COLUMNS).savefig(out, dpi=100)
     print(f"\npicture: {out}")
     if gif is not None:
         animate(frames, X, gif)
@@ -185,12 +182,16 @@ def _word(holds: bool) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="EM laid open: the identity, Jensen's inequality, k-means' limit.")
+    parser = argparse.ArgumentParser(
+        description="EM step by step: the identity, Jensen's inequality, k-means' limit."
+    )
     parser.add_argument("--out", type=Path, default=Path("em.png"), help="the step-wise picture (default: em.png)")
     parser.add_argument("--gif", type=Path, help="also write an animation, a picture for each step")
+    parser.add_argument("--shown", type=int, nargs="+", default=[1, 4, 7], help="iterations in the picture")
+    parser.add_argument("--steps", type=int, help="most iterations in the table and the animation (default: all)")
     given = parser.parse_args(arguments)
     try:
-        show(given.out, given.gif)
+        show(given.out, given.gif, given.shown, given.steps)
     except (DataError, OSError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from error

@@ -1,4 +1,4 @@
-"""The example that lays EM open: what it prints holds, and its pictures are there."""
+"""The example that shows EM step by step: what it prints holds, and its pictures are there."""
 
 import numpy as np
 import pytest
@@ -50,10 +50,8 @@ def test_small_spheres_become_kmeans():
     assert em.limit_table(found).splitlines()[-1].endswith("yes")
 
 
-def test_from_the_command_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(em, "em_frames", lambda model, X, iterations: em_frames(model, X, min(iterations, 2)))
-    monkeypatch.setattr(em, "SHOWN", (1,))
-    em.main(["--out", str(tmp_path / "em.png"), "--gif", str(tmp_path / "em.gif")])
+def test_from_the_command_line(tmp_path, capsys):
+    em.main(["--out", str(tmp_path / "em.png"), "--gif", str(tmp_path / "em.gif"), "--shown", "1", "--steps", "2"])
     out = capsys.readouterr().out
     assert "M steps raise the bound: holds" in out
     assert "after M step 1: holds" in out
@@ -63,7 +61,7 @@ def test_from_the_command_line(tmp_path, capsys, monkeypatch):
 
 
 def test_a_place_that_cannot_be_written_ends_in_words(tmp_path, capsys, monkeypatch):
-    def refuse(out, _gif):
+    def refuse(out, *_):
         raise OSError(f"cannot write {out}")
 
     monkeypatch.setattr(em, "show", refuse)

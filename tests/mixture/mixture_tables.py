@@ -15,8 +15,8 @@ def two_groups(n=200, seed=0):
     return np.concatenate([rng.normal(size=(n // 2, 2)), narrow])
 
 
-def punched(X, share, seed=1):
-    """With holes at random, and one row that has nothing else."""
+def with_missing(X, share, seed=1):
+    """With entries missing at random, and one row without any entry."""
     X = np.where(np.random.default_rng(seed).random(X.shape) < share, np.nan, X)
     X[5] = np.nan
     return X

@@ -1,4 +1,4 @@
-"""Gaussian mixtures: published fits, scikit-learn's, rows with holes, degenerate tables."""
+"""Gaussian mixtures: published fits, scikit-learn's, rows with missing entries, degenerate tables."""
 
 import warnings
 from pathlib import Path
@@ -20,7 +20,7 @@ from certifit.exceptions import DataError
 from certifit.mixture.choose_components import select_mixture
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from certifit.rows import as_rows
-from tests.mixture.mixture_tables import every_shape, punched, two_groups
+from tests.mixture.mixture_tables import every_shape, two_groups, with_missing
 
 IRIS = load_iris().data
 
@@ -188,7 +188,7 @@ def test_the_objective_is_what_it_says(kind):
 @pytest.mark.parametrize("reg", [0.0, 1e-3, 0.1])
 def test_em_never_falls_and_the_gradient_vanishes(kind, reg):
     """Against central differences of the objective along random directions, at a tight tolerance."""
-    X = punched(IRIS, 0.05)
+    X = with_missing(IRIS, 0.05)
     model = GaussianMixture(2, covariance_type=kind, reg_covar=reg, tol=1e-13, max_iter=5000, random_state=0).fit(X)
     assert np.diff(model.lower_bounds_).min(initial=0.0) >= -1e-13
     rng = np.random.default_rng(0)
@@ -256,14 +256,14 @@ def test_narrow_components_far_apart(kind):
     found = covariances(model)[np.argsort(model.means_[:, 0])] - floor
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert audit(model, X).holds
-    holes = punched(X, 0.1)
-    assert audit(GaussianMixture(3, covariance_type=kind, reg_covar=0, random_state=0).fit(holes), holes).holds
+    X = with_missing(X, 0.1)
+    assert audit(GaussianMixture(3, covariance_type=kind, reg_covar=0, random_state=0).fit(X), X).holds
 
 
-# ------------------------------------------------------------------------------------------ holes
+# ------------------------------------------------------------------------------------------ missing entries
 @every_shape
-def test_holes_are_left_out_of_the_likelihood(kind):
-    X = punched(IRIS, 0.2)
+def test_missing_entries_are_left_out_of_the_likelihood(kind):
+    X = with_missing(IRIS, 0.2)
     model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
     expected = joint(model, X)
     empty = np.isnan(X).all(axis=1)
@@ -275,14 +275,14 @@ def test_holes_are_left_out_of_the_likelihood(kind):
     np.testing.assert_array_equal(model.predict_proba(X)[empty], np.tile(model.weights_, (empty.sum(), 1)))
     assert model.certificate_.holds
     assert audit(model, X).holds
-    for criterion in ("bic", "aic", "score"):  # a row without entries has no say
+    for criterion in ("bic", "aic", "score"):  # a row without entries does not count
         assert getattr(model, criterion)(X) == pytest.approx(getattr(model, criterion)(X[~empty]), rel=1e-12)
     assert model.score(X) == pytest.approx(model.loglikelihood_ / (~empty).sum(), rel=1e-12)
     without = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X[~empty])
     np.testing.assert_allclose(without.means_, model.means_, rtol=1e-6)
 
 
-def test_one_component_on_two_columns_with_a_staircase_of_holes():
+def test_one_component_on_two_columns_with_a_staircase_of_missing_entries():
     """Closed form (Anderson, Maximum likelihood estimates when some observations are missing, 1957)."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2)) @ [[1.0, 0.7], [0.0, 0.5]] + [3, -1]
@@ -298,9 +298,9 @@ def test_one_component_on_two_columns_with_a_staircase_of_holes():
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_any_source_gives_the_same_answer(share, tmp_path, blocks_of):
-    """Small blocks in memory, a Parquet file and Dask partitions, with and without holes."""
+    """Small blocks in memory, a Parquet file and Dask partitions, with and without missing entries."""
     blocks_of(64)
-    X = punched(two_groups(400), share)
+    X = with_missing(two_groups(400), share)
     frame = pd.DataFrame(X, columns=["a", "b"])
     frame.to_parquet(tmp_path / "t.parquet")
     sources = [X, tmp_path / "t.parquet", da.from_array(X, chunks=(128, 2)), dd.from_pandas(frame, npartitions=3)]
@@ -374,8 +374,8 @@ def test_refusals():
     bad = [
         ("covariance_type", "round", "one of"),
         ("init_params", "guess", "one of"),
-        ("reg_covar", -1.0, "at least 0, or 'auto'"),
-        ("reg_covar", "none", "at least 0, or 'auto'"),
+        ("reg_covar", -1.0, "'auto' or a finite number of at least 0"),
+        ("reg_covar", "none", "'auto' or a finite number of at least 0"),
         ("n_components", 0, "at least 1"),
         ("n_init", 0, "at least 1"),
         ("means_init", np.zeros((3, 2)), r"of shape \(1, 2\)"),
@@ -401,9 +401,9 @@ def test_refusals():
 
 # ------------------------------------------------------------------------------------------ certificates
 @every_shape
-@pytest.mark.parametrize("holes", [False, True])
-def test_sabotage_is_noticed(kind, holes):
-    X = punched(IRIS, 0.1) if holes else IRIS
+@pytest.mark.parametrize("missing", [False, True])
+def test_sabotage_is_noticed(kind, missing):
+    X = with_missing(IRIS, 0.1) if missing else IRIS
     model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
     assert audit(model, X).holds
     for name in ("weights_", "means_", "covariances_"):
@@ -417,7 +417,7 @@ def test_sabotage_is_noticed(kind, holes):
 
 
 @every_shape
-def test_what_a_mixture_says_of_itself_is_checked(kind):
+def test_what_a_mixture_reports_of_itself_is_checked(kind):
     """Numbers that repeat others: ours, and the factors that scikit-learn predicts with."""
     model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(IRIS)
     theirs = mixture.GaussianMixture(2, covariance_type=kind, tol=1e-8, max_iter=1000, random_state=0).fit(IRIS)
@@ -450,11 +450,11 @@ def test_scikit_learns_early_stop_is_noticed():
 def test_the_bound_is_one_for_any_mixture(seed):
     """Mixtures drawn at random, some with components far narrower than the floor."""
     rng = np.random.default_rng(seed)
-    X = punched(rng.normal(size=(30, 3)), 0.2)
+    X = with_missing(rng.normal(size=(30, 3)), 0.2)
     rows = as_rows(X, missing=True)
     floor = 10.0 ** rng.uniform(-3, 0, 3)
     for size in (1.0, 1e-2, 1e-5):
         C = np.stack([np.diag(floor * rng.exponential(size=3)) for _ in range(2)]) * size
         means = np.nan_to_num(X[rng.choice(30, 2)])
-        found = checker.certify(checker.Model(np.full(2, 0.5), means, C, "full"), floor, 1e-6, rows)
+        found = checker.certify(checker.FittedGaussianMixture(np.full(2, 0.5), means, C, "full"), floor, 1e-6, rows)
         assert found.bound <= found.objective

@@ -21,6 +21,7 @@ from certifit.families import (
     Prior,
 )
 from certifit.mixture.families.mixture import Mixture
+from tests.common.tuning import tuned
 
 
 def draws(n=120, seed=0):
@@ -111,7 +112,7 @@ def test_published_death_notices():
 
 # ------------------------------------------------------------------------------------------------ a plain EM
 def plain_log_density(X, theta):
-    """(n,) of rows with holes under one component of a (categorical, poisson, gaussian) table, by SciPy."""
+    """(n,) of rows with missing entries under one component of a (categorical, poisson, gaussian) table, by SciPy."""
     p, rate, mean, variance = theta
     with np.errstate(invalid="ignore"):
         parts = [
@@ -147,7 +148,7 @@ def plain_em(X, w, thetas, s, centre, steps):
     return pi, thetas
 
 
-def test_a_mixed_table_with_holes_and_weights_against_a_plain_em():
+def test_a_mixed_table_with_missing_entries_and_weights_against_a_plain_em():
     families = ["categorical", "poisson", "gaussian"]
     X = table(*families)
     rng = np.random.default_rng(2)
@@ -165,22 +166,22 @@ def test_a_mixed_table_with_holes_and_weights_against_a_plain_em():
     np.testing.assert_allclose(model.weights_, pi, rtol=1e-11)
     np.testing.assert_allclose(model.parameters_, [np.concatenate([t[0], t[1:]]) for t in thetas], rtol=1e-10)
     logs = np.array([np.log(p) + plain_log_density(X, theta) for p, theta in zip(pi, thetas, strict=True)])
-    expected = np.where(some, np.logaddexp(*logs), 0.0)  # a row without entries has no say
+    expected = np.where(some, np.logaddexp(*logs), 0.0)  # a row without entries does not count
     np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X)[5], model.weights_, rtol=1e-15)
     assert model.parameter_names_.tolist() == ["0 p0", "0 p1", "0 p2", "0 p3", "1 rate", "2 mean", "2 variance"]
 
 
-def test_a_missing_column_has_no_say():
+def test_a_missing_column_is_left_out():
     """Within a component columns are independent: what is left is the mixture of the others."""
     X = table("poisson", "exponential", "bernoulli")
     model = Mixture(["poisson", "exponential", "bernoulli"], random_state=0).fit(X)
-    holed = X.copy()
-    holed[:, 1] = np.nan
+    missing = X.copy()
+    missing[:, 1] = np.nan
     rest = [[m for j, m in enumerate(row) if j != 1] for row in model.members()]
     logs = [row[0].log_density(X[:, 0]) + row[1].log_density(X[:, 2]) for row in rest]
     expected = np.logaddexp(*(np.log(p) + log for p, log in zip(model.weights_, logs, strict=True)))
-    np.testing.assert_allclose(model.score_samples(holed), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.score_samples(missing), expected, rtol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------ certificates
@@ -426,16 +427,13 @@ def test_a_start_from_which_components_never_part():
     assert model.certificate_.facts == {"component 0": "is the same as 1"}
 
 
-def test_a_start_from_some_of_many_rows(monkeypatch):
-    monkeypatch.setattr("certifit.mixture.families.mixture.SAMPLE", 40)
+def test_a_start_from_some_of_many_rows():
     X = table("poisson", "gamma", n=300)
-    some = Mixture(["poisson", "gamma"], tol=1e-10, random_state=0).fit(X)
-    monkeypatch.undo()
+    some = tuned(Mixture(["poisson", "gamma"], tol=1e-10, random_state=0), sample_rows=40).fit(X)
     every = Mixture(["poisson", "gamma"], tol=1e-10, random_state=0).fit(X)
     np.testing.assert_allclose(np.sort(some.weights_), np.sort(every.weights_), rtol=1e-3)
-    monkeypatch.setattr("certifit.mixture.families.mixture.SAMPLE", 40)
     with pytest.raises(DataError, match=r"among every 8th row; .* give parameters_init"):
-        Mixture("poisson").fit(X[:, :1], sample_weight=np.arange(300) % 8 == 3)
+        tuned(Mixture("poisson"), sample_rows=40).fit(X[:, :1], sample_weight=np.arange(300) % 8 == 3)
 
 
 def test_a_start_that_is_no_member():
@@ -449,7 +447,7 @@ def test_a_class_that_was_never_seen():
         model.predict([[2.0]])
 
 
-def test_rows_without_entries_or_weight_have_no_say():
+def test_rows_without_entries_or_weight_do_not_count():
     X = table("poisson", "gaussian")
     more = np.vstack([X, np.full((3, 2), np.nan), [[9e5, -1e9]]])
     w = np.r_[np.ones(len(X) + 3), 0.0]
@@ -462,8 +460,16 @@ def test_rows_without_entries_or_weight_have_no_say():
     assert alone.certificate_.objective == pytest.approx(beside.certificate_.objective, rel=1e-13)
 
 
+def test_names_of_families_are_checked():
+    X = table("poisson", Binomial(0.5, n=7), "gaussian")
+    model = Mixture({0: Poisson, 1: Binomial(0.5, n=7), 2: "gaussian"}, random_state=0).fit(X)
+    assert audit(model, X).holds
+    model.families_ = np.array(["geometric", *model.families_[1:]], dtype=object)
+    assert "families_ other than family" in audit(model, X).failures()[0]
+
+
 @pytest.mark.parametrize("name", ["loglikelihood_", "lower_bound_", "lower_bounds_"])
-def test_what_a_mixture_says_of_itself_is_checked(name):
+def test_what_a_mixture_reports_of_itself_is_checked(name):
     X = np.random.default_rng(0).poisson([[2.0, 8.0]] * 40 + [[9.0, 1.0]] * 40)
     model = Mixture("poisson", random_state=0).fit(X)
     assert audit(model, X).holds

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
-from certifit.mixture.em import EM, Point
+from certifit.mixture.em import EMPoint, MixtureEM
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from certifit.rows import as_rows
 
@@ -134,7 +134,7 @@ def test_an_em_step_becomes_lloyds_step():
     means = np.stack([X[nearest == j].mean(axis=0) for j in range(3)])
     apart = []
     for sigma in (0.3, 0.1, 0.03, 0.01):
-        em, at = EM(as_rows(X)), Point(spherical(seeds, sigma)._at())
+        em, at = MixtureEM(as_rows(X)), EMPoint(spherical(seeds, sigma)._at())
         moved = em.update(at, em.measure(at)).params.mixture.components
         apart.append(np.abs(moved.shift + moved.means - means).max())
     assert apart == sorted(apart, reverse=True)

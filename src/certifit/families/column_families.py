@@ -1,4 +1,4 @@
-"""Which family of distributions each column of a table has, as its user says it: a name, a class or a member."""
+"""The family of distributions of each column of a table, which its user gives as a word, a class or a member."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from certifit.families import (
     Poisson,
 )
 
-# a member stands for its family and says which parameters are known
-BY_NAME: dict[str, Family] = {
+# each family stands here as one of its members, which says that no parameter is known
+FAMILY_WORDS: dict[str, Family] = {
     "bernoulli": Bernoulli(0.5),
     "beta": Beta(1.0, 1.0),
     "categorical": Categorical(np.ones(1)),
@@ -35,13 +35,12 @@ BY_NAME: dict[str, Family] = {
 }
 
 
-VECTORS = "For vectors use GaussianMixture."
+def column_families(
+    given: Any, d: int, names: Sequence[str], *, advice: str = "For vectors use GaussianMixture."
+) -> list[Family]:
+    """Return a member of each column's family, from a family for all, a list, or a dict by column name or number.
 
-
-def column_families(given: Any, d: int, names: Sequence[str], *, advice: str = VECTORS) -> list[Family]:
-    """A member of each column's family, from a family for all, a list, or a dict by column name or number.
-
-    `advice` ends the message to someone who gives something else.
+    The member says which parameters are known. `advice` ends the message that refuses anything else.
 
     >>> column_families({"visits": "poisson", "ill": "bernoulli"}, 2, ["ill", "visits"])
     [Bernoulli(p=0.5), Poisson(rate=1.0)]
@@ -74,20 +73,20 @@ def only_counts(given: Any) -> bool:
         return False
 
 
-def family_name(like: Family) -> str:
-    """InverseGaussian -> inverse_gaussian"""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(like).__name__).strip("_")
+def family_name(member: Family) -> str:
+    """Return the word for a family: 'inverse_gaussian' for InverseGaussian."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(member).__name__).strip("_")
 
 
 def _member(value: Any, advice: str = "") -> Family:
     if isinstance(value, type):  # a family whose parameters are all free
-        value = next((member for member in BY_NAME.values() if type(member) is value), value)
+        value = next((member for member in FAMILY_WORDS.values() if type(member) is value), value)
     if isinstance(value, str):
-        value = BY_NAME.get(value, value)
+        value = FAMILY_WORDS.get(value, value)
     if isinstance(value, Family) and not value.support.vector:
         return value
     raise DataError(
         got=f"family {value.__name__ if isinstance(value, type) else repr(value)}",
-        wanted=f"one of {', '.join(BY_NAME)}, or a family of numbers from certifit.families",
+        wanted=f"one of {', '.join(FAMILY_WORDS)}, or a family of numbers from certifit.families",
         fix=f"Where parameters are known, give a member: Binomial(0.5, n=10). {advice}".strip(),
     )

@@ -1,4 +1,4 @@
-"""What every mixture offers once it is fitted, and the starts that its fit tries."""
+"""What all mixtures share: EM from several starts, the certificate of the best, and the use of a fitted mixture."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -16,54 +15,65 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes, Estimator, Objective, Solution, fixed_point
+from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
 from certifit.mixture.em import (
-    EM,
-    Mixture,
-    Point,
+    EMPoint,
+    MixtureEM,
+    MixtureParameters,
     check_finite,
-    compare,
+    compare_mixtures,
+    fit_certificate,
     labels,
     likelihood,
     log_density,
-    proof,
     responsibilities,
 )
+from certifit.mixture.starting_groups import STARTING_GROUPS
 from certifit.rows import Array, Rows
 
 
 class MixtureModel(DensityMixin, Estimator):
-    """A mixture with `weights_` (k,), fitted by EM; rows may have holes."""
+    """A mixture with `weights_` (k,), fitted by EM; entries may be missing (NaN)."""
 
     missing = True
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "n_components": Setting(int, least=1),
+        "n_init": Setting(int, least=1),
+        "init_params": Setting(choices=tuple(STARTING_GROUPS)),
+    }
 
     @abstractmethod
-    def _at(self) -> Mixture:
-        """The fitted mixture."""
+    def _at(self) -> MixtureParameters:
+        """Return the parameters of the fitted mixture."""
 
     @abstractmethod
     def n_parameters(self) -> int:
-        """Number of free parameters."""
+        """Return the number of free parameters."""
 
     @abstractmethod
     def _draw(self, component: int, n: int, rng: np.random.RandomState) -> Array:
-        """Rows (n, d) of one component."""
+        """Draw rows (n, d) of one component."""
 
     # ---------------------------------------------------------------------------------------------- fit
     def _climb(
-        self, rows: Rows, start: Callable[[], Mixture], attributes: Callable[[Point], Attributes]
-    ) -> tuple[Solution[Point], EM]:
-        """EM from each of `n_init` starts; the best result, and its trace."""
+        self, rows: Rows, start: Callable[[], MixtureParameters], attributes: Callable[[EMPoint], Attributes]
+    ) -> tuple[Solution[EMPoint], MixtureEM]:
+        """Run EM from each of `n_init` starts and return the best result, with the EM that found it.
+
+        `attributes` gives what callbacks see of a point.
+        """
         began = time.perf_counter()
-        best: tuple[Solution[Point], EM] | None = None
+        best: tuple[Solution[EMPoint], MixtureEM] | None = None
         for i in range(self.n_init):
-            at, em = start(), EM(rows)
+            at, em = start(), MixtureEM(rows)
             left = None if self.max_time is None else self.max_time - (time.perf_counter() - began)
             with self._watch.loop(f"start {i + 1} of {self.n_init}", self.max_iter, attributes) as watch:
                 found = fixed_point(
                     em.measure,
                     em.update,
-                    Point(at),
+                    EMPoint(at),
                     tol=self.tol,
                     max_iter=self.max_iter,
                     max_time=left,
@@ -79,21 +89,22 @@ class MixtureModel(DensityMixin, Estimator):
     def _outcome(
         self,
         rows: Rows,
-        found: Solution[Point],
-        em: EM,
+        found: Solution[EMPoint],
+        em: MixtureEM,
         least: Callable[[float], float],
         wrong: Mapping[str, str],
         advice: str,
     ) -> Attributes:
-        """What EM did, and its certificate; components with something `wrong` are named in a warning.
+        """Return the attributes that report what EM did, the certificate among them.
 
-        `least`, given Σ w, is a number below which no mixture's objective can be.
+        Warns of components with something `wrong`, each in words, and ends the warning with `advice`. `least`, given
+        Σ w, is a number below which no mixture's objective can be.
         """
         if wrong:
             words = "; ".join(f"{name} {value}" for name, value in wrong.items())
             warn_caller(f"{type(self).__name__}: {words}. {advice}", ConvergenceWarning)
         at, after, trace = found.params.mixture, em.after(found.params), em.table()
-        compared = rows.sum(partial(compare, at, after))
+        compared = rows.sum(partial(compare_mixtures, at, after))
         bound = least(compared.weight)
         return {
             "converged_": found.status == "converged",
@@ -103,7 +114,7 @@ class MixtureModel(DensityMixin, Estimator):
             "loglikelihood_": compared.before,
             "em_trace_": trace,
             "history_": found.history,
-            "certificate_": proof(at, after, compared, trace["loglik"], bound, self.tol, wrong),
+            "certificate_": fit_certificate(at, after, compared, trace["loglik"], bound, self.tol, wrong),
         }
 
     def _check_rows(self, rows: Rows) -> None:
@@ -117,60 +128,59 @@ class MixtureModel(DensityMixin, Estimator):
 
     # ---------------------------------------------------------------------------------------------- use
     def _per_row(self, X: Any, f: Any) -> Array:
-        rows = self._rows(X)
-        return rows.map(partial(f, self._at()))
+        """Return f(fitted parameters, block) for all rows."""
+        return self._rows(X).map(partial(f, self._at()))
 
     def predict(self, X: Any) -> Array:
-        """The likeliest component of each row (n,)."""
+        """Return the likeliest component of each row (n,)."""
         return self._per_row(X, labels)
 
     def predict_proba(self, X: Any) -> Array:
-        """Posterior probabilities of the components (n, k); those of a row without entries are the weights."""
+        """Return the posterior probabilities of the components (n, k): the weights, for a row without entries."""
         return self._per_row(X, responsibilities)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and the likeliest component of each row."""
+        """Fit, and return the likeliest component of each row (n,)."""
         return self.fit(X, y, sample_weight).predict(X)
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row's observed entries (n,)."""
+        """Return the log-likelihood of each row's observed entries (n,)."""
         return self._per_row(X, log_density)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of the rows with any entry."""
+        """Return the mean log-likelihood of the rows with any entry."""
         loglik, n = self._likelihood(self._rows(X), self._at())
         return loglik / n
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Mean negative log-likelihood of the rows with any entry, and the penalty."""
+        """Return the mean negative log-likelihood of the rows with any entry, and the penalty."""
         rows, at = self._rows(X, sample_weight=sample_weight), self._at()
         loglik, n = self._likelihood(rows, at)
         penalty = at.components.penalty()
         return Objective(penalty - loglik / n, -loglik / n, penalty)
 
-    def _likelihood(self, rows: Rows, at: Mixture) -> tuple[float, float]:
-        """Σ w log p(x) and Σ w, over rows that have a say."""
+    def _likelihood(self, rows: Rows, at: MixtureParameters) -> tuple[float, float]:
+        """Return Σ w log p(x) and Σ w over rows with a positive weight and any entry."""
         loglik, n = rows.sum(partial(likelihood, at)).tolist()
         check_finite(loglik, n)
         return loglik, n
 
     def bic(self, X: Any) -> float:
-        """Bayes' information criterion on the rows with any entry: smaller is better."""
+        """Return Bayes' information criterion on the rows with any entry: smaller is better."""
         loglik, n = self._likelihood(self._rows(X), self._at())
         return self.n_parameters() * float(np.log(n)) - 2 * loglik
 
     def aic(self, X: Any) -> float:
-        """Akaike's information criterion on these rows: smaller is better."""
+        """Return Akaike's information criterion on the rows with any entry: smaller is better."""
         return 2 * self.n_parameters() - 2 * self._likelihood(self._rows(X), self._at())[0]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Rows drawn from the mixture (n_samples, d), and the components they come from; component after component.
+        """Draw rows (n_samples, d), component after component, and return them with their components (n_samples,).
 
         Draws depend on `random_state` here or, without it, on the estimator's own.
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise DataError(got=f"n_samples={n_samples!r}", wanted="a whole number of at least 1")
+        Setting(int, least=1).check("n_samples", n_samples)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
         X = [self._draw(j, n, rng) for j, n in enumerate(counts)]

@@ -1,6 +1,6 @@
-"""How many Gaussian components, and of which shape: every combination fitted, and the best by a criterion.
+"""Choose the number and shape of Gaussian components: fit every combination and keep the best by a criterion.
 
-With ℓ the log-likelihood, m the number of free parameters and n the rows with any entry (Σ w):
+With ℓ the log-likelihood, m the number of free parameters and n = Σ w over the rows with any entry:
     BIC = m log n - 2 ℓ,   ICL = BIC + 2 Σ w H(posterior),   AIC = 2 m - 2 ℓ;   smaller is better.
 References: Fraley & Raftery, Model-based clustering, discriminant analysis, and density estimation (2002); Biernacki,
 Celeux & Govaert, Assessing a mixture model for clustering with the integrated completed likelihood (2000).
@@ -18,17 +18,17 @@ from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit.core import Certificate
+from certifit.core.settings import Setting
+from certifit.core.text_table import text_table
 from certifit.exceptions import DataError
-from certifit.mixture.em import counts, responsibilities
+from certifit.mixture.em import MixtureParameters, counted_rows, responsibilities
 from certifit.mixture.gaussian.covariance_shapes import SHAPES
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from certifit.rows import Array, Block, as_rows
 
-CRITERIA = ("bic", "icl", "aic")
 
-
-class Candidate(NamedTuple):
-    """One combination."""
+class MixtureCandidate(NamedTuple):
+    """One number of components with one shape of covariances, fitted."""
 
     n_components: int
     covariance_type: str
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Its certificate holds, and no component of it collapsed."""
+        """Whether its certificate holds and no component has collapsed."""
         return self.certificate.holds and not self.certificate.facts
 
 
@@ -50,21 +50,18 @@ class MixtureChoice(NamedTuple):
     """What `select_mixture` found."""
 
     criterion: str
-    candidates: tuple[Candidate, ...]
-    best: Candidate
+    candidates: tuple[MixtureCandidate, ...]
+    best: MixtureCandidate
     model: GaussianMixture  # the best one, fitted
 
     def __str__(self) -> str:
-        head = f"{'components':>10}  {'covariances':<11} {'log-lik':>12} {'m':>6} {'BIC':>12} {'ICL':>12} {'AIC':>12}"
-        lines = [
-            f"{c.n_components:>10}  {c.covariance_type:<11} {c.loglikelihood:>12.3f} {c.parameters:>6} "
-            f"{c.bic:>12.3f} {c.icl:>12.3f} {c.aic:>12.3f}" + self._remark(c)
-            for c in self.candidates
-        ]
-        return "\n".join([head, *lines])
-
-    def _remark(self, c: Candidate) -> str:
-        return ("" if c.sound else "  not sound") + ("  <- best" if c is self.best else "")
+        lines: list[tuple[str, ...]] = [("components", "covariances", "log-lik", "m", "BIC", "ICL", "AIC", "", "")]
+        for c in self.candidates:
+            criteria = (f"{value:.3f}" for value in (c.bic, c.icl, c.aic))
+            remarks = "" if c.sound else "not sound", "<- best" if c is self.best else ""
+            size = str(c.n_components), c.covariance_type, f"{c.loglikelihood:.3f}", str(c.parameters)
+            lines.append((*size, *criteria, *remarks))
+        return text_table(lines, "rlrrrrrll")
 
 
 def select_mixture(
@@ -94,24 +91,23 @@ def select_mixture(
     >>> choice.best.n_components, choice.best.covariance_type, round(choice.best.bic, 1)
     (2, 'full', 574.0)
     """
-    if criterion not in CRITERIA:
-        raise DataError(got=f"criterion={criterion!r}", wanted=f"one of {CRITERIA}")
+    Setting(choices=("bic", "icl", "aic")).check("criterion", criterion)
     rows = as_rows(X, None, sample_weight, missing=True)
     numbers = [*n_components]
     kinds = [covariance_types] if isinstance(covariance_types, str) else [*covariance_types]
-    found: list[Candidate] = []
+    found: list[MixtureCandidate] = []
     models: list[GaussianMixture] = []
     for kind in kinds:
         for k in numbers:
             model = GaussianMixture(k, covariance_type=kind, **params)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # shown in the table
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows it
                 model.fit(rows)
             n, entropy = rows.sum(partial(_entropy, model._at()))
             m, ll = model.n_parameters(), model.loglikelihood_
             bic = m * float(np.log(n)) - 2 * ll
             criteria = bic, bic + 2 * float(entropy), 2 * m - 2 * ll
-            found.append(Candidate(k, kind, ll, m, *criteria, model.converged_, model.certificate_))
+            found.append(MixtureCandidate(k, kind, ll, m, *criteria, model.converged_, model.certificate_))
             models.append(model)
     if not found:
         raise DataError(got="nothing to choose from", wanted="at least one number of components and one shape")
@@ -120,7 +116,7 @@ def select_mixture(
     return MixtureChoice(criterion, tuple(found), found[best], models[best])
 
 
-def _entropy(at: Any, block: Block) -> Array:
-    """Σ w, and Σ w H(posterior), over rows that have a say."""
-    R, w = responsibilities(at, block), np.where(counts(block.X, block.w)[0], block.w, 0.0)
+def _entropy(at: MixtureParameters, block: Block) -> Array:
+    """Return Σ w and Σ w H(posterior) over rows with a positive weight and any entry (2,)."""
+    R, w = responsibilities(at, block), np.where(counted_rows(block.X, block.w)[0], block.w, 0.0)
     return np.array([w.sum(), -w @ xlogy(R, R).sum(axis=1)])

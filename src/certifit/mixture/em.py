@@ -1,11 +1,24 @@
-"""EM for a mixture of any components, laid open.
+"""EM for a mixture of any components: the E step, the M step, and the rule that stops them.
 
     max over weights π, parameters θ of   F(π, θ) = Σ wᵢ log Σ_k π_k f_k(xᵢ) / Σ wᵢ - penalty(θ)
 
-For any responsibilities q (rows that sum to one), Jensen's inequality gives
+For any responsibilities q (numbers q_ik >= 0 that sum to one over k), Jensen's inequality gives
     F = bound(θ, q) + KL(q || posterior),    bound = Σ wᵢ Σ_k q_ik log(π_k f_k(xᵢ) / q_ik) / Σ wᵢ - penalty.
-The E step sets q to the posterior, so that KL = 0; the M step raises the bound. Near a maximum F rises by at most
-twice what the bound does: that is the gain the loop promises and stops on, and it comes from sums that it has.
+The E step sets q to the posterior, so that KL = 0; the M step raises the bound.
+
+One EM step, and what is in memory. A block of rows is read in batches that fit into a processor's cache. Every block
+allocates one workspace; each of its batches overwrites it.
+
+| step                       | function                          | reads                  | writes                  |
+|----------------------------|-----------------------------------|------------------------|-------------------------|
+| 1 read a batch             | `MixtureComponents.read_rows`     | X                      | features, in workspace  |
+| 2 log f_k(x) (k, n)        | `MixtureComponents.log_densities` | features, θ            | log f_k, in workspace   |
+| 3 E step: w q (k, n)       | `posterior`                       | log f_k, π, w          | over log f_k            |
+| 4 sums over rows           | `MixtureComponents.weighted_sums` | w q, features          | new `EStepSums`         |
+| 5 M step, after all blocks | `m_step`                          | sum of the `EStepSums` | new `MixtureParameters` |
+
+The rule that stops: near a maximum F rises in one step by at most twice what the bound rises by. `MixtureEM.update`
+promises twice that rise as the gain, which costs no pass, and the loop ends when the gain is at most `tol`.
 References: Dempster, Laird & Rubin, Maximum likelihood from incomplete data via the EM algorithm (1977); Neal &
 Hinton, A view of the EM algorithm that justifies incremental, sparse, and other variants (1998).
 """
@@ -19,53 +32,54 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from certifit.checkers.mixture.em import Stand, stationary
+from certifit.checkers.mixture.em import EMStepResult, stationary_certificate
 from certifit.core import Certificate, Check, Step
 from certifit.exceptions import DataError
-from certifit.mixture.em_loops import contrast, softmax
+from certifit.mixture.em_loops import compare_rows, softmax
 from certifit.numerics.missing import has_holes
 from certifit.rows import Array, Block, Rows, Sums
 
-TRACE = np.dtype([("iteration", np.int64), ("loglik", np.float64), ("bound", np.float64), ("kl", np.float64)])
 
+class MixtureComponents(Protocol):
+    """The k components of a mixture at some parameters θ; immutable, and picklable (Dask sends it to workers)."""
 
-class Components(Protocol):
-    """The k components of a mixture at some parameters; immutable, and picklable (Dask sends it to workers)."""
+    def batches(self, X: Array, counted: Array, missing: bool) -> Iterator[Any]:
+        """Give the indices of the rows to read together, batch by batch; only rows that `counted` (n,) marks.
 
-    def pieces(self, X: Array, counts: Array, holes: bool) -> Iterator[Any]:
-        """Indices of the rows to look at together, a few at a time; only rows that `counts` (n,) marks.
-
-        `holes` says whether X has any.
+        `missing` says whether any entry of X is missing.
         """
 
-    def workspace(self) -> Any:
-        """Memory that `look` may use again for every piece of a block (None where it needs none)."""
+    def new_workspace(self) -> Any:
+        """Allocate the memory that all batches of a block share (None where nothing is shared)."""
 
-    def look(self, X: Array, work: Any) -> tuple[Array, Any]:
-        """log f_k(x) (k, n) of some rows, and whatever `again` and `collect` want to know of them."""
+    def read_rows(self, X: Array, workspace: Any) -> Any:
+        """Read a batch of rows (n, d): their features, which depend on the data and not on θ."""
 
-    def again(self, seen: Any, work: Any) -> tuple[Array, Any]:
-        """The same of rows that other components of this kind saw."""
+    def log_densities(self, batch: Any, workspace: Any) -> tuple[Array, Any]:
+        """Return log f_k(x) (k, n) of a batch, and the batch with whatever `weighted_sums` needs besides.
 
-    def collect(self, seen: Any, R: Array) -> tuple[Array, Any]:
-        """Sums of R (k, n) over these rows (k,), and of their statistics, weighted by R: something with `+`."""
+        The batch may have been read by other components of the same kind.
+        """
+
+    def weighted_sums(self, batch: Any, R: Array) -> tuple[Array, Any]:
+        """Return Σ R (k,) over the rows of a batch, R (k, n), and Σ R times their statistics: something with `+`."""
 
     def maximise(self, sums: Any, n: Array) -> tuple[Self, float]:
-        """The M step: components that maximise Σ r log f_k - Σ n penalty, and by how much they raise it.
+        """M step: return the components that maximise Σ r log f_k - Σ n penalty, and by how much they raise it.
 
-        `sums` are those that these components collected over all rows, n (k,) the sums of r. A component without rows
-        stays as it is.
+        `sums` and n (k,) are the two parts of `weighted_sums` of these components, over all rows. A component without
+        rows stays as it is.
         """
 
     def penalty(self) -> float:
-        """What is subtracted from the mean log-likelihood."""
+        """Return what is subtracted from the mean log-likelihood."""
 
 
-class Mixture(NamedTuple):
-    """The parameters of a mixture."""
+class MixtureParameters(NamedTuple):
+    """All parameters of a mixture."""
 
     weights: Array  # π (k,)
-    components: Any  # a Components
+    components: Any  # θ: a MixtureComponents
 
     @property
     def log_weights(self) -> Array:
@@ -74,21 +88,40 @@ class Mixture(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Expected(Sums):
-    """What one E step learns."""
+class EStepSums(Sums):
+    """What the E step leaves for the M step, added over blocks."""
 
     loglik: float  # Σ w log p(x)
     n: Array  # Σ w r (k,)
-    statistics: Any  # what the components collected
+    statistics: Any  # Σ w r times the rows' statistics, in the components' own form
 
     @property
     def weight(self) -> float:
-        """Σ w over rows that have a say."""
+        """Σ w over the counted rows."""
         return float(self.n.sum())
 
 
+# ------------------------------------------------------------------------------------------ batches of a block
+def counted_rows(X: Array, w: Array) -> tuple[Array, bool]:
+    """Mark the rows (n,) with a positive weight and at least one entry; and say whether any entry is missing."""
+    weighted, missing = w > 0, has_holes(X)
+    return weighted & ~np.isnan(X).all(axis=1) if missing else weighted, missing
+
+
+def each_batch(at: MixtureParameters, X: Array, w: Array | None = None) -> Iterator[tuple[Any, Array, Any]]:
+    """Go through the counted rows: indices of a batch, log f_k(x) (k, n) and the batch.
+
+    The last two live in one workspace that the next batch overwrites.
+    """
+    workspace = at.components.new_workspace()
+    for index in at.components.batches(X, *counted_rows(X, np.ones(len(X)) if w is None else w)):
+        with np.errstate(over="ignore"):  # -inf of a component that is immensely far away
+            logf, batch = at.components.log_densities(at.components.read_rows(X[index], workspace), workspace)
+        yield index, logf, batch
+
+
 def posterior(log_weights: Array, logf: Array, w: Array | None = None) -> tuple[Array, Array]:
-    """Responsibilities times w (k, n), in the place of log f_k(x), and log p(x) (n,).
+    """Overwrite log f_k(x) (k, n) with the responsibilities times w, and return them and log p(x) (n,).
 
     >>> posterior(np.log([0.5, 0.5]), np.log([[0.1], [0.3]]))[0].round(2).tolist()
     [[0.25], [0.75]]
@@ -99,165 +132,85 @@ def posterior(log_weights: Array, logf: Array, w: Array | None = None) -> tuple[
     return logf, log_p
 
 
-def each_piece(at: Mixture, X: Array, w: Array | None = None) -> Iterator[tuple[Any, Array, Any]]:
-    """For some rows after others that have a say: their indices, log f_k(x) (k, n), and what `collect` wants."""
-    work = at.components.workspace()
-    for piece in at.components.pieces(X, *counts(X, np.ones(len(X)) if w is None else w)):
-        with np.errstate(over="ignore"):  # -inf of a component that is immensely far away
-            found = at.components.look(X[piece], work)
-        yield piece, *found
+def joint_log_densities(at: MixtureParameters, X: Array) -> Array:
+    """Return log π_k f_k(x) of rows X, all of them in one batch (n, k)."""
+    workspace = at.components.new_workspace()
+    logf, _ = at.components.log_densities(at.components.read_rows(X, workspace), workspace)
+    return logf.T + np.log(at.weights)
 
 
-# ------------------------------------------------------------------------------------------ sums over a block
-def expect(at: Mixture, block: Block) -> Expected:
-    """The E step, and the sums that the M step needs."""
+# ------------------------------------------------------------------------------------------ the two steps
+def e_step(at: MixtureParameters, block: Block) -> EStepSums:
+    """Find the responsibilities of a block's rows and the sums that the M step needs."""
     loglik, n, total = 0.0, np.zeros(len(at.weights)), None
     log_weights = at.log_weights
-    for piece, logf, seen in each_piece(at, block.X, block.w):
-        w = block.w[piece]
+    for index, logf, batch in each_batch(at, block.X, block.w):
+        w = block.w[index]
         R, log_p = posterior(log_weights, logf, w)
         loglik += float(w @ log_p)
-        more, found = at.components.collect(seen, R)
-        n += more
-        total = found if total is None else total + found
-    if total is None:  # zeros, of the right shapes
-        logf, seen = at.components.look(block.X[:0], at.components.workspace())
-        total = at.components.collect(seen, logf)[1]
-    return Expected(loglik, n, total)
+        added, statistics = at.components.weighted_sums(batch, R)
+        n += added
+        total = statistics if total is None else total + statistics
+    if total is None:  # no row counts: zeros of the right shapes
+        workspace = at.components.new_workspace()
+        logf, batch = at.components.log_densities(at.components.read_rows(block.X[:0], workspace), workspace)
+        total = at.components.weighted_sums(batch, logf)[1]
+    return EStepSums(loglik, n, total)
 
 
-def counts(X: Array, w: Array) -> tuple[Array, bool]:
-    """Rows that have a say (n,): they have weight, and at least one entry; and whether any entry is missing."""
-    some, holes = w > 0, has_holes(X)
-    return some & ~np.isnan(X).all(axis=1) if holes else some, holes
+def m_step(at: MixtureParameters, sums: EStepSums) -> tuple[MixtureParameters, float]:
+    """Return the parameters that maximise the bound, and by how much (nats a row) they raise it."""
+    weights = sums.n / sums.weight
+    components, rise = at.components.maximise(sums.statistics, sums.n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.where(weights > 0, np.log(weights) - np.log(at.weights), 0.0)
+    return MixtureParameters(weights, components), float(weights @ change) + rise / sums.weight
 
 
-@dataclass(frozen=True)
-class Comparison(Sums):
-    """Two mixtures on the same rows, row by row: what Jensen's inequality says of the step between them."""
+class EMPoint(NamedTuple):
+    """Where EM is, and the bound on the objective that the step to here left."""
 
-    weight: float
-    before: float  # Σ w log p(x) of the first
-    after: float  # of the second
-    bound: float  # Σ w Σ_k q log(π_k f_k / q) of the second, q the first one's posterior
-    kl: float  # Σ w KL(q || posterior of the second)
+    mixture: MixtureParameters
+    bound: float = np.nan  # of F here, by the posterior at the point before; NaN at the first point
 
 
-def compare(first: Mixture, second: Mixture, block: Block) -> Comparison:
-    """A pass that shows how a step from the first to the second raises the likelihood."""
-    total = np.zeros(5)
-    work = second.components.workspace()
-    weights = first.log_weights, second.log_weights
-    for piece, logf, seen in each_piece(first, block.X, block.w):
-        w = block.w[piece]
-        each = np.empty((4, len(w)))
-        with np.errstate(over="ignore"):
-            contrast(logf, second.components.again(seen, work)[0], *weights, each)
-        total += [w.sum(), *each @ w]
-    return Comparison(*total.tolist())
-
-
-def likelihood(at: Mixture, block: Block) -> Array:
-    """Σ w log p(x) and Σ w, over rows that have a say."""
-    total = np.zeros(2)
-    for piece, logf, _ in each_piece(at, block.X, block.w):
-        w = block.w[piece]
-        total += [w @ posterior(at.log_weights, logf)[1], w.sum()]
-    return total
-
-
-def proof(
-    at: Mixture,
-    after: Mixture,
-    found: Comparison,
-    trace: Array,
-    least: float,
-    tol: float,
-    facts: Mapping[str, float | str] | None = None,
-) -> Certificate:
-    """The certificate of a fit, from the step after it and the objective F at all its steps; see `stationary`."""
-    loglik, new, bound, kl = (np.array([found.before, found.after, found.bound, found.kl]) / found.weight).tolist()
-    stand = Stand(loglik, at.components.penalty(), new, after.components.penalty(), bound, kl)
-    fall = float(-np.diff(trace).min(initial=0.0))
-    never_fell = Check("largest fall of the objective", fall, 1e-10 * (1 + float(np.abs(trace).max())))
-    return stationary(stand, at.weights, least, tol, (never_fell,), facts)
-
-
-# ------------------------------------------------------------------------------------------ per row
-def log_density(at: Mixture, block: Block) -> Array:
-    """log p(x) of each row's observed entries (n,); 0 for a row without any."""
-    out = np.zeros(len(block.w))
-    for piece, logf, _ in each_piece(at, block.X):
-        out[piece] = posterior(at.log_weights, logf)[1]
-    return out
-
-
-def responsibilities(at: Mixture, block: Block) -> Array:
-    """The posterior (n, k); the weights for a row without entries."""
-    out = np.empty((len(block.w), len(at.weights)))
-    out[~counts(block.X, np.ones(len(out)))[0]] = at.weights
-    for piece, logf, _ in each_piece(at, block.X):
-        out[piece] = posterior(at.log_weights, logf)[0].T
-    return out
-
-
-def labels(at: Mixture, block: Block) -> Array:
-    """The likeliest component of each row (n,), the first of equals."""
-    return responsibilities(at, block).argmax(axis=1)
-
-
-# ------------------------------------------------------------------------------------------ the loop
-class Point(NamedTuple):
-    """Where EM is, and what the step there promised."""
-
-    mixture: Mixture
-    bound: float = np.nan  # of the objective here, by the posterior at the last point; at the first there is none
-
-
-class EM:
-    """EM on these rows, for `fixed_point`; its objective is -F. Keeps the trace of its steps."""
+class MixtureEM:
+    """EM on these rows as `measure` and `update` of `fixed_point`, which minimises -F; keeps a trace of F."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self.trace: list[tuple[float, float]] = []  # F and its bound at each point; at the first by its own posterior
-        self.last: tuple[Point, Mixture] | None = None  # the last point, and where its M step leads
+        self.trace: list[tuple[float, float]] = []  # F and its bound at each point; equal at the first
+        self.last: tuple[EMPoint, MixtureParameters] | None = None  # the last point, and where its M step leads
 
-    def measure(self, at: Point) -> Expected:
-        return self.rows.sum(partial(expect, at.mixture))
+    def measure(self, at: EMPoint) -> EStepSums:
+        return self.rows.sum(partial(e_step, at.mixture))
 
-    def update(self, at: Point, found: Expected) -> Step[Point]:
-        check_finite(found.loglik, found.weight)
-        mixture, rise = step(at.mixture, found)
-        value = found.loglik / found.weight - at.mixture.components.penalty()
+    def update(self, at: EMPoint, sums: EStepSums) -> Step[EMPoint]:
+        """Take the M step and promise twice the rise of the bound as gain: the rule that stops EM."""
+        check_finite(sums.loglik, sums.weight)
+        mixture, rise = m_step(at.mixture, sums)
+        value = sums.loglik / sums.weight - at.mixture.components.penalty()
         self.trace.append((value, value if np.isnan(at.bound) else at.bound))
         self.last = at, mixture
-        return Step(Point(mixture, value + rise), -value, 2.0 * max(rise, 0.0))
+        return Step(EMPoint(mixture, value + rise), -value, 2.0 * max(rise, 0.0))
 
-    def after(self, at: Point) -> Mixture:
-        """One more step from here."""
+    def after(self, at: EMPoint) -> MixtureParameters:
+        """Return where one more step leads from here."""
         if self.last is not None and self.last[0] is at:
             return self.last[1]
-        return step(at.mixture, self.measure(at))[0]
+        return m_step(at.mixture, self.measure(at))[0]
 
     def table(self) -> Array:
-        """What each iteration did, as the fields of `TRACE`; log-likelihood and bound are less the penalty."""
+        """Return what each iteration did: log-likelihood and bound, less the penalty, and the KL between them."""
         F, bound = np.array(self.trace).T
-        out = np.empty(len(F), TRACE)
+        fields = [("iteration", np.int64), ("loglik", np.float64), ("bound", np.float64), ("kl", np.float64)]
+        out = np.empty(len(F), np.dtype(fields))
         out["iteration"], out["loglik"], out["bound"], out["kl"] = np.arange(len(F)), F, bound, F - bound
         return out
 
 
-def step(at: Mixture, found: Expected) -> tuple[Mixture, float]:
-    """The M step, and by how much (nats a row) it raises the bound."""
-    weights = found.n / found.weight
-    components, rise = at.components.maximise(found.statistics, found.n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change = np.where(weights > 0, np.log(weights) - np.log(at.weights), 0.0)
-    return Mixture(weights, components), float(weights @ change) + rise / found.weight
-
-
 def check_finite(loglik: float, weight: float) -> None:
-    """Refuse rows without a say, and values whose squares overflow."""
+    """Refuse rows of which none counts, and values whose squares overflow."""
     if weight == 0:
         raise DataError(
             got="no row with a positive weight and at least one entry",
@@ -270,3 +223,78 @@ def check_finite(loglik: float, weight: float) -> None:
             wanted="numbers whose squares are below 1e308",
             fix="Rescale the columns, for instance to unit variance.",
         )
+
+
+# ------------------------------------------------------------------------------------------ the certificate
+@dataclass(frozen=True)
+class StepComparison(Sums):
+    """Two mixtures on the same rows: what Jensen's inequality says of the step from the first to the second."""
+
+    weight: float  # Σ w
+    before: float  # Σ w log p(x) of the first
+    after: float  # Σ w log p(x) of the second
+    bound: float  # Σ w Σ_k q log(π_k f_k / q) of the second, q the first one's posterior
+    kl: float  # Σ w KL(q || posterior of the second)
+
+
+def compare_mixtures(first: MixtureParameters, second: MixtureParameters, block: Block) -> StepComparison:
+    """Compare two mixtures on the rows of a block; each has a workspace of its own."""
+    total = np.zeros(5)
+    workspace = second.components.new_workspace()
+    log_weights = first.log_weights, second.log_weights
+    for index, logf, batch in each_batch(first, block.X, block.w):
+        w = block.w[index]
+        each = np.empty((4, len(w)))
+        with np.errstate(over="ignore"):
+            compare_rows(logf, second.components.log_densities(batch, workspace)[0], *log_weights, each)
+        total += [w.sum(), *each @ w]
+    return StepComparison(*total.tolist())
+
+
+def fit_certificate(
+    at: MixtureParameters,
+    after: MixtureParameters,
+    found: StepComparison,
+    trace: Array,
+    least: float,
+    tol: float,
+    facts: Mapping[str, float | str] | None = None,
+) -> Certificate:
+    """Certify a fit by the step after it and by F at all its steps (trace); see `stationary_certificate`."""
+    loglik, new, bound, kl = (np.array([found.before, found.after, found.bound, found.kl]) / found.weight).tolist()
+    result = EMStepResult(loglik, at.components.penalty(), new, after.components.penalty(), bound, kl)
+    fall = float(-np.diff(trace).min(initial=0.0))
+    never_fell = Check("largest fall of the objective", fall, 1e-10 * (1 + float(np.abs(trace).max())))
+    return stationary_certificate(result, at.weights, least, tol, (never_fell,), facts)
+
+
+# ------------------------------------------------------------------------------------------ a fitted mixture's use
+def likelihood(at: MixtureParameters, block: Block) -> Array:
+    """Return Σ w log p(x) and Σ w over the counted rows (2,)."""
+    total = np.zeros(2)
+    for index, logf, _ in each_batch(at, block.X, block.w):
+        w = block.w[index]
+        total += [w @ posterior(at.log_weights, logf)[1], w.sum()]
+    return total
+
+
+def log_density(at: MixtureParameters, block: Block) -> Array:
+    """Return log p(x) of each row's observed entries (n,); 0 for a row without any."""
+    out = np.zeros(len(block.w))
+    for index, logf, _ in each_batch(at, block.X):
+        out[index] = posterior(at.log_weights, logf)[1]
+    return out
+
+
+def responsibilities(at: MixtureParameters, block: Block) -> Array:
+    """Return the posterior (n, k); the weights for a row without entries."""
+    out = np.empty((len(block.w), len(at.weights)))
+    out[~counted_rows(block.X, np.ones(len(out)))[0]] = at.weights
+    for index, logf, _ in each_batch(at, block.X):
+        out[index] = posterior(at.log_weights, logf)[0].T
+    return out
+
+
+def labels(at: MixtureParameters, block: Block) -> Array:
+    """Return the likeliest component of each row (n,), the first of equals."""
+    return responsibilities(at, block).argmax(axis=1)

@@ -19,21 +19,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certifit.checkers.mixture.gaussian import KINDS
 from certifit.exceptions import DataError
-from certifit.mixture.em import Mixture, expect, step
+from certifit.mixture.em import MixtureParameters, e_step, joint_log_densities, m_step
 from certifit.plots.style import BLUE, COLOURS, GREY, MARKERS, RED, check_drawable, new_axes, plain, tidy
 from certifit.rows import Array, as_rows
-
-ANGLE = np.linspace(0, 2 * np.pi, 200)
-CIRCLE = np.array([np.cos(ANGLE), np.sin(ANGLE)])
-FITTED = ("weights_", "means_", "covariances_", "covariance_type")
 
 
 # --------------------------------------------------------------------------------------------- components and rows
 def plot_mixture(model: Any, X: Any, columns: tuple[int, int] = (0, 1), ax: Axes | None = None) -> Axes:
-    """Rows in the plane of two columns, coloured by their responsibilities, and the components as ellipses.
+    """Draw rows in the plane of two columns, coloured by their responsibilities, and the components as ellipses.
 
-    Ellipses hold 50 % and 95 % of a component; where there are more columns they are those of its margin. A row that
-    several components claim has a colour between theirs.
+    Ellipses hold 50 % and 95 % of a component; where there are more columns they are those of its marginal
+    distribution. A row that several components may have drawn has a colour between theirs.
 
     >>> from sklearn.datasets import load_iris
     >>> from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
@@ -42,7 +38,7 @@ def plot_mixture(model: Any, X: Any, columns: tuple[int, int] = (0, 1), ax: Axes
     >>> len(ax.lines), ax.get_xlabel()
     (6, 'column 0')
     """
-    check_drawable(model, "a fitted GaussianMixture", *FITTED)
+    check_drawable(model, "a fitted GaussianMixture", "weights_", "means_", "covariances_", "covariance_type")
     k, d = np.shape(model.means_)
     if d < 2 or not all(0 <= j < d for j in columns):
         raise DataError(got=f"columns {columns} of {d}", wanted="two columns of the model")
@@ -72,30 +68,31 @@ def _draw_rows(ax: Axes, Z: Array, R: Array) -> None:
 
 
 def _draw_components(ax: Axes, means: Array, C: Array) -> None:
-    """Ellipses that hold half and 95 % of each component: |x - m|² = -2 log(1 - share), in its own metric."""
+    """Draw ellipses that hold half and 95 % of each component: (x - m)ᵀC⁻¹(x - m) = -2 log(1 - share)."""
+    angle = np.linspace(0, 2 * np.pi, 200)
+    circle = np.array([np.cos(angle), np.sin(angle)])
     for m, S, colour in zip(means, C, _colours(len(means)), strict=True):
         L = np.linalg.cholesky(S)
         for share, width in ((0.5, 2.0), (0.95, 1.0)):
-            ax.plot(
-                *(m[:, None] + np.sqrt(-2 * np.log(1 - share)) * L @ CIRCLE), color=0.75 * colour, linewidth=width
-            )
+            ellipse = m[:, None] + np.sqrt(-2 * np.log(1 - share)) * L @ circle
+            ax.plot(*ellipse, color=0.75 * colour, linewidth=width)
         ax.scatter(m[0], m[1], color=[0.75 * colour], marker="P", s=70, edgecolors="white", zorder=5)
 
 
 # --------------------------------------------------------------------------------------------- EM step by step
-class Frame(NamedTuple):
+class EMFrame(NamedTuple):
     """EM after one of its steps; all numbers are means over rows, less the penalty."""
 
     name: str
-    mixture: Mixture
+    mixture: MixtureParameters
     q: Array  # (n, k) responsibilities
     loglik: float
     bound: float
     kl: float
 
 
-def em_frames(model: Any, X: Any, iterations: int = 3) -> list[Frame]:
-    """EM laid open: the start, where rows belong to nobody yet, then every E step and every M step.
+def em_frames(model: Any, X: Any, iterations: int = 3) -> list[EMFrame]:
+    """Run EM step by step: the start, with equal responsibilities, then every E step and every M step.
 
     Parameters
     ----------
@@ -118,32 +115,27 @@ def em_frames(model: Any, X: Any, iterations: int = 3) -> list[Frame]:
     q = np.full((rows.n_rows, k), 1.0 / k)
     frames = [_frame("start", at, q, rows.X)]
     for i in range(1, iterations + 1):
-        logits = _logits(at, rows.X)
+        logits = joint_log_densities(at, rows.X)
         q = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
         frames.append(_frame(f"E step {i}", at, q, rows.X))
-        at, _ = step(at, rows.sum(partial(expect, at)))
+        at, _ = m_step(at, rows.sum(partial(e_step, at)))
         frames.append(_frame(f"M step {i}", at, q, rows.X))
     return frames
 
 
-def _logits(at: Mixture, X: Array) -> Array:
-    """log π_k f_k(x) (n, k)."""
-    return at.components.look(X, at.components.workspace())[0].T + np.log(at.weights)
-
-
-def _frame(name: str, at: Mixture, q: Array, X: Array) -> Frame:
-    logits = _logits(at, X)
+def _frame(name: str, at: MixtureParameters, q: Array, X: Array) -> EMFrame:
+    logits = joint_log_densities(at, X)
     log_p = logsumexp(logits, axis=1)
     bound = ((q * logits).sum(axis=1) - xlogy(q, q).sum(axis=1)).mean()
     kl = (xlogy(q, q).sum(axis=1) - (q * (logits - log_p[:, None])).sum(axis=1)).mean()
     penalty = at.components.penalty()
-    return Frame(name, at, q, float(log_p.mean() - penalty), float(bound - penalty), float(kl))
+    return EMFrame(name, at, q, float(log_p.mean() - penalty), float(bound - penalty), float(kl))
 
 
 def plot_em_steps(
     model: Any, X: Any, iterations: Sequence[int] = (1, 2, 3), names: tuple[str, str] = ("x", "y")
 ) -> Figure:
-    """A picture of EM on rows of two columns: the start, both steps of these iterations, and where EM comes to rest.
+    """Draw EM on rows of two columns: the start, both steps of these iterations, and where EM comes to rest.
 
     Rows have the colours of their responsibilities q, grey before the first E step. Beside each picture: the
     log-likelihood as the sum of the bound (blue) and KL(q || posterior) (red), in nats a row.
@@ -182,8 +174,8 @@ def plot_em_steps(
     return figure
 
 
-def draw_frame(frame: Frame, Z: Array, ax: Axes) -> None:
-    """Rows (n, 2) by responsibilities, components as ellipses, and in words how the log-likelihood is made up."""
+def draw_frame(frame: EMFrame, Z: Array, ax: Axes) -> None:
+    """Draw rows Z (n, 2) by responsibilities, components as ellipses, and write log-likelihood = bound + KL above."""
     own = frame.mixture.components
     k, d = own.means.shape
     if frame.name == "start":
@@ -202,7 +194,7 @@ def draw_frame(frame: Frame, Z: Array, ax: Axes) -> None:
     tidy(ax)
 
 
-def _draw_bar(frame: Frame, ax: Axes, span: tuple[float, float]) -> None:
+def _draw_bar(frame: EMFrame, ax: Axes, span: tuple[float, float]) -> None:
     ax.bar(0, frame.bound - span[0], bottom=span[0], color=BLUE, width=0.8)
     ax.bar(0, frame.loglik - frame.bound, bottom=frame.bound, color=RED, width=0.8)
     ax.axhline(frame.loglik, color="black", linewidth=1)
@@ -216,7 +208,7 @@ def _draw_bar(frame: Frame, ax: Axes, span: tuple[float, float]) -> None:
 
 # --------------------------------------------------------------------------------------------- the staircase
 def plot_em_trace(model: Any, steps: int = 8, axes: Array | None = None) -> Array:
-    """EM as a staircase (left, some steps after the first) and how it comes to rest (right, all steps).
+    """Draw EM as a staircase (left, some steps after the first) and how it comes to rest (right, all steps).
 
     The M step raises the bound (blue); the E step closes the KL (red) between it and the log-likelihood (black).
     Draws on two axes, given or new, and returns them.
@@ -262,7 +254,7 @@ def plot_em_trace(model: Any, steps: int = 8, axes: Array | None = None) -> Arra
 
 # --------------------------------------------------------------------------------------------- how many components
 def plot_mixture_choice(choice: Any, criteria: tuple[str, ...] = ("bic", "icl"), axes: Array | None = None) -> Array:
-    """Criteria by number of components, a line for each shape of covariances; the choice is ringed.
+    """Draw criteria by number of components, a line for each shape of covariances; a ring marks the choice.
 
     Hollow marks stand for fits that are not sound: a component collapsed, or the certificate does not hold. Draws on
     an axis for each criterion, given or new, and returns them.

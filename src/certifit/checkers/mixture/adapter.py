@@ -1,4 +1,4 @@
-"""Fitted mixtures, ours or scikit-learn's."""
+"""Fitted Gaussian mixtures, ours or scikit-learn's, handed to their checker as arrays."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ import numpy as np
 
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.mixture import gaussian as checker
-from certifit.checkers.mixture.em import Said
+from certifit.checkers.mixture.column_survey import survey_columns, variance_floor
+from certifit.checkers.mixture.em import ReportedFit
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array
 
 MIXTURE = ("weights_", "means_", "covariances_")
-SAID = ("loglikelihood_", "lower_bound_", "lower_bounds_", "em_trace_")
 
 
 def audit_gaussian_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """GaussianMixture; rows may have holes."""
+    """Check a fitted GaussianMixture on these rows, whose entries may be missing."""
     kind = model.covariance_type
     if kind not in checker.KINDS:
         raise DataError(got=f"covariance_type={kind!r}", wanted=f"one of {(*checker.KINDS,)}")
     weights, means, covariances = (numbers(model, name) for name in MIXTURE)
     rows = fitted_rows(model, means.shape[1], X, None, sample_weight, "none", missing=True)
-    floor = checker.floors(getattr(model, "reg_covar", 0.0), checker.survey(rows).spread)
-    found = checker.Model(weights, means, covariances, kind)
-    return checker.certify(found, floor, tol, rows, said(model), _consistent(model, found, floor))
+    floor = variance_floor(getattr(model, "reg_covar", 0.0), survey_columns(rows).spread)
+    found = checker.FittedGaussianMixture(weights, means, covariances, kind)
+    return checker.certify(found, floor, tol, rows, reported_fit(model), _repeated_numbers(model, found, floor))
 
 
-def said(model: Any) -> Said | None:
-    """What a mixture of ours says of itself. (scikit-learn's lower_bound_ is that of the step before.)"""
-    return Said(*(getattr(model, name) for name in SAID)) if all(hasattr(model, name) for name in SAID) else None
+def reported_fit(model: Any) -> ReportedFit | None:
+    """Return what a mixture of ours reports of itself; None of scikit-learn's, whose lower_bound_ is another."""
+    names = ("loglikelihood_", "lower_bound_", "lower_bounds_", "em_trace_")
+    return ReportedFit(*(getattr(model, name) for name in names)) if all(hasattr(model, n) for n in names) else None
 
 
-def _consistent(model: Any, found: checker.Model, floor: Array) -> tuple[Check, ...]:
-    """Attributes that repeat others or the settings: the penalty's floor; what scikit-learn predicts with."""
+def _repeated_numbers(model: Any, found: checker.FittedGaussianMixture, floor: Array) -> tuple[Check, ...]:
+    """Check attributes that repeat others or the settings: the penalty's floor; what scikit-learn predicts with."""
     checks: tuple[Check, ...] = ()
     if hasattr(model, "covariance_type_"):
         other = float(model.covariance_type_ != model.covariance_type)
@@ -43,7 +44,7 @@ def _consistent(model: Any, found: checker.Model, floor: Array) -> tuple[Check, 
     if hasattr(model, "reg_covar_"):
         off = float(np.abs(numbers(model, "reg_covar_") / floor - 1).max())
         checks = (*checks, Check("reg_covar_ off what the settings say, relative", off, 1e-6))
-    if "precisions_cholesky_" in vars(model):  # not worked out when asked for
+    if "precisions_cholesky_" in vars(model):  # stored, not computed when asked for
         expand = checker.KINDS[found.covariance_type][0]
         U, C = (
             np.array(expand(A, *found.means.shape))
@@ -56,7 +57,7 @@ def _consistent(model: Any, found: checker.Model, floor: Array) -> tuple[Check, 
 
 
 def refuse_bayesian_mixture(model: Any, *_: Any, **__: Any) -> Certificate:
-    """A variational posterior, no point that EM could come to rest at."""
+    """Refuse a variational posterior: EM has no point to come to rest at."""
     raise DataError(
         got=f"a {type(model).__name__}",
         wanted="a GaussianMixture: a variational posterior maximises another objective, which audit does not know",

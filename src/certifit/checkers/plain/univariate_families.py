@@ -1,6 +1,8 @@
-"""Families of numbers as the textbook has them: statistics, the likeliest parameters given their means, scores.
+"""Families of numbers as the textbook has them, for the checker of mixtures: plain NumPy and SciPy.
 
-For the checker of mixtures, in plain NumPy and SciPy.
+Of each family: its sufficient statistic T, the parameters that maximise the likelihood given the mean of T, and the
+expected log-likelihood η·(mean of T) - A(η), up to terms that no parameter changes.
+Reference: Brown, Fundamentals of statistical exponential families (1986).
 """
 
 from __future__ import annotations
@@ -14,24 +16,26 @@ from scipy.special import betaln, digamma, gammaln, polygamma, xlog1py, xlogy
 
 from certifit.rows import Array
 
-Theta = Mapping[str, Any]
+Theta = Mapping[str, Any]  # parameters by name; of a Categorical also k, its number of classes
 
 
-class Plain(NamedTuple):
-    """What the textbook says of a family; tau are means of T."""
+class TextbookFamily(NamedTuple):
+    """What the textbook says of a family; tau (m,) is a mean of T."""
 
-    T: Callable[[Array, Theta], Array]  # (n, m) of entries (n,)
-    solve: Callable[[Array, Theta], dict[str, Any]]  # the likeliest parameters
+    free: tuple[str, ...]  # names of the parameters that are estimated
+    T: Callable[[Array, Theta], Array]  # (n, m) of entries (n,), given known parameters
+    likeliest: Callable[[Array, Theta], dict[str, Any]]  # free parameters, given tau and known ones
     score: Callable[[Theta, Array], float]  # η·tau - A(η)
-    middle: Callable[[Theta], Any] | None  # tau of one more row, for counts
+    extra_row: Callable[[Theta], Any] | None = None  # T of the row that counts get in addition; None for densities
+    known: tuple[str, ...] = ()  # names of the parameters that are known beforehand
 
 
-def _itself(x: Array, _known: Theta) -> Array:
+def _entry(x: Array, _known: Theta) -> Array:
     return x[:, None]
 
 
-def _beta(tau: Array, _known: Theta) -> dict[str, Any]:
-    """ψ(a) - ψ(a + b) = E log x,  ψ(b) - ψ(a + b) = E log (1 - x), in logarithms of a and b."""
+def _likeliest_beta(tau: Array, _known: Theta) -> dict[str, Any]:
+    """Solve ψ(a) - ψ(a + b) = E log x and ψ(b) - ψ(a + b) = E log (1 - x) for the logarithms of a and b."""
 
     def off(z: Array) -> Array:
         ab = np.exp(z)
@@ -45,83 +49,100 @@ def _beta(tau: Array, _known: Theta) -> dict[str, Any]:
     return {"a": a, "b": b}
 
 
-def _gamma(tau: Array, _known: Theta) -> dict[str, Any]:
+def _likeliest_gamma(tau: Array, _known: Theta) -> dict[str, Any]:
+    """Solve log shape - ψ(shape) = log E x - E log x for the logarithm of the shape."""
     gap = np.log(tau[1]) - tau[0]
     shape = np.exp(brentq(lambda z: z - digamma(np.exp(z)) - gap, -40.0, 40.0, xtol=1e-14))
     return {"shape": shape, "rate": shape / tau[1]}
 
 
-def _trials(theta: Theta, tau: Array) -> float:
+def _binomial_score(theta: Theta, tau: Array) -> float:
     p, x = theta["p"], tau[0]
     return float(xlogy(x, p) + xlog1py(theta.get("n", 1) - x, -p))
 
 
-def _failures(theta: Theta, tau: Array) -> float:
+def _negative_binomial_score(theta: Theta, tau: Array) -> float:
     return float(xlog1py(tau[0], -theta["p"]) + theta.get("r", 1.0) * np.log(theta["p"]))
 
 
-def _gaussian(theta: Theta, tau: Array) -> float:
+def _gaussian_score(theta: Theta, tau: Array) -> float:
     m, v = theta["mean"], theta["variance"]
     return float(-0.5 * ((tau[1] - 2 * m * tau[0] + m * m) / v + np.log(v)))
 
 
-COUNTS = Plain(
-    _itself, lambda t, _: {"rate": t[0]}, lambda o, t: float(xlogy(t[0], o["rate"]) - o["rate"]), lambda _: 1
+def _inverse_gaussian_score(theta: Theta, tau: Array) -> float:
+    m, shape = theta["mean"], theta["shape"]
+    return float(0.5 * np.log(shape) + shape / m - 0.5 * shape * (tau[0] / m**2 + tau[1]))
+
+
+_bernoulli = TextbookFamily(
+    ("p",),
+    _entry,
+    lambda t, known: {"p": t[0] / known.get("n", 1)},
+    _binomial_score,
+    lambda known: known.get("n", 1) / 2,
 )
-SUCCESSES = Plain(
-    _itself, lambda t, known: {"p": t[0] / known.get("n", 1)}, _trials, lambda known: known.get("n", 1) / 2
-)
-FAILURES = Plain(
-    _itself,
+_geometric = TextbookFamily(
+    ("p",),
+    _entry,
     lambda t, known: {"p": known.get("r", 1.0) / (known.get("r", 1.0) + t[0])},
-    _failures,
+    _negative_binomial_score,
     lambda known: known.get("r", 1.0),
 )
-PLAIN: dict[str, Plain] = {
-    "Bernoulli": SUCCESSES,
-    "Binomial": SUCCESSES,
-    "Poisson": COUNTS,
-    "Geometric": FAILURES,
-    "NegativeBinomial": FAILURES,
-    "Categorical": Plain(
+UNIVARIATE_FAMILIES: dict[str, TextbookFamily] = {
+    "Bernoulli": _bernoulli,
+    "Binomial": _bernoulli._replace(known=("n",)),
+    "Poisson": TextbookFamily(
+        ("rate",),
+        _entry,
+        lambda t, _: {"rate": t[0]},
+        lambda o, t: float(xlogy(t[0], o["rate"]) - o["rate"]),
+        lambda _: 1,
+    ),
+    "Geometric": _geometric,
+    "NegativeBinomial": _geometric._replace(known=("r",)),
+    "Categorical": TextbookFamily(
+        ("p",),
         lambda x, known: (x[:, None] == np.arange(known["k"])).astype(np.float64),
         lambda t, _: {"p": t / t.sum()},
         lambda o, t: float(xlogy(t, o["p"]).sum()),
         lambda known: 1.0 / known["k"],
     ),
-    "Exponential": Plain(
-        _itself, lambda t, _: {"rate": 1.0 / t[0]}, lambda o, t: float(np.log(o["rate"]) - o["rate"] * t[0]), None
+    "Exponential": TextbookFamily(
+        ("rate",),
+        _entry,
+        lambda t, _: {"rate": 1.0 / t[0]},
+        lambda o, t: float(np.log(o["rate"]) - o["rate"] * t[0]),
     ),
-    "Gaussian": Plain(
+    "Gaussian": TextbookFamily(
+        ("mean", "variance"),
         lambda x, _: np.column_stack([x, x * x]),
         lambda t, _: {"mean": t[0], "variance": t[1] - t[0] ** 2},
-        _gaussian,
-        None,
+        _gaussian_score,
     ),
-    "GaussianFixedVariance": Plain(
-        _itself,
+    "GaussianFixedVariance": TextbookFamily(
+        ("mean",),
+        _entry,
         lambda t, _: {"mean": t[0]},
         lambda o, t: float((o["mean"] * t[0] - o["mean"] ** 2 / 2) / o["variance"]),
-        None,
+        known=("variance",),
     ),
-    "Gamma": Plain(
+    "Gamma": TextbookFamily(
+        ("shape", "rate"),
         lambda x, _: np.column_stack([np.log(x), x]),
-        _gamma,
+        _likeliest_gamma,
         lambda o, t: float(o["shape"] * (t[0] + np.log(o["rate"])) - o["rate"] * t[1] - gammaln(o["shape"])),
-        None,
     ),
-    "InverseGaussian": Plain(
+    "InverseGaussian": TextbookFamily(
+        ("mean", "shape"),
         lambda x, _: np.column_stack([x, 1.0 / x]),
         lambda t, _: {"mean": t[0], "shape": 1.0 / (t[1] - 1.0 / t[0])},
-        lambda o, t: float(
-            0.5 * np.log(o["shape"]) + o["shape"] / o["mean"] - 0.5 * o["shape"] * (t[0] / o["mean"] ** 2 + t[1])
-        ),
-        None,
+        _inverse_gaussian_score,
     ),
-    "Beta": Plain(
+    "Beta": TextbookFamily(
+        ("a", "b"),
         lambda x, _: np.column_stack([np.log(x), np.log1p(-x)]),
-        _beta,
+        _likeliest_beta,
         lambda o, t: float(o["a"] * t[0] + o["b"] * t[1] - betaln(o["a"], o["b"])),
-        None,
     ),
 }

@@ -3,39 +3,35 @@
     max over π, θ of   Σᵢ wᵢ log Σ_k π_k Π_j p_j(xᵢⱼ | θ_kj) / Σ wᵢ - s/Σ wᵢ Σ_kj KL(imagined rows || θ_kj)
 
 Columns are independent within a component; a missing entry leaves its column out of a row's likelihood, exactly. The
-penalty is that of s imagined rows in every component, which are like all rows (`mixture_products`).
-References: Lazarsfeld & Henry, Latent structure analysis (1968); Dempster, Laird & Rubin (1977), see `mixture_em`;
+penalty is that of s imagined rows in every component, which are like all rows (`mixture.families.products`).
+References: Lazarsfeld & Henry, Latent structure analysis (1968); Dempster, Laird & Rubin (1977), see `mixture.em`;
 McLachlan & Peel, Finite mixture models (2000).
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.mixture.column_survey import dense_rows
 from certifit.core import Attributes, Solution
-from certifit.core.settings import check_settings
+from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.families import Family
 from certifit.families.column_families import column_families, family_name, only_counts
-from certifit.mixture import em
 from certifit.mixture.base import MixtureModel
-from certifit.mixture.families.columns import checked, dense_rows, learn
-from certifit.mixture.families.products import Prior, Products
-from certifit.mixture.families.sufficient_statistics import LARGEST, groups_of
-from certifit.mixture.gaussian.starts import GROUPS
+from certifit.mixture.em import EMPoint, MixtureEM, MixtureParameters
+from certifit.mixture.families.columns import learn_imagined_rows, with_checked_entries
+from certifit.mixture.families.products import ImaginedRows, ProductComponents
+from certifit.mixture.families.sufficient_statistics import LARGEST, group_columns
+from certifit.mixture.families.tuning import FamilyMixtureTuning
+from certifit.mixture.starting_groups import STARTING_GROUPS
 from certifit.rows import Array, ArrayRows, Rows
-
-SAMPLE, ENTRIES = 2**16, 2**23  # rows, and statistics of theirs, that a start is found from
-SOFT = 0.1  # of every row that a start shares out evenly: what it says to be impossible, EM could not find possible
-FAR = 5.0  # standard deviations beyond which a statistic counts as this far, while groups are sought
-FEWEST = 0.5  # rows, below which a component has none of its own
-SAME = 1e-3  # relative difference of parameters below which components are one
 
 
 class Mixture(MixtureModel):
@@ -95,6 +91,12 @@ class Mixture(MixtureModel):
     (['0 rate', '1 rate'], [[5.43, 3.15], [0.42, 0.12]])
     """
 
+    settings: ClassVar[Settings] = {
+        **MixtureModel.settings,
+        "smoothing": Setting(float, least=0, below=math.inf),
+    }
+    _tuning: ClassVar[FamilyMixtureTuning] = FamilyMixtureTuning()
+
     def __init__(
         self,
         family="gaussian",
@@ -122,76 +124,72 @@ class Mixture(MixtureModel):
 
     # ---------------------------------------------------------------------------------------------- fit
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._check(rows)
+        self._check_rows(rows)
         rows = dense_rows(rows)
-        likes = column_families(self.family, rows.n_features, self._names)
-        whole = learn(likes, rows, float(self.smoothing)).whole
-        rng = check_random_state(self.random_state)
+        templates = column_families(self.family, rows.n_features, self._names)
+        prior = learn_imagined_rows(templates, rows, float(self.smoothing), self._tuning)
+        single, rng = prior.single_component, check_random_state(self.random_state)
         if self.parameters_init is None:
-            start = partial(self._from_groups, whole, _sample(rows, len(whole.column_of)), rng)
+            start = partial(self._from_groups, single, _sample(rows, len(single.column_of), self._tuning), rng)
         else:
-            start = partial(self._from_given, whole)
+            start = partial(self._from_given, single)
         names = self._names
         return self._result(rows, *self._climb(rows, start, lambda point: _attributes(point.mixture, names)))
 
-    def _result(self, rows: Rows, found: Solution[em.Point], steps: em.EM) -> Attributes:
+    def _result(self, rows: Rows, found: Solution[EMPoint], em: MixtureEM) -> Attributes:
         at = found.params.mixture
-        counts = all(group.like.support.discrete for group in at.components.groups)
+        counts = all(group.template.support.discrete for group in at.components.groups)
         least = 0.0 if counts else -np.inf  # probabilities are at most 1, densities are not
         advice = "Ask for fewer components, or start elsewhere."
-        more = self._outcome(rows, found, steps, lambda _: least, degenerate(at), advice)
+        more = self._outcome(rows, found, em, lambda _: least, degenerate_components(at), advice)
         return {**_attributes(at, self._names), **more}
 
-    def _check(self, rows: Rows) -> None:
-        check_settings(self, n_components=1, max_iter=0, n_init=1)
-        if self.init_params not in GROUPS:
-            raise DataError(got=f"init_params={self.init_params!r}", wanted=f"one of {(*GROUPS,)}")
-        if not (isinstance(self.smoothing, Real) and 0 <= float(self.smoothing) < np.inf):
-            raise DataError(got=f"smoothing={self.smoothing!r}", wanted="a number of at least 0")
-        self._check_rows(rows)
-
-    def _from_groups(self, whole: Products, sample: ArrayRows, rng: np.random.RandomState) -> em.Mixture:
-        """The likeliest components given groups of the sample's rows, found by their statistics."""
-        seen = whole.statistics(np.asarray(sample.X, dtype=np.float64))
-        k, w = self.n_components, sample.w
-        here = np.ones(seen.F.shape, bool) if seen.here is None else seen.here[:, whole.column_of]
+    def _from_groups(
+        self, single: ProductComponents, sample: ArrayRows, rng: np.random.RandomState
+    ) -> MixtureParameters:
+        """Return the likeliest components given groups of the sample's rows, found by their statistics."""
+        batch = single.read_rows(sample.X)
+        k, w, tuning = self.n_components, sample.w, self._tuning
+        here = np.ones(batch.F.shape, bool) if batch.here is None else batch.here[:, single.column_of]
         n = np.maximum(w @ here, np.finfo(float).tiny)
-        away = np.where(here, seen.F - w @ seen.F / n, 0.0)
+        away = np.where(here, batch.F - w @ batch.F / n, 0.0)
         with np.errstate(over="ignore"):  # a statistic that spreads beyond bounds tells no groups apart
             spread = np.sqrt(w @ away**2 / n)
-        Z = np.clip(np.divide(away, spread, out=np.zeros_like(away), where=spread > 0), -FAR, FAR)
-        label = GROUPS[self.init_params](ArrayRows(Z, None, w), k, rng)
-        R = w * (SOFT / k + (1 - SOFT) * (np.arange(k)[:, None] == label))
+        Z = np.clip(np.divide(away, spread, out=np.zeros_like(away), where=spread > 0), -tuning.reach, tuning.reach)
+        label = STARTING_GROUPS[self.init_params](ArrayRows(Z, None, w), k, rng, tuning)
+        R = w * (tuning.shared / k + (1 - tuning.shared) * (np.arange(k)[:, None] == label))
         n = R.sum(axis=1)
-        return em.Mixture(n / n.sum(), whole.times(k).maximise(whole.collect(seen, R)[1], n)[0])
+        sums = single.weighted_sums(batch, R)[1]
+        return MixtureParameters(n / n.sum(), single.repeated(k).maximise(sums, n)[0])
 
-    def _from_given(self, whole: Products) -> em.Mixture:
+    def _from_given(self, single: ProductComponents) -> MixtureParameters:
+        """Return equal weights and the components with `parameters_init`."""
         given = np.array(self.parameters_init, dtype=np.float64)
-        k, p = self.n_components, len(whole.parameters)
+        k, p = self.n_components, len(single.parameters)
         if given.shape != (k, p) or not np.isfinite(given).all():
             raise DataError(got=f"parameters_init of shape {given.shape}", wanted=f"finite numbers of shape {(k, p)}")
-        own = whole.with_public(given)
-        own.members()  # refuses what is no member
-        return em.Mixture(np.full(k, 1 / k), own)
+        own = single.with_public(given)
+        own.members()  # refuses parameters that no member of a family has
+        return MixtureParameters(np.full(k, 1 / k), own)
 
     # ---------------------------------------------------------------------------------------------- use
     @property
     def sparse(self) -> bool:  # type: ignore[override]
-        """Whether sparse rows are taken: where zeros are what columns are full of."""
+        """Whether sparse rows are taken: only where all columns are counts, which may be mostly zeros."""
         return only_counts(self.family)
 
     @property
     def _names(self) -> list[str]:
         return list(getattr(self, "feature_names_in_", ()))
 
-    def _at(self) -> em.Mixture:
+    def _at(self) -> MixtureParameters:
         check_is_fitted(self)
         prior = self.prior_
-        likes = column_families(self.family, self.n_features_in_, self._names)
-        groups = groups_of(likes, prior["sizes"], prior["shift"], prior["scale"])
-        tau = tuple(np.split(prior["statistics"], np.cumsum([len(group.of) for group in groups])[:-1]))
-        own = Products((), Prior(groups, prior["rows"], prior["strength"], tau))
-        return em.Mixture(self.weights_, own.with_public(self.parameters_))
+        templates = column_families(self.family, self.n_features_in_, self._names)
+        groups = group_columns(templates, prior["sizes"], prior["shift"], prior["scale"])
+        tau = tuple(np.split(prior["statistics"], np.cumsum([len(group.position) for group in groups])[:-1]))
+        own = ProductComponents((), ImaginedRows(groups, prior["rows"], prior["strength"], tau, self._tuning))
+        return MixtureParameters(self.weights_, own.with_public(self.parameters_))
 
     def _rows(self, *data: Any, **terms: Any) -> Rows:
         return dense_rows(super()._rows(*data, **terms))
@@ -199,41 +197,41 @@ class Mixture(MixtureModel):
     def _per_row(self, X: Any, f: Any) -> Array:
         rows, at = self._rows(X), self._at()
         supports = [member.support for member in at.components.members()[0]]
-        return rows.map(partial(checked, supports, rows.names, partial(f, at)))
+        return rows.map(partial(with_checked_entries, supports, rows.names, partial(f, at)))
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row's observed entries (n,); -inf for a row that no component can have."""
+        """Return the log-likelihood of each row's observed entries (n,): -inf where no component can have them."""
         found = super().score_samples(X)
         return np.where(found < -LARGEST / 2, -np.inf, found)
 
     def n_parameters(self) -> int:
-        """Number of free parameters."""
+        """Return the number of free parameters."""
         k = len(self.weights_)
         return k - 1 + k * sum(group.free for group in self._at().components.groups)
 
     def members(self) -> list[list[Family]]:
-        """The components as members of `certifit.families`: for each a list with one for each column."""
+        """Return the components as members of `certifit.families`: for each a list with one for each column."""
         return self._at().components.members()
 
     def _draw(self, component: int, n: int, rng: np.random.RandomState) -> Array:
         return np.column_stack([member.sample(n, rng.randint(2**31)) for member in self.members()[component]])
 
 
-def _attributes(at: em.Mixture, names: list[str]) -> Attributes:
-    own: Products = at.components
+def _attributes(at: MixtureParameters, names: list[str]) -> Attributes:
+    own: ProductComponents = at.components
     label = names or [str(j) for j in range(own.d)]
     return {
         "weights_": at.weights,
         "parameters_": own.public(),
         "parameter_names_": np.array([f"{label[j]} {name}" for j, name in own.parameters], dtype=object),
         "families_": np.array([family_name(member) for member in own.members()[0]], dtype=object),
-        "prior_": own.described(),
+        "prior_": own.prior_attributes(),
     }
 
 
-def _sample(rows: Rows, width: int) -> ArrayRows:
-    """Rows to find a start from, every so many that their statistics fit into memory."""
-    stride = -(-rows.n_rows // max(1, min(SAMPLE, ENTRIES // width)))
+def _sample(rows: Rows, width: int, tuning: FamilyMixtureTuning) -> ArrayRows:
+    """Return evenly spaced rows to find a start from, as many as fit into memory with `width` statistics each."""
+    stride = -(-rows.n_rows // max(1, min(tuning.sample_rows, tuning.sample_statistics // width)))
     sample = rows.load() if stride == 1 else rows.thin(stride)
     some = np.flatnonzero((sample.w > 0) & ~np.isnan(sample.X).all(axis=1))
     if not len(some):
@@ -245,14 +243,15 @@ def _sample(rows: Rows, width: int) -> ArrayRows:
     return sample.take(some)
 
 
-def degenerate(at: em.Mixture) -> dict[str, str]:
-    """Components that have no rows of their own, or that are the same as another."""
-    own: Products = at.components
+def degenerate_components(at: MixtureParameters) -> dict[str, str]:
+    """Name the components that have no rows of their own, or that are the same as another."""
+    own: ProductComponents = at.components
+    tuning = own.prior.tuning
     n, theta = at.weights * own.prior.rows, np.concatenate(own.theta, axis=1)
-    out = {f"component {j}": f"has {n[j]:.2g} rows" for j in np.flatnonzero(n < FEWEST)}
-    some = np.flatnonzero(n >= FEWEST)
+    out = {f"component {j}": f"has {n[j]:.2g} rows" for j in np.flatnonzero(n < tuning.fewest_rows)}
+    some = np.flatnonzero(n >= tuning.fewest_rows)
     for i, a in enumerate(some):
-        same = [str(b) for b in some[i + 1 :] if np.allclose(theta[a], theta[b], rtol=SAME, atol=1e-9)]
+        same = [str(b) for b in some[i + 1 :] if np.allclose(theta[a], theta[b], rtol=tuning.same, atol=1e-9)]
         if same:
             out[f"component {a}"] = f"is the same as {', '.join(same)}"
     return out

@@ -1,6 +1,13 @@
-"""What a family of distributions gives to EM: statistics of entries, and members that match given means of them.
+"""What families of distributions give to EM: statistics T of entries, and members whose mean of T is a given one.
 
-Columns of one family make a group, so that all are looked at together.
+Columns of one family make a group, whose statistics are computed together.
+
+| group                | families                            | parameters found from mean statistics            |
+|----------------------|-------------------------------------|--------------------------------------------------|
+| `MemberColumns`      | any family of numbers               | by the family's own `from_mean`, member by member |
+| `GaussianColumns`    | Gaussian, also of known variance    | the same, in units of the columns' spreads        |
+| `CategoricalColumns` | Categorical                         | shares of each class, all columns at once         |
+| `TrialColumns`       | Bernoulli, Binomial                 | share of successes, all columns at once           |
 """
 
 from __future__ import annotations
@@ -18,55 +25,54 @@ from certifit.families import Categorical, Family, Gaussian, GaussianFixedVarian
 from certifit.families.discrete import Successes
 from certifit.rows import Array
 
-LARGEST = 1e200  # stands for infinity in products with 0
-LEAST = 1e-6  # imagined rows of columns whose likelihood has no maximum without any
-CONSTANT = (
-    1e3  # imagined rows, for each row, of Gaussian columns without spread: they have the same say in all components
-)
+LARGEST = 1e200  # stands for infinity where it is multiplied by 0
 
 
 @dataclass(frozen=True, eq=False)
-class Group(ABC):
-    """Columns of one family. Statistics and parameters lie side by side: (…, M) and (…, P)."""
+class ColumnGroup(ABC):
+    """Columns of one family. Statistics and parameters of all columns lie side by side: (…, M) and (…, P)."""
 
-    like: Any  # a member of the family, which says what is known
+    template: Any  # a member of the family, which says which parameters are known
     columns: Array  # (c,) ascending
 
     def strength(self, smoothing: float, total: Array, n: Array) -> Array:
-        """Imagined rows (c,), from sums Σ w T (M,) and Σ w (c,) over all rows."""
-        return np.full(len(n), smoothing if self.like.support.discrete else max(smoothing, LEAST))
+        """Return the number of imagined rows (c,), given Σ w T (M,) and Σ w (c,) over all rows.
+
+        Densities keep at least 1e-6: without any imagined row their likelihood has no maximum.
+        """
+        return np.full(len(n), smoothing if self.template.support.discrete else max(smoothing, 1e-6))
 
     @property
     @abstractmethod
-    def of(self) -> Array:
-        """The place in `columns` of each statistic (M,)."""
+    def position(self) -> Array:
+        """The position in `columns` of each statistic's column (M,)."""
 
     @abstractmethod
     def T(self, X: Array) -> Array:
-        """Statistics (n, M) of entries (n, c)."""
+        """Return the statistics (n, M) of entries (n, c)."""
 
     @abstractmethod
     def log_h(self, X: Array) -> Array:
-        """(n, c)"""
+        """Return log h of entries (n, c): the part of a log-density that no parameter changes."""
 
     @abstractmethod
     def imagined(self, total: Array, n: Array) -> Array:
-        """The imagined rows' mean of T (M,), from sums Σ w T (M,) and Σ w (c,) over all rows."""
+        """Return the imagined rows' mean of T (M,), given Σ w T (M,) and Σ w (c,) over all rows."""
 
     @abstractmethod
     def solve(self, tau: Array) -> Array:
-        """Parameters (k, P) of the members with these mean parameters (k, M)."""
+        """Return the parameters (k, P) of the members whose means of T are tau (k, M)."""
 
     @abstractmethod
     def linear(self, theta: Array) -> tuple[Array, Array]:
-        """η (k, M) and A (k, c)."""
+        """Return natural parameters η (k, M) and log-partition functions A (k, c)."""
 
     def public(self, theta: Array) -> Array:
-        """Parameters in the units of the data."""
+        """Return the parameters in the units of the data."""
         return theta
 
     def private(self, theta: Array) -> Array:
-        """The inverse of `public`."""
+        """Undo `public`."""
         return theta
 
     @property
@@ -75,33 +81,33 @@ class Group(ABC):
         """Column and name of each parameter (P,)."""
 
     @cached_property
-    def place(self) -> Array:
-        """The place in `columns` of each parameter (P,)."""
+    def parameter_position(self) -> Array:
+        """The position in `columns` of each parameter's column (P,)."""
         return np.searchsorted(self.columns, [j for j, _ in self.parameters])
 
     @abstractmethod
     def members(self, theta: Array) -> list[Family]:
-        """The members (c,) with these public parameters (P,)."""
+        """Return the members (c,) with these public parameters (P,)."""
 
     @property
     @abstractmethod
     def free(self) -> int:
-        """Parameters that are estimated, all columns together."""
+        """The number of parameters that are estimated, of all columns together."""
 
 
-class Members(Group):
-    """Any family of numbers, through its members."""
+class MemberColumns(ColumnGroup):
+    """Columns of any family of numbers, through its members."""
 
     @property
     def _free(self) -> list[str]:
-        return [f.name for f in fields(self.like) if f.name not in self.like.known]
+        return [f.name for f in fields(self.template) if f.name not in self.template.known]
 
     @property
     def _m(self) -> int:
-        return len(self.like.mean_parameters)
+        return len(self.template.mean_parameters)
 
     @property
-    def of(self) -> Array:
+    def position(self) -> Array:
         return np.repeat(np.arange(len(self.columns)), self._m)
 
     @property
@@ -113,18 +119,18 @@ class Members(Group):
         return [(int(j), name) for j in self.columns for name in self._free]
 
     def T(self, X: Array) -> Array:
-        return self.like.T(X.ravel()).reshape(len(X), -1)
+        return self.template.T(X.ravel()).reshape(len(X), -1)
 
     def log_h(self, X: Array) -> Array:
-        return self.like.log_h(X.ravel()).reshape(X.shape)
+        return self.template.log_h(X.ravel()).reshape(X.shape)
 
     def imagined(self, total: Array, n: Array) -> Array:
-        if not self.like.support.discrete:
-            return total / n[self.of]
-        return (total + getattr(self.like, "r", 1.0)) / (n + 1.0)  # counts: one more row, so that no rate is 0
+        if not self.template.support.discrete:
+            return total / n[self.position]
+        return (total + getattr(self.template, "r", 1.0)) / (n + 1.0)  # counts: one more row, so that no rate is 0
 
     def solve(self, tau: Array) -> Array:
-        make, known = type(self.like).from_mean, self.like.known_values
+        make, known = type(self.template).from_mean, self.template.known_values
         found = [make(t, **known).parameters for t in tau.reshape(-1, self._m)]
         return np.array([[values[name] for name in self._free] for values in found]).reshape(len(tau), -1)
 
@@ -135,23 +141,23 @@ class Members(Group):
         return np.clip(eta, -LARGEST, LARGEST), A
 
     def members(self, theta: Array) -> list[Family]:
-        known, names = self.like.known_values, self._free
+        known, names = self.template.known_values, self._free
         columns = theta.reshape(len(self.columns), len(names))
-        return [type(self.like)(**dict(zip(names, values, strict=True)), **known) for values in columns]
+        return [type(self.template)(**dict(zip(names, values, strict=True)), **known) for values in columns]
 
 
 @dataclass(frozen=True, eq=False)
-class Reals(Members):
-    """Gaussians, about a place amid the rows and in units of their spread, so that nothing cancels.
+class GaussianColumns(MemberColumns):
+    """Gaussian columns, about their medians and in units of their spreads, so that nothing cancels.
 
     Imagined rows have mean 0 and variance 1 in these units, whatever a few far rows do.
     """
 
-    shift: Array  # (c,)
-    scale: Array  # (c,) 1 where the variance is known
+    shift: Array  # (c,) medians
+    scale: Array  # (c,) spreads; 1 where the variance is known
 
     def _units(self) -> tuple[Array, Array]:
-        """Of the parameters (P,): mean and, where it is free, variance."""
+        """Return where each parameter's 0 is and how large its unit is (P,): of means and of free variances."""
         m = self._m
         place = np.column_stack([self.shift, np.zeros_like(self.shift)])[:, :m]
         size = np.column_stack([self.scale, self.scale**2])[:, :m]
@@ -168,7 +174,10 @@ class Reals(Members):
 
     def strength(self, smoothing: float, total: Array, n: Array) -> Array:
         some = super().strength(smoothing, total, n)
-        return np.where(total.reshape(len(n), -1)[:, -1] == 0, CONSTANT * n, some) if self._m == 2 else some
+        if self._m == 1:
+            return some
+        # a column without spread: so many imagined rows that it is alike in all components
+        return np.where(total.reshape(len(n), -1)[:, -1] == 0, 1e3 * n, some)
 
     def public(self, theta: Array) -> Array:
         place, size = self._units()
@@ -180,13 +189,13 @@ class Reals(Members):
 
 
 @dataclass(frozen=True, eq=False)
-class Shares(Group):
-    """One of several classes: T says which, η = log p and A = 0, so that p = 0 is no limit."""
+class CategoricalColumns(ColumnGroup):
+    """Columns of class numbers: T marks the class, η = log p and A = 0, so that p = 0 needs no limit."""
 
-    sizes: Array  # (c,) classes of each column
+    sizes: Array  # (c,) number of classes of each column
 
     @cached_property
-    def of(self) -> Array:
+    def position(self) -> Array:
         return np.repeat(np.arange(len(self.columns)), self.sizes)
 
     @cached_property
@@ -200,42 +209,42 @@ class Shares(Group):
 
     @property
     def parameters(self) -> list[tuple[int, str]]:
-        return [(int(self.columns[i]), f"p{v}") for i, v in zip(self.of, self.outcome, strict=True)]
+        return [(int(self.columns[i]), f"p{v}") for i, v in zip(self.position, self.outcome, strict=True)]
 
     def T(self, X: Array) -> Array:
-        return (X[:, self.of] == self.outcome).astype(np.float64)
+        return (X[:, self.position] == self.outcome).astype(np.float64)
 
     def log_h(self, X: Array) -> Array:
         return np.zeros(X.shape)
 
     def imagined(self, total: Array, n: Array) -> Array:
-        even = self.like.n / self.sizes  # of one more row, so that no outcome is impossible
-        return (total + even[self.of]) / (n[self.of] + 1.0)
+        even = self.template.n / self.sizes  # of one more row, so that no outcome is impossible
+        return (total + even[self.position]) / (n[self.position] + 1.0)
 
     def solve(self, tau: Array) -> Array:
         starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        return tau / np.add.reduceat(tau, starts, axis=1)[:, self.of]
+        return tau / np.add.reduceat(tau, starts, axis=1)[:, self.position]
 
     def linear(self, theta: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(theta), -LARGEST), np.zeros((len(theta), len(self.columns)))
 
     def members(self, theta: Array) -> list[Family]:
-        return [type(self.like)(p=p) for p in np.split(theta, np.cumsum(self.sizes)[:-1])]
+        return [type(self.template)(p=p) for p in np.split(theta, np.cumsum(self.sizes)[:-1])]
 
 
-class Trials(Shares):
-    """Successes in a number of trials: T are failures and successes."""
+class TrialColumns(CategoricalColumns):
+    """Columns of successes in a number of trials: T are failures and successes."""
 
     @property
     def parameters(self) -> list[tuple[int, str]]:
         return [(int(j), "p") for j in self.columns]
 
     def T(self, X: Array) -> Array:
-        return self._pairs(self.like.n - X, X)
+        return self._pairs(self.template.n - X, X)
 
     def log_h(self, X: Array) -> Array:
-        n = self.like.n
+        n = self.template.n
         return super().log_h(X) if n == 1 else gammaln(n + 1) - gammaln(X + 1) - gammaln(n - X + 1)
 
     def solve(self, tau: Array) -> Array:
@@ -245,31 +254,33 @@ class Trials(Shares):
         return super().linear(self._pairs(1.0 - theta, theta))
 
     def members(self, theta: Array) -> list[Family]:
-        return [type(self.like)(p=p, **self.like.known_values) for p in theta]
+        return [type(self.template)(p=p, **self.template.known_values) for p in theta]
 
     @staticmethod
     def _pairs(first: Array, second: Array) -> Array:
-        """Side by side (n, 2c), column after column."""
+        """Interleave two tables (n, c): column after column, first and second side by side (n, 2c)."""
         return np.stack([first, second], axis=2).reshape(len(first), -1)
 
 
-REALS = (Gaussian, GaussianFixedVariance)
+def is_gaussian(template: Family) -> bool:
+    """Whether a column is measured about its median."""
+    return isinstance(template, (Gaussian, GaussianFixedVariance))
 
 
-def groups_of(likes: Sequence[Family], sizes: Array, shift: Array, scale: Array) -> tuple[Group, ...]:
-    """Columns by family, given of each (d,) the number of classes (of categories), its place and its spread."""
+def group_columns(templates: Sequence[Family], sizes: Array, shift: Array, scale: Array) -> tuple[ColumnGroup, ...]:
+    """Put columns of one family together, given the number of classes, median and spread of each (d,)."""
     together: dict[Any, list[int]] = {}
-    for j, like in enumerate(likes):
-        together.setdefault((type(like), *like.known_values.values()), []).append(j)
-    out: list[Group] = []
+    for j, template in enumerate(templates):
+        together.setdefault((type(template), *template.known_values.values()), []).append(j)
+    out: list[ColumnGroup] = []
     for where in map(np.array, together.values()):
-        like = likes[where[0]]
-        if isinstance(like, Successes):
-            out.append(Trials(like, where, np.full(len(where), 2)))
-        elif isinstance(like, Categorical):
-            out.append(Shares(like, where, sizes[where]))
-        elif isinstance(like, REALS):
-            out.append(Reals(like, where, shift[where], scale[where]))
+        template = templates[where[0]]
+        if isinstance(template, Successes):
+            out.append(TrialColumns(template, where, np.full(len(where), 2)))
+        elif isinstance(template, Categorical):
+            out.append(CategoricalColumns(template, where, sizes[where]))
+        elif is_gaussian(template):
+            out.append(GaussianColumns(template, where, shift[where], scale[where]))
         else:
-            out.append(Members(like, where))
+            out.append(MemberColumns(template, where))
     return tuple(out)

@@ -1,8 +1,18 @@
-"""Covariances of Gaussian components: full, tied, diagonal, spherical.
+"""Shapes of covariances of Gaussian components: full, tied, diagonal, spherical.
 
-Each shape says in which quadratic features q(z) of a row its log-density is linear, zᵀPz = Σ_a c_a q_a(z), and what
-the covariances are given sums of these features. Symmetric matrices are packed: lower triangles, row after row.
-Inside, covariances C and precisions P are (k, d, d) if full, (1, d, d) if tied, (k, d) and (k, 1) else.
+A new shape is one more subclass of `CovarianceShape` and one more line in the table `SHAPES` at the end; the checker
+has its own table, `KINDS` in `checkers/mixture/gaussian.py`. Nothing else knows the shapes.
+
+A shape says in which quadratic features q(z) of a row its log-density is linear, zᵀPz = Σ_a c_a q_a(z), and which
+covariances maximise the likelihood given sums of these features. Symmetric matrices are packed as lower triangles,
+row after row.
+
+| shape     | q(z)              | width         | C and P inside (private) | public     |
+|-----------|-------------------|---------------|--------------------------|------------|
+| full      | z_i z_j, i >= j   | d (d + 1) / 2 | (k, d, d)                | (k, d, d)  |
+| tied      | z_i z_j, i >= j   | d (d + 1) / 2 | (1, d, d)                | (d, d)     |
+| diag      | z_j²              | d             | (k, d)                   | (k, d)     |
+| spherical | Σ_j z_j²          | 1             | (k, 1)                   | (k,)       |
 """
 
 from __future__ import annotations
@@ -12,91 +22,91 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from certifit.mixture.em_loops import pair_features
+from certifit.mixture.gaussian.gaussian_loops import pair_products
 from certifit.numerics.packed import pack, unpack
 from certifit.rows import Array
 
 
 def pair_coefficients(P: Array) -> Array:
-    """z'Pz as coefficients of the products z_i z_j, i >= j."""
+    """Return zᵀPz as coefficients of the products z_i z_j, i >= j: off the diagonal each stands for two."""
     packed = 2.0 * pack(P)
     i, j = np.tril_indices(P.shape[-1])
     packed[..., i == j] /= 2.0
     return packed
 
 
-class Shape(ABC):
-    """What a kind of covariance has to say."""
+class CovarianceShape(ABC):
+    """What EM needs to know of a shape of covariances."""
 
     @abstractmethod
     def width(self, d: int) -> int:
-        """How many features."""
+        """Return the number of features q."""
 
     @abstractmethod
     def free(self, k: int, d: int) -> int:
-        """Number of free parameters."""
+        """Return the number of free parameters of the covariances."""
 
     @abstractmethod
     def size(self, k: int, d: int) -> tuple[int, ...]:
-        """The shape of the public array of covariances, as in scikit-learn."""
+        """Return the shape of the public array of covariances, which is scikit-learn's."""
 
     @abstractmethod
     def features(self, Z: Array, out: Array) -> None:
-        """q (width, n) of rows Z (d, n)."""
+        """Write q of rows Z (d, n) into out (width, n)."""
 
     @abstractmethod
     def reduce(self, pairs: Array, d: int) -> Array:
-        """Sums (k, width) of q from sums of all products of pairs (k, d (d + 1) / 2)."""
+        """Return sums of q (k, width), given sums of all products of pairs (k, d (d + 1) / 2)."""
 
     @abstractmethod
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
-        """The M step: C from n (k,) > 0, means mu (k, d) and sums (k, width) of q about the same anchors.
+        """M step: return C, given n (k,) > 0, means mu (k, d) and sums of q (k, width), both about the same anchors.
 
         `floor` (k, d) is added to the diagonals.
         """
 
     @abstractmethod
     def invert(self, C: Array) -> Array:
-        """P from C, or C from P."""
+        """Return P, given C; or C, given P."""
 
     @abstractmethod
     def cholesky(self, C: Array) -> Array:
-        """U with P = U Uᵀ: upper triangular, or square roots."""
+        """Return U with P = U Uᵀ: upper triangular, or square roots."""
 
     @abstractmethod
     def log_det(self, C: Array, d: int) -> Array:
-        """log |C| (k,), or (1,)."""
+        """Return log |C| (k,), or (1,) where all share C."""
 
     @abstractmethod
     def apply(self, P: Array, m: Array) -> Array:
-        """P m (k, d) for m (k, d)."""
+        """Return P m (k, d) for m (k, d)."""
 
     @abstractmethod
     def coefficients(self, P: Array) -> Array:
-        """zᵀPz in terms of q: (k, width), or (1, width)."""
+        """Return the coefficients of zᵀPz in q (k, width), or (1, width) where all share P."""
 
     @abstractmethod
     def diagonal(self, P: Array, d: int) -> Array:
-        """The diagonals (k, d), or (1, d)."""
+        """Return the diagonals (k, d), or (1, d) where all share P."""
 
     @abstractmethod
     def matrices(self, C: Array, k: int, d: int) -> Array:
-        """As matrices (k, d, d)."""
+        """Return matrices (k, d, d)."""
 
     def public(self, C: Array) -> Array:
-        """As scikit-learn has them."""
+        """Return the covariances in scikit-learn's form."""
         return C
 
     def private(self, C: Array) -> Array:
-        """The inverse of `public`."""
+        """Undo `public`."""
         return C
 
     def keep(self, C: Array, old: Array, empty: Array) -> Array:
-        """C, but the old ones of components that are `empty` (k,)."""
+        """Return C, but the old covariances of components that are `empty` (k,)."""
         return np.where(empty.reshape(-1, *[1] * (C.ndim - 1)), old, C)
 
 
-class Full(Shape):
+class FullCovariances(CovarianceShape):
     def width(self, d: int) -> int:
         return d * (d + 1) // 2
 
@@ -107,7 +117,7 @@ class Full(Shape):
         return k, d, d
 
     def features(self, Z: Array, out: Array) -> None:
-        pair_features(Z, out)
+        pair_products(Z, out)
 
     def reduce(self, pairs: Array, d: int) -> Array:
         return pairs
@@ -140,12 +150,12 @@ class Full(Shape):
 
 
 def _factors(C: Array) -> Array:
-    """Cholesky factors, found in units of the diagonals: the columns' scales do not matter."""
+    """Return Cholesky factors, found for unit diagonals, so that the scales of columns do not matter."""
     units = np.sqrt(np.diagonal(C, axis1=1, axis2=2))
     return units[:, :, None] * np.linalg.cholesky(C / (units[:, :, None] * units[:, None, :]))
 
 
-class Tied(Full):
+class TiedCovariances(FullCovariances):
     def free(self, k: int, d: int) -> int:
         return self.width(d)
 
@@ -166,7 +176,7 @@ class Tied(Full):
         return C
 
 
-class Diagonal(Shape):
+class DiagonalCovariances(CovarianceShape):
     def width(self, d: int) -> int:
         return d
 
@@ -208,7 +218,7 @@ class Diagonal(Shape):
         return self.diagonal(C, d)[:, :, None] * np.eye(d)
 
 
-class Spherical(Diagonal):
+class SphericalCovariances(DiagonalCovariances):
     def width(self, d: int) -> int:
         return 1
 
@@ -235,4 +245,9 @@ class Spherical(Diagonal):
         return C[:, None]
 
 
-SHAPES: dict[str, Shape] = {"full": Full(), "tied": Tied(), "diag": Diagonal(), "spherical": Spherical()}
+SHAPES: dict[str, CovarianceShape] = {
+    "full": FullCovariances(),
+    "tied": TiedCovariances(),
+    "diag": DiagonalCovariances(),
+    "spherical": SphericalCovariances(),
+}

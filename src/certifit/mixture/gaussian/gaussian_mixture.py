@@ -1,32 +1,35 @@
-"""Gaussian mixtures by EM, certified, with or without holes in the rows.
+"""Gaussian mixtures by EM, certified, of complete rows and of rows with missing entries.
 
     max over π, m, C of   Σ wᵢ log Σ_k π_k N(xᵢ; m_k, C_k) / Σ wᵢ - (1/2k) Σ_k Σ_j floor_j (C_k⁻¹)_jj
 
-The penalty is what `reg_covar` means: EM climbs one function, which is bounded (`mixture_gaussian`). Missing entries
-are left out of the likelihood, exactly.
-References: Dempster, Laird & Rubin (1977), see `mixture_em`; for the penalty Fraley & Raftery, Bayesian
+The penalty is what `reg_covar` means: EM climbs one function, which is bounded
+(`mixture.gaussian.components`). Missing entries are left out of the likelihood, exactly.
+References: Dempster, Laird & Rubin (1977), see `mixture.em`; for the penalty Fraley & Raftery, Bayesian
 regularization for normal mixture estimation and model-based clustering (2007).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.mixture import gaussian as certificates
+from certifit.checkers.mixture.column_survey import ColumnSurvey, survey_columns, variance_floor
+from certifit.checkers.mixture.gaussian import least_objective
 from certifit.core import Attributes, Solution
-from certifit.core.settings import check_settings
-from certifit.exceptions import DataError
+from certifit.core.settings import Setting, Settings
 from certifit.mixture.base import MixtureModel
-from certifit.mixture.em import EM, Mixture, Point
-from certifit.mixture.gaussian.collapse import collapsed, describe
-from certifit.mixture.gaussian.components import Gaussians
+from certifit.mixture.em import EMPoint, MixtureEM, MixtureParameters
+from certifit.mixture.gaussian.collapse import collapsed_components, describe_collapse
+from certifit.mixture.gaussian.components import GaussianComponents
 from certifit.mixture.gaussian.covariance_shapes import SHAPES
-from certifit.mixture.gaussian.starts import GROUPS, start
+from certifit.mixture.gaussian.starts import GaussianStart, first_mixture
+from certifit.mixture.gaussian.tuning import GaussianMixtureTuning
 from certifit.numerics.missing import has_holes
 from certifit.rows import Array, Block, Rows
 
@@ -89,10 +92,17 @@ class GaussianMixture(MixtureModel):
     -180.19
     >>> model.certificate_.kind, model.certificate_.holds
     ('stationary', True)
-    >>> X[::7, 2] = np.nan  # holes are left out of the likelihood, not filled in
+    >>> X[::7, 2] = np.nan  # missing entries are left out of the likelihood, not filled in
     >>> GaussianMixture(n_components=3, random_state=0).fit(X).certificate_.holds
     True
     """
+
+    settings: ClassVar[Settings] = {
+        **MixtureModel.settings,
+        "covariance_type": Setting(choices=tuple(SHAPES)),
+        "reg_covar": Setting(float, least=0, below=math.inf, choices=("auto",)),
+    }
+    _tuning: ClassVar[GaussianMixtureTuning] = GaussianMixtureTuning()
 
     def __init__(
         self,
@@ -127,52 +137,67 @@ class GaussianMixture(MixtureModel):
 
     # ---------------------------------------------------------------------------------------------- fit
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._check(rows)
-        about = certificates.survey(rows)
-        floor = certificates.floors(self.reg_covar, about.spread)
+        self._check_rows(rows)
+        survey = survey_columns(rows)
+        floor = variance_floor(self.reg_covar, survey.spread)
         rng = check_random_state(self.random_state)
-        return self._result(
-            rows, about, *self._climb(rows, lambda: self._start(about, floor, rng, previous), _point_attributes)
+        found, em = self._climb(
+            rows,
+            lambda: self._start(survey, floor, rng, previous),
+            lambda point: _public_attributes(point.mixture),
         )
+        return self._result(rows, survey, self._with_stored_means(found, em), em)
 
     def _start(
-        self, about: certificates.Survey, floor: Array, rng: np.random.RandomState, previous: Attributes
-    ) -> Mixture:
+        self, survey: ColumnSurvey, floor: Array, rng: np.random.RandomState, previous: Attributes
+    ) -> MixtureParameters:
+        """Return the last fit's parameters, for a warm start that fits; else a new start."""
         kind, k = self.covariance_type, self.n_components
         shapes = previous.get("covariance_type_"), np.shape(previous.get("covariances_", ()))
         if self.warm_start and shapes == (kind, SHAPES[kind].size(k, len(floor))):
-            weights, means, covariances = (previous[name] for name in MODEL)
-            return _mixture(kind, weights, means, covariances, floor, about.median)
+            return self._mixture(previous, floor, survey.median)
         given = self.weights_init, self.means_init, self.precisions_init
-        return start(about, kind, k, floor, self.init_params, rng, *given)
+        return first_mixture(survey, GaussianStart(kind, k, floor, self.init_params, self._tuning, *given), rng)
 
-    def _result(self, rows: Rows, about: certificates.Survey, found: Solution[Point], em: EM) -> Attributes:
-        found = _stored(found, em)
+    def _with_stored_means(self, found: Solution[EMPoint], em: MixtureEM) -> Solution[EMPoint]:
+        """Return the result with its means rounded as the public attribute holds them.
+
+        Means are kept less the shift. Very far from 0 the sum of both is rounded so much that the likelihood changes:
+        only then is the rounded mixture measured again.
+        """
         at = found.params.mixture
-        named = collapsed(at, about)
-        wrong = describe(at, named, rows) if named else {}
+        own = at.components
+        means = (own.shift + own.means) - own.shift
+        moved = means - own.means
+        if ((moved * own.shape.apply(own.P, moved)).sum(axis=1) <= self._tuning.mean_rounding).all():
+            return found
+        point = EMPoint(MixtureParameters(at.weights, replace(own, means=means)))
+        step = em.update(point, em.measure(point))
+        em.trace[-2:] = em.trace[-1:]
+        return replace(found, params=point, objective=step.objective, gain=step.gain)
+
+    def _result(self, rows: Rows, survey: ColumnSurvey, found: Solution[EMPoint], em: MixtureEM) -> Attributes:
+        at = found.params.mixture
+        collapsed = collapsed_components(at, survey)
+        wrong = describe_collapse(at, collapsed, rows) if collapsed else {}
 
         def least(weight: float) -> float:
-            return certificates.least_objective(at.components.floor, len(at.weights), rows.sum(_observed) / weight)
+            return least_objective(at.components.floor, len(at.weights), rows.sum(_observed_weight) / weight)
 
         advice = "Ask for fewer components, start elsewhere, or set reg_covar below the narrowest group's variance."
-        return {**_attributes(at), **self._outcome(rows, found, em, least, wrong, advice)}
-
-    def _check(self, rows: Rows) -> None:
-        check_settings(self, n_components=1, max_iter=0, n_init=1)
-        if self.covariance_type not in SHAPES:
-            raise DataError(got=f"covariance_type={self.covariance_type!r}", wanted=f"one of {(*SHAPES,)}")
-        if self.init_params not in GROUPS:
-            raise DataError(got=f"init_params={self.init_params!r}", wanted=f"one of {(*GROUPS,)}")
-        number = isinstance(self.reg_covar, Real) and 0 <= float(self.reg_covar) < np.inf
-        if not number and not (isinstance(self.reg_covar, str) and self.reg_covar == "auto"):
-            raise DataError(got=f"reg_covar={self.reg_covar!r}", wanted="a number of at least 0, or 'auto'")
-        self._check_rows(rows)
+        return {**_public_attributes(at), **self._outcome(rows, found, em, least, wrong, advice)}
 
     # ---------------------------------------------------------------------------------------------- use
-    def _at(self) -> Mixture:
+    def _at(self) -> MixtureParameters:
         check_is_fitted(self)
-        return _mixture(self.covariance_type_, self.weights_, self.means_, self.covariances_, self.reg_covar_)
+        # the heaviest component's mean is a shift amid the rows
+        return self._mixture(vars(self), self.reg_covar_, self.means_[int(self.weights_.argmax())])
+
+    def _mixture(self, fitted: Mapping[str, Any], floor: Array, shift: Array) -> MixtureParameters:
+        """Return the mixture with these fitted attributes, about this shift (d,)."""
+        kind, means = fitted["covariance_type_"], fitted["means_"] - shift
+        C = SHAPES[kind].private(fitted["covariances_"])
+        return MixtureParameters(fitted["weights_"], GaussianComponents(kind, shift, means, C, floor, self._tuning))
 
     def _draw(self, component: int, n: int, rng: np.random.RandomState) -> Array:
         own = self._at().components
@@ -180,7 +205,7 @@ class GaussianMixture(MixtureModel):
         return self.means_[component] + rng.normal(size=(n, len(C))) @ np.linalg.cholesky(C).T
 
     def n_parameters(self) -> int:
-        """Number of free parameters."""
+        """Return the number of free parameters."""
         check_is_fitted(self)
         k, d = self.means_.shape
         return SHAPES[self.covariance_type_].free(k, d) + k * d + k - 1
@@ -198,44 +223,19 @@ class GaussianMixture(MixtureModel):
         return shape.public(shape.cholesky(shape.private(self.covariances_)))
 
 
-ROUNDED = 1e-8  # nats that rounding of a mean may cost its rows
-MODEL = ("weights_", "means_", "covariances_")
-
-
-def _mixture(
-    kind: str, weights: Array, means: Array, covariances: Array, floor: Array, shift: Array | None = None
-) -> Mixture:
-    """A mixture from the public attributes; shifted to its heaviest component where nothing better is known."""
-    shift = means[int(weights.argmax())] if shift is None else shift
-    return Mixture(weights, Gaussians(kind, shift, means - shift, SHAPES[kind].private(covariances), floor))
-
-
-def _attributes(at: Mixture) -> Attributes:
+def _public_attributes(at: MixtureParameters) -> Attributes:
     own = at.components
-    values = (at.weights, own.shift + own.means, own.shape.public(own.C))
-    return {**dict(zip(MODEL, values, strict=True)), "covariance_type_": own.covariance_type, "reg_covar_": own.floor}
+    return {
+        "weights_": at.weights,
+        "means_": own.shift + own.means,
+        "covariances_": own.shape.public(own.C),
+        "covariance_type_": own.covariance_type,
+        "reg_covar_": own.floor,
+    }
 
 
-def _stored(found: Solution[Point], em: EM) -> Solution[Point]:
-    """With the means as the public attribute holds them, where its rounding matters: very far from 0."""
-    at = found.params.mixture
-    own = at.components
-    means = (own.shift + own.means) - own.shift
-    moved = means - own.means
-    if ((moved * own.shape.apply(own.P, moved)).sum(axis=1) <= ROUNDED).all():
-        return found
-    point = Point(Mixture(at.weights, replace(own, means=means)))
-    step = em.update(point, em.measure(point))
-    em.trace[-2:] = em.trace[-1:]
-    return replace(found, params=point, objective=step.objective, gain=step.gain)
-
-
-def _point_attributes(at: Point) -> Attributes:
-    return _attributes(at.mixture)
-
-
-def _observed(block: Block) -> Array:
-    """Σ w over rows with an entry in each column (d,)."""
+def _observed_weight(block: Block) -> Array:
+    """Return Σ w over rows with an entry in each column (d,)."""
     if not has_holes(block.X):
         return np.full(block.X.shape[1], block.w.sum())
     return block.w @ ~np.isnan(block.X)

@@ -1,99 +1,60 @@
-"""Where EM for Gaussian components starts: groups of rows in a sample, each the rows of one component.
+"""Where EM for Gaussian components starts: from given parameters, else from groups of a sample's rows.
 
-Groups are found in units of the columns' spreads, so that a column's unit does not matter; holes count as medians
-there. The first components are the likeliest given these groups.
-References: Arthur & Vassilvitskii, k-means++ (2007); Ward, Hierarchical grouping to optimize an objective function
-(1963), the start that Fraley & Raftery, Model-based clustering (2002), take.
+Groups are found in units of the columns' spreads, so that a column's unit does not matter; a missing entry counts as
+the median. The first components are the likeliest given these groups. See `mixture.starting_groups`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, ward
-from scipy.spatial.distance import cdist
 
-from certifit.checkers.mixture.gaussian import Survey
-from certifit.cluster.lloyd import Lloyd, nearest
-from certifit.cluster.local_search import descend
-from certifit.cluster.seeding import Starts
+from certifit.checkers.mixture.column_survey import ColumnSurvey
 from certifit.exceptions import DataError
-from certifit.mixture.em import Mixture
-from certifit.mixture.gaussian.components import Gaussians
-from certifit.mixture.gaussian.covariance_shapes import SHAPES, Shape
+from certifit.mixture.em import MixtureParameters
+from certifit.mixture.gaussian.components import GaussianComponents
+from certifit.mixture.gaussian.covariance_shapes import SHAPES, CovarianceShape
+from certifit.mixture.gaussian.tuning import GaussianMixtureTuning
+from certifit.mixture.starting_groups import STARTING_GROUPS
 from certifit.numerics.packed import pack
 from certifit.rows import Array, ArrayRows
 
-WARD_ROWS = 2000  # hierarchical groups are found in at most so many rows
-STEPS = 30  # most steps of k-means
-NONE = 1e-12  # of all weight: that of a group without rows among pooled ones
 
-Groups = Callable[[ArrayRows, int, np.random.RandomState], Array]  # each row's number in 0 … k - 1
+class GaussianStart(NamedTuple):
+    """What a start has to be: its form, how groups are found, and the parameters that are given (None: not)."""
 
-
-def _by_kmeans(rows: ArrayRows, k: int, rng: np.random.RandomState) -> Array:
-    centres = Starts("k-means++", k, rows, rng).draw()
-    found = descend(Lloyd(rows, k), centres, tol=1e-4, max_iter=STEPS)
-    return nearest(rows, found.params.centres)
-
-
-def _by_seeds(rows: ArrayRows, k: int, rng: np.random.RandomState) -> Array:
-    return nearest(rows, Starts("k-means++", k, rows, rng).draw())
+    covariance_type: str
+    n_components: int
+    floor: Array  # (d,) of the penalty
+    init_params: str  # a name in `STARTING_GROUPS`
+    tuning: GaussianMixtureTuning
+    weights: Any = None  # (k,)
+    means: Any = None  # (k, d)
+    precisions: Any = None  # in the public form of their shape
 
 
-def _by_random_rows(rows: ArrayRows, k: int, rng: np.random.RandomState) -> Array:
-    return nearest(rows, Starts("random", k, rows, rng).draw())
-
-
-def _at_random(rows: ArrayRows, k: int, rng: np.random.RandomState) -> Array:
-    return rng.permutation(rows.n_rows) % k
-
-
-def _by_ward(rows: ArrayRows, k: int, rng: np.random.RandomState) -> Array:
-    n = rows.n_rows
-    some = rows.X if n <= WARD_ROWS else rows.X[np.sort(rng.choice(n, WARD_ROWS, replace=False))]
-    groups = fcluster(ward(some), k, criterion="maxclust") - 1 if n > 1 else np.zeros(1, np.intp)
-    centres = np.stack([some[groups == j].mean(axis=0) for j in range(groups.max() + 1)])
-    return groups if len(some) == n else cdist(rows.X, centres, "sqeuclidean").argmin(axis=1)
-
-
-GROUPS: dict[str, Groups] = {
-    "kmeans": _by_kmeans,
-    "k-means++": _by_seeds,
-    "random": _at_random,
-    "random_from_data": _by_random_rows,
-    "hierarchical": _by_ward,
-}
-
-
-def start(
-    about: Survey,
-    covariance_type: str,
-    k: int,
-    floor: Array,
-    init: str,
-    rng: np.random.RandomState,
-    weights: Any = None,
-    means: Any = None,
-    precisions: Any = None,
-) -> Mixture:
-    """A mixture of k components to start from; weights, means and precisions are taken as given where they are."""
-    shape, d = SHAPES[covariance_type], len(floor)
-    weights = _given(weights, "weights_init", (k,))
-    means = _given(means, "means_init", (k, d))
-    precisions = _given(precisions, "precisions_init", shape.size(k, d))
+def first_mixture(survey: ColumnSurvey, asked: GaussianStart, rng: np.random.RandomState) -> MixtureParameters:
+    """Return a mixture to start from: the given parameters, and the others from groups of the sample's rows."""
+    k, d = asked.n_components, len(asked.floor)
+    shape = SHAPES[asked.covariance_type]
+    weights = _given(asked.weights, "weights_init", (k,))
+    means = _given(asked.means, "means_init", (k, d))
+    precisions = _given(asked.precisions, "precisions_init", shape.size(k, d))
     if weights is not None and not ((weights >= 0).all() and weights.sum() > 0):
         raise DataError(got=f"weights_init={weights.tolist()}", wanted="numbers of at least 0, not all of them 0")
-    means = None if means is None else means - about.median
+    means = None if means is None else means - survey.median
     C = None if precisions is None else _inverse(shape, precisions)
     if weights is None or means is None or C is None:
-        found = _from_groups(about, covariance_type, k, floor, GROUPS[init], rng)
+        found = _from_groups(survey, asked, rng)
         weights = found.weights if weights is None else weights
         means = found.components.means if means is None else means
         C = found.components.C if C is None else C
-    return Mixture(weights / weights.sum(), Gaussians(covariance_type, about.median, means, C, floor))
+    return MixtureParameters(weights / weights.sum(), _components(survey, asked, means, C))
+
+
+def _components(survey: ColumnSurvey, asked: GaussianStart, means: Array, C: Array) -> GaussianComponents:
+    return GaussianComponents(asked.covariance_type, survey.median, means, C, asked.floor, asked.tuning)
 
 
 def _given(values: Any, name: str, size: tuple[int, ...]) -> Array | None:
@@ -105,7 +66,8 @@ def _given(values: Any, name: str, size: tuple[int, ...]) -> Array | None:
     return found
 
 
-def _inverse(shape: Shape, precisions: Array) -> Array:
+def _inverse(shape: CovarianceShape, precisions: Array) -> Array:
+    """Return the covariances of given precisions, which must be symmetric and positive definite."""
     P = shape.private(precisions)
     try:
         if P.ndim == 3 and not np.allclose(P, P.swapaxes(1, 2), rtol=1e-6, atol=0.0):
@@ -120,15 +82,14 @@ def _inverse(shape: Shape, precisions: Array) -> Array:
     return C
 
 
-def _from_groups(
-    about: Survey, covariance_type: str, k: int, floor: Array, find: Groups, rng: np.random.RandomState
-) -> Mixture:
-    """The likeliest components given groups of the sample's rows."""
-    sample, shape = about.sample, SHAPES[covariance_type]
-    d = sample.n_features
-    Z = np.asarray(sample.X, np.float64) - about.median
+def _from_groups(survey: ColumnSurvey, asked: GaussianStart, rng: np.random.RandomState) -> MixtureParameters:
+    """Return the likeliest components given groups of the sample's rows."""
+    sample, shape, k = survey.sample, SHAPES[asked.covariance_type], asked.n_components
+    d, none = sample.n_features, asked.tuning.empty_share
+    Z = np.asarray(sample.X, np.float64) - survey.median
     Z[np.isnan(Z)] = 0.0
-    labels = find(ArrayRows(Z / about.spread, None, sample.w), k, rng)
+    find = STARTING_GROUPS[asked.init_params]
+    labels = find(ArrayRows(Z / survey.spread, None, sample.w), k, rng, asked.tuning)
     n = np.bincount(labels, sample.w, k)
     means, second = np.zeros((k, d)), np.empty((k, shape.width(d)))
     for j in range(k):
@@ -138,9 +99,9 @@ def _from_groups(
             away = mine - means[j]  # about the group's own mean: nothing cancels
             S = (away.T * w) @ away
         else:  # a group without rows: as wide as all rows, and of no weight
-            S = np.diag(about.spread**2) * NONE * n.sum()
+            S = np.diag(survey.spread**2) * none * n.sum()
         second[j] = shape.reduce(pack(S)[None], d)[0]
-    share = np.where(n > 0, n, NONE * n.sum())
-    least = floor * np.where(n > 0, n.sum() / (k * share), 1.0)[:, None]
+    share = np.where(n > 0, n, none * n.sum())
+    least = asked.floor * np.where(n > 0, n.sum() / (k * share), 1.0)[:, None]
     C = shape.covariances(share, np.zeros((k, d)), second, least)
-    return Mixture(n / n.sum(), Gaussians(covariance_type, about.median, means, C, floor))
+    return MixtureParameters(n / n.sum(), _components(survey, asked, means, C))
