@@ -180,7 +180,7 @@ def test_inside_a_pipeline():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"loss": "poisson"}, "loss='poisson'; wanted one of ('logistic', 'squared')"),
+        ({"loss": "poisson"}, "loss='poisson'; wanted one of 'logistic', 'squared'"),
         ({"criterion": "aic"}, "criterion='aic'"),
         ({"l1_ratio": 0.0}, "l1_ratio=0.0"),
         ({"alphas": 0}, "alphas=0"),

@@ -39,7 +39,7 @@ def test_least_squares_columns_proved_zero_are_zero(seed, share, ratio, intercep
     """From the optimum disturbed by any amount: what is proved is true, and the bound is below the optimum."""
     X, y, w = squared(seed)
     rows = as_rows(X, y, w, target="numbers")
-    p = screening.problem("squared", intercept, rows)
+    p = screening.screening_problem("squared", intercept, rows)
     alpha = share * screening.largest_strength(p, 1, ratio, rows)
     p = p.at(alpha, ratio)
     best = optimum(X, y, w, alpha, ratio, intercept)
@@ -60,7 +60,7 @@ def test_logistic_columns_proved_zero_are_zero(seed, share, intercept, size):
     y = (X[:, 0] - X[:, 1] + rng.logistic(size=50) > 0).astype(int)
     y[:2] = 0, 1
     rows = as_rows(X, y, target="classes")
-    p = screening.problem("logistic", intercept, rows)
+    p = screening.screening_problem("logistic", intercept, rows)
     alpha = share * screening.largest_strength(p, 1, 1.0, rows)
     solver = {"solver": "saga", "max_iter": 10**5} if intercept else {"solver": "liblinear", "max_iter": 10**4}
     best = LogisticRegression(
@@ -79,7 +79,7 @@ def test_softmax_columns_proved_zero_are_zero(share):
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     rows = as_rows(X, y, target="classes")
-    p = screening.problem("logistic", True, rows)
+    p = screening.screening_problem("logistic", True, rows)
     alpha = share * screening.largest_strength(p, 3, 1.0, rows)
     best = LogisticRegression(C=1 / (len(X) * alpha), l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=10**5).fit(
         X, y
@@ -94,7 +94,7 @@ def test_softmax_columns_proved_zero_are_zero(share):
 def test_nearly_every_zero_is_proved_along_the_lasso_path():
     X, y = load_diabetes(return_X_y=True)
     rows = as_rows(X, y, target="numbers")
-    p = screening.problem("squared", True, rows)
+    p = screening.screening_problem("squared", True, rows)
     alphas, coefs, _ = lasso_path(X - X.mean(axis=0), y - y.mean(), tol=1e-14, max_iter=10**6)
     proved = zeros = 0
     for alpha, beta in zip(alphas, coefs.T, strict=True):
@@ -108,7 +108,7 @@ def test_the_largest_strength_is_where_the_first_column_enters():
     X, y = load_breast_cancer(return_X_y=True)
     X = X / X.std(axis=0)
     rows = as_rows(X, y, target="classes")
-    p = screening.problem("logistic", True, rows)
+    p = screening.screening_problem("logistic", True, rows)
     alpha = screening.largest_strength(p, 1, 1.0, rows)
     share = y.mean()  # at β = 0 every row has this probability
     np.testing.assert_allclose(alpha, np.abs((share - y) @ X).max() / len(y), rtol=1e-12)
@@ -136,7 +136,7 @@ def test_the_sphere_holds_the_best_dual_point():
                  options={"ftol": 1e-16, "gtol": 1e-12}).x  # fmt: skip
     best = 1 / (1 + np.exp(-X @ (z[:4] - z[4:]))) - y
     rows = as_rows(X, y.astype(int), target="classes")
-    p = screening.problem("logistic", False, rows).at(lam / 40, 1.0)
+    p = screening.screening_problem("logistic", False, rows).at(lam / 40, 1.0)
     gamma = screening.LOSSES["logistic"].smoothness(1)
     for size in (0.01, 0.1, 1.0):
         beta = (z[:4] - z[4:]) + size * rng.normal(size=4)
@@ -160,7 +160,7 @@ def test_an_unbalanced_intercept_is_found():
     """Any intercept will do: the checker finds the balanced one itself."""
     X, y, w = squared(0)
     rows = as_rows(X, y, w, target="numbers")
-    p = screening.problem("squared", True, rows)
+    p = screening.screening_problem("squared", True, rows)
     alpha = 0.3 * screening.largest_strength(p, 1, 1.0, rows)
     best = optimum(X, y, w, alpha, 1.0, True)
     near = screening.screen(p.at(alpha, 1.0), best.coef_, np.array([best.intercept_]), rows)

@@ -1,36 +1,40 @@
 """Columns kept by an L1 penalty, those left out named as proved where a proof exists.
 
-See `select_path` for the problem and `checkers.feature_selection.screening` for the proof.
+See `l1_path` for the problem and `checkers.feature_selection.screening` for the proof.
 """
 
 from __future__ import annotations
 
 import time
 from functools import partial
-from numbers import Integral, Real
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 
 from certifit.checkers.feature_selection import screening
-from certifit.core import Attributes, Certificate, Objective, Step
+from certifit.core import MAX_TIME, TOL, Attributes, Certificate, Objective, Setting, Step
 from certifit.exceptions import DataError
-from certifit.feature_selection.base import Selector
 from certifit.feature_selection.l1_path import (
-    LOSSES,
-    Fit,
     L1Path,
-    Settings,
+    L1PathFit,
+    L1PathProblem,
+    L1PathTuning,
     as_path,
     fit_each,
     held_out_loss,
     information_criterion,
     strengths,
 )
+from certifit.feature_selection.selector import Selector
 from certifit.rows import Array, Rows, encode_labels
 from certifit.rows.checks import Target
 
-CRITERIA = ("bic", "ebic", "cv")
+
+def _are_strengths(alphas: Any) -> bool:
+    """Whether a setting is a number of strengths, or strengths themselves."""
+    given = np.ravel(alphas)
+    return given.size > 0 and bool((given > 0).all() and np.isfinite(given).all())
 
 
 class L1Selector(Selector):
@@ -81,7 +85,17 @@ class L1Selector(Selector):
     ('optimal', True)
     """
 
+    settings: ClassVar[Any] = {
+        "loss": Setting(choices=("logistic", "squared")),
+        "criterion": Setting(choices=("bic", "ebic", "cv")),
+        "alphas": Setting(other=_are_strengths, other_words="how many (at least 1), or positive numbers"),
+        "eps": Setting(float, above=0, most=1),
+        "l1_ratio": Setting(float, above=0, most=1),
+        "tol": TOL,
+        "max_time": MAX_TIME,
+    }
     sparse = True
+    _tuning: ClassVar[L1PathTuning] = L1PathTuning()
 
     proved_zero_: Array
     undecided_: Array
@@ -123,10 +137,9 @@ class L1Selector(Selector):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
-        self._check()
         rows, classes = self._encoded(rows)
-        settings = self.screening_settings(len(classes))
-        alphas = strengths(settings, rows, self.alphas, float(self.eps))
+        problem = self._path_problem(len(classes))
+        alphas = strengths(problem, rows, self.alphas, float(self.eps))
         if not alphas[0] > 0:
             raise DataError(
                 got=f"columns none of which varies with the target (n_samples={rows.n_rows})",
@@ -134,8 +147,8 @@ class L1Selector(Selector):
                 fix="Check that neither y nor all of X is constant.",
             )
         deadline = np.inf if self.max_time is None else began + self.max_time
-        fits: list[Fit] = []
-        each = fit_each(settings, rows, alphas)
+        fits: list[L1PathFit] = []
+        each = fit_each(problem, rows, alphas, self._tuning)
         with self._watch.loop("strengths", len(alphas) - 1, partial(_fitted, alphas, classes)) as watch:
             for _ in alphas:
                 watch.begin()
@@ -143,10 +156,10 @@ class L1Selector(Selector):
                 stop = watch.end(fits, Step(None, fits[-1].screened.objective, np.inf), self.tol)
                 if (stop or time.perf_counter() >= deadline) and fits[-1].coef.any():  # without a column, go on
                     break
-        return self._attributes(settings, as_path(alphas, fits), rows, classes)
+        return self._attributes(problem, as_path(alphas, fits), rows, classes)
 
-    def _attributes(self, settings: Settings, path: L1Path, rows: Rows, classes: Array) -> Attributes:
-        value, error = self._criterion(settings, path, rows)
+    def _attributes(self, problem: L1PathProblem, path: L1Path, rows: Rows, classes: Array) -> Attributes:
+        value, error = self._criterion(problem, path, rows)
         chosen = self._choose(path, value, error)
         nonzero, proved = path.nonzero, np.array([s.proved for s in path.screened])
         names = rows.names if rows.names is not None else np.array([f"x{j}" for j in range(rows.n_features)], object)
@@ -169,41 +182,21 @@ class L1Selector(Selector):
                 "criterion": value,
                 "error": error,
             },
-            **({"classes_": classes} if settings.loss == "logistic" else {}),
+            **({"classes_": classes} if problem.loss == "logistic" else {}),
         }
-        return {**attributes, "certificate_": self.certify(attributes, path.screened, proved[chosen], self.tol)}
+        return {**attributes, "certificate_": self._certify(attributes, path.screened, chosen)}
 
-    def certify(
-        self, fitted: Attributes, screened: tuple[screening.Screening, ...], claimed: Array, tol: float
-    ) -> Certificate:
-        """The certificate of fitted attributes, from what the fits of the path prove.
-
-        `claimed` (d,) are the columns called proved at the strength chosen; `proved_path_` has them at each.
-        """
-        chosen = int(np.flatnonzero(fitted["path_"]["alpha"] == fitted["alpha_"])[0])
+    def _certify(self, fitted: Attributes, screened: tuple[screening.Screening, ...], chosen: int) -> Certificate:
+        """The certificate of fitted attributes, from what the fits of the path prove."""
         asked = int(self.alphas) if isinstance(self.alphas, Integral) else len(self.alphas)
-        every = np.array(fitted["proved_path_"])
-        every[chosen] |= claimed
-        return screening.certify(
-            screened,
+        claim = screening.PathClaim(
             chosen,
-            every,
+            fitted["proved_path_"],
             fitted["support_"],
-            int((fitted["support_"] != (fitted["coef_"] != 0).any(axis=0)).sum()),
+            (fitted["coef_"] != 0).any(axis=0),
             asked - len(screened),
-            tol,
         )
-
-    def _check(self) -> None:
-        for name, value, known in (("loss", self.loss, LOSSES), ("criterion", self.criterion, CRITERIA)):
-            if value not in known:
-                raise DataError(got=f"{name}={value!r}", wanted=f"one of {known}")
-        for name, number in (("eps", self.eps), ("l1_ratio", self.l1_ratio)):
-            if not isinstance(number, Real) or not 0 < float(number) <= 1:
-                raise DataError(got=f"{name}={number!r}", wanted="a number above 0 and at most 1")
-        given = np.ravel(self.alphas)
-        if given.size == 0 or not (given > 0).all() or not np.isfinite(given).all():
-            raise DataError(got=f"alphas={self.alphas!r}", wanted="how many (at least 1), or positive numbers")
+        return screening.certify_path(screened, claim, self.tol)
 
     def _encoded(self, rows: Rows) -> tuple[Rows, Array]:
         """Rows with class numbers as targets, and the classes (none for numbers)."""
@@ -212,16 +205,16 @@ class L1Selector(Selector):
         labels = encode_labels(rows)
         return labels.rows, labels.classes
 
-    def screening_settings(self, classes: int) -> Settings:
+    def _path_problem(self, classes: int) -> L1PathProblem:
         """What all fits share, for so many classes."""
         k = classes if classes > 2 else 1
-        return Settings(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
+        return L1PathProblem(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
 
-    def _criterion(self, settings: Settings, path: L1Path, rows: Rows) -> tuple[Array, Array]:
+    def _criterion(self, problem: L1PathProblem, path: L1Path, rows: Rows) -> tuple[Array, Array]:
         """What is to be small (m,), and its standard error, 0 where it has none."""
         if self.criterion == "cv":
-            return held_out_loss(settings, rows, path.alphas, self.cv)
-        value = information_criterion(settings, path, self.criterion == "ebic", rows)
+            return held_out_loss(problem, rows, path.alphas, self.cv, self._tuning)
+        value = information_criterion(problem, path, self.criterion == "ebic", rows)
         return value, np.zeros(len(value))
 
     def _choose(self, path: L1Path, value: Array, error: Array) -> int:
@@ -238,8 +231,10 @@ class L1Selector(Selector):
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Loss (data term) plus penalty of the fit at the strength chosen, on these rows."""
-        rows = self.labelled(X, y, sample_weight)
-        p = screening.problem(self.loss, bool(self.fit_intercept), rows).at(self.alpha_, float(self.l1_ratio))
+        rows = self._labelled(X, y, sample_weight)
+        p = screening.screening_problem(self.loss, bool(self.fit_intercept), rows).at(
+            self.alpha_, float(self.l1_ratio)
+        )
         found = screening.screen(p, self.coef_, self.intercept_, rows)
         return Objective(found.objective, found.loss, found.objective - found.loss)
 
@@ -247,14 +242,14 @@ class L1Selector(Selector):
         """Minus the objective on these rows."""
         return -self.objective(X, y, sample_weight).total
 
-    def labelled(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Rows for a fitted model's use, with the class numbers of the fit as targets."""
         rows = self._rows(X, y, sample_weight, target=self.target)
         return rows if self.loss == "squared" else encode_labels(rows, self.classes_).rows
 
 
-def _fitted(alphas: Array, classes: Array, fits: list[Fit]) -> Attributes:
-    """What can be told after the last of these fits."""
+def _fitted(alphas: Array, classes: Array, fits: list[L1PathFit]) -> Attributes:
+    """The fitted attributes after the last of these fits."""
     coef, intercept, _ = fits[-1]
     kept = (coef != 0).any(axis=0)
     alpha = float(alphas[len(fits) - 1])

@@ -12,16 +12,14 @@ from certifit.exceptions import DataError
 from certifit.plots.style import BLUE, GREY, RED, check_drawable, new_axes, plain, shorten, tidy
 from certifit.rows import Array
 
-MOST = 30  # columns that are shown by name
-
 
 def _names(model: Any) -> Array:
     d = len(model.support_)
     return np.asarray(getattr(model, "feature_names_in_", [f"x{j}" for j in range(d)]), dtype=object)
 
 
-def plot_scores(model: Any, ax: Axes | None = None) -> Axes:
-    """The best columns' scores as bars, those kept in blue.
+def plot_scores(model: Any, ax: Axes | None = None, *, most: int = 30) -> Axes:
+    """Draw the scores of the best columns, `most` of them, as bars; those kept are blue.
 
     >>> from certifit.feature_selection.select_features import SelectFeatures
     >>> model = SelectFeatures("variance", k=1).fit([[0.0, 1.0], [1.0, 3.0], [2.0, 8.0]])
@@ -29,7 +27,7 @@ def plot_scores(model: Any, ax: Axes | None = None) -> Axes:
     ['x1', 'x0']
     """
     check_drawable(model, "a fitted SelectFeatures", "scores_", "support_")
-    order = np.argsort(-model.scores_, kind="stable")[:MOST]
+    order = np.argsort(-model.scores_, kind="stable")[:most]
     ax = new_axes(ax, 6.4, 0.8 + 0.25 * len(order))
     scores = np.asarray(model.scores_, dtype=np.float64)[order]
     finite = scores[np.isfinite(scores)]

@@ -18,14 +18,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit.checkers.feature_selection import greedy as checker
-from certifit.core import Attributes, Step
-from certifit.exceptions import DataError
-from certifit.feature_selection.base import how_many
-from certifit.feature_selection.subset_search import Trial, Wrapper, as_support, importances, mean_and_error
+from certifit.core import MAX_TIME, Attributes, Setting, Step
+from certifit.feature_selection.selector import column_count
+from certifit.feature_selection.subset_search import (
+    SubsetSearch,
+    SubsetTrial,
+    as_support,
+    column_importances,
+    mean_and_error,
+)
 from certifit.rows import Array, Rows
 
 
-class RecursiveElimination(Wrapper):
+def _is_share(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < 1
+
+
+class RecursiveElimination(SubsetSearch):
     """Recursive feature elimination, with the number of columns given or chosen by cross-validation.
 
     Parameters
@@ -68,6 +77,11 @@ class RecursiveElimination(Wrapper):
 
     tol: ClassVar[float] = 1e-9  # relative difference allowed between two computations of an importance
 
+    settings: ClassVar[Any] = {
+        "step": Setting(int, least=1, other=_is_share, other_words="a share between 0 and 1"),
+        "max_time": MAX_TIME,
+    }
+
     ranking_: Array
     importances_: Array
     path_: dict[str, Array]
@@ -94,12 +108,12 @@ class RecursiveElimination(Wrapper):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began, d = time.perf_counter(), rows.n_features
-        trial, step = self.trial(rows), self._step(d)
+        trial, step = self._trial(rows), self._step(d)
         path: dict[str, Array] = {name: np.zeros(0) for name in ("n_features", "score", "error")}
         if self.n_features_to_select != "auto":
-            keep = how_many(self.n_features_to_select, d, "n_features_to_select")
+            keep = column_count(self.n_features_to_select, d, "n_features_to_select")
         elif self.cv is None:
-            keep = how_many(0.5, d, "n_features_to_select")
+            keep = column_count(0.5, d, "n_features_to_select")
         else:
             path = self._cross_validate(trial, step)
             best = np.flatnonzero(path["score"] == path["score"].max())
@@ -114,18 +128,14 @@ class RecursiveElimination(Wrapper):
             "n_features_wanted_": keep,
         }
         objective = -float(trial.scores(ranking == 1).mean())
-        certificate = checker.certify_elimination(self.elimination(attributes), objective, self.tol)
+        certificate = checker.certify_elimination(self._elimination(attributes), objective, self.tol)
         return {**attributes, "certificate_": certificate}
 
     def _step(self, d: int) -> int:
         """Columns that leave at a time."""
-        if isinstance(self.step, Integral) and int(self.step) >= 1:
-            return int(self.step)
-        if isinstance(self.step, Real) and 0 < float(self.step) < 1:
-            return max(1, int(float(self.step) * d))
-        raise DataError(got=f"step={self.step!r}", wanted="a whole number of at least 1, or a share between 0 and 1")
+        return int(self.step) if isinstance(self.step, Integral) else max(1, int(float(self.step) * d))
 
-    def _eliminate(self, trial: Trial, keep: int, step: int, deadline: float) -> tuple[Array, Array]:
+    def _eliminate(self, trial: SubsetTrial, keep: int, step: int, deadline: float) -> tuple[Array, Array]:
         """Importances (steps, d) and ranking (d,), on all rows."""
         d = trial.X.shape[1]
         table: list[Array] = []
@@ -135,21 +145,21 @@ class RecursiveElimination(Wrapper):
                 watch.begin()
                 there = left == 0
                 fitted = trial.fit(there)
-                table.append(self.weigh(fitted, there))
-                left[last_ones(table[-1], min(step, int(there.sum()) - keep))] = len(table)
+                table.append(self._importances(fitted, there))
+                left[least_important(table[-1], min(step, int(there.sum()) - keep))] = len(table)
                 stop = watch.end(left == 0, Step(None, float((left == 0).sum()), np.inf), 0.0)
                 if stop or time.perf_counter() >= deadline:
                     break
         ranking = np.where(left == 0, 1, len(table) + 2 - left)
         return np.array(table).reshape(-1, d), ranking
 
-    def weigh(self, fitted: Any, there: Array) -> Array:
+    def _importances(self, fitted: Any, there: Array) -> Array:
         """Importances (d,) in a fit on some columns, NaN for the others."""
         out = np.full(len(there), np.nan)
-        out[there] = importances(fitted, self.importance_getter)
+        out[there] = column_importances(fitted, self.importance_getter)
         return out
 
-    def _cross_validate(self, trial: Trial, step: int) -> dict[str, Array]:
+    def _cross_validate(self, trial: SubsetTrial, step: int) -> dict[str, Array]:
         """For each number of columns the mean score over folds that eliminate on their own training rows."""
         d = trial.X.shape[1]
         sizes = [max(1, d - i * step) for i in range(-(-(d - 1) // step) + 1)]
@@ -160,20 +170,20 @@ class RecursiveElimination(Wrapper):
                 for i, size in enumerate(sizes):
                     watch.begin()
                     if fitted is not None:
-                        there[last_ones(self.weigh(fitted, there), int(there.sum()) - size)] = False
+                        there[least_important(self._importances(fitted, there), int(there.sum()) - size)] = False
                     fitted = trial.fit(there, train)
                     scores[f, i] = trial.score(fitted, there, test)
                     watch.end(there.copy(), Step(None, -float(scores[f, : i + 1].max()), np.inf), 0.0)
         mean, error = np.array([mean_and_error(column) for column in scores.T]).T
         return {"n_features": np.array(sizes), "score": mean, "error": error}
 
-    def elimination(self, fitted: Attributes) -> checker.Elimination:
+    def _elimination(self, fitted: Attributes) -> checker.EliminationSteps:
         """What the certificate is about, from the fitted attributes."""
         wanted = int(fitted["n_features_wanted_"])
-        return checker.Elimination(fitted["importances_"], fitted["ranking_"], fitted["support_"], wanted)
+        return checker.EliminationSteps(fitted["importances_"], fitted["ranking_"], fitted["support_"], wanted)
 
 
-def last_ones(importance: Array, n: int) -> Array:
-    """Numbers of the n columns that matter least; among equals the last (NaN: not there)."""
+def least_important(importance: Array, n: int) -> Array:
+    """Numbers of the n columns that matter least, the last among equals; NaN stands for columns that are gone."""
     order = np.lexsort((-np.arange(len(importance)), importance))  # NaN sorts to the end
     return order[:n]

@@ -1,4 +1,4 @@
-"""How much each column says by itself: scores that are sums over rows, so that any source of rows will do.
+"""How much each column tells about the target by itself: scores that are sums over rows, for any source of rows.
 
     anova        F = [Σ_c n_c (m_c - m)² / (k - 1)] / [Σ_c Σᵢ wᵢ (xᵢ - m_c)² / (n - k)], rows i of class c
     chi2         Σ_c (O_c - E_c)² / E_c,  O_c = Σ w x of class c,  E_c what its share of the rows would have
@@ -20,15 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc, fdtrc, rel_entr
 
+from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.feature_selection.score_sums import (
-    BINS,
+    CELLS,
     as_dense,
     centred_products,
     class_totals,
+    column_in_words,
     column_moments,
     cut_tables,
-    place,
     target_cuts,
     total_weight,
     value_tables,
@@ -41,42 +42,45 @@ from certifit.rows.threads import single_threaded_blas
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Scores(NamedTuple):
+class FeatureScores(NamedTuple):
     """One number for each column, larger is better, and how often chance alone would reach it."""
 
     scores: Array  # (d,)
     pvalues: Array | None  # (d,); None where the score has no known distribution
 
 
-class Score(NamedTuple):
+class ScoreFunction(NamedTuple):
     """A way to score columns."""
 
-    target: Target
-    measure: Callable[[Rows, int], Scores]  # (rows, number of classes); y are class numbers 0 … k-1, or numbers
+    target: Target  # what it needs as y
+    measure: Callable[
+        [Rows, int], FeatureScores
+    ]  # (rows, number of classes); y are class numbers 0 … k-1, or numbers
 
 
-def _variance(rows: Rows, _k: int) -> Scores:
+def _variance(rows: Rows, _k: int) -> FeatureScores:
     m = column_moments(rows)
-    return Scores((m.ssd / m.weight)[0], None)
+    return FeatureScores((m.ssd / m.weight)[0], None)
 
 
-def _anova(rows: Rows, k: int) -> Scores:
+def _anova(rows: Rows, k: int) -> FeatureScores:
     m = measure_class_moments(rows, k)
     n = float(m.weight[:, 0].sum())
-    _enough(n, k, "anova")
-    away = (m.centre - m.centre[0]) + m.delta  # class means from one point: the digits of small differences stay
+    _check_weight(n, k, "anova")
+    away = (m.centre - m.centre[0]) + m.delta  # class means less one point: small differences keep their digits
     middle = (m.weight * away).sum(axis=0) / n
     between, within = (m.weight * (away - middle) ** 2).sum(axis=0), m.ssd.sum(axis=0)
-    F = f_ratio(between / (k - 1), within / (n - k), last_digits(m))
-    return Scores(F, fdtrc(k - 1, n - k, F))
+    F = f_ratio(between / (k - 1), within / (n - k), rounding_of_squares(m))
+    return FeatureScores(F, fdtrc(k - 1, n - k, F))
 
 
-def last_digits(m: ClassMoments) -> Array:
-    """What rounding alone can make of a variance or a squared difference of means (d,)."""
+def rounding_of_squares(m: ClassMoments) -> Array:
+    """How large rounding alone can make a variance or a squared difference of means (d,)."""
     return (8 * EPS * np.abs(m.mean).max(axis=0)) ** 2
 
 
-def _enough(n: float, least: int, score: str) -> None:
+def _check_weight(n: float, least: int, score: str) -> None:
+    """Refuse rows of so little weight that no degree of freedom is left for the spread."""
     if not n > least:
         raise DataError(
             got=f"a total weight of {n:g} (n_samples={n:g}, rows with weight)",
@@ -91,11 +95,11 @@ def f_ratio(between: Array, within: Array, rounding: Array) -> Array:
         return np.where(between > 0, between / within, 0.0)
 
 
-def _chi2(rows: Rows, k: int) -> Scores:
+def _chi2(rows: Rows, k: int) -> FeatureScores:
     observed, share = class_totals(rows, k)
     expected = np.outer(share, observed.sum(axis=0))
     chi2 = ratio((observed - expected) ** 2, expected).sum(axis=0)
-    return Scores(chi2, chdtrc(k - 1, chi2))
+    return FeatureScores(chi2, chdtrc(k - 1, chi2))
 
 
 def information(table: Array) -> tuple[float, float]:
@@ -117,27 +121,27 @@ def information(table: Array) -> tuple[float, float]:
     return max(0.0, value - bias), p
 
 
-def _from_tables(tables: list[Array]) -> Scores:
+def _from_tables(tables: list[Array]) -> FeatureScores:
     found = np.array([information(table) for table in tables])
-    return Scores(found[:, 0], found[:, 1])
+    return FeatureScores(found[:, 0], found[:, 1])
 
 
-def _information(rows: Rows, k: int) -> Scores:
+def _information(rows: Rows, k: int) -> FeatureScores:
     return _from_tables(value_tables(rows, k))
 
 
-def _binned_information(rows: Rows, k: int) -> Scores:
+def _binned_information(rows: Rows, k: int) -> FeatureScores:
     return _from_tables(cut_tables(rows, k))
 
 
-def _regression_information(rows: Rows, _k: int) -> Scores:
-    return _from_tables(cut_tables(rows, BINS, target_cuts(rows)))
+def _regression_information(rows: Rows, _k: int) -> FeatureScores:
+    return _from_tables(cut_tables(rows, CELLS, target_cuts(rows)))
 
 
-def _jeffreys(rows: Rows, k: int) -> Scores:
+def _jeffreys(rows: Rows, k: int) -> FeatureScores:
     m = measure_class_moments(rows, k)
     binary = rows.sum(_only_zero_or_one) == 0
-    return Scores(np.where(binary, _pairs(m, _bernoulli), _pairs(m, _gaussian)), None)
+    return FeatureScores(np.where(binary, _pairs(m, _bernoulli), _pairs(m, _gaussian)), None)
 
 
 def _only_zero_or_one(block: Block) -> Array:
@@ -155,7 +159,7 @@ def _pairs(m: ClassMoments, divergence: Callable[[ClassMoments, int, int], Array
 
 def _gaussian(m: ClassMoments, a: int, b: int) -> Array:
     gap = (m.centre[a] - m.centre[b]) + (m.delta[a] - m.delta[b])
-    rounding = last_digits(m)
+    rounding = rounding_of_squares(m)
     gap = np.where(gap**2 > rounding, gap, 0.0)
     va, vb = (np.where(v > rounding, v, 0.0) for v in (m.ssd[a] / m.weight[a], m.ssd[b] / m.weight[b]))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -170,32 +174,32 @@ def _bernoulli(m: ClassMoments, a: int, b: int) -> Array:
         return np.where(p == q, 0.0, (p - q) * logits)
 
 
-def _correlation(rows: Rows, _k: int) -> Scores:
+def _correlation(rows: Rows, _k: int) -> FeatureScores:
     s = centred_products(rows)
-    _enough(s.weight, 2, "correlation")
+    _check_weight(s.weight, 2, "correlation")
     explained = ratio(s.xy**2, s.xx)
     rounding = s.weight * (8 * EPS * abs(s.y)) ** 2
     left = s.yy - explained
     F = f_ratio(explained, left / (s.weight - 2), np.maximum(rounding, 4 * EPS * s.yy / s.weight))
     varies = s.xx > s.weight * (8 * EPS * np.abs(s.x)) ** 2
     F = np.where(varies, F, 0.0)
-    return Scores(F, fdtrc(1, s.weight - 2, F))
+    return FeatureScores(F, fdtrc(1, s.weight - 2, F))
 
 
-SCORES: dict[str, Score] = {
-    "variance": Score("none", _variance),
-    "anova": Score("classes", _anova),
-    "chi2": Score("classes", _chi2),
-    "information": Score("classes", _information),
-    "binned_information": Score("classes", _binned_information),
-    "jeffreys": Score("classes", _jeffreys),
-    "correlation": Score("numbers", _correlation),
-    "regression_information": Score("numbers", _regression_information),
+SCORES: dict[str, ScoreFunction] = {
+    "variance": ScoreFunction("none", _variance),
+    "anova": ScoreFunction("classes", _anova),
+    "chi2": ScoreFunction("classes", _chi2),
+    "information": ScoreFunction("classes", _information),
+    "binned_information": ScoreFunction("classes", _binned_information),
+    "jeffreys": ScoreFunction("classes", _jeffreys),
+    "correlation": ScoreFunction("numbers", _correlation),
+    "regression_information": ScoreFunction("numbers", _regression_information),
 }
 
 
-class Found(NamedTuple):
-    """Scores of the columns of some rows."""
+class MeasuredScores(NamedTuple):
+    """Scores of the columns of some rows, and how many rows and classes they are from."""
 
     scores: Array  # (d,)
     pvalues: Array | None  # (d,)
@@ -203,38 +207,40 @@ class Found(NamedTuple):
     k: int  # number of classes; 1 where there are none
 
 
-def score_columns(score: Score, rows: Rows) -> Found:
+def score_columns(score: ScoreFunction, rows: Rows) -> MeasuredScores:
     """Scores of the columns; y are labels of any kind, or numbers, as the score needs."""
     if score.target != "classes":
-        return Found(*_measure(score, rows, 1), total_weight(rows), 1)
+        return MeasuredScores(*_measure(score, rows, 1), total_weight(rows), 1)
     labels = encode_labels(rows)
     k = len(labels.classes)
-    return Found(*_measure(score, labels.rows, k), float(labels.weight.sum()), k)
+    return MeasuredScores(*_measure(score, labels.rows, k), float(labels.weight.sum()), k)
 
 
-def _measure(score: Score, rows: Rows, k: int) -> Scores:
+def _measure(score: ScoreFunction, rows: Rows, k: int) -> FeatureScores:
     with np.errstate(over="ignore"):
         found = score.measure(rows, k)
     if np.isnan(found.scores).any():
+        column = int(np.isnan(found.scores).argmax())
         raise DataError(
-            got=f"a score that is not a number for {place(int(np.isnan(found.scores).argmax()), rows.names)} of X",
+            got=f"a score that is not a number for {column_in_words(column, rows.names)} of X",
             wanted="values whose squares, and products of these, neither overflow nor vanish",
             fix="Rescale the columns, for instance to unit variance.",
         )
     return found
 
 
-def find_score(name: Any) -> Score:
-    if not isinstance(name, str) or name not in SCORES:
-        raise DataError(
-            got=f"score_func={name!r}",
-            wanted=f"one of {', '.join(map(repr, SCORES))}",
-            fix="Score functions of your own go into scikit-learn's SelectKBest.",
-        )
+def score_setting() -> Setting:
+    """What a setting that names a score may be."""
+    return Setting(choices=tuple(SCORES), fix="Score functions of your own go into scikit-learn's SelectKBest.")
+
+
+def find_score(name: Any) -> ScoreFunction:
+    """The score with this name."""
+    score_setting().check("score_func", name)
     return SCORES[name]
 
 
-def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: Any = None) -> Scores:
+def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: Any = None) -> FeatureScores:
     """Score every column of a table of any kind.
 
     Parameters
@@ -245,7 +251,7 @@ def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: A
 
     Returns
     -------
-    Scores : `scores` and `pvalues` (None for 'variance' and 'jeffreys')
+    FeatureScores : `scores` and `pvalues` (None for 'variance' and 'jeffreys')
 
     >>> from sklearn.datasets import load_iris
     >>> feature_scores(*load_iris(return_X_y=True)).scores.round(2)
@@ -253,7 +259,7 @@ def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: A
     """
     rows = as_rows(X, y, sample_weight, target=find_score(score).target, sparse=True)
     with single_threaded_blas():
-        return Scores(*score_columns(find_score(score), rows)[:2])
+        return FeatureScores(*score_columns(find_score(score), rows)[:2])
 
 
 # For scikit-learn's SelectKBest, SelectPercentile, SelectFdr, … as `score_func`.

@@ -1,6 +1,6 @@
 """Keep the columns that score best by themselves (a filter), from any source of rows.
 
-    max over sets of k columns of  Σ score(column),     scores as in `select_scores`
+    max over sets of k columns of  Σ score(column),     scores as in `feature_selection.scores`
 
 One or two passes over the rows; no model is fitted. A column that helps only together with others is not found this
 way: see `SequentialSelector` and `L1Selector`.
@@ -9,16 +9,15 @@ Reference: Guyon & Elisseeff, An introduction to variable and feature selection 
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from certifit.checkers.feature_selection import univariate as checker
-from certifit.core import Attributes, Objective
+from certifit.core import Attributes, Objective, Setting
 from certifit.exceptions import DataError
-from certifit.feature_selection.base import Selector, best_first, how_many
-from certifit.feature_selection.scores import SCORES, find_score, score_columns
+from certifit.feature_selection.scores import SCORES, find_score, score_columns, score_setting
+from certifit.feature_selection.selector import Selector, best_first, column_count
 from certifit.rows import Array, Rows
 from certifit.rows.checks import Target
 
@@ -55,6 +54,7 @@ class SelectFeatures(Selector):
     ('exact', True)
     """
 
+    settings: ClassVar[Any] = {"score_func": score_setting(), "threshold": Setting(float, none=True)}
     sparse = True
     tol: ClassVar[float] = 1e-9  # what `exact` means: relative difference of a score
 
@@ -74,25 +74,23 @@ class SelectFeatures(Selector):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         found = score_columns(find_score(self.score_func), rows)
         support = self._choose(found.scores)
-        claim = checker.Claim(
-            self.score_func, found.scores, found.pvalues, support, self.wanted_columns(found.scores)
+        claim = checker.FilterClaim(
+            self.score_func, found.scores, found.pvalues, support, self._wanted_columns(found.scores)
         )
         return {
             "scores_": found.scores,
             "pvalues_": found.pvalues,
             "support_": support,
-            "certificate_": checker.from_sums(claim, found.weight, found.k, self.tol),
+            "certificate_": checker.certify_sums(claim, found.weight, found.k, self.tol),
         }
 
-    def wanted_columns(self, scores: Array) -> int:
+    def _wanted_columns(self, scores: Array) -> int:
         """How many columns the settings ask for, given these scores."""
         least = -np.inf if self.threshold is None else self.threshold
-        if not isinstance(least, Real) or np.isnan(float(least)):
-            raise DataError(got=f"threshold={self.threshold!r}", wanted="a number or None")
-        return min(how_many(self.k, len(scores), "k"), int((scores > least).sum()))
+        return min(column_count(self.k, len(scores), "k"), int((scores > least).sum()))
 
     def _choose(self, scores: Array) -> Array:
-        wanted = self.wanted_columns(scores)
+        wanted = self._wanted_columns(scores)
         if wanted == 0:
             raise DataError(
                 got=f"threshold={self.threshold!r} and no column that scores above it (the best: {scores.max():.6g})",

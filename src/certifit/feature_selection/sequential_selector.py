@@ -11,17 +11,18 @@ Reference: Guyon & Elisseeff, An introduction to variable and feature selection 
 from __future__ import annotations
 
 import time
+from typing import Any, ClassVar
 
 import numpy as np
 
 from certifit.checkers.feature_selection import greedy as checker
-from certifit.core import Attributes, Step
-from certifit.feature_selection.base import how_many
-from certifit.feature_selection.subset_search import Trial, Wrapper, as_support, check_direction, mean_and_error
+from certifit.core import MAX_TIME, Attributes, Setting, Step
+from certifit.feature_selection.selector import column_count
+from certifit.feature_selection.subset_search import SubsetSearch, SubsetTrial, as_support, mean_and_error
 from certifit.rows import Array, Rows
 
 
-class SequentialSelector(Wrapper):
+class SequentialSelector(SubsetSearch):
     """Greedy forward or backward selection by the cross-validated score of any estimator.
 
     Parameters
@@ -63,6 +64,8 @@ class SequentialSelector(Wrapper):
     ('greedy', True)
     """
 
+    settings: ClassVar[Any] = {"direction": Setting(choices=("forward", "backward")), "max_time": MAX_TIME}
+
     path_: dict[str, Array]
     candidate_scores_: Array
 
@@ -89,14 +92,14 @@ class SequentialSelector(Wrapper):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began, d = time.perf_counter(), rows.n_features
-        steps, forward = self._steps(d), check_direction(self.direction)
-        trial = self.trial(rows)
+        steps, forward = self._steps(d), self.direction == "forward"
+        trial = self._trial(rows)
         start = -np.inf if forward else float(trial.scores(np.ones(d, bool)).mean())
         taken: list[int] = []
         marks: list[tuple[float, float]] = [(start, 0.0)]  # mean score and standard error, before the first step too
         table: list[Array] = []
         while len(taken) < steps:
-            # the first step is made whatever the time: no columns are no selection
+            # The first step is made however long it takes: without a column there is no selection.
             deadline = np.inf if self.max_time is None or not taken else began + self.max_time
             means, errors, stop = self._candidates(trial, taken, steps, forward, deadline)
             if np.isfinite(means).sum() < d - len(taken):
@@ -111,30 +114,32 @@ class SequentialSelector(Wrapper):
                 break
         scores, errors = np.array(marks[1:]).reshape(-1, 2).T
         attributes = {
-            "support_": chosen(taken, d, forward),
+            "support_": kept_columns(taken, d, forward),
             "path_": {"column": np.array(taken, int), "score": scores, "error": errors},
             "candidate_scores_": np.array(table).reshape(-1, d),
             "start_score_": start,
         }
-        path = self.greedy_path(attributes)
+        path = self._greedy_path(attributes)
         return {**attributes, "certificate_": checker.certify_greedy(path, self.tol)}
 
     def _steps(self, d: int) -> int:
         """How many steps are asked for, at most."""
-        forward = check_direction(self.direction)
+        forward = self.direction == "forward"
         if self.n_features_to_select == "auto":
             return d if forward else d - 1
-        keep = how_many(self.n_features_to_select, d, "n_features_to_select")
+        keep = column_count(self.n_features_to_select, d, "n_features_to_select")
         return keep if forward else d - keep
 
     def _candidates(
-        self, trial: Trial, taken: list[int], steps: int, forward: bool, deadline: float
+        self, trial: SubsetTrial, taken: list[int], steps: int, forward: bool, deadline: float
     ) -> tuple[Array, Array, bool]:
-        """Mean score and standard error of each candidate of a step (d,), and whether to stop; some stay NaN where
-        that was before the last of them."""
+        """Mean score and standard error of each candidate of a step (d,), and whether to stop.
+
+        Where the search is stopped before the last candidate, those that were not scored stay NaN.
+        """
         d = trial.X.shape[1]
         rest = np.setdiff1d(np.arange(d), taken)
-        found = trial.each([chosen([*taken, int(j)], d, forward) for j in rest], self.n_jobs)
+        found = trial.each([kept_columns([*taken, int(j)], d, forward) for j in rest], self.n_jobs)
         means, errors = np.full((2, d), np.nan)
         most = "at most " if self.n_features_to_select == "auto" else ""
         stop = False
@@ -143,17 +148,17 @@ class SequentialSelector(Wrapper):
                 watch.begin()
                 means[j], errors[j] = mean_and_error(next(found))
                 best = int(np.nanargmax(means))
-                here = chosen([*taken, best], d, forward)
+                here = kept_columns([*taken, best], d, forward)
                 stop |= watch.end(here, Step(None, -float(means[best]), np.inf), 0.0)
                 stop |= time.perf_counter() >= deadline
                 if stop and taken:
                     break
         return means, errors, stop
 
-    def greedy_path(self, fitted: Attributes) -> checker.Path:
+    def _greedy_path(self, fitted: Attributes) -> checker.GreedyPath:
         """What the certificate is about, from the fitted attributes."""
         forward = self.direction == "forward"
-        return checker.Path(
+        return checker.GreedyPath(
             fitted["candidate_scores_"],
             fitted["path_"]["column"],
             fitted["path_"]["score"],
@@ -165,8 +170,8 @@ class SequentialSelector(Wrapper):
         )
 
 
-def chosen(taken: list[int], d: int, forward: bool) -> Array:
-    """The columns kept (a mask) when these were taken in, or out."""
+def kept_columns(taken: list[int], d: int, forward: bool) -> Array:
+    """The columns kept (a mask of d) after these were added (forward) or removed."""
     mask = np.zeros(d, bool)
     mask[taken] = True
     return mask if forward else ~mask

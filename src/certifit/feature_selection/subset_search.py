@@ -1,4 +1,8 @@
-"""Sets of columns judged by an estimator: any of scikit-learn's kind, fitted on some rows and scored on others."""
+"""Searches over sets of columns, which an estimator of scikit-learn's kind judges: the parts that they share.
+
+A set of columns is as good as the estimator's mean score on rows held out of its fit. `SubsetTrial` holds the rows,
+the folds and the scorer; `SubsetSearch` is the base of the selectors that search by it.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +12,34 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from certifit.core import Attributes, Objective
+from certifit.core.scoring import find_scorer, fit_copy, score_fitted
 from certifit.exceptions import DataError
-from certifit.feature_selection.base import Selector
+from certifit.feature_selection.selector import Selector
 from certifit.rows import Array, Matrix, Rows
 from certifit.rows.checks import Target
-
-Fold = tuple[Array, Array]  # numbers of the training rows and of the test rows
+from certifit.rows.folds import Fold, make_folds
 
 
 @dataclass(frozen=True)
-class Trial:
+class SubsetTrial:
     """Rows in memory, an estimator to be fitted on some of their columns, and how to score it."""
 
-    X: Matrix
-    y: Array | None
-    w: Array | None  # None where every row counts once
+    X: Matrix  # (n, d)
+    y: Array | None  # (n,)
+    w: Array | None  # (n,) row weights; None where every row counts once
     estimator: Any
     scorer: Callable[..., float]
     folds: tuple[Fold, ...]
 
     @classmethod
-    def of(cls, rows: Rows, estimator: Any, scoring: Any, cv: Any) -> Trial:
-        """Rows without weight are on neither side of any fold. cv=None: fit and score on all rows."""
+    def of(cls, rows: Rows, estimator: Any, scoring: Any, cv: Any) -> SubsetTrial:
+        """Make the folds; rows of weight 0 are on neither side of any. cv=None: fit and score on all rows."""
         data = rows.load()
         X, y, w = data.X, data.y, data.w
         weights = None if (w == 1).all() else w
@@ -48,7 +50,7 @@ class Trial:
                 fix="Repeat rows instead, or leave the weights out.",
             )
         every = np.arange(len(w))
-        folds = ((every, every),) if cv is None else check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y)
+        folds = ((every, every),) if cv is None else make_folds(cv, X, y, classes=is_classifier(estimator))
         used = tuple((train[w[train] > 0], test[w[test] > 0]) for train, test in folds)
         if not all(len(train) and len(test) for train, test in used):
             raise DataError(
@@ -56,17 +58,17 @@ class Trial:
                 wanted="some on either side of every fold",
                 fix="Leave rows without weight out, or use a cv that shuffles.",
             )
-        return cls(X, y, weights, estimator, check_scoring(estimator, scoring=scoring), used)
+        return cls(X, y, weights, estimator, find_scorer(estimator, scoring), used)
 
     def fit(self, columns: Array, rows: Array | None = None) -> Any:
         """A fresh estimator, fitted to these columns of these rows."""
         if rows is None:
             rows = np.arange(self.X.shape[0]) if self.w is None else np.flatnonzero(self.w)
-        return clone(self.estimator).fit(self.X[rows][:, columns], *self._beside(rows), **self._weights(rows))
+        return fit_copy(self.estimator, *self._cut(columns, rows))
 
     def score(self, fitted: Any, columns: Array, rows: Array) -> float:
         """Score of a fitted estimator on these rows; larger is better."""
-        value = float(self.scorer(fitted, self.X[rows][:, columns], *self._beside(rows), **self._weights(rows)))
+        value = score_fitted(self.scorer, fitted, *self._cut(columns, rows))
         if np.isnan(value):
             raise DataError(
                 got=f"a score that is not a number on n_samples={len(rows)} rows",
@@ -85,14 +87,13 @@ class Trial:
             return map(self.scores, masks)
         return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_scores)(self, mask) for mask in masks)
 
-    def _beside(self, rows: Array) -> tuple[Array, ...]:
-        return () if self.y is None else (self.y[rows],)
+    def _cut(self, columns: Array, rows: Array) -> tuple[Matrix, Array | None, Array | None]:
+        """These columns of these rows, with their targets and weights."""
+        y, w = (None if a is None else a[rows] for a in (self.y, self.w))
+        return self.X[rows][:, columns], y, w
 
-    def _weights(self, rows: Array) -> dict[str, Array]:
-        return {} if self.w is None else {"sample_weight": self.w[rows]}
 
-
-def _scores(trial: Trial, mask: Array) -> Array:
+def _scores(trial: SubsetTrial, mask: Array) -> Array:
     return trial.scores(mask)
 
 
@@ -102,8 +103,8 @@ def mean_and_error(scores: Array) -> tuple[float, float]:
     return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
 
 
-class Wrapper(Selector):
-    """A selector around an estimator: takes what the estimator takes, holds all rows in memory."""
+class SubsetSearch(Selector):
+    """A selector that searches by an estimator: it takes what the estimator takes, and holds all rows in memory."""
 
     estimator: Any
     scoring: Any
@@ -124,14 +125,14 @@ class Wrapper(Selector):
         """Whether the estimator takes NaN."""
         return bool(get_tags(self.estimator).input_tags.allow_nan)
 
-    def trial(self, rows: Rows) -> Trial:
-        """What the settings say about how to judge columns."""
-        return Trial.of(rows, self.estimator, self.scoring, self.cv)
+    def _trial(self, rows: Rows) -> SubsetTrial:
+        """How the settings say that sets of columns are judged."""
+        return SubsetTrial.of(rows, self.estimator, self.scoring, self.cv)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Minus the mean score on these rows (cross-validated, unless cv is None) of the columns that were kept."""
         rows = self._rows(X, y, sample_weight, target=self.target)
-        loss = -float(self.trial(rows).scores(self.support_).mean())
+        loss = -float(self._trial(rows).scores(self.support_).mean())
         return Objective(loss, loss, 0.0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -140,18 +141,11 @@ class Wrapper(Selector):
 
 
 def as_support(mask: Array) -> Attributes:
-    """What can be told of a search that has come to these columns."""
+    """The fitted attributes of a search that has come to these columns (a mask)."""
     return {"support_": mask}
 
 
-def check_direction(direction: Any) -> bool:
-    """Whether columns are added."""
-    if direction not in ("forward", "backward"):
-        raise DataError(got=f"direction={direction!r}", wanted="'forward' or 'backward'")
-    return bool(direction == "forward")
-
-
-def importances(fitted: Any, getter: Any) -> Array:
+def column_importances(fitted: Any, getter: Any) -> Array:
     """How much each column matters to a fitted estimator: squared coefficients, summed over classes, or its own."""
     if callable(getter):
         found = getter(fitted)

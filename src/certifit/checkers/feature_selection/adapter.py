@@ -1,117 +1,171 @@
-"""Fitted selectors of columns, ours or scikit-learn's, as the choice they claim to have made."""
+"""Fitted selectors of columns, ours or scikit-learn's, read by their attributes: the choice they claim.
+
+How many columns or steps were asked for is worked out here again from the settings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 
 from certifit.checkers.feature_selection import greedy, screening
-from certifit.checkers.feature_selection import univariate as checker
+from certifit.checkers.feature_selection.scores import target_of
+from certifit.checkers.feature_selection.univariate import FilterClaim, certify_filter
 from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.core import Certificate, Estimator
+from certifit.core import Certificate
+from certifit.core.scoring import find_scorer, fit_copy, is_classifier, score_fitted
 from certifit.exceptions import DataError
-from certifit.feature_selection.scores import SCORES
-from certifit.feature_selection.subset_search import importances
-from certifit.rows import Array, encode_labels
-
-# scikit-learn's score functions, and ours used there
-_FUNCTIONS = {
-    "f_classif": "anova",
-    "f_regression": "correlation",
-    "anova_f": "anova",
-    "correlation_f": "correlation",
-    "mutual_information": "information",
-    "jeffreys": "jeffreys",
-    "chi2": "chi2",
-}
+from certifit.rows import Array, Matrix, encode_labels
+from certifit.rows.folds import make_folds
 
 
+def _asked_columns(asked: Any, d: int) -> int:
+    """A number of columns, given as such or as a share of the d there are, rounded up."""
+    return int(asked) if isinstance(asked, Integral) else int(np.ceil(float(asked) * d))
+
+
+# --------------------------------------------------------------------------------------------------------- filters
 def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """SelectFeatures, or scikit-learn's SelectKBest and relatives with a score function that is known here."""
-    own = isinstance(model, Estimator)
-    name = model.score_func if own else _FUNCTIONS.get(getattr(model.score_func, "__name__", ""))
+    """Check a SelectFeatures, or scikit-learn's SelectKBest and relatives with a known score function."""
+    own = isinstance(model.score_func, str)
+    name = model.score_func if own else _score_name(model)
+    # scikit-learn gives NaN to a column that does not vary, and then takes it for the worst: no score, no evidence.
+    scores = np.nan_to_num(np.asarray(model.scores_, dtype=np.float64), nan=0.0, posinf=np.inf)
+    p = None if model.pvalues_ is None else np.nan_to_num(np.asarray(model.pvalues_, dtype=np.float64), nan=1.0)
+    target = target_of(name)
+    rows, k = fitted_rows(model, len(scores), X, y, sample_weight, target), 1
+    if target == "classes":
+        labels = encode_labels(rows)
+        rows, k = labels.rows, len(labels.classes)
+    wanted = None
+    if own:
+        least = -np.inf if model.threshold is None else model.threshold
+        wanted = min(_asked_columns(model.k, len(scores)), int((scores > least).sum()))
+    return certify_filter(FilterClaim(name, scores, p, model.get_support(), wanted), k, tol, rows)
+
+
+def _score_name(model: Any) -> str:
+    """Our name for the score function of one of scikit-learn's selectors: its own functions, or ours used there."""
+    names = {
+        "f_classif": "anova",
+        "f_regression": "correlation",
+        "anova_f": "anova",
+        "correlation_f": "correlation",
+        "mutual_information": "information",
+        "jeffreys": "jeffreys",
+        "chi2": "chi2",
+    }
+    name = names.get(getattr(model.score_func, "__name__", ""))
     if name is None:
         raise DataError(
             got=f"a {type(model).__name__} with score_func={model.score_func!r}",
-            wanted=f"a score function among {', '.join(_FUNCTIONS)}",
+            wanted=f"a score function among {', '.join(names)}",
         )
-    # scikit-learn says NaN of a column that does not vary, and then takes it for the worst: no score, and no evidence
-    scores = np.nan_to_num(np.asarray(model.scores_, dtype=np.float64), nan=0.0, posinf=np.inf)
-    p = None if model.pvalues_ is None else np.nan_to_num(np.asarray(model.pvalues_, dtype=np.float64), nan=1.0)
-    rows = fitted_rows(model, len(scores), X, y, sample_weight, SCORES[name].target)
-    k = 1
-    if SCORES[name].target == "classes":
-        labels = encode_labels(rows)
-        rows, k = labels.rows, len(labels.classes)
-    wanted = model.wanted_columns(scores) if own else None
-    return checker.certify(checker.Claim(name, scores, p, model.get_support(), wanted), k, tol, rows)
+    return name
 
 
+# -------------------------------------------------------------------------------------------------------- searches
 def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """SequentialSelector: every choice, and a sample of steps scored again."""
-    path = model.greedy_path(vars(model))
-    return greedy.certify_greedy(path, tol, greedy.rescore(path, _scorer(model, X, y, sample_weight)))
+    """Check a SequentialSelector: every choice, and a sample of steps scored again."""
+    d, forward = len(model.support_), model.direction == "forward"
+    automatic = isinstance(model.n_features_to_select, str)  # 'auto': go on while a step gains `tol`
+    kept = (d if forward else 1) if automatic else _asked_columns(model.n_features_to_select, d)
+    path = greedy.GreedyPath(
+        model.candidate_scores_,
+        model.path_["column"],
+        model.path_["score"],
+        model.support_,
+        forward,
+        kept if forward else d - kept,
+        model.start_score_,
+        float(model.tol) if automatic else None,
+    )
+    trial = _Refit.of(model, X, y, sample_weight)
+    return greedy.certify_greedy(path, tol, greedy.rescore(path, trial.mean_score))
 
 
 def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """RecursiveElimination: every step, and a sample of them fitted again."""
-    found, fit = model.elimination(vars(model)), _fitter(model, X, y, sample_weight)
-
-    def weigh(columns: Array) -> Array:
-        return importances(fit(columns, slice(None))[0], model.importance_getter)
-
-    objective = -_scorer(model, X, y, sample_weight)(model.support_)
-    return greedy.certify_elimination(found, objective, tol, greedy.refit(found, weigh))
+    """Check a RecursiveElimination: every step, and a sample of them fitted again."""
+    found = greedy.EliminationSteps(model.importances_, model.ranking_, model.support_, int(model.n_features_wanted_))
+    trial = _Refit.of(model, X, y, sample_weight)
+    again = greedy.refit(found, trial.importances)
+    return greedy.certify_elimination(found, -trial.mean_score(model.support_), tol, again)
 
 
-def _fitter(model: Any, X: Any, y: Any, sample_weight: Any) -> Callable[..., tuple[Any, float]]:
-    """(columns, training rows, test rows) -> the estimator fitted to the first rows, and its score on the second."""
-    data = model._rows(X, y, sample_weight, target=model.target).load()
-    weighted = bool((data.w != 1).any())
-    scorer = check_scoring(model.estimator, scoring=model.scoring)
+@dataclass(frozen=True)
+class _Refit:
+    """The rows and the estimator of a search, to fit sets of columns again, plainly: new folds and a new fit each."""
 
-    def part(columns: Array, rows: Any) -> tuple[tuple[Any, ...], dict[str, Array]]:
-        rows = np.arange(len(data.w))[rows]
-        rows = rows[data.w[rows] > 0]
-        X = data.X[rows][:, columns]
-        return (X,) if data.y is None else (X, data.y[rows]), {"sample_weight": data.w[rows]} if weighted else {}
+    X: Matrix  # (n, d)
+    y: Array | None  # (n,)
+    w: Array  # (n,)
+    model: Any
+    scorer: Callable[..., float]
 
-    def fit(columns: Array, train: Any, test: Any = slice(None)) -> tuple[Any, float]:
-        here, there = part(columns, train), part(columns, test)
-        fitted = clone(model.estimator).fit(*here[0], **here[1])
-        return fitted, float(scorer(fitted, *there[0], **there[1]))
+    @classmethod
+    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> _Refit:
+        data = model._rows(X, y, sample_weight, target=model.target).load()
+        return cls(data.X, data.y, data.w, model, find_scorer(model.estimator, model.scoring))
 
-    return fit
+    def _cut(self, columns: Array, rows: Any) -> tuple[Matrix, Array | None, Array | None]:
+        """These columns (a mask) of those of these rows that have weight, with targets and weights."""
+        rows = np.arange(len(self.w))[rows]
+        rows = rows[self.w[rows] > 0]
+        weights = self.w[rows] if (self.w != 1).any() else None
+        return self.X[rows][:, columns], None if self.y is None else self.y[rows], weights
+
+    def _fit(self, columns: Array, rows: Any) -> Any:
+        return fit_copy(self.model.estimator, *self._cut(columns, rows))
+
+    def mean_score(self, columns: Array) -> float:
+        """Mean score over the folds; cv=None fits and scores on all rows."""
+        cv, every = self.model.cv, slice(None)
+        if cv is None:
+            return score_fitted(self.scorer, self._fit(columns, every), *self._cut(columns, every))
+        folds = make_folds(cv, self.X, self.y, classes=is_classifier(self.model.estimator))
+        scores = [
+            score_fitted(self.scorer, self._fit(columns, train), *self._cut(columns, test)) for train, test in folds
+        ]
+        return float(np.mean(scores))
+
+    def importances(self, columns: Array) -> Array:
+        """How much each of these columns matters to a fit on all rows: the sum of its squared coefficients."""
+        fitted, getter = self._fit(columns, slice(None)), self.model.importance_getter
+        if callable(getter):
+            found = getter(fitted)
+        elif getter != "auto":
+            found = attrgetter(getter)(fitted)
+        else:
+            found = fitted.coef_ if getattr(fitted, "coef_", None) is not None else fitted.feature_importances_
+        found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
+        return np.asarray((found.reshape(-1, found.shape[-1]) ** 2).sum(axis=0))
 
 
-def _scorer(model: Any, X: Any, y: Any, sample_weight: Any) -> Callable[[Array], float]:
-    """Mean score over the folds, plainly: new folds and a new estimator for each set of columns."""
-    data, fit = model._rows(X, y, sample_weight, target=model.target).load(), _fitter(model, X, y, sample_weight)
-
-    def mean(columns: Array) -> float:
-        if model.cv is None:
-            return fit(columns, slice(None))[1]
-        cv = check_cv(model.cv, data.y, classifier=is_classifier(model.estimator))
-        return float(np.mean([fit(columns, train, test)[1] for train, test in cv.split(data.X, data.y)]))
-
-    return mean
-
-
+# -------------------------------------------------------------------------------------------------------- L1 paths
 def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """L1Selector: the gap at every strength, and the columns proved 0 at the one chosen."""
-    rows = model.labelled(X, y, sample_weight)
-    chosen = int(np.flatnonzero(model.path_["alpha"] == model.alpha_)[0])
+    """Check an L1Selector: the gap at every strength, and the columns called 0 there."""
+    target = "numbers" if model.loss == "squared" else "classes"
+    rows = fitted_rows(model, len(model.support_), X, y, sample_weight, target)
+    if target == "classes":
+        rows = encode_labels(rows, model.classes_).rows
+    alphas = model.path_["alpha"]
+    chosen = int(np.flatnonzero(alphas == model.alpha_)[0])
     coef, intercept = numbers(model, "coef_path_").copy(), numbers(model, "intercept_path_").copy()
     coef[chosen], intercept[chosen] = numbers(model, "coef_"), numbers(model, "intercept_")
-    p = screening.problem(model.loss, bool(model.fit_intercept), rows)
+    problem = screening.screening_problem(model.loss, bool(model.fit_intercept), rows)
     screened = tuple(
-        screening.screen(p.at(float(alpha), float(model.l1_ratio)), beta, b, rows)
-        for alpha, beta, b in zip(model.path_["alpha"], coef, intercept, strict=True)
+        screening.screen(problem.at(float(alpha), float(model.l1_ratio)), beta, b, rows)
+        for alpha, beta, b in zip(alphas, coef, intercept, strict=True)
     )
     names = getattr(model, "feature_names_in_", np.array([f"x{j}" for j in range(rows.n_features)], object))
-    return model.certify(vars(model), screened, np.isin(names, model.proved_zero_), tol)
+    proved = np.array(model.proved_path_)
+    proved[chosen] |= np.isin(names, model.proved_zero_)
+    asked = int(model.alphas) if isinstance(model.alphas, Integral) else len(model.alphas)
+    used = (numbers(model, "coef_") != 0).any(axis=0)
+    claim = screening.PathClaim(chosen, proved, model.support_, used, asked - len(screened))
+    return screening.certify_path(screened, claim, tol)

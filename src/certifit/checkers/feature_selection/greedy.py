@@ -1,7 +1,7 @@
 """Greedy searches over sets of columns re-checked: every step took the best of its candidates.
 
 The scores of all candidates are kept with the model, so that each choice can be compared with what it was chosen
-from; a seeded sample of steps is scored again, from the data, by whoever can fit the estimator. Nothing is claimed
+from; a seeded sample of steps is scored again from the data, by fitting the estimator anew. Nothing is claimed
 about sets of columns that the search did not see.
 """
 
@@ -15,22 +15,17 @@ import numpy as np
 from certifit.core import Certificate, Check
 from certifit.rows import Array
 
-CLAIM = "at every step the column taken was the best of its candidates; nothing is claimed about other sets"
-ELIMINATION = "at every step the columns left out mattered least to the fit; nothing is claimed about other sets"
-AGAIN = 1e-9  # relative difference allowed between two computations of a score, where no more was asked for
-SAMPLE = 3  # steps that are scored again
-
 
 @dataclass(frozen=True)
-class Path:
+class GreedyPath:
     """Steps that add a column each (forward), or take one away."""
 
-    scores: Array  # (steps, d) of each candidate, NaN for columns that were none; a last row that was not taken
-    taken: Array  # (steps,)
+    scores: Array  # (steps, d) of each candidate, NaN for other columns; one row more for a step that was not taken
+    taken: Array  # (steps,) the column of each step
     reached: Array  # (steps,) score after each step
     support: Array  # (d,) bool, the columns kept in the end
     forward: bool
-    asked: int  # steps
+    asked: int  # number of steps that were asked for
     start: float  # score before the first step
     least: float | None  # gain without which no step is taken; None: all steps asked for are taken
 
@@ -41,8 +36,8 @@ class Path:
         return mask if self.forward else ~mask
 
 
-def certify_greedy(path: Path, tol: float, rescored: dict[tuple[int, int], float] | None = None) -> Certificate:
-    """Check every choice; `rescored` holds, for (step, column), scores that were computed again."""
+def certify_greedy(path: GreedyPath, tol: float, rescored: dict[tuple[int, int], float] | None = None) -> Certificate:
+    """Check that every step took its best candidate; `rescored` holds scores computed again by (step, column)."""
     rest = np.ones(len(path.support), bool)
     wrong, lost = 0, 0.0
     for row, column, reached in zip(path.scores, path.taken, path.reached, strict=False):
@@ -62,21 +57,22 @@ def certify_greedy(path: Path, tol: float, rescored: dict[tuple[int, int], float
         Check("steps or columns that do not fit together", float(wrong), 0.0),
         Check("steps asked for and not made", float(missing), 0.0),
     ]
+    claim = "at every step the column taken was the best of its candidates; nothing is claimed about other sets"
     facts: dict[str, float | str] = {"steps": float(len(path.taken))}
     if rescored is not None:
-        checks += _again(path.scores, rescored, tol)
+        checks += _recomputed_check(path.scores, rescored, tol)
         facts["candidates scored again"] = float(len(rescored)) if rescored else "none: their scores are random"
-    return Certificate("greedy", CLAIM, -last, tol=tol, checks=tuple(checks), facts=facts)
+    return Certificate("greedy", claim, -last, tol=tol, checks=tuple(checks), facts=facts)
 
 
 @dataclass(frozen=True)
-class Elimination:
+class EliminationSteps:
     """Steps that leave out the columns that matter least."""
 
     importances: Array  # (steps, d) of each column that was still there, NaN for the others
     ranking: Array  # (d,) 1 for the columns kept, then 2, 3, … from the last step to the first
     support: Array  # (d,) bool, the columns kept
-    wanted: int  # columns to be kept
+    wanted: int  # how many columns were to be kept
 
     def there(self, step: int) -> Array:
         """The columns (a mask) that a step fitted."""
@@ -84,9 +80,9 @@ class Elimination:
 
 
 def certify_elimination(
-    found: Elimination, objective: float, tol: float, refitted: dict[tuple[int, int], float] | None = None
+    found: EliminationSteps, objective: float, tol: float, refitted: dict[tuple[int, int], float] | None = None
 ) -> Certificate:
-    """Check every step; `refitted` holds, for (step, column), importances that were computed again."""
+    """Check that the least important left; `refitted` holds importances computed again by (step, column)."""
     steps = len(found.importances)
     wrong, lost = int(set(found.ranking.tolist()) != set(range(1, steps + 2))), 0.0
     wrong += int((found.support != (found.ranking == 1)).sum())
@@ -100,31 +96,33 @@ def certify_elimination(
         Check("steps or columns that do not fit together", float(wrong), 0.0),
         Check("columns too many or too few", abs(float(found.support.sum()) - found.wanted), 0.0),
     ]
+    claim = "at every step the columns left out mattered least to the fit; nothing is claimed about other sets"
     facts: dict[str, float | str] = {"steps": float(steps)}
     if refitted is not None:
-        checks += _again(found.importances, refitted, tol)
+        checks += _recomputed_check(found.importances, refitted, tol)
         facts["importances computed again"] = float(len(refitted)) if refitted else "none: they are random"
-    return Certificate("greedy", ELIMINATION, objective, tol=tol, checks=tuple(checks), facts=facts)
+    return Certificate("greedy", claim, objective, tol=tol, checks=tuple(checks), facts=facts)
 
 
-def _again(scores: Array, found: dict[tuple[int, int], float], tol: float) -> list[Check]:
+def _recomputed_check(scores: Array, found: dict[tuple[int, int], float], tol: float) -> list[Check]:
+    """Compare kept scores with those computed again, relative to the largest of their step; at best to 1e-9."""
     if not found:
         return []
     size = np.nanmax(np.abs(scores), axis=1, initial=np.finfo(float).tiny)
     away = max(abs(scores[at] - value) / size[at[0]] for at, value in found.items())
-    return [Check("scores differ when computed again by (relative)", float(away), max(tol, AGAIN))]
+    return [Check("scores differ when computed again by (relative)", float(away), max(tol, 1e-9))]
 
 
-def sample_steps(steps: int) -> list[int]:
-    """The first step, the last and some between: the same for every check."""
-    if steps <= SAMPLE:
+def sample_steps(steps: int, sampled: int = 3) -> list[int]:
+    """The first step, the last and some between, so many in all: the same for every check."""
+    if steps <= sampled:
         return list(range(steps))
-    between = np.random.default_rng(0).choice(np.arange(1, steps - 1), SAMPLE - 2, replace=False)
+    between = np.random.default_rng(0).choice(np.arange(1, steps - 1), sampled - 2, replace=False)
     return sorted({0, steps - 1, *map(int, between)})
 
 
-def rescore(path: Path, score: Callable[[Array], float]) -> dict[tuple[int, int], float]:
-    """Every candidate of a sample of steps, scored again by `score(mask)`; nothing where that is random."""
+def rescore(path: GreedyPath, score: Callable[[Array], float]) -> dict[tuple[int, int], float]:
+    """Score every candidate of a sample of steps again, by `score(mask)`; empty where scores are random."""
     again: dict[tuple[int, int], float] = {}
     for step in sample_steps(len(path.scores)):
         masks = {int(j): path.columns(step, int(j)) for j in np.flatnonzero(np.isfinite(path.scores[step]))}
@@ -135,13 +133,13 @@ def rescore(path: Path, score: Callable[[Array], float]) -> dict[tuple[int, int]
     return again
 
 
-def refit(found: Elimination, weigh: Callable[[Array], Array]) -> dict[tuple[int, int], float]:
-    """The importances of a sample of steps, computed again by `weigh(mask)`; nothing where they are random."""
+def refit(found: EliminationSteps, importances: Callable[[Array], Array]) -> dict[tuple[int, int], float]:
+    """Compute the importances of a sample of steps again, by `importances(mask)`; empty where they are random."""
     steps = sample_steps(len(found.importances))
-    if not steps or not np.array_equal(weigh(found.there(0)), weigh(found.there(0))):
+    if not steps or not np.array_equal(importances(found.there(0)), importances(found.there(0))):
         return {}
     again: dict[tuple[int, int], float] = {}
     for step in steps:
         columns = np.flatnonzero(found.there(step))
-        again |= {(step, int(j)): float(v) for j, v in zip(columns, weigh(found.there(step)), strict=True)}
+        again |= {(step, int(j)): float(v) for j, v in zip(columns, importances(found.there(step)), strict=True)}
     return again

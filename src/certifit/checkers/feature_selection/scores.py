@@ -1,8 +1,8 @@
 """Feature scores recomputed plainly: two passes in extended precision for moments, value by value for tables.
 
-Shares nothing with the fit but the definitions: a spread of less than 8 units in the last place of a mean is
-rounding, measurements are cut at the 14 inner normal quantiles of their mean and variance, and columns that hold
-nothing but 0 and 1 are Bernoulli.
+The checker uses no code of the solver. What both share are definitions: a spread of less than 8 units in the last
+place of a mean is rounding, measurements are cut at the 14 inner normal quantiles of their mean and variance, and
+columns that hold nothing but 0 and 1 are Bernoulli.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -18,17 +18,25 @@ from scipy import stats
 from certifit.checkers.plain.blocks import dense
 from certifit.rows import Array, Block, Rows, Sums
 
-LONG = np.longdouble
-TINY = (8 * np.finfo(np.float64).eps) ** 2
-CUTS = stats.norm.ppf(np.arange(1, 15) / 15)
+TINY = (8 * np.finfo(np.float64).eps) ** 2  # relative to a squared mean: a smaller variance is rounding
 
 Recomputed = tuple[Array, Array | None]  # scores and p-values (d,)
+
+
+def target_of(name: str) -> Literal["none", "classes", "numbers"]:
+    """What a score by this name needs as y."""
+    match name:
+        case "variance":
+            return "none"
+        case "correlation" | "regression_information":
+            return "numbers"
+    return "classes"
 
 
 def recompute(name: str, rows: Rows, k: int) -> Recomputed:
     """Scores by this name; y are class numbers 0 … k-1, or numbers."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scores, p = _PLAIN[name](rows, k)
+        scores, p = PLAIN_SCORES[name](rows, k)
     return np.asarray(scores, np.float64), None if p is None else np.asarray(p, np.float64)
 
 
@@ -43,7 +51,7 @@ def pvalues(name: str, scores: Array, n: float, k: int) -> Array | None:
 
 # ------------------------------------------------------------------------------------------------ moments
 @dataclass(frozen=True)
-class _About(Sums):
+class _SumsAbout(Sums):
     """Sums about given points, by class."""
 
     weight: Array  # (k,)
@@ -53,42 +61,45 @@ class _About(Sums):
 
 
 @dataclass(frozen=True)
-class _Moments:
+class _LongMoments:
+    """Moments in extended precision, of every class and column."""
+
     weight: Array  # (k,)
     away: Array  # class means from `origin`  (k, d)
     variance: Array  # (k, d)
     origin: Array  # a row of the table  (d,)
-    odd: Array  # (d,)
+    odd: Array  # values that are neither 0 nor 1  (d,)
 
 
 def _used(block: Block) -> tuple[Array, Array, Array]:
+    """Rows with a positive weight in extended precision, their targets (0 where there are none) and weights."""
     used = block.w > 0
     y = np.zeros(int(used.sum()), int) if block.y is None else np.asarray(block.y)[used]
-    return dense(block.X)[used].astype(LONG), y, block.w[used].astype(LONG)
+    return dense(block.X)[used].astype(np.longdouble), y, block.w[used].astype(np.longdouble)
 
 
-def _about(origin: Array, away: Array, block: Block) -> _About:
+def _sums_about(origin: Array, away: Array, block: Block) -> _SumsAbout:
     X, y, w = _used(block)
     k, d = away.shape
-    weight, z, zz = np.zeros(k, LONG), np.zeros((k, d), LONG), np.zeros((k, d), LONG)
+    weight, z, zz = np.zeros(k, np.longdouble), np.zeros((k, d), np.longdouble), np.zeros((k, d), np.longdouble)
     for c in range(k):
         Z, v = (X[y == c] - origin) - away[c], w[y == c]
         weight[c], z[c], zz[c] = v.sum(), v @ Z, v @ Z**2
-    return _About(weight, z, zz, ((X != 0) & (X != 1)).sum(axis=0))
+    return _SumsAbout(weight, z, zz, ((X != 0) & (X != 1)).sum(axis=0))
 
 
 def _together(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
     return np.zeros(len(w), int), w
 
 
-def _moments(rows: Rows, k: int) -> _Moments:
+def _moments(rows: Rows, k: int) -> _LongMoments:
     first = next(iter(rows))
-    origin = dense(first.X[:1])[0].astype(LONG) if not first.w[:1].any() else _used(first)[0][0]
-    s = rows.sum(partial(_about, origin, np.zeros((k, rows.n_features), LONG)))
+    origin = dense(first.X[:1])[0].astype(np.longdouble) if not first.w[:1].any() else _used(first)[0][0]
+    s = rows.sum(partial(_sums_about, origin, np.zeros((k, rows.n_features), np.longdouble)))
     away = s.z / s.weight[:, None]
-    s = rows.sum(partial(_about, origin, away))
+    s = rows.sum(partial(_sums_about, origin, away))
     rest = s.z / s.weight[:, None]
-    return _Moments(s.weight, away + rest, np.maximum(s.zz / s.weight[:, None] - rest**2, 0), origin, s.odd)
+    return _LongMoments(s.weight, away + rest, np.maximum(s.zz / s.weight[:, None] - rest**2, 0), origin, s.odd)
 
 
 def _variance(rows: Rows, _k: int) -> Recomputed:
@@ -100,11 +111,12 @@ def _anova(rows: Rows, k: int) -> Recomputed:
     n = m.weight.sum()
     away = m.away - (m.weight @ m.away) / n
     size = TINY * np.abs(m.origin + m.away).max(axis=0) ** 2
-    F = _quotient((m.weight @ away**2) / (k - 1), (m.weight @ m.variance) / (n - k), size)
+    F = _f_ratio((m.weight @ away**2) / (k - 1), (m.weight @ m.variance) / (n - k), size)
     return F, pvalues("anova", F, float(n), k)
 
 
-def _quotient(above: Array, below: Array, rounding: Array) -> Array:
+def _f_ratio(above: Array, below: Array, rounding: Array) -> Array:
+    """above / below; 0 where the first is nothing but rounding, infinite where only the second is."""
     F = np.where(above > rounding, above / np.where(below > rounding, below, 0), 0)
     return np.asarray(F, np.float64)
 
@@ -121,7 +133,7 @@ def _jeffreys(rows: Rows, k: int) -> Recomputed:
     return total / mass, None
 
 
-def _kl_gaussian(m: _Moments, a: int, b: int) -> Array:
+def _kl_gaussian(m: _LongMoments, a: int, b: int) -> Array:
     size = TINY * np.abs(m.origin + m.away).max(axis=0) ** 2
     va, vb = (np.where(m.variance[c] > size, m.variance[c], 0) for c in (a, b))
     gap2 = np.where((m.away[a] - m.away[b]) ** 2 > size, (m.away[a] - m.away[b]) ** 2, 0)
@@ -130,7 +142,7 @@ def _kl_gaussian(m: _Moments, a: int, b: int) -> Array:
     return np.where((va == vb) & (gap2 == 0), 0, value)
 
 
-def _kl_bernoulli(m: _Moments, a: int, b: int) -> Array:
+def _kl_bernoulli(m: _LongMoments, a: int, b: int) -> Array:
     p, q = m.origin + m.away[a], m.origin + m.away[b]
 
     def term(x: Array, y: Array) -> Array:
@@ -141,24 +153,24 @@ def _kl_bernoulli(m: _Moments, a: int, b: int) -> Array:
 
 # -------------------------------------------------------------------------------------------- correlation
 @dataclass(frozen=True)
-class _Cross(Sums):
-    """Sums about a row and a number, in extended precision."""
+class _CrossProducts(Sums):
+    """Sums of products with the target about given points, in extended precision."""
 
-    weight: Any
-    y: Any
-    yy: Any
-    xy: Array  # (d,)
+    weight: Any  # Σ w
+    y: Any  # Σ w (y - y₀)
+    yy: Any  # Σ w (y - y₀)²
+    xy: Array  # Σ w (x - c) (y - y₀)  (d,)
 
 
-def _cross(origin: Array, away: Array, y0: Any, block: Block) -> _Cross:
+def _cross(origin: Array, away: Array, y0: Any, block: Block) -> _CrossProducts:
     X, y, w = _used(block)
     t = y - y0
-    return _Cross(w.sum(), w @ t, w @ t**2, (w * t) @ ((X - origin) - away))
+    return _CrossProducts(w.sum(), w @ t, w @ t**2, (w * t) @ ((X - origin) - away))
 
 
-def _with_target(rows: Rows) -> tuple[_Moments, _Cross, Any]:
+def _with_target(rows: Rows) -> tuple[_LongMoments, _CrossProducts, Any]:
     """Moments of the columns, products with y about its mean, and that mean: two passes each."""
-    m, mean = _moments(rows.relabel(_together), 1), LONG(0)
+    m, mean = _moments(rows.relabel(_together), 1), np.longdouble(0)
     s = rows.sum(partial(_cross, m.origin, m.away[0], mean))
     mean = s.y / s.weight
     s = rows.sum(partial(_cross, m.origin, m.away[0], mean))
@@ -170,7 +182,7 @@ def _correlation(rows: Rows, _k: int) -> Recomputed:
     n, sxx, syy = s.weight, m.variance[0] * s.weight, s.yy - s.y**2 / s.weight
     explained = np.where(m.variance[0] > TINY * (m.origin + m.away[0]) ** 2, s.xy**2 / sxx, 0)
     rounding = max(n * TINY * mean**2, 4 * np.finfo(float).eps * syy / n)
-    F = _quotient(explained, (syy - explained) / (n - 2), np.full(len(sxx), rounding))
+    F = _f_ratio(explained, (syy - explained) / (n - 2), np.full(len(sxx), rounding))
     return F, pvalues("correlation", F, float(n), 1)
 
 
@@ -195,37 +207,38 @@ def _as_they_are(X: Array, y: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class _CutBoth:
-    """Entries, and y where it is a number, to the numbers of their cells."""
+class _CutIntoCells:
+    """Turns entries, and y where it is a number, into the numbers of their cells."""
 
-    m: _Moments
+    m: _LongMoments
     y: tuple[Any, Any] | None  # mean and standard deviation
 
     def __call__(self, X: Array, y: Array) -> tuple[Array, Array]:
         sd = np.sqrt(self.m.variance[0])
         Z = np.where(sd > 0, ((X - self.m.origin) - self.m.away[0]) / np.where(sd > 0, sd, 1), 0)
-        cells = (Z[:, :, None] > CUTS).sum(axis=2)
+        cuts = stats.norm.ppf(np.arange(1, 15) / 15)
+        cells = (Z[:, :, None] > cuts).sum(axis=2)
         if self.y is None:
             return cells, y
         mean, spread = self.y
         t = (y - mean) / spread if spread > 0 else 0 * y
-        return cells, (t[:, None] > CUTS).sum(axis=1)
+        return cells, (t[:, None] > cuts).sum(axis=1)
 
 
-class _Counts(dict[tuple[int, float, int], float]):
+class _PairWeights(dict[tuple[int, float, int], float]):
     """Weight of each (column, value, class); `+` adds."""
 
-    def __add__(self, other: _Counts) -> _Counts:
-        total = _Counts(self)
+    def __add__(self, other: _PairWeights) -> _PairWeights:
+        total = _PairWeights(self)
         for key, mass in other.items():
             total[key] = total.get(key, 0.0) + mass
         return total
 
 
-def _count(cells: Callable[[Array, Array], tuple[Array, Array]], block: Block) -> _Counts:
+def _count(cells: Callable[[Array, Array], tuple[Array, Array]], block: Block) -> _PairWeights:
     X, y, w = _used(block)
     X, y = cells(X, y)
-    found = _Counts()
+    found = _PairWeights()
     for j in range(X.shape[1]):
         pairs, code = np.unique(np.column_stack([X[:, j], y]), axis=0, return_inverse=True)
         mass = np.bincount(code.ravel(), w.astype(np.float64))
@@ -243,6 +256,7 @@ def _information(rows: Rows, cells: Callable[[Array, Array], tuple[Array, Array]
 
 
 def _one_information(table: dict[tuple[float, int], float]) -> tuple[float, float]:
+    """Mutual information of one table of weights by (value, class), less its bias, and the p-value of its G-test."""
     joint = np.array(list(table.values()))
     n = joint.sum()
     margins = []
@@ -254,9 +268,8 @@ def _one_information(table: dict[tuple[float, int], float]) -> tuple[float, floa
     x, y, both = (-(p / n * np.log(p / n)).sum() for p in (*margins, joint))
     value, r, c = max(0.0, x + y - both), len(margins[0]), len(margins[1])
     freedom = (r - 1) * (c - 1)
-    return max(0.0, value - (len(joint) - r - c + 1) / (2 * n)), stats.chi2.sf(
-        2 * n * value, freedom
-    ) if freedom else 1
+    bias = (len(joint) - r - c + 1) / (2 * n)
+    return max(0.0, value - bias), stats.chi2.sf(2 * n * value, freedom) if freedom else 1.0
 
 
 def _discrete(rows: Rows, _k: int) -> Recomputed:
@@ -264,15 +277,15 @@ def _discrete(rows: Rows, _k: int) -> Recomputed:
 
 
 def _binned(rows: Rows, _k: int) -> Recomputed:
-    return _information(rows, _CutBoth(_moments(rows.relabel(_together), 1), None))
+    return _information(rows, _CutIntoCells(_moments(rows.relabel(_together), 1), None))
 
 
 def _regression(rows: Rows, _k: int) -> Recomputed:
     m, s, mean = _with_target(rows)
-    return _information(rows, _CutBoth(m, (mean, np.sqrt(s.yy / s.weight))))
+    return _information(rows, _CutIntoCells(m, (mean, np.sqrt(s.yy / s.weight))))
 
 
-_PLAIN: dict[str, Callable[[Rows, int], Recomputed]] = {
+PLAIN_SCORES: dict[str, Callable[[Rows, int], Recomputed]] = {
     "variance": _variance,
     "anova": _anova,
     "chi2": _chi2,

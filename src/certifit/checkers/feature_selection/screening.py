@@ -24,12 +24,10 @@ from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
-CLAIM = "at the strength chosen the penalised loss is within gap of its minimum, in which the columns named are 0"
-BALANCED = 1e-12  # Σ w u relative to Σ w |u| from which it counts as rounding
-ROUNDING = 1e-13  # of P - D relative to P, and of v relative to |u| |x|
+BALANCED = 1e-12  # Σ w u relative to Σ w |u| up to which it counts as 0
 
 
-class Loss(NamedTuple):
+class ScreeningLoss(NamedTuple):
     """A smooth loss of the scores η (n, k)."""
 
     value: Callable[[Array, Array], Array]  # φ (n,)
@@ -67,14 +65,14 @@ def _logistic_curvature(eta: Array, w: Array) -> Array:
 
 
 LOSSES = {
-    "squared": Loss(
+    "squared": ScreeningLoss(
         lambda eta, y: 0.5 * (eta[:, 0] - y) ** 2,
         lambda eta, y: eta - y[:, None],
         lambda u, y: u[:, 0] * (0.5 * u[:, 0] + y),
         lambda k: 1.0,
         lambda eta, w: np.array([[w.sum()]]),
     ),
-    "logistic": Loss(
+    "logistic": ScreeningLoss(
         _logistic_value,
         lambda eta, y: _probabilities(eta) - _targets(y, eta.shape[1]),
         _logistic_conjugate,
@@ -85,18 +83,18 @@ LOSSES = {
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Which objective, about which point; y are class numbers 0 … k-1, or numbers."""
+class ScreeningProblem:
+    """The objective of a fit on some rows; y are class numbers 0 … k-1, or numbers."""
 
-    loss: str
-    lam1: float
-    lam2: float
+    loss: str  # a name in LOSSES
+    lam1: float  # λ₁
+    lam2: float  # λ₂
     intercept: bool
     m: Array  # weighted mean of the rows where the intercept is free, else 0  (d,)
     length: Array  # sqrt(Σ w (x - m)²)  (d,)
     weight: float  # Σ w
 
-    def at(self, alpha: float, l1_ratio: float) -> Problem:
+    def at(self, alpha: float, l1_ratio: float) -> ScreeningProblem:
         """With this strength, per unit of weight."""
         total = alpha * self.weight
         return replace(self, lam1=total * l1_ratio, lam2=total * (1 - l1_ratio))
@@ -116,8 +114,10 @@ class Screening(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Sums(Sums):
-    loss: float
+class _DualSums(Sums):
+    """Sums over rows at given coefficients; u = φ' is the dual point before scaling by τ."""
+
+    loss: float  # Σ w φ
     conjugate: float  # Σ w φ*(τu)
     v: Array  # Σ w u (x - m)  (k, d)
     u: Array  # Σ w u  (k,)
@@ -127,36 +127,36 @@ class _Sums(Sums):
 
 
 @dataclass(frozen=True)
-class _Spread(Sums):
-    weight: float
-    z: Array  # (d,)
-    zz: Array  # (d,)
+class _ColumnSpread(Sums):
+    weight: float  # Σ w
+    z: Array  # Σ w (x - m)  (d,)
+    zz: Array  # Σ w (x - m)²  (d,)
 
 
-def _spread(m: Array, block: Block) -> _Spread:
+def _spread(m: Array, block: Block) -> _ColumnSpread:
     used = block.w > 0
     Z, w = dense(block.X)[used] - m, block.w[used]
-    return _Spread(float(w.sum()), w @ Z, w @ Z**2)
+    return _ColumnSpread(float(w.sum()), w @ Z, w @ Z**2)
 
 
-def problem(loss: str, intercept: bool, rows: Rows) -> Problem:
+def screening_problem(loss: str, intercept: bool, rows: Rows) -> ScreeningProblem:
     """The objective on these rows, its strengths still 0."""
     m = dense(next(iter(rows)).X[:1])[0] if intercept else np.zeros(rows.n_features)
     s = rows.sum(partial(_spread, m))
     if intercept:
         m = m + s.z / s.weight
         s = rows.sum(partial(_spread, m))
-    return Problem(loss, 0.0, 0.0, intercept, m, np.sqrt(s.zz), s.weight)
+    return ScreeningProblem(loss, 0.0, 0.0, intercept, m, np.sqrt(s.zz), s.weight)
 
 
-def _measure(p: Problem, beta: Array, b: Array, share: float, block: Block) -> _Sums:
+def _measure(p: ScreeningProblem, beta: Array, b: Array, share: float, block: Block) -> _DualSums:
     used = block.w > 0
     assert block.y is not None
     Z, y, w = dense(block.X)[used] - p.m, np.asarray(block.y)[used], block.w[used]
     loss, eta = LOSSES[p.loss], Z @ beta.T + b
     u = loss.slope(eta, y)
     wu = w[:, None] * u
-    return _Sums(
+    return _DualSums(
         float(w @ loss.value(eta, y)),
         float(w @ loss.conjugate(share * u, y)),
         wu.T @ Z,
@@ -168,13 +168,15 @@ def _measure(p: Problem, beta: Array, b: Array, share: float, block: Block) -> _
 
 
 class _Balanced(NamedTuple):
+    """An intercept at which the dual point is feasible, Σ w u = 0."""
+
     b: Array  # (k,)
-    sums: _Sums
-    found: bool
+    sums: _DualSums
+    found: bool  # whether it was found
     loss: float  # at the intercept that was given
 
 
-def _balance(p: Problem, beta: Array, b: Array, rows: Rows) -> _Balanced:
+def _balance(p: ScreeningProblem, beta: Array, b: Array, rows: Rows) -> _Balanced:
     """The intercept at which Σ w u = 0, by Newton's method."""
     start = here = rows.sum(partial(_measure, p, beta, b, 1.0))
     limit = np.inf if p.loss == "squared" else 2.0  # one step solves squares
@@ -184,13 +186,13 @@ def _balance(p: Problem, beta: Array, b: Array, rows: Rows) -> _Balanced:
         step = np.clip(np.linalg.lstsq(here.h, here.u)[0], -limit, limit)
         trial = rows.sum(partial(_measure, p, beta, b - step, 1.0))
         if not trial.loss <= here.loss and not np.abs(trial.u).max() < np.abs(here.u).max():
-            break  # nothing but rounding is left
+            break  # the step is nothing but rounding
         b, here = b - step, trial
     found = not p.intercept or bool((np.abs(here.u) <= BALANCED * here.size).all())
     return _Balanced(b, here, found, start.loss)
 
 
-def screen(p: Problem, coef: Array, intercept: Array, rows: Rows) -> Screening:
+def screen(p: ScreeningProblem, coef: Array, intercept: Array, rows: Rows) -> Screening:
     """The gap at these coefficients (k, d), (1, d) for two classes or numbers, and the columns that it proves 0."""
     beta = np.atleast_2d(np.asarray(coef, np.float64))
     b = np.broadcast_to(np.asarray(intercept, np.float64).ravel(), len(beta)) + beta @ p.m
@@ -201,42 +203,43 @@ def screen(p: Problem, coef: Array, intercept: Array, rows: Rows) -> Screening:
     if share < 1:
         s = rows.sum(partial(_measure, p, beta, b, share))
     above = float((np.maximum(share * np.abs(s.v) - p.lam1, 0.0) ** 2).sum()) / (2 * p.lam2) if p.lam2 > 0 else 0.0
-    slack = 2 * float(np.abs(b * s.u).sum()) if p.intercept else 0.0  # what is left of the imbalance
+    slack = 2 * float(np.abs(b * s.u).sum()) if p.intercept else 0.0  # what a balance that is not exact may cost
     bound = -s.conjugate - above - slack if balanced else -np.inf
-    gap = max(0.0, objective - bound) + ROUNDING * abs(objective)
+    rounding = 1e-13  # of P - D relative to P, and of v relative to |u| |x|
+    gap = max(0.0, objective - bound) + rounding * abs(objective)
     radius = np.sqrt(2 * LOSSES[p.loss].smoothness(len(beta)) * gap)
-    edge = share * np.abs(s.v).max(axis=0) + (radius + ROUNDING * np.sqrt(s.uu)) * p.length
+    edge = share * np.abs(s.v).max(axis=0) + (radius + rounding * np.sqrt(s.uu)) * p.length
     return Screening(objective, loss, bound, edge < p.lam1)
 
 
-def largest_strength(p: Problem, k: int, l1_ratio: float, rows: Rows) -> float:
+def largest_strength(p: ScreeningProblem, k: int, l1_ratio: float, rows: Rows) -> float:
     """The smallest strength, per unit of weight, at which every coefficient is 0."""
     beta = np.zeros((k, rows.n_features))
     null = _balance(p, beta, np.zeros(k), rows).sums
     return float(np.abs(null.v).max(initial=0.0)) / (l1_ratio * p.weight)
 
 
-def certify(
-    path: tuple[Screening, ...], at: int, claimed: Array, kept: Array, unused: int, missing: int, tol: float
-) -> Certificate:
-    """From the screening at every strength of the path.
+class PathClaim(NamedTuple):
+    """What a selector claims about a path of fits."""
 
-    Parameters
-    ----------
-    at : which strength was chosen
-    claimed : (strengths, d) bool, columns that the model calls proved
-    kept : (d,) bool, columns that it keeps
-    unused : columns kept whose coefficients are 0, or left out whose are not
-    missing : strengths that were asked for and not fitted
-    """
-    chosen, proved = path[at], np.array([s.proved for s in path])
+    chosen: int  # which strength was chosen
+    proved: Array  # (strengths, d) bool, columns that it calls proved
+    kept: Array  # (d,) bool, columns that it keeps
+    used: Array  # (d,) bool, columns with a coefficient that is not 0
+    missing: int  # strengths that were asked for and not fitted
+
+
+def certify_path(path: tuple[Screening, ...], claim: PathClaim, tol: float) -> Certificate:
+    """Check a claim against what the coefficients at every strength of the path prove."""
+    chosen, proved = path[claim.chosen], np.array([s.proved for s in path])
     checks = (
         Check("largest relative gap of the path", max(s.relative_gap for s in path), tol + 1e-12),
-        Check("columns called proved without a proof", float((claimed & ~proved).any(axis=0).sum()), 0.0),
-        Check("columns kept that are proved 0", float((kept & chosen.proved).sum()), 0.0),
-        Check("columns kept without a coefficient, or the reverse", float(unused), 0.0),
-        Check("strengths asked for and not fitted", float(missing), 0.0),
+        Check("columns called proved without a proof", float((claim.proved & ~proved).any(axis=0).sum()), 0.0),
+        Check("columns kept that are proved 0", float((claim.kept & chosen.proved).sum()), 0.0),
+        Check("columns kept without a coefficient, or the reverse", float((claim.kept != claim.used).sum()), 0.0),
+        Check("strengths asked for and not fitted", float(claim.missing), 0.0),
     )
     limit = (tol + 1e-12) * abs(chosen.objective)
-    facts = {"columns proved 0": float(chosen.proved.sum()), "columns kept": float(kept.sum())}
-    return Certificate("optimal", CLAIM, chosen.objective, chosen.bound, tol, limit, checks, facts)
+    facts = {"columns proved 0": float(chosen.proved.sum()), "columns kept": float(claim.kept.sum())}
+    words = "at the strength chosen the penalised loss is within gap of its minimum, in which the columns named are 0"
+    return Certificate("optimal", words, chosen.objective, chosen.bound, tol, limit, checks, facts)

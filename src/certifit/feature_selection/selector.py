@@ -1,4 +1,4 @@
-"""What every selector of columns shares: the columns it keeps, from any source of rows."""
+"""What every selector of columns shares: taking the columns that it keeps out of any source of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from certifit.rows import Array, ArrayRows, Block
 
 
 class Selector(SelectorMixin, Estimator):
-    """scikit-learn's selector (get_support, inverse_transform, names) whose `transform` takes any table."""
+    """scikit-learn's selector (get_support, inverse_transform, names), whose `transform` takes any table."""
 
     support_: Array  # (d,) bool
 
@@ -29,7 +29,7 @@ class Selector(SelectorMixin, Estimator):
         rows = self._rows(X)
         if isinstance(rows, ArrayRows):
             return rows.X[:, self.support_]
-        return rows.map(partial(_columns, self.support_))
+        return rows.map(partial(_take_columns, self.support_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -37,12 +37,12 @@ class Selector(SelectorMixin, Estimator):
         return tags
 
 
-def _columns(support: Array, block: Block) -> Array:
+def _take_columns(support: Array, block: Block) -> Array:
     return block.X[:, support]
 
 
-def how_many(asked: Any, d: int, name: str) -> int:
-    """A number of columns, given as such or as a share of the d there are."""
+def column_count(asked: Any, d: int, name: str) -> int:
+    """The number of columns that a setting asks for, as a number or as a share of the d columns, rounded up."""
     if isinstance(asked, Integral) and not isinstance(asked, bool):
         if 1 <= int(asked) <= d:
             return int(asked)
@@ -55,5 +55,5 @@ def how_many(asked: Any, d: int, name: str) -> int:
 
 
 def best_first(scores: Array) -> Array:
-    """Columns from the best score to the worst; among equals the first comes first."""
+    """Column numbers from the best score to the worst; among equal scores the first column comes first."""
     return np.argsort(-scores, kind="stable")

@@ -1,0 +1,32 @@
+"""Folds of cross-validation, made nowhere else: the rows that a model is fitted on, and those it is scored on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from certifit.rows.block import Array, Matrix
+
+Fold: TypeAlias = tuple[Array, Array]  # numbers of the rows to fit and of the rows to score
+
+
+def make_folds(cv: Any, X: Matrix, y: Array | None, classes: bool) -> Iterator[Fold]:
+    """The folds that scikit-learn's setting `cv` (a number, a splitter or an iterable) stands for.
+
+    Parameters
+    ----------
+    classes : whether y are classes, whose shares a number of folds keeps
+    """
+    return check_cv(cv, y, classifier=classes).split(X, y)
+
+
+def stratified_folds(codes: Array, n_folds: int, seed: int) -> Iterator[Fold]:
+    """Shuffled folds of rows with these class numbers (n,), each with nearly the same share of every class.
+
+    >>> import numpy as np
+    >>> [test.tolist() for _, test in stratified_folds(np.array([0, 0, 1, 1]), 2, 0)]
+    [[1, 3], [0, 2]]
+    """
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes)
