@@ -14,20 +14,17 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 from certifit import CertificateWarning, DataError
 from certifit.checkers.decomposition import probabilistic_pca as certificates
-from certifit.decomposition.probabilistic.closed_form import filled_variances, random_point, survey
+from certifit.decomposition.probabilistic.closed_form import filled_variances, random_parameters, summarise_columns
 from certifit.decomposition.probabilistic.em import measure, update, update_relevant
-from certifit.decomposition.probabilistic.missing_entries import Point, posterior
+from certifit.decomposition.probabilistic.parameters import PPCAParameters, PPCATuning
+from certifit.decomposition.probabilistic.posterior import posterior
 from certifit.decomposition.probabilistic.probabilistic_pca import MODEL, ProbabilisticPCA
 from certifit.numerics.inverses_loops import LANES, invert_packed
-from certifit.numerics.missing_loops import (
-    add_outer,
-    centre,
-    multiply_packed,
-    outer_packed,
-    sum_unmarked,
-)
+from certifit.numerics.missing_loops import centre
 from certifit.numerics.packed import pack, unpack
+from certifit.numerics.packed_loops import add_outer, multiply_packed, outer_packed, sum_unmarked
 from certifit.rows import as_rows
+from tests.common.tuning import tuned
 
 IRIS = load_iris().data
 WINE = load_wine().data / load_wine().data.std(axis=0)
@@ -48,7 +45,7 @@ def with_holes(X, share=0.2, seed=1):
 
 def checked(model, X, w=None, tol=1e-6):
     """The independent checker's certificate."""
-    attributes = certificates.Model(*(getattr(model, name) for name in MODEL))
+    attributes = certificates.PPCAModel(*(getattr(model, name) for name in MODEL))
     return certificates.certify(attributes, tol, as_rows(X, None, w, missing=True), model.n_components == "ard")
 
 
@@ -170,7 +167,7 @@ def test_likelihood_and_codes_of_rows_with_holes_are_those_of_a_gaussian(share, 
     X = with_holes(factors(60), share)
     X[3] = np.nan
     rng = np.random.default_rng(0)
-    at = Point(rng.normal(size=7), rng.normal(size=(7, k)), 0.7)
+    at = PPCAParameters(rng.normal(size=7), rng.normal(size=(7, k)), 0.7)
     C = at.W @ at.W.T + at.noise * np.eye(7)
     found = posterior(at, X)
     np.testing.assert_allclose(found.log_likelihood, gaussian(X, at.mean, C), rtol=1e-10, atol=1e-10)
@@ -206,7 +203,7 @@ def test_fit_with_holes_is_stationary():
 def test_no_em_step_falls_and_each_gains_what_it_promised(step, share):
     X = with_holes(WINE, share)
     rows = as_rows(X, missing=True)
-    at, seen = random_point(survey(rows), 3, np.random.RandomState(0)), []
+    at, seen = random_parameters(summarise_columns(rows), 3, np.random.RandomState(0)), []
     for _ in range(30):
         seen.append(step(float(len(X)), at, measure(rows, at)))
         at = seen[-1].params
@@ -220,7 +217,7 @@ def test_rows_that_share_their_holes_share_the_work():
     X = factors(40)
     X[::2, 1] = np.nan
     X[::4, 5] = np.nan
-    at = Point(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
+    at = PPCAParameters(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
     assert len(posterior(at, X).patterns.missing) == 3
     whole, single = measure(as_rows(X, missing=True), at), [measure(as_rows(x[None], missing=True), at) for x in X]
     for name in ("log_likelihood", "entries", "squares", "cross", "moment", "by_column"):
@@ -548,19 +545,19 @@ def test_start_with_holes_is_near_the_end():
     """The closed form of pairwise moments: within a nat of where EM ends, on rows from the model."""
     X = with_holes(factors(400), 0.2)
     rows = as_rows(X, missing=True)
-    start = filled_variances(rows, survey(rows)).point(2)
+    start = filled_variances(rows, summarise_columns(rows)).parameters(2)
     first = update(400.0, start, measure(rows, start)).objective
     assert first - ProbabilisticPCA(2).fit(X).certificate_.objective < 1.0
 
 
-def test_pieces_of_a_block_give_the_same_sums(monkeypatch):
+def test_pieces_of_a_block_give_the_same_sums():
     X = with_holes(factors(300))
-    at = Point(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
+    at = PPCAParameters(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
     whole = measure(as_rows(X, missing=True), at)
     model = ProbabilisticPCA(2).fit(X)
     answers = [model.transform(X), *model.posterior(X), *model.impute(X, return_std=True), model.score_samples(X)]
-    monkeypatch.setattr("certifit.decomposition.probabilistic.missing_entries.WORK", 1)  # 64 rows at a time
-    parts = measure(as_rows(X, missing=True), at)
+    parts = measure(as_rows(X, missing=True), at, PPCATuning(matrix_numbers=1))  # 64 rows at a time
+    model = tuned(model, matrix_numbers=1)
     np.testing.assert_allclose(parts.by_column, whole.by_column, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(parts.cross, whole.cross, rtol=1e-10, atol=1e-10)
     again = [model.transform(X), *model.posterior(X), *model.impute(X, return_std=True), model.score_samples(X)]

@@ -25,7 +25,7 @@ from certifit.exceptions import DataError
 from certifit.manifold.neighbours import APPROXIMATE, SEARCHES, check_connected, framed, joined, nearest, nearest_to
 from certifit.manifold.reconstruction_weights import Local, barycentres, modified, standard
 from certifit.manifold.smallest_eigenvectors import SMALL, Bottom, Krylov, rayleigh, smoothest
-from certifit.numerics.matrix import signed
+from certifit.numerics.matrix import column_signs
 from certifit.rows import Array, Rows
 
 CHOICES = {
@@ -158,7 +158,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         attributes = partial(_attributes, local.F, int(self.n_components), known)
         with self._watch.loop("eigenvectors", self.max_iter, attributes) as watch:
             found = smoothest(local.F, int(self.n_components), dense, float(self.tol) ** 2, self.max_iter, watch)
-        Y = found.vectors * signed(found.vectors)
+        Y = found.vectors * column_signs(found.vectors)
         return {
             **known,
             "embedding_": Y,
@@ -264,6 +264,6 @@ def _attributes(F: Any, k: int, known: Attributes, at: Krylov) -> Attributes:
     ritz = rayleigh(F, at.V, k)
     return {
         **known,
-        "embedding_": ritz.vectors * signed(ritz.vectors),
+        "embedding_": ritz.vectors * column_signs(ritz.vectors),
         "reconstruction_error_": float(ritz.values.sum()),
     }

@@ -23,7 +23,7 @@ from certifit.checkers.mixture.em import Stand, stationary
 from certifit.core import Certificate, Check, Step
 from certifit.exceptions import DataError
 from certifit.mixture.em_loops import contrast, softmax
-from certifit.numerics.missing import has_holes
+from certifit.numerics.missing import has_missing
 from certifit.rows import Array, Block, Rows, Sums
 
 TRACE = np.dtype([("iteration", np.int64), ("loglik", np.float64), ("bound", np.float64), ("kl", np.float64)])
@@ -128,7 +128,7 @@ def expect(at: Mixture, block: Block) -> Expected:
 
 def counts(X: Array, w: Array) -> tuple[Array, bool]:
     """Rows that have a say (n,): they have weight, and at least one entry; and whether any entry is missing."""
-    some, holes = w > 0, has_holes(X)
+    some, holes = w > 0, has_missing(X)
     return some & ~np.isnan(X).all(axis=1) if holes else some, holes
 
 

@@ -27,7 +27,7 @@ from certifit.mixture.gaussian.collapse import collapsed, describe
 from certifit.mixture.gaussian.components import Gaussians
 from certifit.mixture.gaussian.covariance_shapes import SHAPES
 from certifit.mixture.gaussian.starts import GROUPS, start
-from certifit.numerics.missing import has_holes
+from certifit.numerics.missing import has_missing
 from certifit.rows import Array, Block, Rows
 
 
@@ -236,6 +236,6 @@ def _point_attributes(at: Point) -> Attributes:
 
 def _observed(block: Block) -> Array:
     """Σ w over rows with an entry in each column (d,)."""
-    if not has_holes(block.X):
+    if not has_missing(block.X):
         return np.full(block.X.shape[1], block.w.sum())
     return block.w @ ~np.isnan(block.X)
