@@ -1,4 +1,4 @@
-"""What holes cost probabilistic PCA: one EM step on rows with missing entries, beside one on complete rows."""
+"""What missing entries cost probabilistic PCA: an EM step on incomplete rows beside one on complete rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.holes import cost_of_holes, with_holes
 from benchmarks.reporting import Report
 from certifit.decomposition.probabilistic.closed_form import variances
 from certifit.decomposition.probabilistic.em import measure, update
-from certifit.decomposition.probabilistic.missing_entries import Point
+from certifit.decomposition.probabilistic.parameters import PPCAParameters
 from certifit.rows import Rows, as_rows
 
 COMPONENTS = 50
@@ -18,12 +18,12 @@ COMPONENTS = 50
 
 def ppca_holes(title: str, options: Options) -> Report:
     X, _, words = mnist(options)
-    at = variances(as_rows(X), COMPONENTS).point(COMPONENTS)
+    at = variances(as_rows(X), COMPONENTS).parameters(COMPONENTS)
     tables = with_holes(X, 100)
-    steps = {name: partial(one_step, as_rows(data, holes=True), at) for name, data in tables.items()}
+    steps = {name: partial(one_step, as_rows(data, missing=True), at) for name, data in tables.items()}
     return cost_of_holes(title, f"one EM step, {words}, {COMPONENTS} components", steps, options)
 
 
-def one_step(rows: Rows, at: Point) -> float:
+def one_step(rows: Rows, at: PPCAParameters) -> float:
     """Negative log-likelihood a row, from one E step and one M step."""
     return update(float(rows.n_rows), at, measure(rows, at)).objective

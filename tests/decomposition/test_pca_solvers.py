@@ -7,12 +7,13 @@ from sklearn import decomposition
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 from certifit import PCA, CertificateWarning, DataError, IncrementalPCA, TrimmedPCA, TruncatedSVD, audit
-from certifit.checkers.decomposition import pca as checker
-from certifit.decomposition.pca import spectrum as pca_spectrum
+from certifit.checkers.decomposition.adapter import audit_pca
+from certifit.checkers.decomposition.captured_variance import PCACheckTuning
 from certifit.decomposition.pca.choose_components import held_out_likelihood
-from certifit.decomposition.pca.spectrum import SOLVERS
-from certifit.numerics.covariance import Covariance, centre
+from certifit.decomposition.pca.principal_axes import SOLVERS
+from certifit.numerics.covariance import Covariance, column_moments
 from certifit.rows import as_rows
+from tests.common.tuning import tuned
 
 DIGITS = load_digits().data
 IRIS = load_iris().data
@@ -25,11 +26,14 @@ def long_sparse(n=600, d=500, seed=0):
     return sparse.csr_array(rng.poisson(rate).astype(float))
 
 
-@pytest.fixture
-def nothing_fits(monkeypatch):
-    """As if neither the covariance nor the Gram matrix could be held."""
-    monkeypatch.setattr(pca_spectrum, "WIDE", 20)
-    monkeypatch.setattr(checker, "WIDE", 20)
+def large_pca(*args, **settings):
+    """A PCA for which neither the covariance nor the Gram matrix can be held."""
+    return tuned(PCA(*args, **settings), largest_order=20)
+
+
+def audit_large(model, X):
+    """What `audit` does where neither can be held."""
+    return audit_pca(model, X, None, None, model.tol, tuning=PCACheckTuning(largest_order=20))
 
 
 # ---------------------------------------------------------------------------------------------- solvers
@@ -56,13 +60,12 @@ def test_iterative_solvers_that_are_asked_for_all_axes_give_them(svd_solver):
 
 @pytest.mark.parametrize("svd_solver", ["auto", "arpack", "randomized", "power"])
 @pytest.mark.parametrize("form", [np.asarray, lambda X: sparse.csr_array(X)], ids=["dense", "csr"])
-@pytest.mark.usefixtures("nothing_fits")
 def test_axes_without_either_matrix(svd_solver, form):
     """Against scikit-learn's dense decomposition; the proof is by products alone and says so."""
     dense = long_sparse().toarray()
     X = form(dense)
     theirs = decomposition.PCA(3, svd_solver="full").fit(dense)
-    model = PCA(3, svd_solver=svd_solver, random_state=0).fit(X)
+    model = large_pca(3, svd_solver=svd_solver, random_state=0).fit(X)
     np.testing.assert_allclose(model.explained_variance_, theirs.explained_variance_, rtol=1e-7)
     np.testing.assert_allclose(model.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-7)
     c = model.certificate_
@@ -72,18 +75,17 @@ def test_axes_without_either_matrix(svd_solver, form):
     left = dense.var(axis=0).sum() - theirs.explained_variance_.sum() * (len(dense) - 1) / len(dense)
     assert c.bound <= left * (1 + 1e-10)
     np.testing.assert_allclose(c.objective, left, rtol=1e-7)
-    assert audit(model, X).holds
+    assert audit_large(model, X).holds
 
 
 @pytest.mark.parametrize("damage", ["drop the first axis", "turn", "scale", "variances", "mean"])
-@pytest.mark.usefixtures("nothing_fits")
 def test_damage_is_noticed_without_either_matrix(damage):
     X = long_sparse()
-    model = PCA(3).fit(X)
-    best, B = model.certificate_.objective, PCA(4).fit(X).components_
+    model, four = large_pca(3).fit(X), large_pca(4).fit(X)
+    best, B = model.certificate_.objective, four.components_
     if damage == "drop the first axis":  # eigenvectors still, but not the leading ones
         model.components_ = B[1:]
-        model.explained_variance_ = PCA(4).fit(X).explained_variance_[1:]
+        model.explained_variance_ = four.explained_variance_[1:]
     elif damage == "turn":
         model.components_[0] += 0.01 * B[3]
     elif damage == "scale":
@@ -92,18 +94,17 @@ def test_damage_is_noticed_without_either_matrix(damage):
         model.explained_variance_[0] *= 1.001
     else:
         model.mean_ = model.mean_ + 0.01
-    found = audit(model, X)
+    found = audit_large(model, X)
+    assert found.kind == "statistical"
     assert not found.holds
     assert found.bound <= best * (1 + 1e-12)
 
 
-@pytest.mark.usefixtures("nothing_fits")
-def test_the_certificate_says_what_a_cheap_solver_gave_away(monkeypatch):
+def test_the_certificate_says_what_a_cheap_solver_gave_away():
     """One product per axis is not enough: fit warns, and the true loss is within what the certificate states."""
-    monkeypatch.setattr(pca_spectrum, "DEPTH", 1)
     X = long_sparse(400, 300, seed=1).toarray() + np.random.default_rng(0).normal(size=(400, 300))
     with pytest.warns(CertificateWarning, match="residual of the eigenvectors"):
-        cheap = PCA(5, svd_solver="randomized", random_state=0).fit(X)
+        cheap = tuned(large_pca(5, svd_solver="randomized", random_state=0), krylov_depth=1).fit(X)
     best = PCA(5, svd_solver="full").fit(X).explained_variance_.sum()
     lost = (best - cheap.explained_variance_.sum()) * (len(X) - 1) / len(X)
     assert 0 < lost <= cheap.certificate_.gap
@@ -116,11 +117,11 @@ def test_products_with_the_covariance():
     S = np.cov(dense.T, fweights=w.astype(int), bias=True)
     for table in (X, dense, dense.astype(np.float32)):
         rows = as_rows(table, sample_weight=w, sparse=True)
-        A = Covariance(rows, centre(rows))
+        A = Covariance(rows, column_moments(rows))
         eps = np.finfo(rows.dtype).eps * np.abs(S).max()
         np.testing.assert_allclose(A @ Q, S @ Q, atol=1e3 * eps)
         np.testing.assert_allclose(A @ Q[:, 0], S @ Q[:, 0], atol=1e3 * eps)
-        np.testing.assert_allclose(A.about.total, np.trace(S), rtol=1e2 * np.finfo(rows.dtype).eps)
+        np.testing.assert_allclose(A.columns.total, np.trace(S), rtol=1e2 * np.finfo(rows.dtype).eps)
         np.testing.assert_allclose((A.T @ Q), S @ Q, atol=1e3 * eps)
 
 
@@ -278,26 +279,24 @@ def test_other_axes_of_the_same_plane_are_noticed(turn, solver):
 
 
 @pytest.mark.parametrize("kept", [[1, 2, 3], [0, 1, 3]])
-@pytest.mark.usefixtures("nothing_fits")
 def test_a_missing_axis_of_nearly_equal_variance_is_noticed_without_either_matrix(kept):
     """Noise alone: the bound cannot tell the axes apart, but a direction with more variance is seen."""
     X = sparse.random_array((900, 700), density=0.05, format="csr", rng=0)
-    more, model = PCA(4, svd_solver="arpack", random_state=0).fit(X), PCA(3).fit(X)
-    assert audit(model, X).holds
+    more, model = large_pca(4, svd_solver="arpack", random_state=0).fit(X), large_pca(3).fit(X)
+    assert audit_large(model, X).holds
     for name in ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"):
         setattr(model, name, getattr(more, name)[kept])
     assert more.explained_variance_[0] < 1.1 * more.explained_variance_[3]
-    (failure,) = audit(model, X).failures()
+    (failure,) = audit_large(model, X).failures()
     assert failure.startswith("largest variance left out, at least")
 
 
-@pytest.mark.usefixtures("nothing_fits")
 def test_other_axes_are_noticed_without_either_matrix():
     X = long_sparse()
-    model = PCA(3).fit(X)
+    model = large_pca(3).fit(X)
     model.components_ = TURN @ model.components_
     model.explained_variance_ = (model.components_ @ np.cov(X.toarray().T) * model.components_).sum(axis=1)
-    assert any(failure.startswith("axes turned") for failure in audit(model, X).failures())
+    assert any(failure.startswith("axes turned") for failure in audit_large(model, X).failures())
 
 
 @pytest.mark.parametrize("name", ["explained_variance_ratio_", "singular_values_"])

@@ -1,4 +1,4 @@
-"""Probabilistic PCA: closed form and EM, rows with holes, codes, imputation, the number of components, corners."""
+"""Probabilistic PCA: closed form and EM, missing entries, codes, imputation, the number of components, corners."""
 
 import pickle
 
@@ -14,20 +14,14 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 from certifit import CertificateWarning, DataError
 from certifit.checkers.decomposition import probabilistic_pca as certificates
-from certifit.decomposition.probabilistic.closed_form import filled_variances, random_point, survey
+from certifit.decomposition.probabilistic.closed_form import filled_variances, random_parameters, summarise_columns
 from certifit.decomposition.probabilistic.em import measure, update, update_relevant
-from certifit.decomposition.probabilistic.missing_entries import Point, posterior
+from certifit.decomposition.probabilistic.parameters import PPCAParameters, PPCATuning
+from certifit.decomposition.probabilistic.posterior import posterior
 from certifit.decomposition.probabilistic.probabilistic_pca import MODEL, ProbabilisticPCA
-from certifit.numerics.inverses_loops import LANES, invert_packed
-from certifit.numerics.missing_loops import (
-    add_outer,
-    centre,
-    multiply_packed,
-    outer_packed,
-    sum_unmarked,
-)
-from certifit.numerics.packed import pack, unpack
+from certifit.numerics.packed import unpack
 from certifit.rows import as_rows
+from tests.common.tuning import tuned
 
 IRIS = load_iris().data
 WINE = load_wine().data / load_wine().data.std(axis=0)
@@ -40,7 +34,7 @@ def factors(n=200, d=7, k=2, noise=0.4, seed=0):
     return 5 + rng.normal(size=(n, k)) @ W.T + noise * rng.normal(size=(n, d))
 
 
-def with_holes(X, share=0.2, seed=1):
+def with_missing(X, share=0.2, seed=1):
     X = np.array(X, copy=True)
     X[np.random.default_rng(seed).random(X.shape) < share] = np.nan
     return X
@@ -48,7 +42,7 @@ def with_holes(X, share=0.2, seed=1):
 
 def checked(model, X, w=None, tol=1e-6):
     """The independent checker's certificate."""
-    attributes = certificates.Model(*(getattr(model, name) for name in MODEL))
+    attributes = certificates.PPCAModel(*(getattr(model, name) for name in MODEL))
     return certificates.certify(attributes, tol, as_rows(X, None, w, missing=True), model.n_components == "ard")
 
 
@@ -59,60 +53,6 @@ def gaussian(X, mean, covariance):
         o = ~np.isnan(x)
         out.append(multivariate_normal(mean[o], covariance[np.ix_(o, o)]).logpdf(x[o]) if o.any() else 0.0)
     return np.array(out)
-
-
-# ---------------------------------------------------------------------------------------------- kernels
-def random_definite(m, k, rng):
-    A = rng.normal(size=(m, k, k + 2))
-    return A @ A.transpose(0, 2, 1)
-
-
-@pytest.mark.parametrize("k", [0, 1, 2, 7, 13])
-@pytest.mark.parametrize("m", [1, LANES - 1, LANES + 3])
-def test_inverses_and_products_of_packed_matrices(m, k):
-    rng = np.random.default_rng(k)
-    A, b, which = random_definite(m, k, rng), rng.normal(size=(9, k)), rng.integers(0, m, 9)
-    packed, log_det, z = pack(A), np.empty(m), np.full((9, k), np.nan)
-    np.testing.assert_array_equal(unpack(packed, k), A)
-    multiply_packed(packed, which, b, z)
-    np.testing.assert_allclose(z, (A[which] @ b[..., None])[..., 0], rtol=1e-12, atol=1e-12)
-    invert_packed(packed, k, log_det)
-    np.testing.assert_allclose(unpack(packed, k), np.linalg.inv(A), rtol=1e-8, atol=1e-8 * (k > 0))
-    np.testing.assert_allclose(log_det, np.linalg.slogdet(A)[1], rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
-def test_sums_over_what_is_not_marked(share):
-    rng = np.random.default_rng(0)
-    marks, source, base = rng.random((20, 40)) < share, rng.normal(size=(40, 9)), rng.normal(size=9)
-    less, out = rng.random(20) < 0.5, np.full((20, 9), np.nan)
-    sum_unmarked(marks, less, source, source.sum(axis=0), base, out)
-    np.testing.assert_allclose(out, base + ~marks @ source, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_centring_puts_zeros_in_holes(dtype):
-    X = with_holes(factors(9)).astype(dtype)
-    mean, Z = np.arange(7.0), np.full((9, 7), 5.0)
-    centre(X, mean, Z)
-    np.testing.assert_array_equal(Z, np.nan_to_num(X - mean))
-
-
-def test_outer_products_of_rows():
-    W = np.random.default_rng(0).normal(size=(6, 4))
-    out = np.full((6, 10), np.nan)
-    outer_packed(W, out)
-    np.testing.assert_array_equal(unpack(out, 4), W[:, :, None] * W[:, None, :])
-
-
-def test_outer_products_by_pattern():
-    rng = np.random.default_rng(0)
-    which, w, z = rng.integers(0, 3, 30), rng.exponential(size=30), rng.normal(size=(30, 4))
-    T = np.zeros((3, 15))
-    add_outer(which, w, z, T)
-    u = np.column_stack([z, np.ones(30)])
-    want = [(w[which == p, None] * u[which == p]).T @ u[which == p] for p in range(3)]
-    np.testing.assert_allclose(unpack(T, 5), want, rtol=1e-12, atol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------ complete rows
@@ -162,15 +102,15 @@ def test_loadings_and_orthonormal_axes():
     np.testing.assert_allclose(W @ W.T + model.noise_variance_ * np.eye(13), model.get_covariance(), atol=1e-10)
 
 
-# ------------------------------------------------------------------------------------------ with holes
+# ------------------------------------------------------------------------------------------ missing entries
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.8])
 @pytest.mark.parametrize("k", [0, 1, 3])
-def test_likelihood_and_codes_of_rows_with_holes_are_those_of_a_gaussian(share, k):
+def test_likelihood_and_codes_with_missing_entries_are_those_of_a_gaussian(share, k):
     """Against SciPy's density of the observed sub-vectors, and the conditional of the joint Gaussian of (z, x)."""
-    X = with_holes(factors(60), share)
+    X = with_missing(factors(60), share)
     X[3] = np.nan
     rng = np.random.default_rng(0)
-    at = Point(rng.normal(size=7), rng.normal(size=(7, k)), 0.7)
+    at = PPCAParameters(rng.normal(size=7), rng.normal(size=(7, k)), 0.7)
     C = at.W @ at.W.T + at.noise * np.eye(7)
     found = posterior(at, X)
     np.testing.assert_allclose(found.log_likelihood, gaussian(X, at.mean, C), rtol=1e-10, atol=1e-10)
@@ -178,13 +118,13 @@ def test_likelihood_and_codes_of_rows_with_holes_are_those_of_a_gaussian(share, 
         o = ~np.isnan(X[i])
         gain = at.W[o].T @ np.linalg.inv(C[np.ix_(o, o)])
         np.testing.assert_allclose(found.z[i], gain @ (X[i] - at.mean)[o], rtol=1e-9, atol=1e-10)
-        M = unpack(found.inverse, k)[found.patterns.which[i]]
+        M = unpack(found.inverse, k)[found.sets.which[i]]
         np.testing.assert_allclose(at.noise * M, np.eye(k) - gain @ at.W[o], rtol=1e-8, atol=1e-10)
 
 
-def test_fit_with_holes_is_stationary():
+def test_fit_with_missing_is_stationary():
     """Central differences of SciPy's likelihood in every parameter vanish."""
-    X = with_holes(factors(80, d=5))
+    X = with_missing(factors(80, d=5))
     model = ProbabilisticPCA(2, tol=1e-11).fit(X)
     assert model.certificate_.kind == "stationary"
     W, mean, noise = model.loadings_, model.mean_, model.noise_variance_
@@ -204,9 +144,9 @@ def test_fit_with_holes_is_stationary():
 @pytest.mark.parametrize("step", [update, update_relevant])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_no_em_step_falls_and_each_gains_what_it_promised(step, share):
-    X = with_holes(WINE, share)
+    X = with_missing(WINE, share)
     rows = as_rows(X, missing=True)
-    at, seen = random_point(survey(rows), 3, np.random.RandomState(0)), []
+    at, seen = random_parameters(summarise_columns(rows), 3, np.random.RandomState(0)), []
     for _ in range(30):
         seen.append(step(float(len(X)), at, measure(rows, at)))
         at = seen[-1].params
@@ -215,13 +155,13 @@ def test_no_em_step_falls_and_each_gains_what_it_promised(step, share):
     assert gain[0] > 0.1
 
 
-def test_rows_that_share_their_holes_share_the_work():
-    """The same sums whether patterns repeat or are told apart."""
+def test_rows_with_the_same_missing_columns_share_the_work():
+    """The same sums whether sets of missing columns repeat or each row has its own."""
     X = factors(40)
     X[::2, 1] = np.nan
     X[::4, 5] = np.nan
-    at = Point(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
-    assert len(posterior(at, X).patterns.missing) == 3
+    at = PPCAParameters(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
+    assert len(posterior(at, X).sets.missing) == 3
     whole, single = measure(as_rows(X, missing=True), at), [measure(as_rows(x[None], missing=True), at) for x in X]
     for name in ("log_likelihood", "entries", "squares", "cross", "moment", "by_column"):
         parts = sum(np.broadcast_to(getattr(e, name), np.shape(getattr(whole, name))) for e in single)
@@ -229,7 +169,7 @@ def test_rows_that_share_their_holes_share_the_work():
 
 
 def test_a_row_without_entries_changes_nothing():
-    X = with_holes(factors(60))
+    X = with_missing(factors(60))
     empty = np.vstack([X, np.full((3, 7), np.nan)])
     model, more = ProbabilisticPCA(2).fit(X), ProbabilisticPCA(2).fit(empty)
     assert more.loglikelihood_ == pytest.approx(model.loglikelihood_, rel=1e-7)
@@ -243,8 +183,8 @@ def test_a_row_without_entries_changes_nothing():
     np.testing.assert_allclose(error[0] ** 2, np.diag(more.get_covariance()), rtol=1e-10)
 
 
-def test_holes_that_no_one_made():
-    """With nothing missing the EM of rows with holes is the closed form's."""
+def test_em_without_missing_entries():
+    """With nothing missing the EM for missing entries is the closed form's."""
     X = factors()
     model = ProbabilisticPCA(2).fit(X)
     one = X.copy()
@@ -265,7 +205,7 @@ def test_codes_are_shrunk_projections():
 
 
 def test_imputation_is_the_conditional_gaussian():
-    X = with_holes(IRIS, 0.3)
+    X = with_missing(IRIS, 0.3)
     model = ProbabilisticPCA(2).fit(X)
     filled, error = model.impute(X, return_std=True)
     C = model.get_covariance()
@@ -303,7 +243,7 @@ def test_information_criteria():
 @pytest.mark.parametrize("share", [0.0, 0.15])
 @pytest.mark.parametrize("k", [0, 1, 3])
 def test_the_planted_number_is_found(rule, share, k):
-    X = with_holes(factors(400, d=8, k=k, seed=k), share)
+    X = with_missing(factors(400, d=8, k=k, seed=k), share)
     model = ProbabilisticPCA(rule).fit(X)
     assert (model.explained_variance_ > 1.5 * model.noise_variance_).sum() == k
     assert model.n_components_ == k or rule == "ard"  # which keeps the largest of the noise now and then
@@ -318,7 +258,7 @@ def test_bic_is_the_smallest_of_all():
 
 
 def test_relevance_objective_is_what_its_certificate_states():
-    X = with_holes(WINE, 0.1)
+    X = with_missing(WINE, 0.1)
     model = ProbabilisticPCA("ard").fit(X)
     parts = model.objective(X)
     assert parts.total == pytest.approx(model.certificate_.objective, rel=1e-10)
@@ -351,9 +291,9 @@ DAMAGE = {
 
 @pytest.mark.parametrize("name", MODEL)
 @pytest.mark.parametrize("how", DAMAGE)
-@pytest.mark.parametrize("case", ["complete", "holes", "ard"])
+@pytest.mark.parametrize("case", ["complete", "missing", "ard"])
 def test_sabotage_is_noticed(case, how, name):
-    X = WINE if case == "complete" else with_holes(WINE, 0.15)
+    X = WINE if case == "complete" else with_missing(WINE, 0.15)
     model = ProbabilisticPCA("ard" if case == "ard" else 3).fit(X)
     assert checked(model, X).holds
     found = checked(damaged(model, name, DAMAGE[how]), X)
@@ -362,7 +302,7 @@ def test_sabotage_is_noticed(case, how, name):
 
 
 def test_stopping_early_is_noticed():
-    X = with_holes(WINE)
+    X = with_missing(WINE)
     for data, settings in ((X, {}), (WINE, {"solver": "em", "random_state": 0}), (X, {"max_time": 0.0})):
         with pytest.warns(CertificateWarning):
             model = ProbabilisticPCA(3, **{"max_iter": 1, **settings}).fit(data)
@@ -371,7 +311,7 @@ def test_stopping_early_is_noticed():
 
 
 def test_the_wrong_rows_do_not_pass():
-    X = with_holes(WINE)
+    X = with_missing(WINE)
     assert not checked(ProbabilisticPCA(3).fit(X), X[40:]).holds
 
 
@@ -392,7 +332,7 @@ def test_the_bound_is_below_every_model(n, d):
 # ------------------------------------------------------------------------------------- weights and sources
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_weight_two_is_a_row_twice_and_zero_a_row_absent(share):
-    X = with_holes(factors(90), share)
+    X = with_missing(factors(90), share)
     times = np.arange(90) % 3
     weighted = ProbabilisticPCA(2, tol=1e-9).fit(np.where(times[:, None] == 0, 1e6, X), sample_weight=times)
     repeated = ProbabilisticPCA(2, tol=1e-9).fit(np.repeat(X, times, axis=0))
@@ -401,7 +341,7 @@ def test_weight_two_is_a_row_twice_and_zero_a_row_absent(share):
     assert checked(weighted, X, times).holds
 
 
-def test_holes_in_rows_without_weight():
+def test_missing_entries_in_rows_without_weight():
     X, w = factors(60), np.ones(60)
     X[:5, 2], w[:5] = np.nan, 0
     model = ProbabilisticPCA(2, tol=1e-9).fit(X, sample_weight=w)
@@ -415,7 +355,7 @@ def test_holes_in_rows_without_weight():
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_every_source_gives_the_same_bits(share, settings, tmp_path, blocks_of):
     blocks_of(64)
-    X = with_holes(factors(300), share)
+    X = with_missing(factors(300), share)
     model = ProbabilisticPCA(**{"n_components": 2, **settings})
     here = clone(model).fit(X)
     columns = {f"x{j}": pa.array(X[:, j], from_pandas=True) for j in range(7)}
@@ -430,7 +370,7 @@ def test_every_source_gives_the_same_bits(share, settings, tmp_path, blocks_of):
 
 def test_threads_do_not_change_the_bits(threads, blocks_of):
     blocks_of(64)
-    X, seen = with_holes(factors(500)), []
+    X, seen = with_missing(factors(500)), []
     for n in (1, 2, 5):
         threads(n)
         seen.append(ProbabilisticPCA(2).fit(X))
@@ -441,7 +381,7 @@ def test_threads_do_not_change_the_bits(threads, blocks_of):
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_single_precision(share):
-    X = with_holes(factors(), share)
+    X = with_missing(factors(), share)
     model, single = ProbabilisticPCA(2).fit(X), ProbabilisticPCA(2).fit(X.astype(np.float32))
     assert single.certificate_.holds
     assert checked(single, X.astype(np.float32)).holds
@@ -451,7 +391,7 @@ def test_single_precision(share):
 
 
 def test_warm_start_goes_on_where_it_was():
-    X = with_holes(load_digits().data[:300], 0.2)
+    X = with_missing(load_digits().data[:300], 0.2)
     model = ProbabilisticPCA(10, warm_start=True).fit(X)
     assert model.n_iter_ > 3
     assert model.fit(X).n_iter_ <= 1
@@ -459,7 +399,7 @@ def test_warm_start_goes_on_where_it_was():
 
 
 def test_pickling():
-    X = with_holes(IRIS)
+    X = with_missing(IRIS)
     model = ProbabilisticPCA(2).fit(X)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
 
@@ -468,7 +408,7 @@ def test_pickling():
 @pytest.mark.parametrize("share", [0.0, 0.2])
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e8), (1e-9, 0.0), (1e9, 0.0), (1e-2, 1e6)])
 def test_scale_and_offset(scale, offset, share):
-    X = with_holes(factors(), share)
+    X = with_missing(factors(), share)
     model, moved = ProbabilisticPCA(2).fit(X), ProbabilisticPCA(2).fit(X * scale + offset)
     assert moved.certificate_.holds
     assert checked(moved, X * scale + offset).holds
@@ -479,7 +419,7 @@ def test_scale_and_offset(scale, offset, share):
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_more_components_than_directions_are_refused(share):
     rng = np.random.default_rng(0)
-    X = with_holes(rng.normal(size=(60, 2)) @ rng.normal(size=(2, 6)), share)
+    X = with_missing(rng.normal(size=(60, 2)) @ rng.normal(size=(2, 6)), share)
     with pytest.raises(DataError, match="noise variance falls to 0") as caught:
         ProbabilisticPCA(2).fit(X)
     assert "Lower n_components" in caught.value.fix
@@ -490,7 +430,7 @@ def test_constant_and_repeated_columns_and_rows():
     X = factors(60)
     for data in (np.column_stack([X, np.ones(60)]), np.column_stack([X, X[:, 0]]), np.repeat(X[:12], 5, axis=0)):
         for share in (0.0, 0.1):
-            model = ProbabilisticPCA(2).fit(with_holes(data, share))
+            model = ProbabilisticPCA(2).fit(with_missing(data, share))
             assert model.certificate_.holds
 
 
@@ -539,28 +479,28 @@ def test_tables_that_are_refused():
     with pytest.raises(DataError, match="infinity in row 3"):
         ProbabilisticPCA(1).fit(np.where(np.arange(150)[:, None] == 3, np.inf, IRIS))
     with pytest.raises(DataError, match="solver='closed' and rows with missing entries"):
-        ProbabilisticPCA(1, solver="closed").fit(with_holes(IRIS))
+        ProbabilisticPCA(1, solver="closed").fit(with_missing(IRIS))
     with pytest.raises(DataError, match="codes of 3 columns"):
         ProbabilisticPCA(1).fit(IRIS).inverse_transform(np.zeros((2, 3)))
 
 
-def test_start_with_holes_is_near_the_end():
+def test_start_with_missing_is_near_the_end():
     """The closed form of pairwise moments: within a nat of where EM ends, on rows from the model."""
-    X = with_holes(factors(400), 0.2)
+    X = with_missing(factors(400), 0.2)
     rows = as_rows(X, missing=True)
-    start = filled_variances(rows, survey(rows)).point(2)
+    start = filled_variances(rows, summarise_columns(rows)).parameters(2)
     first = update(400.0, start, measure(rows, start)).objective
     assert first - ProbabilisticPCA(2).fit(X).certificate_.objective < 1.0
 
 
-def test_pieces_of_a_block_give_the_same_sums(monkeypatch):
-    X = with_holes(factors(300))
-    at = Point(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
+def test_pieces_of_a_block_give_the_same_sums():
+    X = with_missing(factors(300))
+    at = PPCAParameters(np.full(7, 5.0), np.random.default_rng(0).normal(size=(7, 3)), 0.5)
     whole = measure(as_rows(X, missing=True), at)
     model = ProbabilisticPCA(2).fit(X)
     answers = [model.transform(X), *model.posterior(X), *model.impute(X, return_std=True), model.score_samples(X)]
-    monkeypatch.setattr("certifit.decomposition.probabilistic.missing_entries.WORK", 1)  # 64 rows at a time
-    parts = measure(as_rows(X, missing=True), at)
+    parts = measure(as_rows(X, missing=True), at, PPCATuning(matrix_numbers=1))  # 64 rows at a time
+    model = tuned(model, matrix_numbers=1)
     np.testing.assert_allclose(parts.by_column, whole.by_column, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(parts.cross, whole.cross, rtol=1e-10, atol=1e-10)
     again = [model.transform(X), *model.posterior(X), *model.impute(X, return_std=True), model.score_samples(X)]

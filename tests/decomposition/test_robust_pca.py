@@ -13,8 +13,9 @@ from certifit import PCA, CertificateWarning, DataError
 from certifit.checkers.decomposition.robust_adapter import audit_robust_pca
 from certifit.decomposition.robust.plots import plot_first_axes, plot_split
 from certifit.decomposition.robust.principal_component_pursuit import shrink
-from certifit.decomposition.robust.robust_pca import RobustPCA, medians
+from certifit.decomposition.robust.robust_pca import RobustPCA
 from certifit.decomposition.robust.trimmed_pca import TrimmedPCA
+from certifit.decomposition.robust.weighted_median import weighted_medians
 
 
 def corrupted(n, d, rank, share, size=5.0, seed=0):
@@ -124,7 +125,9 @@ def test_shrinking_is_that_of_the_singular_values():
 def test_weighted_medians_are_those_of_repeated_rows(n, seed):
     rng = np.random.default_rng(seed)
     X, w = rng.integers(-3, 4, (n, 3)).astype(float), rng.integers(1, 4, n)
-    np.testing.assert_allclose(medians(X, w.astype(float)), np.median(np.repeat(X, w, axis=0), axis=0), atol=1e-15)
+    np.testing.assert_allclose(
+        weighted_medians(X, w.astype(float)), np.median(np.repeat(X, w, axis=0), axis=0), atol=1e-15
+    )
 
 
 # ------------------------------------------------------------------------------------------------ honesty
@@ -297,9 +300,9 @@ def test_values_too_large_to_square_are_refused(size, center):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"lam": 0}, "lam=0; wanted a positive number"),
-        ({"lam": np.nan}, "lam=nan; wanted a positive number"),
-        ({"lam": "a"}, "lam='a'; wanted a positive number"),
+        ({"lam": 0}, "lam=0; wanted a finite number above 0 or None"),
+        ({"lam": np.nan}, "lam=nan; wanted a finite number above 0 or None"),
+        ({"lam": "a"}, "lam='a'; wanted a finite number above 0 or None"),
         ({"tol": -1}, "tol=-1; wanted a number of at least 0"),
         ({"max_iter": 1.5}, "max_iter=1.5; wanted a whole number"),
         ({"max_time": -1.0}, "max_time=-1.0; wanted a number"),

@@ -15,7 +15,8 @@ from sklearn.datasets import load_wine
 
 from certifit import PCA, DataError
 from certifit.checkers.decomposition.robust_adapter import audit_trimmed_pca
-from certifit.decomposition.robust.trimmed_pca import TrimmedPCA, nearest
+from certifit.decomposition.robust.concentration_steps import nearest_weights
+from certifit.decomposition.robust.trimmed_pca import TrimmedPCA
 from certifit.rows import as_rows
 from certifit.rows.reweighted import ReweightedRows
 
@@ -102,7 +103,7 @@ def test_a_third_of_gross_outliers_does_not_move_the_plane(shift, seed):
 def test_the_rows_nearest_are_the_solution_of_a_linear_programme(n, keep, seed):
     rng = np.random.default_rng(seed)
     e, w = rng.integers(0, 5, n).astype(float), rng.integers(1, 4, n).astype(float)
-    v = nearest(e, w, keep)
+    v = nearest_weights(e, w, keep)
     found = linprog(e, A_eq=np.ones((1, n)), b_eq=[keep * w.sum()], bounds=[(0, top) for top in w])
     assert v.sum() == pytest.approx(keep * w.sum(), rel=1e-12)
     assert np.all((v >= 0) & (v <= w))
@@ -312,8 +313,8 @@ def test_nan_and_infinity_are_refused():
     [
         ({"n_components": 0}, "n_components=0; wanted a whole number of at least 1"),
         ({"n_components": 6}, r"n_components=6; wanted at most .*n_samples=10, n_features=5"),
-        ({"keep": 0}, "keep=0; wanted a share"),
-        ({"keep": 1.5}, "keep=1.5; wanted a share"),
+        ({"keep": 0}, "keep=0; wanted a number above 0 and of at most 1.*share of the rows"),
+        ({"keep": 1.5}, "keep=1.5; wanted a number above 0 and of at most 1"),
         ({"keep": 0.1}, "a weight of 1 to keep"),
         ({"n_init": -1}, "n_init=-1; wanted a whole number of at least 0"),
         ({"max_iter": 2.5}, "max_iter=2.5; wanted a whole number"),

@@ -1,149 +1,66 @@
-"""Each compiled kernel against a plain NumPy twin; with NUMBA_DISABLE_JIT=1 the same tests run the Python source."""
-
-import os
-import subprocess
-import sys
+"""The compiled loops of numerics, packed matrices and missing entries, against plain NumPy twins."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from scipy.special import expit, log_expit, log_softmax, softmax
 
-from certifit.losses.softmax_loops import binary_rows, softmax_rows
-from certifit.optimise.coordinate_descent_loops import shrink_quadratic
+from certifit.numerics.inverses_loops import LANES, invert_packed
+from certifit.numerics.missing_loops import centre
+from certifit.numerics.packed import pack, unpack
+from certifit.numerics.packed_loops import add_outer, multiply_packed, outer_packed, sum_unmarked
 
 pytestmark = pytest.mark.compiled
-SCORES = st.floats(-1e3, 1e3) | st.sampled_from([-1e3, -745.2, -40.0, -1e-8, -0.0, 0.0, 1e-300, 36.8, 709.9, 1e3])
-WEIGHTS = st.floats(0, 100) | st.sampled_from([0.0, 1.0, 1e-300])
 
 
-def binary_twin(eta, y, w):
-    eta = eta.astype(np.float64)
-    margin = np.where(y > 0, eta, -eta)
-    r = w * np.where(y > 0, -expit(-margin), expit(-margin))
-    h = w * expit(eta) * expit(-eta)
-    return -(w * log_expit(margin)).sum(), margin[w > 0].min(initial=np.inf), r, h
+def random_definite(m, k, rng):
+    A = rng.normal(size=(m, k, k + 2))
+    return A @ A.transpose(0, 2, 1)
 
 
-def softmax_twin(eta, y, w):
-    eta, rows = eta.astype(np.float64), np.arange(len(eta))
-    P = softmax(eta, axis=1)
-    R = w[:, None] * P
-    own = np.arange(eta.shape[1]) == y[:, None]
-    R[rows, y] = -w * np.where(own, 0.0, P).sum(axis=1)
-    rivals = np.where(own, -np.inf, eta).max(axis=1)
-    loss = -(w * log_softmax(eta, axis=1)[rows, y]).sum()
-    return loss, (eta[rows, y] - rivals)[w > 0].min(initial=np.inf), P, R
+@pytest.mark.parametrize("k", [0, 1, 2, 7, 13])
+@pytest.mark.parametrize("m", [1, LANES - 1, LANES + 3])
+def test_inverses_and_products_of_packed_matrices(m, k):
+    rng = np.random.default_rng(k)
+    A, b, which = random_definite(m, k, rng), rng.normal(size=(9, k)), rng.integers(0, m, 9)
+    packed, log_det, z = pack(A), np.empty(m), np.full((9, k), np.nan)
+    np.testing.assert_array_equal(unpack(packed, k), A)
+    multiply_packed(packed, which, b, z)
+    np.testing.assert_allclose(z, (A[which] @ b[..., None])[..., 0], rtol=1e-12, atol=1e-12)
+    invert_packed(packed, k, log_det)
+    np.testing.assert_allclose(unpack(packed, k), np.linalg.inv(A), rtol=1e-8, atol=1e-8 * (k > 0))
+    np.testing.assert_allclose(log_det, np.linalg.slogdet(A)[1], rtol=1e-10, atol=1e-10)
 
 
-def check_binary(eta, y, w, rtol=1e-13):
-    r, h = np.full(len(w), np.nan), np.full(len(w), np.nan)
-    loss, margin = binary_rows(eta, y, w, r, h)
-    want = binary_twin(eta, y, w)
-    np.testing.assert_allclose([loss, margin], want[:2], rtol=rtol)
-    np.testing.assert_allclose(r, want[2], rtol=rtol, atol=1e-306)  # the twin's own probabilities underflow there
-    np.testing.assert_allclose(h, want[3], rtol=rtol, atol=1e-306)
-
-
-def check_softmax(eta, y, w, rtol=1e-12):
-    P, R = np.full(eta.shape, np.nan), np.full(eta.shape, np.nan)
-    loss, margin = softmax_rows(eta, y, w, P, R)
-    want = softmax_twin(eta, y, w)
-    # SciPy's log_softmax rounds near probability 1 to eps, absolutely; ours does not
-    np.testing.assert_allclose(loss, want[0], rtol=rtol, atol=1e-15 * w.sum())
-    np.testing.assert_allclose(margin, want[1], rtol=rtol)
-    np.testing.assert_allclose(P, want[2], rtol=rtol, atol=1e-320)
-    np.testing.assert_allclose(R, want[3], rtol=rtol, atol=1e-320)
-
-
-@st.composite
-def rows(draw, classes):
-    n, k = draw(st.integers(1, 12)), draw(classes)
-    eta = draw(arrays(np.float64, (n, k) if k > 1 else n, elements=SCORES))
-    y = draw(arrays(np.int32, n, elements=st.integers(0, max(k, 2) - 1)))
-    return eta, y, draw(arrays(np.float64, n, elements=WEIGHTS))
-
-
-@given(rows(st.just(1)))
-def test_binary_rows(data):
-    check_binary(*data)
-
-
-@given(rows(st.integers(2, 6)))
-def test_softmax_rows(data):
-    check_softmax(*data)
-
-
-@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-5), (np.float64, 1e-12)])
-def test_many_rows_of_either_float(dtype, rtol):
-    """Scores in float32 are worked on in float32, and summed in float64."""
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_sums_over_what_is_not_marked(share):
     rng = np.random.default_rng(0)
-    y, w = rng.integers(0, 2, 1000).astype(np.int32), rng.exponential(size=1000)
-    check_binary((5 * rng.normal(size=1000)).astype(dtype), y, w, rtol)
-    check_softmax((5 * rng.normal(size=(1000, 7))).astype(dtype), rng.integers(0, 7, 1000).astype(np.int32), w, rtol)
+    marks, source, base = rng.random((20, 40)) < share, rng.normal(size=(40, 9)), rng.normal(size=9)
+    less, out = rng.random(20) < 0.5, np.full((20, 9), np.nan)
+    sum_unmarked(marks, less, source, source.sum(axis=0), base, out)
+    np.testing.assert_allclose(out, base + ~marks @ source, rtol=1e-12, atol=1e-12)
 
 
-def test_tiny_losses_keep_their_digits():
-    """log(1 + exp(-40)) = exp(-40) to 1e-17, far below eps beside 1."""
-    one, y, out = np.ones(1), np.zeros(1, np.int32), np.empty((1, 3))
-    loss, _ = softmax_rows(np.array([[40.0, 0.0, -50.0]]), y, one, out, np.empty((1, 3)))
-    np.testing.assert_allclose(loss, np.exp(-40.0), rtol=1e-12)
-    loss, _ = binary_rows(np.array([-40.0]), y, one, np.empty(1), np.empty(1))
-    np.testing.assert_allclose(loss, np.exp(-40.0), rtol=1e-12)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_centring_puts_zeros_in_missing_entries(dtype):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((9, 7)) < 0.2, np.nan, 5 + rng.normal(size=(9, 7))).astype(dtype)
+    assert np.isnan(X).any()
+    mean, Z = np.arange(7.0), np.full((9, 7), 5.0)
+    centre(X, mean, Z)
+    np.testing.assert_array_equal(Z, np.nan_to_num(X - mean))
 
 
-def test_two_classes_are_softmax_with_scores_zero_and_eta():
-    rng = np.random.default_rng(1)
-    eta, y, w = 3 * rng.normal(size=50), rng.integers(0, 2, 50).astype(np.int32), rng.exponential(size=50)
-    r, h, P, R = np.empty(50), np.empty(50), np.empty((50, 2)), np.empty((50, 2))
-    loss, margin = binary_rows(eta, y, w, r, h)
-    loss2, margin2 = softmax_rows(np.column_stack([np.zeros(50), eta]), y, w, P, R)
-    np.testing.assert_allclose([loss, margin], [loss2, margin2], rtol=1e-14)
-    np.testing.assert_allclose(r, R[:, 1], rtol=1e-12)
-    np.testing.assert_allclose(h, w * P[:, 0] * P[:, 1], rtol=1e-12)
+def test_outer_products_of_rows():
+    W = np.random.default_rng(0).normal(size=(6, 4))
+    out = np.full((6, 10), np.nan)
+    outer_packed(W, out)
+    np.testing.assert_array_equal(unpack(out, 4), W[:, :, None] * W[:, None, :])
 
 
-def test_margin_ignores_rows_without_weight():
-    eta, y, w = np.array([-5.0, 2.0]), np.array([1, 1], np.int32), np.array([0.0, 1.0])
-    assert binary_rows(eta, y, w, np.empty(2), np.empty(2))[1] == 2.0
-    scores = np.array([[9.0, 0.0, 0.0], [0.0, 2.0, 1.0]])
-    assert softmax_rows(scores, y, w, np.empty((2, 3)), np.empty((2, 3)))[1] == 1.0
-
-
-def shrink_by_gradient(H, q, lam, steps=20_000):
-    """The same minimum by proximal gradient steps, in plain NumPy."""
-    x, step = np.zeros(len(q)), 1 / np.linalg.eigvalsh(H)[-1]
-    for _ in range(steps):
-        z = x - step * (H @ x + q)
-        x = np.sign(z) * np.maximum(np.abs(z) - step * lam, 0.0)
-    return x
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_shrink_quadratic(seed):
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(12, 6))
-    H, q, lam = A.T @ A, 3 * rng.normal(size=6), np.array([0.0, 1.0, 1.0, 2.0, 4.0, 100.0])
-    x = rng.normal(size=6)
-    shrink_quadratic(H, q, lam, x, 1e-28, 10_000)
-    np.testing.assert_allclose(x, shrink_by_gradient(H, q, lam), atol=1e-9)
-    assert x[5] == 0.0
-
-
-def test_shrink_quadratic_leaves_flat_coordinates_alone():
-    x = np.array([2.0, 5.0])
-    shrink_quadratic(np.array([[2.0, 0.0], [0.0, 0.0]]), np.array([-4.0, 0.0]), np.array([1.0, 1.0]), x, 1e-20, 100)
-    np.testing.assert_allclose(x, [1.5, 5.0])  # (4 - 1) / 2; the second has no curvature to go by
-
-
-def test_python_source_of_the_kernels_passes_too():
-    """The whole file again without compilation, in a process of its own."""
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        assert not hasattr(binary_rows, "py_func")  # this is that process
-        return
-    assert hasattr(binary_rows, "py_func")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+def test_outer_products_by_set():
+    rng = np.random.default_rng(0)
+    which, w, z = rng.integers(0, 3, 30), rng.exponential(size=30), rng.normal(size=(30, 4))
+    T = np.zeros((3, 15))
+    add_outer(which, w, z, T)
+    u = np.column_stack([z, np.ones(30)])
+    want = [(w[which == p, None] * u[which == p]).T @ u[which == p] for p in range(3)]
+    np.testing.assert_allclose(unpack(T, 5), want, rtol=1e-12, atol=1e-12)

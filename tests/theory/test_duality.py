@@ -8,7 +8,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logsumexp, softmax, xlogy
 
 from certifit import PCA, LogisticRegression
-from certifit.checkers.decomposition.captured_variance import covariance_spectrum, gram_spectrum, upper_bound
+from certifit.checkers.decomposition.captured_variance import (
+    measure_centred_rows,
+    measure_covariance,
+    upper_bound,
+)
 from certifit.checkers.linear_model import likelihood, logistic
 from certifit.checkers.linear_model.newton_bound import self_concordant_gap
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
@@ -192,7 +196,7 @@ def test_the_residual_bounds_what_the_best_basis_could_add(seed, d, decay, size)
     values, vectors = np.linalg.eigh(S)
     for k in range(1, d):
         B = vectors[:, ::-1][:, :k].T + 10.0**size * rng.normal(size=(k, d))
-        s = covariance_spectrum(S, B)
+        s = measure_covariance(S, B)
         missing = s.discarded - values[:-k].sum()
         slack = 1e-13 * s.total
         assert missing <= k * max(0.0, s.rest - s.smallest) + s.leak_nuclear + slack
@@ -206,8 +210,8 @@ def test_rows_and_covariance_tell_the_same(seed, n, d):
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(n, d))
     B = rng.normal(size=(2, d))
-    one, other = covariance_spectrum(Z.T @ Z, B), gram_spectrum(Z, B)
-    for name in ("total", "captured", "discarded", "smallest", "rest", "leak", "leak_nuclear", "spread"):
+    one, other = measure_covariance(Z.T @ Z, B), measure_centred_rows(Z, B)
+    for name in ("total", "captured", "discarded", "smallest", "rest", "leak", "leak_nuclear", "deviations"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-8, err_msg=name)
 
 

@@ -6,8 +6,8 @@ from scipy.linalg import hilbert, subspace_angles
 from sklearn.datasets import load_digits, load_wine
 
 from certifit import linalg
-from certifit.checkers.linalg import eigenpairs as spectral
 from certifit.checkers.linalg import singular_values as singular
+from certifit.checkers.linalg.eigenvalue_bounds import eigenvalue_excess, proved_largest
 from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue
 from certifit.numerics.krylov import block_krylov
 
@@ -98,7 +98,7 @@ def test_eigenvalue_bounds_are_true_whatever_the_vectors():
             theta = np.linalg.eigvalsh(H)[::-1]
             rest = WINE / WINE.max() @ Q - Q @ H
             outside = (np.eye(13) - Q @ Q.T) @ (WINE / WINE.max()) @ (np.eye(13) - Q @ Q.T)
-            over = spectral.excess(spectral.proved_largest(outside), theta, np.linalg.norm(rest, 2))
+            over = eigenvalue_excess(proved_largest(outside), theta, np.linalg.norm(rest, 2))
             assert (theta <= values[:k] + 1e-14).all()
             assert (values[:k] <= theta + over + 1e-14).all()
 

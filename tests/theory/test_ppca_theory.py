@@ -56,32 +56,32 @@ def test_error_bars_of_imputed_entries_are_calibrated():
     """On rows from the model: standardised errors of the entries taken out have unit variance, 95 % within 1.96."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 12)) + 0.5 * rng.normal(size=(3000, 12))
-    hole = rng.random(X.shape) < 0.2
-    holed = np.where(hole, np.nan, X)
-    filled, error = ProbabilisticPCA(3).fit(holed).impute(holed, return_std=True)
-    standard = (filled - X)[hole] / error[hole]
+    missing = rng.random(X.shape) < 0.2
+    incomplete = np.where(missing, np.nan, X)
+    filled, error = ProbabilisticPCA(3).fit(incomplete).impute(incomplete, return_std=True)
+    standard = (filled - X)[missing] / error[missing]
     assert standard.std() == pytest.approx(1, abs=0.05)
     assert (np.abs(standard) < 1.96).mean() == pytest.approx(0.95, abs=0.015)
 
 
 def test_what_is_observed_fills_better_than_means():
     X = load_digits().data
-    hole = np.random.default_rng(0).random(X.shape) < 0.2
-    holed = np.where(hole, np.nan, X)
-    filled = ProbabilisticPCA(10).fit(holed).impute(holed)
-    ours, means = (filled - X)[hole], (np.nanmean(holed, axis=0) - X)[hole]
+    missing = np.random.default_rng(0).random(X.shape) < 0.2
+    incomplete = np.where(missing, np.nan, X)
+    filled = ProbabilisticPCA(10).fit(incomplete).impute(incomplete)
+    ours, means = (filled - X)[missing], (np.nanmean(incomplete, axis=0) - X)[missing]
     assert (ours**2).mean() < 0.5 * (means**2).mean()
 
 
-def test_holes_at_random_do_not_bias_the_covariance():
-    """Maximum likelihood stays consistent under holes at random; filling by means shrinks every covariance."""
+def test_entries_missing_at_random_do_not_bias_the_covariance():
+    """Maximum likelihood stays consistent then; filling by means shrinks every covariance."""
     rng = np.random.default_rng(0)
     W = rng.normal(size=(8, 2)) * 2
     X = rng.normal(size=(5000, 2)) @ W.T + 0.5 * rng.normal(size=(5000, 8))
     truth = W @ W.T + 0.25 * np.eye(8)
-    holed = np.where(rng.random(X.shape) < 0.3, np.nan, X)
-    ours = ProbabilisticPCA(2).fit(holed).get_covariance()
-    filled = np.cov(np.where(np.isnan(holed), np.nanmean(holed, axis=0), holed).T)
+    incomplete = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    ours = ProbabilisticPCA(2).fit(incomplete).get_covariance()
+    filled = np.cov(np.where(np.isnan(incomplete), np.nanmean(incomplete, axis=0), incomplete).T)
     scale = np.abs(truth).max()
     assert np.abs(ours - truth).max() < 0.06 * scale
     assert np.abs(filled - truth).max() > 0.25 * scale

@@ -1,4 +1,8 @@
-"""Is a symmetric matrix positive definite? Yes with a factor that proves it, no with a witness, or not decided."""
+"""Is a symmetric matrix positive definite? Yes with a factor that proves it, no with a witness, or not decided.
+
+The factor is Cholesky's, the witness the eigenvector of the smallest eigenvalue; where neither convinces the checker,
+small matrices are decided by elimination in rational numbers.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,8 @@ def positive_definite(A: Any, *, strict: bool = True) -> Definite:
     factor, witness = _factor(A), _witness(A)
     proof = certificates.certify_factor(A, factor, strict)
     refusal = certificates.certify_witness(A, witness, strict)
-    if not (proof.holds or refusal.holds) and len(A) <= certificates.EXACT:
+    # Up to this order elimination in rational numbers is quick.
+    if not (proof.holds or refusal.holds) and len(A) <= 32:
         found = certificates.eliminate(A)
         if found.witness is None:
             proof = certificates.certify_elimination(A, strict)
@@ -66,12 +71,12 @@ def positive_definite(A: Any, *, strict: bool = True) -> Definite:
 
 
 def _units(A: Array) -> Array:
-    """Square roots of the diagonal, (n,), or of the largest entry where the diagonal is not positive."""
+    """Return the square roots of the diagonal (n,), or of the largest entry where the diagonal is not positive."""
     return np.sqrt(np.where(np.diag(A) > 0, np.diag(A), np.abs(A).max() or 1.0))
 
 
 def _factor(A: Array) -> Array:
-    """The Cholesky factor; where there is none, that of the nearest semidefinite matrix, which is not triangular."""
+    """Return the Cholesky factor; where there is none, one of the nearest semidefinite matrix, not triangular."""
     units = _units(A)
     S = A / units / units[:, None]
     try:
@@ -83,7 +88,7 @@ def _factor(A: Array) -> Array:
 
 
 def _witness(A: Array) -> Array:
-    """The axis of the smallest diagonal entry where that is not positive, else the direction in which A is least."""
+    """Return the axis of the smallest diagonal entry if that is not positive, else the direction of least vᵀAv."""
     worst = int(np.diag(A).argmin())
     if A[worst, worst] < 0 or not A[worst].any():
         return np.eye(len(A))[worst]

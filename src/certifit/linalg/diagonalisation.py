@@ -1,4 +1,8 @@
-"""Can a square matrix be diagonalised, A = P D P⁻¹? Yes with P and D, no with a chain that ends in an eigenvector."""
+"""Can a square matrix be diagonalised, A = P D P⁻¹? Yes with P and D, no with a Jordan chain.
+
+Eigenvectors that nearly coincide hint at a Jordan block: for each such group a vector v is sought with (A - λI)²v = 0
+but (A - λI)v ≠ 0, both to rounding.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from certifit.core import Certificate
 from certifit.numerics.matrix import EPS, as_matrix, to_dense
 from certifit.rows import Array
 
-PARALLEL = 0.99  # eigenvectors with a cosine above this may be one
 Verdict = Literal["yes", "no", "not decided to rounding"]
 
 
@@ -62,8 +65,9 @@ def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
     values, P = _eigenvectors(scaled)
     smallest = float(np.linalg.svd(P, compute_uv=False)[-1])
     condition = float(np.linalg.norm(P, 2)) / smallest if smallest > 0 else np.inf
-    near = condition * np.sqrt(tol) > 0.01  # two eigenvectors within about sqrt(tol) of each other
-    value, v = _chain(scaled, values, P) if near else (0.0, None)
+    # Two eigenvectors lie within about sqrt(tol) of each other.
+    near = condition * np.sqrt(tol) > 0.01
+    value, v = _nearest_chain(scaled, values, P) if near else (0.0, None)
     if v is not None:
         refusal = certificates.certify_chain(A, value * unit, v, tol)
         if refusal.holds:
@@ -74,7 +78,7 @@ def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
 
 
 def _eigenvectors(A: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors; orthonormal ones where A is symmetric or normal."""
+    """Return eigenvalues and eigenvectors; orthonormal ones where A is symmetric or normal."""
     if np.array_equal(A, A.T):
         return eigh(A)
     if np.linalg.norm(A @ A.T - A.T @ A) <= 4 * len(A) * EPS * np.linalg.norm(A) ** 2:
@@ -87,16 +91,18 @@ def _eigenvectors(A: Array) -> tuple[Array, Array]:
     return values, P / np.linalg.norm(P, axis=0)
 
 
-def _chain(A: Array, values: Array, P: Array) -> tuple[complex, Array | None]:
-    """The eigenvalue and the vector of the Jordan chain that is nearest to being one of A, if any is near."""
+def _nearest_chain(A: Array, values: Array, P: Array) -> tuple[complex, Array | None]:
+    """Return the eigenvalue and the vector of the Jordan chain that is nearest to being one of A, if any is near."""
     best: tuple[complex, Array | None] = (0.0, None)
     nearest = np.inf
-    for cluster in np.unique(np.abs(P.conj().T @ P) > PARALLEL, axis=0):
+    # Eigenvectors with a cosine above 0.99 may be one.
+    for cluster in np.unique(np.abs(P.conj().T @ P) > 0.99, axis=0):
         if cluster.sum() < 2:
             continue
-        value = complex(values[cluster].mean())  # much better known than each of them
+        # Rounding moves their mean much less than each of them.
+        value = complex(values[cluster].mean())
         B = A - (value if value.imag else value.real) * np.eye(len(A))
-        v = _above(B)
+        v = _chain_vector(B)
         u = B @ v
         link, away = float(np.linalg.norm(u)), float(np.linalg.norm(B @ u))
         if link > 0 and away / link < nearest:
@@ -104,8 +110,8 @@ def _chain(A: Array, values: Array, P: Array) -> tuple[complex, Array | None]:
     return best
 
 
-def _above(B: Array) -> Array:
-    """v of length 1 with B²v nearly 0 and Bv as long as that allows."""
+def _chain_vector(B: Array) -> Array:
+    """Return v of length 1 with B²v nearly 0 and Bv as long as that allows."""
     _, s, Vt = svd(B @ B)
     flat = Vt[s <= max(s[-1], np.sqrt(EPS) * np.linalg.norm(B, 2) ** 2)].conj().T  # (n, dimensions)
     v = flat @ svd(B @ flat)[2][0].conj()

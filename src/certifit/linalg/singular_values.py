@@ -1,8 +1,9 @@
 """Singular values, and the nearest matrix of low rank: A ≈ U diag(s) Vᵀ.
 
 LAPACK for all triplets or small matrices, ARPACK or randomised block Krylov iteration for a few of a large one.
-Cut off after k triplets, it is the nearest matrix of rank k in the Frobenius and the spectral norm (Eckart & Young,
-"The approximation of one matrix by another of lower rank", 1936); the certificate compares it with what any reaches.
+The first k triplets make the nearest matrix of rank k in the Frobenius and the spectral norm (Eckart & Young, "The
+approximation of one matrix by another of lower rank", 1936); the certificate compares the distance with the least
+that any matrix of rank k reaches.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from scipy.linalg import svd as lapack_svd
 from certifit.checkers.linalg import singular_values as certificates
 from certifit.core import Certificate
 from certifit.exceptions import DataError
-from certifit.linalg.eigenpairs import DEPTH, arpack, warn_unless_holds
+from certifit.linalg.eigenpairs import EigenSearch, EigenTuning, arpack, warn_unless_holds
 from certifit.numerics.krylov import block_krylov
-from certifit.numerics.matrix import DENSE, as_matrix, check_count, in_units, signed, to_dense
+from certifit.numerics.matrix import as_matrix, check_count, column_signs, in_units, to_dense
 from certifit.rows import Array
 
 Triplets: TypeAlias = tuple[Array, Array, Array]  # U (m, k), s (k,), Vt (k, n)
@@ -94,55 +95,61 @@ def low_rank(A: Any, k: int, *, method: str = "auto", tol: float = 1e-8, random_
 
 
 def _triplets(A: Any, k: int | None, method: str, tol: float, random_state: Any) -> tuple[Any, Array, Array, Array]:
-    A = as_matrix(A)
+    """Return A as checked, U, s and Vt."""
+    A, tuning = as_matrix(A), EigenTuning()
     (m, n), k = A.shape, check_count(k, min(A.shape))
     if method == "auto":
-        small = min(m, n) <= DENSE if isinstance(A, np.ndarray) else max(m, n) <= DENSE // 4
+        dense = isinstance(A, np.ndarray)
+        small = min(m, n) <= tuning.lapack_order if dense else max(m, n) <= tuning.lapack_order // 4
         method = "lapack" if small or k > min(m, n) // 10 else "arpack"
     if method not in METHODS:
         raise DataError(got=f"method={method!r}", wanted=f"one of {('auto', *METHODS)}")
     if k == 0:
         return A, np.empty((m, 0)), np.empty(0), np.empty((0, n))
     scaled, unit = in_units(A)
-    U, s, Vt = METHODS[method](scaled, k, tol, np.random.default_rng(random_state))
+    U, s, Vt = METHODS[method](scaled, k, EigenSearch(tol, np.random.default_rng(random_state), tuning))
     order = np.argsort(-s, kind="stable")
     U, s, Vt = U[:, order], s[order] * unit, Vt[order]
-    sign = signed(Vt.T)
+    sign = column_signs(Vt.T)
     return A, U * sign, s, Vt * sign[:, None]
 
 
-def _lapack(A: Any, k: int, _tol: float, _rng: np.random.Generator) -> Triplets:
+def _lapack(A: Any, k: int, _search: EigenSearch) -> Triplets:
     A = to_dense(A)
     try:
         U, s, Vt = lapack_svd(A, full_matrices=False)
-    except LinAlgError:  # the divide-and-conquer driver can fail where the older one does not
+    except LinAlgError:
+        # The divide-and-conquer driver can fail where the older one does not.
         U, s, Vt = lapack_svd(A, full_matrices=False, lapack_driver="gesvd")
     return U[:, :k], s[:k], Vt[:k]
 
 
-def _arpack(A: Any, k: int, tol: float, rng: np.random.Generator) -> Triplets:
-    if k == min(A.shape) or min(A.shape) < 4:  # ARPACK wants room
-        return _lapack(A, k, tol, rng)
-    return _within(A, arpack(_Gram(A), k, tol / 4, rng).vectors)
+def _arpack(A: Any, k: int, search: EigenSearch) -> Triplets:
+    # ARPACK finds fewer pairs than the order, of matrices of order 4 or more.
+    if k == min(A.shape) or min(A.shape) < 4:
+        return _lapack(A, k, search)
+    return _triplets_in_span(A, arpack(_SmallerGram(A), k, search._replace(tol=search.tol / 4)).vectors)
 
 
-def _randomized(A: Any, k: int, tol: float, rng: np.random.Generator) -> Triplets:
-    # small singular values have smaller squares
-    U, s, Vt = _within(A, block_krylov(_Gram(A), k, rng=rng, depth=DEPTH, tol=tol / 1000).vectors)
+def _randomized(A: Any, k: int, search: EigenSearch) -> Triplets:
+    # A finer tolerance: small singular values have smaller squares.
+    depth = search.tuning.krylov_depth
+    ritz = block_krylov(_SmallerGram(A), k, rng=search.rng, depth=depth, tol=search.tol / 1000)
+    U, s, Vt = _triplets_in_span(A, ritz.vectors)
     return U[:, :k], s[:k], Vt[:k]
 
 
-def _within(A: Any, B: Array) -> Triplets:
-    """Triplets of A from B, a basis on its narrow side: by products with A itself, not roots of squares."""
+def _triplets_in_span(A: Any, B: Array) -> Triplets:
+    """Return triplets of A from a basis B on its narrow side: by products with A itself, not as roots of squares."""
     if A.shape[0] < A.shape[1]:
-        V, s, Ut = _within(A.T, B)
+        V, s, Ut = _triplets_in_span(A.T, B)
         return Ut.T, s, V.T
     L = np.linalg.qr(A @ B)[0]
     V, s, W = lapack_svd(A.T @ L, full_matrices=False)
     return L @ W.T, s, V.T
 
 
-class _Gram:
+class _SmallerGram:
     """AᵀA or AAᵀ, whichever is smaller, by its products."""
 
     def __init__(self, A: Any) -> None:

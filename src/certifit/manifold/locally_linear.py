@@ -53,7 +53,7 @@ from certifit.manifold.smallest_eigenvectors import (
     find_smallest,
     smallest_ritz_pairs,
 )
-from certifit.numerics.matrix import signed
+from certifit.numerics.matrix import column_signs
 from certifit.rows import Array, Rows
 
 
@@ -198,7 +198,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         systems = self._local_systems(X, neighbours)
         known = {"neighbors_": neighbours, "X_fit_": kept.copy()}
         found = self._solve(systems, known)
-        Y = found.vectors * signed(found.vectors)
+        Y = found.vectors * column_signs(found.vectors)
         return {
             **known,
             "embedding_": Y,
@@ -304,6 +304,6 @@ def _attributes_so_far(F: Any, k: int, known: Attributes, at: KrylovBasis) -> At
     pairs = smallest_ritz_pairs(F, at.V, k)
     return {
         **known,
-        "embedding_": pairs.vectors * signed(pairs.vectors),
+        "embedding_": pairs.vectors * column_signs(pairs.vectors),
         "reconstruction_error_": float(pairs.values.sum()),
     }

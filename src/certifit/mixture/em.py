@@ -36,7 +36,7 @@ from certifit.checkers.mixture.em import EMStepResult, stationary_certificate
 from certifit.core import Certificate, Check, Step
 from certifit.exceptions import DataError
 from certifit.mixture.em_loops import compare_rows, softmax
-from certifit.numerics.missing import has_holes
+from certifit.numerics.missing import has_missing
 from certifit.rows import Array, Block, Rows, Sums
 
 
@@ -104,7 +104,7 @@ class EStepSums(Sums):
 # ------------------------------------------------------------------------------------------ batches of a block
 def counted_rows(X: Array, w: Array) -> tuple[Array, bool]:
     """Mark the rows (n,) with a positive weight and at least one entry; and say whether any entry is missing."""
-    weighted, missing = w > 0, has_holes(X)
+    weighted, missing = w > 0, has_missing(X)
     return weighted & ~np.isnan(X).all(axis=1) if missing else weighted, missing
 
 

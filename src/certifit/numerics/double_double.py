@@ -1,6 +1,7 @@
-"""Sums and products to twice the working precision, from float64 arithmetic alone.
+"""Sums and products to twice the working precision ("double-double"), from float64 arithmetic alone.
 
-Each operation returns its rounded result and, exactly, what rounding took away.
+Each operation returns its rounded result and the exact rounding error. It is the only such code of the solvers
+(checkers sum in their own plain ways).
 References: Dekker, "A floating-point technique for extending the available precision" (1971);
 Knuth, The Art of Computer Programming, vol. 2, section 4.2.2.
 """
@@ -13,11 +14,9 @@ import numpy as np
 
 from certifit.rows import Array
 
-SPLIT = 2.0**27 + 1
-
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """s, e with s = fl(a + b) and a + b = s + e exactly.
+    """Return s and e: s is a + b rounded, and a + b = s + e exactly.
 
     >>> s, e = two_sum(np.float64(1.0), np.float64(1e-20))
     >>> float(s), float(e)
@@ -29,9 +28,10 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """p, e with p = fl(a b) and a b = p + e exactly, for |a|, |b| below 1e150."""
+    """Return p and e: p is a b rounded, and a b = p + e exactly, for |a| and |b| below 1e150."""
     p = a * b
-    a_high, b_high = SPLIT * a, SPLIT * b
+    # Dekker's split of a number into two halves of 26 bits.
+    a_high, b_high = (2.0**27 + 1) * a, (2.0**27 + 1) * b
     a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
     a_low, b_low = a - a_high, b - b_high
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
@@ -39,10 +39,10 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Double:
-    """high + low, each a float64 array; `+` keeps both."""
+    """The numbers high + low, of twice the precision of float64."""
 
-    high: Array
-    low: Array
+    high: Array  # any shape
+    low: Array  # the same shape, much smaller
 
     def __add__(self, other: Double) -> Double:
         high, error = two_sum(self.high, other.high)
@@ -54,7 +54,7 @@ class Double:
 
 
 def column_sums(A: Double) -> Double:
-    """Σ over the first axis, pairwise."""
+    """Sum over the first axis, pairwise."""
     high, low = A.high, A.low
     while len(high) > 1:
         half = len(high) // 2

@@ -1,4 +1,8 @@
-"""Solves with a symmetric positive (semi)definite matrix, scaled so that units do not matter."""
+"""Solves with a symmetric positive semidefinite matrix, scaled so that the units of its columns do not matter.
+
+The matrix is scaled to a diagonal of ones and factored by Cholesky; where that fails or meets tiny pivots, its
+eigenvectors with eigenvalues above rounding stand in, and solutions are the shortest ones.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,13 @@ from certifit.rows import Array
 class Factor:
     """A⁻¹ in factored form; where A is singular, the inverse on its range."""
 
-    scale: Array  # (d,) 1/sqrt(diag A)
-    cholesky: tuple[Array, bool] | None
+    scale: Array  # (d,) 1 / sqrt(diag A)
+    cholesky: tuple[Array, bool] | None  # the factor (d, d), and whether it is the lower one
     vectors: Array | None  # (d, rank), used where the Cholesky factorisation fails
     values: Array | None  # (rank,)
 
     def solve(self, b: Array) -> Array:
-        """x with A x = b (the shortest in scaled coordinates, where A is singular)."""
+        """Return x with A x = b; where A is singular, the shortest one in scaled coordinates."""
         scaled = b * self.scale if b.ndim == 1 else b * self.scale[:, None]
         if self.cholesky is not None:
             x = cho_solve(self.cholesky, scaled)
@@ -45,7 +49,8 @@ def factor(A: Array) -> Factor:
     scaled = A * scale * scale[:, None]
     try:
         lower = cho_factor(scaled, lower=True)
-        if np.diag(lower[0]).min() > 1e-7:  # smaller pivots are rounding, not information
+        # Smaller pivots are rounding, not information.
+        if np.diag(lower[0]).min() > 1e-7:
             return Factor(scale, lower, None, None)
     except LinAlgError:
         pass

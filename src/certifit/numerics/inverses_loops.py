@@ -1,7 +1,8 @@
-"""Positive definite matrices (k, k) inverted many at a time, side by side.
+"""Inverses of many small positive definite matrices (k, k), 64 of them side by side.
 
-T (k k, LANES) holds their lower triangles, entry (i, j) in row i k + j: each step is one loop over numbers that lie
-together. Elsewhere they are packed: lower triangles row after row, k (k + 1) / 2 numbers.
+T (k k, LANES) holds the lower triangles of LANES matrices, entry (i, j) in row i k + j: every step of the Cholesky
+factorisation is then one loop over numbers that lie together in memory. Outside of this file the matrices are packed:
+lower triangles row after row, k (k + 1) / 2 numbers.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-LANES = 64
-MANTISSA, ONE = np.int64(2**52 - 1), np.int64(1023 * 2**52)  # the bits of a number but for its size; those of 1.0
+LANES = 64  # matrices that are worked on side by side
+# The bits of a float64 without sign and exponent, and the bits of 1.0.
+MANTISSA, ONE = np.int64(2**52 - 1), np.int64(1023 * 2**52)
 
 
 @njit(cache=True, nogil=True)
 def _subtract_products(T, out, a, step_a, b, step_b, n):
-    """T[out] -= Σ T[a + h step_a] T[b + h step_b] over h < n, in every lane; four products at a time."""
+    """Subtract Σ T[a + h step_a] T[b + h step_b] over h < n from T[out], in every lane; four products at a time."""
     o, h = T[out], 0
     while h + 4 <= n:
         x0, x1, x2, x3 = T[a], T[a + step_a], T[a + 2 * step_a], T[a + 3 * step_a]
@@ -32,15 +34,16 @@ def _subtract_products(T, out, a, step_a, b, step_b, n):
 
 @njit(cache=True, nogil=True)
 def _scale(T, out, factor, sign):
-    """T[out] *= sign T[factor] in every lane."""
+    """Multiply T[out] by sign T[factor], in every lane."""
     o, f = T[out], T[factor]
     for lane in range(LANES):
         o[lane] *= sign * f[lane]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # a matrix that is not positive definite gives NaN or infinity
+# error_model: a matrix that is not positive definite gives NaN or infinity, no exception.
+@njit(cache=True, nogil=True, error_model="numpy")
 def _factor(T, k):
-    """The Cholesky factor L over T, with the reciprocals of its diagonal in the diagonal's place."""
+    """Overwrite T by its Cholesky factor L, with the reciprocals of L's diagonal in the diagonal's place."""
     for i in range(k):
         for j in range(i):
             _subtract_products(T, i * k + j, i * k, 1, j * k, 1, j)
@@ -53,7 +56,7 @@ def _factor(T, k):
 
 @njit(cache=True, nogil=True)
 def _invert(T, k):
-    """(L Lᵀ)⁻¹ over L: first R = L⁻¹, R_ij = -Σ_{j <= h < i} L_ih R_hj / L_ii, then RᵀR."""
+    """Overwrite L by (L Lᵀ)⁻¹: first R = L⁻¹, R_ij = -Σ_{j <= h < i} L_ih R_hj / L_ii, then RᵀR."""
     for i in range(k):
         for j in range(i):
             _scale(T, i * k + j, j * k + j, -1.0)
@@ -70,9 +73,10 @@ def _invert(T, k):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_determinants(T, k, out):
-    """Of the matrices, from what `_factor` left: out (n,), n <= LANES; not finite where the factor is not.
+    """Write log-determinants to out (n,), n <= LANES, from what `_factor` left; not finite where the factor is not.
 
-    A running product, from which the power of 2 is taken off at each step, needs one logarithm a matrix.
+    The diagonal is multiplied up; the power of 2 is taken off the product at each step, so that nothing overflows and
+    one logarithm a matrix is enough.
     """
     product, power = np.ones(LANES), np.zeros(LANES)
     for i in range(k):
@@ -88,7 +92,7 @@ def _log_determinants(T, k, out):
 
 @njit(cache=True, nogil=True)
 def _invert_lanes(T, k, A, log_det):
-    """Invert the matrices in T: packed in A (n, >= k (k + 1) / 2), n <= LANES; their log-determinants (n,)."""
+    """Write the inverses of the matrices in T to A (n, >= k (k + 1) / 2), packed, and their log-determinants (n,)."""
     _factor(T, k)
     _log_determinants(T, k, log_det)
     _invert(T, k)
@@ -102,12 +106,13 @@ def _invert_lanes(T, k, A, log_det):
 
 @njit(cache=True, nogil=True)
 def invert_packed(A, k, log_det):
-    """Invert packed positive definite matrices A (m, >= k (k + 1) / 2) in place; their log-determinants (m,)."""
+    """Invert packed positive definite matrices A (m, >= k (k + 1) / 2) in place; write log-determinants (m,)."""
     T = np.empty((k * k, LANES))
     for first in range(0, len(A), LANES):
         n = min(LANES, len(A) - first)
         for lane in range(LANES):
-            row, a = A[first + min(lane, n - 1)], 0  # lanes left over repeat the last matrix
+            # Lanes without a matrix of their own repeat the last one.
+            row, a = A[first + min(lane, n - 1)], 0
             for i in range(k):
                 for j in range(i + 1):
                     T[i * k + j, lane] = row[a]
@@ -117,9 +122,9 @@ def invert_packed(A, k, log_det):
 
 @njit(cache=True, nogil=True)
 def invert_blocks(P, columns, A, log_det):
-    """Invert the blocks P[:, M, M] of positive definite matrices P (k, d, d), for each M of columns (m, q).
+    """Invert the blocks P[:, M, M] of positive definite matrices P (k, d, d), for each row M of columns (m, q).
 
-    Packed, A (m k, q (q + 1) / 2), and their log-determinants (m k,).
+    The inverses are written to A (m k, q (q + 1) / 2), packed, and their log-determinants to log_det (m k,).
     """
     q, k = columns.shape[1], len(P)
     T = np.empty((q * q, LANES))

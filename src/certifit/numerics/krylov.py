@@ -2,7 +2,8 @@
 
 `block_krylov`: Rayleigh-Ritz in the space spanned by Q, AQ, A²Q, ... of a random block Q (Musco & Musco, "Randomized
 block Krylov methods for stronger and faster approximate singular value decomposition", 2015). `power`: one vector
-at a time, each orthogonal to those before. Both know A times their basis, so the residuals cost no further product.
+at a time, each kept orthogonal to those before. Both know A times their basis, so the residuals cost no further
+product.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, qr
 
+from certifit.numerics.matrix import EPS
 from certifit.rows import Array
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Ritz:
-    """Approximate eigenpairs, largest value first."""
+class RitzPairs:
+    """Approximate eigenpairs (Ritz pairs), largest value first."""
 
     values: Array  # (l,)
     vectors: Array  # (d, l) orthonormal columns
@@ -29,17 +29,17 @@ class Ritz:
 
 
 @dataclass(frozen=True)
-class Trace:
-    """How power iteration went: for each vector, what every product with A showed."""
+class PowerTrace:
+    """How power iteration converged: for each vector, what every product with A showed."""
 
     rayleigh: tuple[Array, ...]  # (iterations,) vᵀAv
-    residual: tuple[Array, ...]  # (iterations,) |Av - (vᵀAv) v|, apart from earlier vectors
+    residual: tuple[Array, ...]  # (iterations,) |Av - (vᵀAv) v|, without the part along earlier vectors
 
 
 def block_krylov(
     A: Any, k: int, *, rng: np.random.Generator, oversample: int = 10, depth: int = 4, tol: float = 0.0
-) -> Ritz:
-    """The k leading eigenpairs of A (d, d), and `oversample` rougher ones, where d allows.
+) -> RitzPairs:
+    """Return the k leading eigenpairs of A (d, d), and `oversample` less accurate ones where d allows.
 
     Parameters
     ----------
@@ -56,11 +56,12 @@ def block_krylov(
     Q = qr(rng.normal(size=(d, width)), mode="economic", overwrite_a=True)[0]
     K, AK = np.empty((d, 0)), np.empty((d, 0))
     T = np.empty((0, 0))  # Kᵀ A K
-    unit, products, look = 1.0, 0, 1
+    unit, products, next_test = 1.0, 0, 1
     while True:
         W = np.asarray(A @ Q, dtype=np.float64) / unit
         products += 1
-        if products == 1:  # units in which squares neither over- nor underflow
+        if products == 1:
+            # From now on in units in which squares neither over- nor underflow.
             unit = float(np.abs(W).max(initial=0.0)) or 1.0
             W /= unit
         K, AK = np.hstack([K, Q]), np.hstack([AK, W])
@@ -71,41 +72,45 @@ def block_krylov(
         Q, R = _next_block(W, K, across)
         if Q.shape[1] == 0:
             break
-        if tol > 0 and products >= look:  # now and then: it costs as much as a step once T is large
+        # Tested now and then only: once T is large, a test costs as much as a step.
+        if tol > 0 and products >= next_test:
             values, Y = _leading(T, k)
-            outside = np.linalg.norm(R @ Y[len(T) - R.shape[1] :], axis=0)  # what A V - V diag(values) has outside K
+            # The part of A V - V diag(values) outside the span of K.
+            outside = np.linalg.norm(R @ Y[len(T) - R.shape[1] :], axis=0)
             if (outside <= tol * abs(values.max(initial=0.0))).all():
                 break
-            look = products + 1 + products // 4
+            next_test = products + 1 + products // 4
     values, Y = _leading(T, width)
     V = K @ Y
-    return Ritz(values * unit, V, (AK @ Y - V * values) * unit, products)
+    return RitzPairs(values * unit, V, (AK @ Y - V * values) * unit, products)
 
 
 def _leading(T: Array, k: int) -> tuple[Array, Array]:
-    """The k largest eigenvalues of T, descending, and their vectors."""
+    """Return the k largest eigenvalues of T, descending, and their vectors."""
     values, Y = eigh((T + T.T) / 2)
     return values[::-1][:k], Y[:, ::-1][:, :k]
 
 
 def _next_block(W: Array, K: Array, across: Array) -> tuple[Array, Array]:
-    """Q, R with W = K KᵀW + Q R up to rounding, [K Q] orthonormal; directions of no size are left out."""
+    """Return Q and R with W = K KᵀW + Q R up to rounding, [K Q] orthonormal; directions of no size are left out."""
     size = float(np.abs(across).max(initial=0.0))
     Z = W - K @ across
     Z -= K @ (K.T @ Z)
     Q, R = qr(Z, mode="economic", overwrite_a=True)
     keep = np.abs(np.diag(R)) > 8 * len(W) * EPS * size
-    keep &= np.arange(len(keep)) < len(W) - K.shape[1]  # no more than there is room for
+    # [K Q] has at most as many columns as rows.
+    keep &= np.arange(len(keep)) < len(W) - K.shape[1]
     Q, R = Q[:, keep], R[keep]
-    Q = Q - K @ (K.T @ Q)  # a direction of little size may have kept some of K
+    # A direction of little size may have kept a part along K.
+    Q = Q - K @ (K.T @ Q)
     Q, lift = qr(Q, mode="economic", overwrite_a=True)
     return Q, lift @ R
 
 
 def power(
     A: Any, k: int, *, rng: np.random.Generator, tol: float = 1e-10, max_iter: int = 1000
-) -> tuple[Ritz, Trace]:
-    """The k leading eigenpairs by power iteration and deflation, and how each converged.
+) -> tuple[RitzPairs, PowerTrace]:
+    """Return the k leading eigenpairs by power iteration and deflation, and how each converged.
 
     The residual of vector j falls like (λ_{j+1} / λ_j)^t. An iteration stops once it is at most tol λ_1.
 
@@ -144,14 +149,15 @@ def power(
     values = np.array([steps[-1] for steps in rayleigh])
     order = np.argsort(-values, kind="stable")
     values, V, AV = values[order], V[:, order], AV[:, order]
-    trace = Trace(tuple(rayleigh[j] for j in order), tuple(residual[j] for j in order))
-    return Ritz(values, V, AV * unit - V * values, products), trace
+    trace = PowerTrace(tuple(rayleigh[j] for j in order), tuple(residual[j] for j in order))
+    return RitzPairs(values, V, AV * unit - V * values, products), trace
 
 
 def _unit_vector(z: Array, known: Array) -> Array:
-    """z without its part along the known columns, of length 1."""
+    """Return z without its part along the known columns, scaled to length 1."""
     z = z / np.abs(z).max()
-    for _ in range(2):  # twice is enough for orthogonality to rounding
+    # Twice is enough for orthogonality to rounding.
+    for _ in range(2):
         z = z - known @ (known.T @ z)
         z = z / np.linalg.norm(z)
     return z

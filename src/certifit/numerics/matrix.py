@@ -1,4 +1,4 @@
-"""Matrices as users bring them: checked, in float64, and in units in which nothing over- or underflows."""
+"""Matrices that users bring: checked, in float64, and in units in which squares neither over- nor underflow."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from certifit.exceptions import DataError
 from certifit.rows import Array
 
 EPS = float(np.finfo(np.float64).eps)
-DENSE = 2000  # up to this order a sparse matrix may as well be dense
 
 
 def as_matrix(A: Any, *, square: bool = False, operator: bool = False) -> Any:
-    """A as a float64 array or CSR matrix of finite numbers (or as it is, where operators are welcome).
+    """Return A as a float64 array or CSR matrix of finite numbers, or as it is where an `operator` is allowed.
 
     >>> as_matrix([[1, 2], [3, 4]]).dtype
     dtype('float64')
@@ -56,11 +55,12 @@ def _check_numbers(entries: Array) -> None:
 
 
 def symmetric(A: Any) -> Any:
-    """A with both triangles equal; refused where they differ by more than rounding."""
+    """Return A with both triangles equal; refuse it where they differ by more than rounding."""
     if isinstance(A, LinearOperator):
-        _probe(A)
+        _check_symmetric_operator(A)
         return A
-    difference = A / 2 - A.T / 2  # halves, so that nothing overflows
+    # Halves, so that nothing overflows.
+    difference = A / 2 - A.T / 2
     size = np.abs(difference)
     if float(size.max()) > 4 * EPS * float(np.abs(A).max()):
         i, j = (int(index) for index in np.unravel_index(int(size.argmax()), A.shape))
@@ -72,8 +72,8 @@ def symmetric(A: Any) -> Any:
     return A - difference
 
 
-def _probe(A: LinearOperator) -> None:
-    """Refuse an operator with uᵀ(Av) and vᵀ(Au) apart for random u and v."""
+def _check_symmetric_operator(A: LinearOperator) -> None:
+    """Refuse an operator whose uᵀ(Av) and vᵀ(Au) differ for random u and v."""
     u, v = np.random.default_rng(0).normal(size=(2, A.shape[0]))
     Av, Au = np.asarray(A @ v, np.float64), np.asarray(A @ u, np.float64)
     unit = max(float(np.abs(Av).max()), float(np.abs(Au).max())) or 1.0
@@ -88,7 +88,7 @@ def _probe(A: LinearOperator) -> None:
 
 
 def in_units(A: Any) -> tuple[Any, float]:
-    """A / unit and the unit, which for an array or a sparse matrix is its largest entry."""
+    """Return A / unit and the unit, which for an array or a sparse matrix is its largest entry."""
     if isinstance(A, LinearOperator):
         probe = np.asarray(A @ np.random.default_rng(1).normal(size=A.shape[1]), np.float64)
         unit = float(np.abs(probe).max()) or 1.0
@@ -104,21 +104,21 @@ def _scaled(A: LinearOperator, unit: float) -> LinearOperator:
     return LinearOperator(A.shape, matvec=product, matmat=product, dtype=np.float64)
 
 
-def to_dense(A: Any) -> Array:
-    """The entries of a sparse matrix or an operator of moderate size."""
+def to_dense(A: Any, most: int = 2000) -> Array:
+    """Return the entries of a sparse matrix or operator of at most `most` rows and columns."""
     if isinstance(A, np.ndarray):
         return A
-    if max(A.shape) > DENSE:
+    if max(A.shape) > most:
         raise DataError(
             got=f"a question about all of a sparse matrix or operator of shape {A.shape}",
-            wanted=f"at most {DENSE} rows and columns for that",
+            wanted=f"at most {most} rows and columns for that",
             fix="Ask for a few pairs only, by a method that needs products alone; or pass A.toarray(), if it fits.",
         )
     return A.toarray() if sparse.issparse(A) else np.asarray(A @ np.eye(A.shape[1]), np.float64)
 
 
 def check_count(k: int | None, most: int) -> int:
-    """How many pairs; None means all."""
+    """Return how many pairs to find; k = None means all."""
     if k is None:
         return most
     if isinstance(k, Integral) and not isinstance(k, bool) and 0 <= int(k) <= most:
@@ -126,8 +126,8 @@ def check_count(k: int | None, most: int) -> int:
     raise DataError(got=f"k={k!r}", wanted=f"a whole number from 0 to {most}, or None for all")
 
 
-def signed(vectors: Array) -> Array:
-    """The sign (±1) of each column's first largest entry, largest up to rounding, so that ties do not flip."""
+def column_signs(vectors: Array) -> Array:
+    """Return the sign (±1) of each column's largest entry: of the first one, where several are equal to rounding."""
     size = np.abs(vectors)
     first = np.argmax(size >= (1 - 1e-6) * size.max(axis=0, initial=0.0), axis=0)
     sign = np.sign(vectors[first, np.arange(vectors.shape[1])])

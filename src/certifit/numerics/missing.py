@@ -1,4 +1,4 @@
-"""Missing entries, which are NaN here."""
+"""Missing entries of a table, which are NaN here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import numpy as np
 from certifit.rows import Array
 
 
-def has_holes(X: Array) -> bool:
-    """Whether any entry is missing.
+def has_missing(X: Array) -> bool:
+    """Say whether any entry of X is missing.
 
-    >>> has_holes(np.array([[1.0, np.nan]])), has_holes(np.array([[np.inf, -np.inf]]))
+    >>> has_missing(np.array([[1.0, np.nan]])), has_missing(np.array([[np.inf, -np.inf]]))
     (True, False)
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isnan(X.sum()) and np.isnan(X).any())  # a sum is quicker than a mask
+        # A sum is quicker than a mask; it is also NaN where both infinities occur.
+        return bool(np.isnan(X.sum()) and np.isnan(X).any())

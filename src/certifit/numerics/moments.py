@@ -1,6 +1,8 @@
-"""Mean and scatter of weighted rows in one pass, and the triangular factor for directions that squaring would drown.
+"""Mean and scatter of weighted rows in one pass, or a triangular (QR) factor of the centred rows.
 
-Both are measured about a shift, so nothing cancels at offset 1e8; both merge over blocks.
+The scatter is summed about a shift, so that nothing cancels at offset 1e8. It cannot tell directions of less than
+about 1e-10 of the largest variance from rounding; the triangular factor squares nothing and can. Both merge over
+blocks.
 """
 
 from __future__ import annotations
@@ -19,15 +21,17 @@ from certifit.rows import Array, Block, Rows, Sums
 
 
 @dataclass(frozen=True)
-class Moments(Sums):
+class ShiftedMoments(Sums):
+    """Sums of weighted rows about a shift c."""
+
     count: int  # rows with w > 0
     weight: float  # Σ w
-    z: Array  # Σ w (x - c)  (d,)
-    zz: Array  # Σ w (x - c)(x - c)ᵀ  (d, d)
+    z: Array  # (d,) Σ w (x - c)
+    zz: Array  # (d, d) Σ w (x - c)(x - c)ᵀ
 
 
 def _weighted(block: Block, shift: Array | None) -> tuple[Array, Array]:
-    """sqrt(w) (x - c) and Σ w (x - c); no copy where there is neither shift nor weight."""
+    """Return sqrt(w) (x - c) and Σ w (x - c); X itself where there is neither shift nor weight."""
     X, w = block.X, block.w
     if shift is not None:
         X = (X.toarray() if sparse.issparse(X) else X) - shift.astype(X.dtype)
@@ -37,76 +41,82 @@ def _weighted(block: Block, shift: Array | None) -> tuple[Array, Array]:
     return X, total
 
 
-def _moments(shift: Array | None, block: Block) -> Moments:
-    with np.errstate(over="ignore", invalid="ignore"):  # see `check_overflow`
+def _moments(shift: Array | None, block: Block) -> ShiftedMoments:
+    # Overflow is found by `check_overflow`, once all blocks are summed.
+    with np.errstate(over="ignore", invalid="ignore"):
         Z, total = _weighted(block, shift)
         zz = gram(Z).astype(np.float64, copy=False)
-    return Moments(int((block.w > 0).sum()), float(block.w.sum()), total, zz)
+    return ShiftedMoments(int((block.w > 0).sum()), float(block.w.sum()), total, zz)
 
 
 @dataclass(frozen=True)
-class Scatter:
+class MeanAndScatter:
+    """Where weighted rows lie, and their scatter about that point."""
+
     count: int  # rows with w > 0
     weight: float  # Σ w
     mean: Array  # (d,)
-    S: Array  # Σ w (x - mean)(x - mean)ᵀ  (d, d)
+    S: Array  # (d, d) Σ w (x - mean)(x - mean)ᵀ
 
-    def __add__(self, other: Scatter) -> Scatter:
-        """Of both tables' rows, each measured about its own mean (Chan, Golub & LeVeque 1983)."""
+    def __add__(self, other: MeanAndScatter) -> MeanAndScatter:
+        """Merge two tables, each measured about its own mean (Chan, Golub & LeVeque 1983)."""
         weight = self.weight + other.weight
         apart = other.mean - self.mean
         S = self.S + other.S + (self.weight * other.weight / weight) * apart[:, None] * apart
-        return Scatter(self.count + other.count, weight, self.mean + other.weight / weight * apart, check_overflow(S))
+        mean = self.mean + other.weight / weight * apart
+        return MeanAndScatter(self.count + other.count, weight, mean, check_overflow(S))
 
 
-def scatter(rows: Rows, centred: bool = True) -> Scatter:
-    """Weighted mean and scatter about it; one pass, or two where the first shift was far from the mean.
+def scatter(rows: Rows, centred: bool = True) -> MeanAndScatter:
+    """Return the weighted mean and the scatter about it, in one pass, or two where the first shift was far off.
 
     Where the rows are not to be `centred`, the scatter is about zero, which then stands for the mean.
     """
     if not centred:
         raw = rows.sum(partial(_moments, None))
-        return Scatter(raw.count, raw.weight, np.zeros(rows.n_features), check_overflow(raw.zz))
+        return MeanAndScatter(raw.count, raw.weight, np.zeros(rows.n_features), check_overflow(raw.zz))
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
     m = rows.sum(partial(_moments, shift))
     check_overflow(m.zz)
     delta = m.z / m.weight
-    if (delta**2 > far(rows.dtype) ** 2 * _variances(m)).any():  # the first block was not like the rest
+    # The shift comes from the first block, which may not be like the rest.
+    if (delta**2 > far(rows.dtype) ** 2 * _variances(m)).any():
         shift = delta if shift is None else shift + delta
         m = rows.sum(partial(_moments, shift))
         delta = m.z / m.weight
     S = m.zz
     S -= m.weight * delta[:, None] * delta
-    return Scatter(m.count, m.weight, delta if shift is None else shift + delta, S)
+    return MeanAndScatter(m.count, m.weight, delta if shift is None else shift + delta, S)
 
 
-def fold_scatters(rows: Rows, folds: int) -> list[Scatter]:
-    """The scatter of each fold's rows, in one pass; row i is in fold i mod `folds`."""
+def fold_scatters(rows: Rows, folds: int) -> list[MeanAndScatter]:
+    """Return mean and scatter of each fold's rows, in one pass; row i is in fold i mod `folds`."""
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
-    m: Any = rows.sum(partial(_folded, shift, folds))  # arrays, one entry a fold
+    m: Any = rows.sum(partial(_fold_moments, shift, folds))
     check_overflow(m.zz)
     out = []
     for count, weight, z, zz in zip(m.count, m.weight, m.z, m.zz, strict=True):
         delta = z / (weight or 1.0)
         S = zz - weight * delta[:, None] * delta
-        out.append(Scatter(int(count), float(weight), delta if shift is None else shift + delta, S))
+        mean = delta if shift is None else shift + delta
+        out.append(MeanAndScatter(int(count), float(weight), mean, S))
     return out
 
 
-def _folded(shift: Array | None, folds: int, block: Block) -> Moments:
-    """Moments with a leading axis of folds."""
+def _fold_moments(shift: Array | None, folds: int, block: Block) -> ShiftedMoments:
+    """Return the moments of each fold, stacked along a first axis."""
     parts = []
     for fold in range(folds):
         mine = slice((fold - block.start) % folds, None, folds)
         parts.append(_moments(shift, Block(block.X[mine], None, block.w[mine], 0)))
     stacked: Any = [np.array(field) for field in zip(*map(astuple, parts), strict=True)]
-    return Moments(*stacked)
+    return ShiftedMoments(*stacked)
 
 
 def check_overflow(squares: Array) -> Array:
-    """Refuse sums of squares that are too large for their type."""
+    """Return the sums of squares, or refuse them where one is too large for its type."""
     if not np.isfinite(squares).all():
         raise DataError(
             got="values so large that their squares overflow",
@@ -116,13 +126,13 @@ def check_overflow(squares: Array) -> Array:
     return squares
 
 
-def _variances(m: Moments) -> Array:
+def _variances(m: ShiftedMoments) -> Array:
     return np.maximum(np.diag(m.zz) / m.weight - (m.z / m.weight) ** 2, 0.0)
 
 
 @dataclass(frozen=True)
 class Triangle:
-    """Upper triangular R with RᵀR = Σ w (x - c)(x - c)ᵀ; `+` stacks two and factors again."""
+    """An upper triangular R with RᵀR = Σ w (x - c)(x - c)ᵀ; `+` stacks two and factors them again."""
 
     R: Array  # (<= d, d)
 
@@ -135,7 +145,7 @@ def _triangle(A: Array) -> Array:
 
 
 def block_triangle(Z: Array, w: Array) -> Triangle:
-    """Of the rows Z with weights w."""
+    """Return the triangular factor of the rows Z (rows, d) with row weights w (rows,)."""
     return Triangle(_triangle(np.sqrt(w)[:, None] * Z))
 
 
@@ -145,5 +155,5 @@ def _centred_triangle(mean: Array, block: Block) -> Triangle:
 
 
 def triangle(rows: Rows, mean: Array) -> Array:
-    """R of the QR factorisation of the centred, weighted rows."""
+    """Return R (<= d, d) of the QR factorisation of the centred, weighted rows."""
     return rows.sum(partial(_centred_triangle, mean)).R

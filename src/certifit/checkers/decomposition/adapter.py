@@ -1,4 +1,4 @@
-"""Fitted principal axes, ours or another library's: PCA and its relatives, singular vectors, probabilistic PCA."""
+"""Fitted principal axes of any library, read for their checkers: PCA, singular vectors, probabilistic PCA."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ from typing import Any
 
 from certifit.checkers.decomposition import pca
 from certifit.checkers.decomposition import probabilistic_pca as ppca
+from certifit.checkers.decomposition.captured_variance import PCACheckTuning
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.core import Certificate
 
 
-def audit_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """PCA, IncrementalPCA and look-alikes."""
+def audit_pca(
+    model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, *, tuning: PCACheckTuning = PCACheckTuning()
+) -> Certificate:
+    """Check PCA, IncrementalPCA and look-alikes."""
     B = numbers(model, "components_")
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
     beside = (getattr(model, name, None) for name in ("explained_variance_ratio_", "singular_values_"))
-    return pca.certify(B, numbers(model, "mean_"), numbers(model, "explained_variance_"), tol, rows, *beside)
+    claim = pca.PCAClaim(B, numbers(model, "mean_"), numbers(model, "explained_variance_"), *beside)
+    return pca.certify(claim, tol, rows, tuning=tuning)
 
 
 def audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """TruncatedSVD."""
+    """Check TruncatedSVD."""
     B = numbers(model, "components_")
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
     return pca.certify_svd(B, numbers(model, "singular_values_"), tol, rows)
 
 
 def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """ProbabilisticPCA; rows may have holes."""
+    """Check ProbabilisticPCA; rows may have missing entries."""
     B, variances, mean = (numbers(model, name) for name in ("components_", "explained_variance_", "mean_"))
     rows = fitted_rows(model, len(mean), X, None, sample_weight, "none", missing=True)
-    fitted = ppca.Model(B, variances, mean, float(numbers(model, "noise_variance_")))
+    fitted = ppca.PPCAModel(B, variances, mean, float(numbers(model, "noise_variance_")))
     return ppca.certify(fitted, tol, rows, ard=getattr(model, "n_components", None) == "ard")

@@ -1,8 +1,15 @@
-"""What a basis captures of a covariance, and the most that any direction outside it could add.
+"""How much variance a basis captures, and how much any direction outside of it could have.
 
-With S the covariance, B (k, d) the basis, P = BᵀB, E = (I-P) S (I-P), C = (I-P) S Bᵀ: λmax(E) is bounded by a
-Cholesky factorisation of S or of the Gram matrix of the rows where one of them can be held, else by Lanczos steps
-from a random start, each a pass over the rows; that bound fails with a probability that is stated.
+With S the covariance of the rows, B (k, d) an orthonormal basis and P = BᵀB its projector, let
+    E = (I - P) S (I - P)   the covariance outside the basis,
+    C = (I - P) S Bᵀ        the leak between the two: 0 exactly if the basis is spanned by eigenvectors of S.
+The PCA checker needs an upper bound on λmax(E). There are three ways to it:
+
+| what can be held | how λmax(E) is bounded |
+|---|---|
+| S (d, d): as many rows as columns | a Cholesky factor of τ I - E exists, so that no eigenvalue of E exceeds τ |
+| the Gram matrix (n, n): fewer rows | the same, with the Gram matrix of the rows outside the basis in place of E |
+| neither | Lanczos steps from a random start, each a pass over the rows; fails with a stated probability |
 """
 
 from __future__ import annotations
@@ -12,124 +19,128 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import LinearOperator
 
-from certifit.checkers.linalg.eigenpairs import top_eigenvalue
+from certifit.checkers.linalg.eigenvalue_bounds import computed_largest, has_cholesky_factor
 from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue
 from certifit.rows import Array, Block, Rows, Sums
 
-FAILURE = 1e-9  # probability with which the bound by Lanczos steps may be too small
-STEPS = 120  # of Lanczos, at most
+
+@dataclass(frozen=True)
+class PCACheckTuning:
+    """Numbers that steer how a PCA is checked."""
+
+    largest_order: int = 4096  # rows and columns beyond which neither S nor the Gram matrix is formed
+    lanczos_steps: int = 120  # at most, where neither is formed; each is a pass over the rows
+    failure: float = 1e-9  # probability with which the bound by Lanczos steps may be too small
+    variance_left_out: float = 1.1  # of a direction outside, at most, relative to the smallest kept; by Lanczos only
 
 
 @dataclass(frozen=True)
-class Spectrum:
-    """What the bound needs to know of S and B. All but `captured` are of an orthonormal basis of B's span."""
+class CapturedVariance:
+    """What the checker measures of S and B. All but `captured` belong to an orthonormal basis of B's span."""
 
     total: float  # tr S
     captured: Array  # (k,) diag B S Bᵀ of B as it is
     discarded: float  # tr S - tr BSBᵀ
-    ritz: Array  # (k,) θ, the variances along the span's own principal axes, descending
+    ritz: Array  # (k,) θ, the eigenvalues of BSBᵀ: variances along the span's own principal axes, descending
     rest: float  # an upper bound on λmax(E)
     leak: float  # |C|_F
-    leak_nuclear: float  # |C|_*
-    spread: Array  # (d,) standard deviations
+    leak_nuclear: float  # |C|_*, the sum of the singular values of C
+    deviations: Array  # (d,) standard deviations of the columns
     failure: float = 0.0  # probability with which `rest` may be too small
-    seen: float = 0.0  # a lower bound on λmax(E), where `rest` is not proved
+    rest_seen: float = 0.0  # a lower bound on λmax(E), where `rest` is not proved
 
     @property
     def smallest(self) -> float:
-        """θ_k"""
+        """θ_k, the smallest variance along the span's principal axes."""
         return float(self.ritz.min(initial=np.inf))
 
 
-def covariance_spectrum(S: Array, B: Array, hint: float | None = None) -> Spectrum:
-    """From S (d, d). `hint` is a guess of λmax(E), which a Cholesky factorisation then proves or refutes."""
-    Q = _orthonormal(B)
+def measure_covariance(S: Array, B: Array, hint: float | None = None) -> CapturedVariance:
+    """Measure from S (d, d). `hint` is a guess of λmax(E), which a Cholesky factorisation then proves or refutes."""
+    Q = _orthonormal_rows(B)
     SQ = S @ Q.T
     inner = Q @ SQ
     C = SQ - Q.T @ inner
     E = S - Q.T @ SQ.T - SQ @ Q + Q.T @ inner @ Q
     rest = upper_bound((E + E.T) / 2, hint)
     captured = ((B @ S) * B).sum(axis=1)
-    return _spectrum(float(np.trace(S)), captured, inner, rest, C, np.sqrt(np.maximum(np.diag(S), 0.0)))
+    return _assemble(float(np.trace(S)), captured, inner, rest, C, np.sqrt(np.maximum(np.diag(S), 0.0)))
 
 
-def gram_spectrum(Z: Array, B: Array) -> Spectrum:
-    """From the centred rows Z (n, d) with ZᵀZ = S, where n < d."""
-    Q = _orthonormal(B)
+def measure_centred_rows(Z: Array, B: Array) -> CapturedVariance:
+    """Measure from centred rows Z (n, d) with ZᵀZ = S, where n < d."""
+    Q = _orthonormal_rows(B)
     ZQ = Z @ Q.T
-    rest = Z - ZQ @ Q
-    largest = upper_bound(rest @ rest.T, None)
+    outside = Z - ZQ @ Q
+    rest = upper_bound(outside @ outside.T, None)
     captured = ((Z @ B.T) ** 2).sum(axis=0)
-    return _spectrum(float((Z**2).sum()), captured, ZQ.T @ ZQ, largest, rest.T @ ZQ, np.sqrt((Z**2).sum(axis=0)))
+    return _assemble(float((Z**2).sum()), captured, ZQ.T @ ZQ, rest, outside.T @ ZQ, np.sqrt((Z**2).sum(axis=0)))
 
 
-def _orthonormal(B: Array) -> Array:
-    return np.linalg.qr(B.T)[0].T
-
-
-def _spectrum(total: float, captured: Array, inner: Array, rest: float, C: Array, spread: Array) -> Spectrum:
-    ritz = np.linalg.eigvalsh(inner)[::-1]
-    size = float(np.abs(C).max(initial=0.0))  # taken out, so that squares neither over- nor underflow
-    C = C / (size or 1.0)
-    nuclear = size * float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
-    discarded = max(0.0, total - float(np.trace(inner)))
-    return Spectrum(total, captured, discarded, ritz, rest, size * float(np.linalg.norm(C)), nuclear, spread)
-
-
-def operator_spectrum(rows: Rows, m: Array, n: float, variances: Array, B: Array) -> Spectrum:
-    """From products with S alone, each a pass over the rows; `variances` are those of the columns about m."""
-    SB = _times(rows, m, n, B.T)
+def measure_operator(
+    rows: Rows, m: Array, n: float, variances: Array, B: Array, tuning: PCACheckTuning
+) -> CapturedVariance:
+    """Measure from products with S alone, each a pass over the rows; `variances` are those of the columns about m."""
+    SB = _multiply_covariance(rows, m, n, B.T)
     captured = (B * SB.T).sum(axis=1)
     Q, SQ = B.T, SB
     if np.abs(B @ B.T - np.eye(len(B))).max(initial=0.0) > 1e-10:
-        Q = _orthonormal(B).T
-        SQ = _times(rows, m, n, Q)
+        Q = _orthonormal_rows(B).T
+        SQ = _multiply_covariance(rows, m, n, Q)
     inner = Q.T @ SQ
     smallest = float(np.linalg.eigvalsh(inner).min(initial=np.inf))
-    S = LinearOperator((len(m), len(m)), matvec=partial(_times, rows, m, n), dtype=np.float64)
-    rest = largest_eigenvalue(S, failure=FAILURE, steps=STEPS, enough=smallest, apart=Q)
+    S = LinearOperator((len(m), len(m)), matvec=partial(_multiply_covariance, rows, m, n), dtype=np.float64)
+    rest = largest_eigenvalue(S, failure=tuning.failure, steps=tuning.lanczos_steps, enough=smallest, apart=Q)
     C = SQ - Q @ inner
-    found = _spectrum(float(variances.sum()), captured, inner, rest.upper, C, np.sqrt(variances))
-    return replace(found, failure=FAILURE, seen=rest.value)
+    found = _assemble(float(variances.sum()), captured, inner, rest.upper, C, np.sqrt(variances))
+    return replace(found, failure=tuning.failure, rest_seen=rest.value)
 
 
-def _times(rows: Rows, m: Array, n: float, V: Array) -> Array:
-    """S V."""
-    found = rows.sum(partial(_products, m, V))
-    return (found.xy - np.multiply.outer(m, found.y)) / n
+def _orthonormal_rows(B: Array) -> Array:
+    return np.linalg.qr(B.T)[0].T
+
+
+def _assemble(
+    total: float, captured: Array, inner: Array, rest: float, C: Array, deviations: Array
+) -> CapturedVariance:
+    ritz = np.linalg.eigvalsh(inner)[::-1]
+    # The size of C is taken out, so that squares neither over- nor underflow.
+    size = float(np.abs(C).max(initial=0.0))
+    C = C / (size or 1.0)
+    nuclear = size * float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
+    discarded = max(0.0, total - float(np.trace(inner)))
+    leak = size * float(np.linalg.norm(C))
+    return CapturedVariance(total, captured, discarded, ritz, rest, leak, nuclear, deviations)
 
 
 @dataclass(frozen=True)
-class _Products(Sums):
-    xy: Array  # Σ w x yᵀ, y = Vᵀ (x - m)
-    y: Array  # Σ w y
+class _ProductSums(Sums):
+    xy: Array  # (d, ...) Σ w x yᵀ, y = Vᵀ (x - m); with x - m in place of x where rows are dense
+    y: Array  # (...) Σ w y of sparse rows, zeros of dense ones
 
 
-def _products(m: Array, V: Array, block: Block) -> _Products:
+def _multiply_covariance(rows: Rows, m: Array, n: float, V: Array) -> Array:
+    """Return S V, in one pass over the rows."""
+    found = rows.sum(partial(_product_sums, m, V))
+    return (found.xy - np.multiply.outer(m, found.y)) / n
+
+
+def _product_sums(m: Array, V: Array, block: Block) -> _ProductSums:
     w = block.w if V.ndim == 1 else block.w[:, None]
     X = block.X if sparse.issparse(block.X) else block.X - m
     Y = w * (X @ V - m @ V if sparse.issparse(X) else X @ V)
-    return _Products(X.T @ Y, Y.sum(axis=0) if sparse.issparse(X) else np.zeros(V.shape[1:]))
+    return _ProductSums(X.T @ Y, Y.sum(axis=0) if sparse.issparse(X) else np.zeros(V.shape[1:]))
 
 
 def upper_bound(E: Array, hint: float | None) -> float:
-    """A number that λmax(E) does not exceed: τ I - E is proved positive definite by its Cholesky factor."""
+    """Return a number τ that λmax(E) does not exceed: τ I - E is proved positive definite by its Cholesky factor."""
     slack = len(E) * np.finfo(float).eps * float(np.abs(np.diag(E)).max(initial=0.0)) + np.finfo(float).tiny
-    if hint is not None and _below(E, hint):
+    if hint is not None and has_cholesky_factor(hint * np.eye(len(E)) - E):
         return hint + slack
-    tau = max(0.0, top_eigenvalue(E))
+    tau = max(0.0, computed_largest(E))
     tau = tau * (1 + 1e-12) + slack
-    while not _below(E, tau):
+    while not has_cholesky_factor(tau * np.eye(len(E)) - E):
         tau = 2 * tau
     return tau + slack
-
-
-def _below(E: Array, tau: float) -> bool:
-    try:
-        cholesky(tau * np.eye(len(E)) - E, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    return True

@@ -1,9 +1,11 @@
-"""Probabilistic PCA re-checked from the data.
+"""Probabilistic PCA checked against its rows.
 
-Complete rows: with λ the eigenvalues of the rows' covariance, descending, and s the mean of all but the k largest, no
-model of k components has a mean negative log-likelihood below
+Complete rows, claim: no model of k components is likelier by more than the gap. With λ the eigenvalues of the rows'
+covariance, descending, and s the mean of all but the k largest, no model of k components has a mean negative
+log-likelihood below
     ½ (d log 2π + Σ_{j <= k} log λ_j + (d - k) log s + d)      (Tipping & Bishop 1999).
-Rows with holes: the likelihood of the observed entries, before and after one plain EM step.
+Rows with missing entries, claim: one more EM step gains at most the tolerance. The likelihood of the observed entries
+is computed before and after one plain EM step, in which every row has a matrix of its own.
 """
 
 from __future__ import annotations
@@ -14,61 +16,51 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
-OPTIMAL = "mean negative log-likelihood (nats a row) within gap of the smallest that this many components can reach"
-STATIONARY = (
-    "one more EM step lowers the mean negative log-likelihood of the observed entries by at most tol (nats a row); "
-    "nothing is said about other maxima"
-)
-RELEVANT = (
-    "one more EM step lowers the penalised negative log-likelihood of the observed entries by at most tol (nats a "
-    "row); nothing is said about other maxima"
-)
-EPS = float(np.finfo(float).eps)
 LOG_2PI = float(np.log(2 * np.pi))
-WORK = 2**22  # numbers held at a time
-UNDECIDED = 1e-3  # nats a row that rounding may hide; where it may hide more, nothing is proved
 
 
-class Model(NamedTuple):
+class PPCAModel(NamedTuple):
     """The fitted attributes."""
 
     components: Array  # (k, d)
     explained_variance: Array  # (k,)
     mean: Array  # (d,)
-    noise: float
+    noise: float  # σ²
 
     @property
     def W(self) -> Array:
-        """(d, k)"""
+        """The loadings (d, k)."""
         B = np.asarray(self.components, np.float64)
         return B.T * np.sqrt(np.maximum(np.asarray(self.explained_variance, np.float64) - self.noise, 0.0))
 
 
 @dataclass(frozen=True)
-class _First(Sums):
-    weight: float
-    missing: int
-    x: Array  # Σ w (x - origin); NaN with holes, and then not used
+class _FirstPass(Sums):
+    weight: float  # Σ w
+    missing: int  # missing entries
+    x: Array  # (d,) Σ w (x - origin); NaN where entries are missing, and then not used
 
 
-def _first(origin: Array, block: Block) -> _First:
+def _first_pass(origin: Array, block: Block) -> _FirstPass:
     X, w = dense(block.X), block.w
     some = w > 0
-    return _First(float(w.sum()), int(np.isnan(X).sum()), w[some] @ (X[some] - origin))
+    return _FirstPass(float(w.sum()), int(np.isnan(X).sum()), w[some] @ (X[some] - origin))
 
 
-def certify(model: Model, tol: float, rows: Rows, ard: bool = False) -> Certificate:
+def certify(model: PPCAModel, tol: float, rows: Rows, ard: bool = False) -> Certificate:
     """Check a model on these rows; `ard` says that its columns were penalised by their own size."""
-    first = rows.sum(partial(_first, model.mean))
+    first = rows.sum(partial(_first_pass, model.mean))
     if (first.missing or ard) and not (model.noise > 0 and (not ard or (model.W != 0).any(axis=0).all())):
-        return stationary(model, np.inf, np.inf, tol, ard)  # no density, or no penalty
+        # There is no density, or no penalty.
+        return stationary(model, np.inf, np.inf, tol, ard)
     if first.missing or ard:
         before = rows.sum(partial(_expect, model.mean, model.W, model.noise))
-        after = _step(model, before, ard)
+        after = _maximise(model, before, ard)
         lower = rows.sum(partial(_likelihood, *after)) / first.weight
         objective = -before.log_likelihood / first.weight
         if ard:
@@ -77,12 +69,12 @@ def certify(model: Model, tol: float, rows: Rows, ard: bool = False) -> Certific
         return stationary(model, objective, objective + lower, tol, ard)
     m = model.mean + first.x / first.weight
     if rows.n_rows >= rows.n_features:
-        return from_covariance(model, tol, rows.sum(partial(_second, m)) / first.weight, m)
+        return from_covariance(model, tol, rows.sum(partial(_scatter, m)) / first.weight, m)
     return _from_rows(model, tol, rows.map(partial(_centred, m)) / np.sqrt(first.weight), m)
 
 
 # ------------------------------------------------------------------------------------------ complete rows
-def _second(m: Array, block: Block) -> Array:
+def _scatter(m: Array, block: Block) -> Array:
     some = block.w > 0
     Z = dense(block.X)[some] - m
     return (Z * block.w[some][:, None]).T @ Z
@@ -92,35 +84,37 @@ def _centred(m: Array, block: Block) -> Array:
     return (dense(block.X) - m) * np.sqrt(block.w)[:, None]
 
 
-def from_covariance(model: Model, tol: float, S: Array, m: Array) -> Certificate:
-    """From the covariance S (d, d) about the mean m."""
+def from_covariance(model: PPCAModel, tol: float, S: Array, m: Array) -> Certificate:
+    """Check a model from the covariance S (d, d) of complete rows about their mean m."""
     W = model.W
     return _optimal(model, tol, np.linalg.eigvalsh(S), float(np.trace(S)), W.T @ S @ W, m)
 
 
-def _from_rows(model: Model, tol: float, Z: Array, m: Array) -> Certificate:
-    """From centred rows Z (n, d) with ZᵀZ the covariance, n < d."""
+def _from_rows(model: PPCAModel, tol: float, Z: Array, m: Array) -> Certificate:
+    """Check a model from centred rows Z (n, d) with ZᵀZ the covariance, n < d."""
     values = np.append(np.linalg.eigvalsh(Z @ Z.T), np.zeros(Z.shape[1] - len(Z)))
     ZW = Z @ model.W
     return _optimal(model, tol, np.sort(values), float((Z**2).sum()), ZW.T @ ZW, m)
 
 
-def _optimal(model: Model, tol: float, values: Array, trace: float, inner: Array, m: Array) -> Certificate:
-    """`values` are the covariance's eigenvalues, ascending; `inner` is Wᵀ S W."""
+def _optimal(model: PPCAModel, tol: float, values: Array, trace: float, inner: Array, m: Array) -> Certificate:
+    """Write the certificate; `values` are the covariance's eigenvalues, ascending, and `inner` is Wᵀ S W."""
     d, k = len(m), len(model.components)
     objective = _objective(model, trace, inner, m - model.mean) if model.noise > 0 else np.inf
     kept, rest = np.maximum(values[d - k :], 0.0), float(np.maximum(values[: d - k], 0.0).mean())
     with np.errstate(divide="ignore", invalid="ignore"):
         best = 0.5 * (d * (LOG_2PI + 1) + float(np.log(kept).sum()) + (d - k) * np.log(rest))
-        # eigenvalues are right to a few d eps of the largest
+        # Eigenvalues are right to a few d eps of the largest.
         rounding = 2 * d * EPS * values[-1] * (float((1 / kept).sum()) + (d - k) / rest) + 16 * d * EPS
-    last_digits = 0.5 * float(((EPS * m) ** 2).sum()) / rest if rest > 0 else 0.0  # of the mean
-    limit = tol + min(2 * rounding, UNDECIDED) + 16 * last_digits
-    return Certificate("optimal", OPTIMAL, float(objective), float(best - rounding), tol, limit, _checks(model))
+    mean_rounding = 0.5 * float(((EPS * m) ** 2).sum()) / rest if rest > 0 else 0.0
+    # Where rounding may hide more than 1e-3 nats a row, nothing is proved.
+    limit = tol + min(2 * rounding, 1e-3) + 16 * mean_rounding
+    claim = "mean negative log-likelihood (nats a row) within gap of the smallest that this many components can reach"
+    return Certificate("optimal", claim, float(objective), float(best - rounding), tol, limit, _checks(model))
 
 
-def _objective(model: Model, trace: float, inner: Array, off: Array) -> float:
-    """Mean negative log-likelihood; by Woodbury's identity only matrices (k, k) are inverted."""
+def _objective(model: PPCAModel, trace: float, inner: Array, off: Array) -> float:
+    """Return the mean negative log-likelihood; by Woodbury's identity only matrices (k, k) are inverted."""
     W, noise = model.W, model.noise
     d, k = W.shape
     M = noise * np.eye(k) + W.T @ W
@@ -129,7 +123,7 @@ def _objective(model: Model, trace: float, inner: Array, off: Array) -> float:
     return 0.5 * (d * LOG_2PI + (d - k) * np.log(noise) + float(np.linalg.slogdet(M)[1]) + distance)
 
 
-def _checks(model: Model) -> tuple[Check, ...]:
+def _checks(model: PPCAModel) -> tuple[Check, ...]:
     B = np.asarray(model.components, np.float64)
     below = np.max(model.noise - np.asarray(model.explained_variance), initial=0.0)
     return (
@@ -138,32 +132,34 @@ def _checks(model: Model) -> tuple[Check, ...]:
     )
 
 
-# ------------------------------------------------------------------------------------------ with holes
-def stationary(model: Model, objective: float, gain: float, tol: float, ard: bool) -> Certificate:
-    """From the objective and what one more EM step gains."""
+# ------------------------------------------------------------------------------------------ missing entries
+def stationary(model: PPCAModel, objective: float, gain: float, tol: float, ard: bool) -> Certificate:
+    """Write the certificate from the objective and what one more EM step gains."""
     rounding = 64 * EPS * (len(model.mean) + (abs(objective) if np.isfinite(objective) else 0.0))
     gains = Check("gain of one more EM step (nats a row)", max(0.0, gain), tol + rounding)
-    return Certificate(
-        "stationary", RELEVANT if ard else STATIONARY, objective, tol=tol, checks=(gains, *_checks(model))
+    claim = (
+        f"one more EM step lowers the {'penalised' if ard else 'mean'} negative log-likelihood of the observed "
+        "entries by at most tol (nats a row); nothing is said about other maxima"
     )
+    return Certificate("stationary", claim, objective, tol=tol, checks=(gains, *_checks(model)))
 
 
 def _penalty(W: Array) -> float:
-    """d/2 log det WᵀW, in nats over all rows."""
+    """Return d/2 log det WᵀW, in nats over all rows."""
     return 0.5 * len(W) * float(np.linalg.slogdet(W.T @ W)[1])
 
 
 @dataclass(frozen=True)
-class _Expected(Sums):
-    log_likelihood: float
+class _ExpectedSums(Sums):
+    log_likelihood: float  # Σ w log p of the observed entries
     entries: float  # Σ w over observed entries
     cross: Array  # (d, k + 1) Σ w (x - μ) E u over the rows that observe a column, u = (z, 1)
     squares: Array  # (d,) Σ w (x - μ)²
     moments: Array  # (d, k + 1, k + 1) Σ w E u uᵀ
 
 
-class _Rows(NamedTuple):
-    """Some rows with holes under a model."""
+class _RowPosteriors(NamedTuple):
+    """Some rows with missing entries under a model."""
 
     here: Array  # (rows, d) 1 where an entry is observed, 0 where not
     Z: Array  # (rows, d) x - μ, 0 where missing
@@ -172,8 +168,8 @@ class _Rows(NamedTuple):
     log_likelihood: Array  # (rows,)
 
 
-def _look(mean: Array, W: Array, noise: float, X: Array) -> _Rows:
-    """Plainly: every row's own matrix from its observed columns."""
+def _row_posteriors(mean: Array, W: Array, noise: float, X: Array) -> _RowPosteriors:
+    """Return what a model says of rows, plainly: every row's own matrix from its observed columns."""
     d, k = W.shape
     here = (~np.isnan(X)).astype(np.float64)
     Z = np.where(here > 0, X - mean, 0.0)
@@ -184,26 +180,26 @@ def _look(mean: Array, W: Array, noise: float, X: Array) -> _Rows:
     n = here.sum(axis=1)
     distance = ((Z**2).sum(axis=1) - (b * z).sum(axis=1)) / noise
     log_det = (n - k) * np.log(noise) + np.linalg.slogdet(M)[1]
-    return _Rows(here, Z, M, z, -0.5 * (n * LOG_2PI + log_det + distance))
+    return _RowPosteriors(here, Z, M, z, -0.5 * (n * LOG_2PI + log_det + distance))
 
 
 def _likelihood(mean: Array, W: Array, noise: float, block: Block) -> float:
-    """Σ w log p of the observed entries."""
+    """Return Σ w log p of the observed entries."""
     pieces = _pieces(block, W.shape[1])
-    return float(sum(w @ _look(mean, W, noise, X).log_likelihood for X, w in pieces))
+    return float(sum(w @ _row_posteriors(mean, W, noise, X).log_likelihood for X, w in pieces))
 
 
-def _expect(mean: Array, W: Array, noise: float, block: Block) -> _Expected:
-    """Plain E step."""
+def _expect(mean: Array, W: Array, noise: float, block: Block) -> _ExpectedSums:
+    """Take a plain E step."""
     d, k = W.shape
-    total = _Expected(0.0, 0.0, np.zeros((d, k + 1)), np.zeros(d), np.zeros((d, k + 1, k + 1)))
+    total = _ExpectedSums(0.0, 0.0, np.zeros((d, k + 1)), np.zeros(d), np.zeros((d, k + 1, k + 1)))
     for X, w in _pieces(block, k):
-        found = _look(mean, W, noise, X)
+        found = _row_posteriors(mean, W, noise, X)
         u = np.column_stack([found.z, np.ones(len(w))])
         uu = u[:, :, None] * u[:, None, :]
         uu[:, :k, :k] += noise * np.linalg.inv(found.M)
         weighted = found.here * w[:, None]
-        total = total + _Expected(
+        total = total + _ExpectedSums(
             float(w @ found.log_likelihood),
             float(weighted.sum()),
             (found.Z * w[:, None]).T @ u,
@@ -214,16 +210,16 @@ def _expect(mean: Array, W: Array, noise: float, block: Block) -> _Expected:
 
 
 def _pieces(block: Block, k: int) -> list[tuple[Array, Array]]:
-    """Rows that count, a few at a time: each needs a matrix of its own."""
+    """Return the rows that count, so few at a time that their matrices fill at most 2**22 numbers."""
     X, w = dense(block.X), block.w
     some = (w > 0) & ~np.isnan(X).all(axis=1)
     X, w = X[some], w[some]
-    step = max(1, WORK // ((k + 1) ** 2 + X.shape[1]))
+    step = max(1, 2**22 // ((k + 1) ** 2 + X.shape[1]))
     return [(X[i : i + step], w[i : i + step]) for i in range(0, len(X), step)]
 
 
-def _step(model: Model, e: _Expected, ard: bool) -> tuple[Array, Array, float]:
-    """Plain M step: mean, W and noise."""
+def _maximise(model: PPCAModel, e: _ExpectedSums, ard: bool) -> tuple[Array, Array, float]:
+    """Take a plain M step, and return mean, W and noise."""
     W, noise = model.W, model.noise
     d, k = W.shape
     alpha = d / (W**2).sum(axis=0) if ard else np.zeros(k)

@@ -1,4 +1,4 @@
-"""Robust and trimmed PCA, as audit reads them."""
+"""Fitted robust and trimmed PCA, read for their checkers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_",
 
 
 def audit_robust_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """A model without `dual_` is given a dual point by the checker, one without `lam_` the usual price."""
+    """Check RobustPCA. Without `dual_` the checker seeks a dual point; without `lam_`, λ is the usual one."""
     low_rank = numbers(model, "low_rank_")
     rows = fitted_rows(model, low_rank.shape[1], X, None, sample_weight, "none")
-    parts = robust_pca.Parts(
+    parts = robust_pca.RobustPCAParts(
         low_rank,
         numbers(model, "sparse_"),
         numbers(model, "components_"),
@@ -30,6 +30,7 @@ def audit_robust_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float
 
 
 def audit_trimmed_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check TrimmedPCA."""
     fitted: list[Any] = [numbers(model, name) for name in TRIMMED]
     rows = fitted_rows(model, fitted[0].shape[1], X, None, sample_weight, "none")
-    return trimmed_pca.certify(trimmed_pca.Parts(float(model.keep), *fitted), tol, rows)
+    return trimmed_pca.certify(trimmed_pca.TrimmedPCAParts(float(model.keep), *fitted), tol, rows)

@@ -1,9 +1,10 @@
-"""Robust PCA re-checked from the data: L + S = X, and a dual point proves how small |L|_* + λ|S|_1 can be at all.
+"""Robust PCA checked against its rows: L + S = X, and a dual point bounds how small |L|_* + λ|S|_1 can be at all.
 
-With row weights w, Z = X - centre and A_w = diag(√w) A, the objective is |L_w|_* + λ Σ wᵢ |S_ij|. For any Y with
-|diag(1/√w) Y|₂ <= 1 and |Y_ij| <= λ wᵢ it is at least <Y, Z>; divided by its largest excess, every Y is a proof.
-Where a model brings none, one is sought near U Vᵀ + λ w sign(S), as in the optimality conditions of Candès et al.
-(2011).
+Claim: the objective is within the gap of the smallest. With row weights w, Z = X - centre and A_w = diag(√w) A, the
+objective is |L_w|_* + λ Σ wᵢ |S_ij|. For any Y with |diag(1/√w) Y|₂ <= 1 and |Y_ij| <= λ wᵢ it is at least <Y, Z>
+(weak duality: nuclear and spectral norm are dual to each other). A Y that is outside this set is first divided by how
+many times it is too large, so that every Y gives a valid bound. Where a model brings none, one is sought near
+U Vᵀ + λ w sign(S), as in the optimality conditions of Candès et al. (2011).
 """
 
 from __future__ import annotations
@@ -12,20 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
 
-CLAIM = (
-    "nuclear norm of the low-rank part plus lam times the sum of the sparse part's sizes within gap of the smallest"
-)
-ROUNDS = 200  # projections to find a dual point where none is given
-EPS = float(np.finfo(float).eps)
-
 
 @dataclass(frozen=True)
-class Parts:
+class RobustPCAParts:
     """A fitted robust PCA, as plain arrays."""
 
     low_rank: Array  # (n, d), centre included
@@ -38,8 +34,8 @@ class Parts:
     median: bool  # the centre must be the columns' medians; else it must be zero
 
 
-def certify(parts: Parts, tol: float, rows: Rows) -> Certificate:
-    """Check the parts of these rows."""
+def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
+    """Check the low-rank and sparse parts of these rows."""
     shape = rows.n_rows, rows.n_features
     if parts.low_rank.shape != shape or parts.sparse.shape != shape:
         raise DataError(
@@ -55,12 +51,13 @@ def certify(parts: Parts, tol: float, rows: Rows) -> Certificate:
     sigma = np.linalg.svd(L, compute_uv=False)
     sizes = float(w[used] @ np.abs(S).sum(axis=1))
     objective = float(sigma.sum()) + parts.lam * sizes
-    Y = _derive(root * Z, L, parts.lam * root) if parts.dual is None else parts.dual[used] / root
+    Y = _seek_dual(root * Z, L, parts.lam * root) if parts.dual is None else parts.dual[used] / root
     excess = _excess(Y, parts.lam * root)
     terms = Y * (root * Z) / max(1.0, excess)
     rounding = 64 * EPS * float(np.abs(terms).sum())
     off = _off_centre(parts, X[used], w[used])
-    bound = 0.0 if off else max(0.0, float(terms.sum()) - rounding)  # about another centre it is another problem
+    # About another centre it is another problem, and the bound is not one on its optimum.
+    bound = 0.0 if off else max(0.0, float(terms.sum()) - rounding)
     checks = [
         _adds_up(parts, X),
         Check("centre off, as a share of the rows", off, 0.0),
@@ -68,24 +65,27 @@ def certify(parts: Parts, tol: float, rows: Rows) -> Certificate:
     ]
     if parts.dual is not None:
         checks.append(Check("dual point outside its set by", max(0.0, excess - 1.0), 1e-9))
-    return Certificate("optimal", CLAIM, objective, bound, tol, tol * objective + 2 * rounding, tuple(checks))
+    claim = "nuclear norm of the low-rank part plus lam times the sum of the sparse part's sizes within gap of the "
+    claim += "smallest"
+    return Certificate("optimal", claim, objective, bound, tol, tol * objective + 2 * rounding, tuple(checks))
 
 
 def _excess(Y: Array, t: Array) -> float:
-    """How many times too large Y is for |Y|₂ <= 1 and |Y_ij| <= tᵢ, rounding of the norm included."""
+    """Return how many times too large Y is for |Y|₂ <= 1 and |Y_ij| <= tᵢ, rounding of the norm included."""
     spectral = float(np.linalg.norm(Y, 2)) * (1 + 8 * min(Y.shape) * EPS)
     return max(spectral, float((np.abs(Y) / t).max()))
 
 
-def _adds_up(parts: Parts, X: Array) -> Check:
+def _adds_up(parts: RobustPCAParts, X: Array) -> Check:
+    """Check that the two parts add up to X."""
     size = np.abs(parts.low_rank) + np.abs(parts.sparse) + np.abs(X)
     off = np.abs(parts.low_rank + parts.sparse - X)
     worst = float((off / np.where(size > 0, size, 1.0)).max())
     return Check("low-rank plus sparse part minus X, relative", worst, 8 * EPS)
 
 
-def _off_centre(parts: Parts, X: Array, w: Array) -> float:
-    """Share of the rows by which any column's centre misses being a median: more than half above it, or below."""
+def _off_centre(parts: RobustPCAParts, X: Array, w: Array) -> float:
+    """Return the share of rows by which a column's centre misses being a median: more than half above or below."""
     if not parts.median:
         return float(np.any(parts.centre != 0))
     half = w.sum() / 2
@@ -93,12 +93,16 @@ def _off_centre(parts: Parts, X: Array, w: Array) -> float:
     return float(max(0.0, beyond.max() / w.sum() - 1e-12))
 
 
-def _axes(parts: Parts, L: Array, sigma: Array, offset: float) -> tuple[Check, ...]:
-    """The components are the right singular vectors of L, and span its rows. `offset` is what was added to L once."""
+def _axes(parts: RobustPCAParts, L: Array, sigma: Array, offset: float) -> tuple[Check, ...]:
+    """Check that the components are the right singular vectors of L and span its rows.
+
+    `offset` is the size of the centre, which was added to L and subtracted again.
+    """
     B, k = parts.components, len(parts.components)
     largest = float(sigma.max(initial=0.0)) or 1.0
     L, sigma, found = L / largest, sigma / largest, parts.singular_values / largest
-    rotated = L @ B.T  # columns orthogonal, of the singular values' lengths
+    # Its columns are orthogonal, and their lengths are the singular values.
+    rotated = L @ B.T
     off = np.abs(rotated.T @ rotated - np.diag(found**2)).max(initial=0.0)
     wrong = np.abs(found - sigma[:k]).max(initial=0.0) if k <= len(sigma) else np.inf
     rest = float(np.linalg.norm(L - rotated @ B))
@@ -111,8 +115,8 @@ def _axes(parts: Parts, L: Array, sigma: Array, offset: float) -> tuple[Check, .
     )
 
 
-def _derive(Z: Array, L: Array, t: Array) -> Array:
-    """A dual point for Z = L + S: alternate between U Vᵀ on L's tangent space and t sign(S) where S is not small."""
+def _seek_dual(Z: Array, L: Array, t: Array, rounds: int = 200) -> Array:
+    """Seek a dual point for Z = L + S: alternate between U Vᵀ on L's tangent space and t sign(S) where S is not 0."""
     U, sigma, V = np.linalg.svd(L, full_matrices=False)
     r = int((sigma > 1e-9 * sigma[0]).sum())
     U, V = U[:, :r], V[:r]
@@ -120,7 +124,7 @@ def _derive(Z: Array, L: Array, t: Array) -> Array:
     known = np.abs(S) > 1e-6 * np.abs(S).max(initial=0.0)
     fixed = t * np.sign(S)
     Y = U @ V
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         Y = np.where(known, fixed, np.clip(Y, -t, t))
         D = Y - U @ V
         left = U @ (U.T @ D)

@@ -1,9 +1,9 @@
-"""Trimmed PCA re-checked from the data: the rows kept are those nearest to the plane, and the plane is their PCA.
+"""Trimmed PCA checked against its rows: the rows kept are those nearest to the plane, and the plane is their PCA.
 
-With e the squared distances to the plane and h the weight to keep, no weights 0 <= v <= w of total h give less than
-those that take rows in ascending order of e; and no plane gives the kept rows less than their principal axes, which
-the bound of `checkers.decomposition.pca`
-proves. Neither says that other rows with another plane would not be better still.
+Claim: neither keeping other rows nor, for the rows kept, another basis lowers the objective by more than the
+tolerance. With e the squared distances to the plane and h the weight to keep, no weights 0 <= v <= w of total h give
+less than those that take rows in ascending order of e; and no plane gives the kept rows less than their principal
+axes, which the PCA checker proves. Nothing is claimed about changing both at once.
 """
 
 from __future__ import annotations
@@ -20,14 +20,9 @@ from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows
 from certifit.rows.reweighted import ReweightedRows
 
-CLAIM = (
-    "neither choosing other rows nor, for the rows kept, another basis lowers the mean squared reconstruction error "
-    "of the rows kept by more than tol (relative); changing both at once may"
-)
-
 
 @dataclass(frozen=True)
-class Parts:
+class TrimmedPCAParts:
     """A fitted trimmed PCA, as plain arrays."""
 
     keep: float  # share of the weight that counts
@@ -39,7 +34,7 @@ class Parts:
     threshold: float  # the largest e of a row kept
 
 
-def certify(parts: Parts, tol: float, rows: Rows, more: tuple[Check, ...] = ()) -> Certificate:
+def certify(parts: TrimmedPCAParts, tol: float, rows: Rows, more: tuple[Check, ...] = ()) -> Certificate:
     """Check the parts on these rows; `more` checks are added."""
     v = parts.weights
     if len(v) != rows.n_rows:
@@ -51,16 +46,17 @@ def certify(parts: Parts, tol: float, rows: Rows, more: tuple[Check, ...] = ()) 
     h = parts.keep * float(w.sum())
     smallest = _smallest_sum(e, w, h)
     eps = float(np.finfo(rows.dtype).eps)
-    loose = max(tol, 32 * eps)
-    kept = np.clip(v, 0.0, w)  # sums below are over the rows, whatever the weights claim
+    share = max(tol, 32 * eps)
+    # Sums below use weights that are allowed, whatever the model claims.
+    kept = np.clip(v, 0.0, w)
     rounding = 64 * eps * float(kept @ (np.sqrt(e) * np.sqrt(z))) + (64 * eps) ** 2 * float(kept @ z)
     rounding += h * (64 * np.finfo(float).eps * float(np.linalg.norm(parts.mean))) ** 2
-    allowed = loose * (z + np.finfo(float).tiny)
+    allowed = share * (z + np.finfo(float).tiny)
     last = int(np.argmax(np.where(v > 0, e, -1.0)))
     checks = [
         Check("weights outside 0 to sample_weight by", float(np.abs(v - kept).max()), 1e-9 * float(w.max())),
         Check("weight kept minus weight to keep, relative", abs(float(v.sum()) - h) / h, 1e-9),
-        Check("gain from keeping other rows", max(0.0, float(kept @ e) - smallest), loose * smallest + rounding),
+        Check("gain from keeping other rows", max(0.0, float(kept @ e) - smallest), share * smallest + rounding),
         Check("errors off, as a share of what is allowed", float((np.abs(parts.errors - e) / allowed).max()), 1.0),
         Check("threshold off by", abs(parts.threshold - float(e[last])), float(allowed[last])),
         *more,
@@ -68,25 +64,30 @@ def certify(parts: Parts, tol: float, rows: Rows, more: tuple[Check, ...] = ()) 
     if not kept.sum() > 1:
         raise DataError(got=f"a weight of {kept.sum():g} kept", wanted="more than 1: a variance needs two rows")
     subset = ReweightedRows(rows, kept, parts.mean)
-    found = pca.certify(parts.components, parts.mean, parts.explained_variance, tol, subset)
+    found = pca.certify(pca.PCAClaim(parts.components, parts.mean, parts.explained_variance), tol, subset)
     checks += [
         *found.checks,
         Check("reconstruction error above the smallest for the rows kept", found.gap, found.limit),
     ]
     facts = {"rows left out": float((v == 0).sum())}
-    return Certificate("stationary", CLAIM, smallest / h, 0.0, tol, checks=tuple(checks), facts=facts)
+    claim = (
+        "neither choosing other rows nor, for the rows kept, another basis lowers the mean squared reconstruction "
+        "error of the rows kept by more than tol (relative); changing both at once may"
+    )
+    return Certificate("stationary", claim, smallest / h, 0.0, tol, checks=tuple(checks), facts=facts)
 
 
 def _smallest_sum(e: Array, w: Array, h: float) -> float:
-    """Σ v e, least over 0 <= v <= w with Σ v = h: rows in ascending order of e until h is used up."""
+    """Return Σ v e, least over 0 <= v <= w with Σ v = h: rows in ascending order of e until h is used up."""
     order = np.argsort(e, kind="stable")
     before = np.cumsum(w[order]) - w[order]
     return float(np.clip(h - before, 0.0, w[order]) @ e[order])
 
 
 def _measure(B: Array, m: Array, block: Block) -> Array:
-    """Squared distance to the plane and to the mean, and weight, of each row (rows, 3)."""
-    step = max(1, 2**21 // len(m))  # few enough rows at a time to be dense
+    """Return the squared distance to the plane, that to the mean, and the weight of each row (rows, 3)."""
+    # So few rows at a time that they can be dense.
+    step = max(1, 2**21 // len(m))
     parts = [_distances(B, m, dense(block.X[i : i + step])) for i in range(0, len(block.w), step)]
     return np.column_stack([np.concatenate(parts), block.w])
 
@@ -95,4 +96,5 @@ def _distances(B: Array, m: Array, X: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         Z = X - m
         found = np.column_stack([((Z - Z @ B.T @ B) ** 2).sum(axis=1), (Z**2).sum(axis=1)])
-    return np.nan_to_num(found, nan=1e300, posinf=1e300)  # too far to square
+    # Rows that are too far away to square are very far away.
+    return np.nan_to_num(found, nan=1e300, posinf=1e300)

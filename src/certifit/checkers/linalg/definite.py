@@ -1,11 +1,15 @@
-"""Is vᵀAv > 0 for all v? A factor that proves it, or one v that refutes it.
+"""Positive definiteness checked: is vᵀAv > 0 for all v? A factor proves it, or one vector v refutes it.
 
 The matrix is first scaled by powers of two, exactly, to a diagonal between 1 and 4.
-- Yes: if Cholesky in floating point runs through on A - s I, the eigenvalues of A are no less than
-  s - (n + 2) eps tr A (Rump, "Verification of positive definiteness", 2006), so s above that rounding is a proof.
-  Semidefinite: A = FFᵀ + R, so no eigenvalue is below -|R|.
-- No: vᵀAv is summed exactly, from products that are split into their rounded value and what rounding took away.
-- Neither, in floating point: for small matrices, elimination in rational numbers decides.
+
+| answer | proof |
+|---|---|
+| yes, definite | Cholesky runs through on A - s I: no eigenvalue of A is below s - (n + 2) eps tr A (Rump 2006) |
+| yes, semidefinite to rounding | A = FFᵀ + R with a small R: no eigenvalue is below -|R| |
+| no | a witness v with vᵀAv <= 0, summed exactly from products split into rounded value and rounding error |
+| either, n <= 32, where floating point cannot decide | elimination in rational numbers |
+
+Reference: Rump, "Verification of positive definiteness" (2006).
 """
 
 from __future__ import annotations
@@ -17,20 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
+from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.core import Certificate, Check
 from certifit.rows import Array
 
-EPS = float(np.finfo(np.float64).eps)
-EXACT = 32  # up to this order elimination in rational numbers is quick
-NAME = {True: "definite", False: "semidefinite"}
-YES = {
-    True: "positive definite: vᵀAv >= {margin:.3g} Σ A_ii v_i² / 4 for every v",
-    False: "positive semidefinite to rounding: vᵀAv >= -{margin:.3g} Σ A_ii v_i² for every v",
-}
-
 
 def _equilibrate(A: Array) -> tuple[Array, Array]:
-    """D A D with a diagonal from 1 to 4 (where it is positive), exactly, and the diagonal of D: powers of two."""
+    """Return D A D with a diagonal from 1 to 4 (where positive), exactly, and the diagonal of D: powers of two."""
     exponent = np.frexp(np.where(np.diag(A) > 0, np.diag(A), np.abs(A).max() or 1.0))[1] - 1
     half = -(exponent // 2)
     return np.ldexp(np.ldexp(A, half), half[:, None]), np.ldexp(1.0, half)
@@ -50,16 +47,16 @@ def certify_factor(A: Array, factor: Array, strict: bool = True) -> Certificate:
     away = float(np.linalg.norm(F @ F.T - S))
     checks = [Check("|FFᵀ - A|, scaled to a diagonal of about 1", away, rounding)]
     if strict:
-        shift = _half_the_least(S)
+        shift = _proved_shift(S)
         checks.append(Check("rounding, against a shift that leaves a Cholesky factor", 1.01 * rounding, shift))
-        margin = shift - rounding
+        claim = f"positive definite: vᵀAv >= {shift - rounding:.3g} Σ A_ii v_i² / 4 for every v"
     else:
-        margin = away + rounding
-    return Certificate("exact", YES[strict].format(margin=margin), checks=tuple(checks))
+        claim = f"positive semidefinite to rounding: vᵀAv >= -{away + rounding:.3g} Σ A_ii v_i² for every v"
+    return Certificate("exact", claim, checks=tuple(checks))
 
 
-def _half_the_least(S: Array) -> float:
-    """Half the smallest eigenvalue, if S less that much has a Cholesky factor; else 0."""
+def _proved_shift(S: Array) -> float:
+    """Return half the smallest eigenvalue if S minus that much has a Cholesky factor, else 0."""
     shift = float(eigvalsh(S, subset_by_index=[0, 0])[0]) / 2
     try:
         cholesky(S - shift * np.eye(len(S)), lower=True, overwrite_a=True)
@@ -76,7 +73,8 @@ def certify_witness(A: Array, v: Array, strict: bool = True) -> Certificate:
     """
     S, D = _equilibrate(A)
     form = quadratic_form(S, v / D)
-    claim = f"not positive {NAME[strict]}: the witness v has vᵀAv {'<= 0' if strict else '< 0'}"
+    name, sign = ("definite", "<= 0") if strict else ("semidefinite", "< 0")
+    claim = f"not positive {name}: the witness v has vᵀAv {sign}"
     checks = (
         Check("vᵀAv, an upper bound in exact arithmetic", form, 0.0 if strict else -np.finfo(float).tiny),
         Check("length of v, to be positive", -float(np.abs(v).max(initial=0.0)), -np.finfo(float).tiny),
@@ -85,7 +83,7 @@ def certify_witness(A: Array, v: Array, strict: bool = True) -> Certificate:
 
 
 def quadratic_form(A: Array, v: Array) -> float:
-    """An upper bound on vᵀAv, equal to it but for one rounding of each row's sum.
+    """Return an upper bound on vᵀAv, equal to it but for one rounding of each row's sum.
 
     >>> tiny = 2.0**-53
     >>> quadratic_form(np.array([[1.0, 1.0], [1.0, 1.0 - tiny]]), np.array([1.0, -1.0])) <= -0.99 * tiny
@@ -100,7 +98,7 @@ def quadratic_form(A: Array, v: Array) -> float:
 
 
 def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """p, e with a b = p + e exactly (Dekker 1971)."""
+    """Return p and e with a b = p + e exactly (Dekker 1971)."""
     p = a * b
     a_high, b_high = (2.0**27 + 1) * a, (2.0**27 + 1) * b
     a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
@@ -108,7 +106,7 @@ def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-class Elimination(NamedTuple):
+class RationalElimination(NamedTuple):
     """What elimination in rational numbers found."""
 
     definite: bool
@@ -116,11 +114,13 @@ class Elimination(NamedTuple):
     witness: Array | None  # (n,) with vᵀAv <= 0, or < 0 where A is not semidefinite
 
 
-def eliminate(A: Array) -> Elimination:
-    """Decide in rational numbers: of [A | I], eliminated by rows, row j on the right is v with vᵀAv = pivot j.
+def eliminate(A: Array) -> RationalElimination:
+    """Decide definiteness in rational numbers.
+
+    After elimination of [A | I] by rows, row j on the right is a vector v with vᵀAv = pivot j.
 
     >>> eliminate(np.array([[1.0, 1.0], [1.0, 1.0]]))
-    Elimination(definite=False, semidefinite=True, witness=array([-1.,  1.]))
+    RationalElimination(definite=False, semidefinite=True, witness=array([-1.,  1.]))
     """
     n = len(A)
     S = [[Fraction(float(x)) for x in row] for row in A]
@@ -129,20 +129,23 @@ def eliminate(A: Array) -> Elimination:
     for j in range(n):
         pivot = S[j][j]
         if pivot < 0:
-            return Elimination(False, False, _floats(rows[j]))
+            return RationalElimination(False, False, _floats(rows[j]))
         below = [i for i in range(j + 1, n) if S[i][j] != 0]
         if pivot == 0:
-            if below:  # [[0, b], [b, a]] is negative somewhere
+            if below:
+                # [[0, b], [b, a]] is negative for some v.
                 i, b, a = below[0], S[below[0]][j], S[below[0]][below[0]]
                 t = -a / b if a > 0 else (-1 if b > 0 else 1)
-                return Elimination(False, False, _floats([x + t * y for x, y in zip(rows[i], rows[j], strict=True)]))
+                return RationalElimination(
+                    False, False, _floats([x + t * y for x, y in zip(rows[i], rows[j], strict=True)])
+                )
             flat = _floats(rows[j]) if flat is None else flat
             continue
         for i in below:
             ratio = S[i][j] / pivot
             S[i] = [x - ratio * y for x, y in zip(S[i], S[j], strict=True)]
             rows[i] = [x - ratio * y for x, y in zip(rows[i], rows[j], strict=True)]
-    return Elimination(flat is None, True, flat)
+    return RationalElimination(flat is None, True, flat)
 
 
 def _floats(v: list[Fraction]) -> Array:

@@ -1,19 +1,20 @@
-"""Has a square matrix a basis of eigenvectors? The basis re-checked, or a chain that says no.
+"""Diagonalisability checked: a basis of eigenvectors, or a Jordan chain that excludes one.
 
-Matrices that are diagonalisable lie arbitrarily close to those that are not, so in floating point a no is about
-matrices within rounding of A. With u = (A - λI)v and r = (A - λI)u, the matrix A + E with E [v u] = [0 -r] has the
-eigenvector u ≠ 0 and v above it: (A + E - λI)v = u, a Jordan chain. So A + E is not diagonalisable, and |E|₂ is the
-distance. The link |u| / |v| must be beyond rounding: without that, every multiple eigenvalue would do.
+Yes: A P = P diag(λ) to rounding, and the smallest singular value of P is beyond rounding.
+
+No: diagonalisable matrices lie arbitrarily close to those that are not, so in floating point a no is about matrices
+within rounding of A. With u = (A - λI)v and r = (A - λI)u, the matrix A + E with E [v u] = [0 -r] has the eigenvector
+u ≠ 0 and v above it: (A + E - λI)v = u, a Jordan chain. So A + E is not diagonalisable, and |E|₂ is the distance. The
+link |u| / |v| must be beyond rounding: without that, every multiple eigenvalue would do.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.core import Certificate, Check
 from certifit.rows import Array
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 def certify_basis(A: Array, values: Array, P: Array) -> Certificate:
@@ -49,7 +50,7 @@ def certify_chain(A: Array, value: complex, v: Array, tol: float) -> Certificate
     unit = float(np.abs(A).max()) or 1.0
     A, value = A / unit, value / unit
     size = float(np.linalg.norm(A, 2))
-    distance = to_defective(A, value, v)
+    distance = distance_to_defective(A, value, v)
     claim = (
         f"not diagonalisable to rounding: a matrix without a basis of eigenvectors lies within {distance * unit:.3g}"
     )
@@ -63,16 +64,17 @@ def certify_chain(A: Array, value: complex, v: Array, tol: float) -> Certificate
     return Certificate("impossible", claim, checks=checks, facts=facts, witness=witness)
 
 
-def to_defective(A: Array, value: complex, v: Array) -> float:
-    """|E|₂ of an E for which A + E has a Jordan chain that ends in v; inf where v is an eigenvector or 0."""
+def distance_to_defective(A: Array, value: complex, v: Array) -> float:
+    """Return |E|₂ of an E for which A + E has a Jordan chain that ends in v; inf where v is an eigenvector or 0."""
     B = A - value * np.eye(len(A))
     length = float(np.linalg.norm(v))
     u = B @ v
-    long = float(np.linalg.norm(u))
-    if not (length > 0 and long > 0):
+    image_length = float(np.linalg.norm(u))
+    if not (length > 0 and image_length > 0):
         return np.inf
-    basis = np.column_stack([v / length, u / long])  # E [v/|v|  u/|u|] = [0  -Bu/|u|]
+    # E [v/|v|  u/|u|] = [0  -Bu/|u|]
+    basis = np.column_stack([v / length, u / image_length])
     if np.linalg.svd(basis, compute_uv=False)[-1] < 8 * EPS:
         return np.inf
-    E = np.column_stack([np.zeros(len(A)), -(B @ u) / long]) @ np.linalg.pinv(basis)
+    E = np.column_stack([np.zeros(len(A)), -(B @ u) / image_length]) @ np.linalg.pinv(basis)
     return float(np.linalg.norm(E, 2))

@@ -1,4 +1,4 @@
-"""What every checker needs of a block: its rows as plain float64."""
+"""The rows of a block as a plain float64 array, which every checker needs."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from certifit.rows import Array
 
 
 def dense(X: Any) -> Array:
-    """Rows of a block, dense or CSR, as a float64 array (rows, d)."""
+    """Return the rows of a block, dense or CSR, as a float64 array (rows, d)."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)

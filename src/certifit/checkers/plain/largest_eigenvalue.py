@@ -1,9 +1,11 @@
-"""An upper bound on the largest eigenvalue of a symmetric operator, from products with it alone.
+"""An upper bound on the largest eigenvalue λmax of a symmetric operator, from products with it alone.
 
-Lanczos from a random unit vector q gives the orthonormal polynomials p_0, p_1, ... of q's spectral measure. No
-measure with these polynomials has more mass at a point x than 1 / Σ p_j(x)² (Christoffel), and the mass at λmax is
-at least (q·v)², v its eigenvector, which exceeds δ² = failure² π / 2d with probability 1 - failure. So λmax is at
-most the x beyond the Ritz values at which Σ p_j(x)² = 1/δ². The chance is over the start, not over the operator.
+1. Lanczos steps from a random unit vector q give the orthonormal polynomials p_0, p_1, … of q's spectral measure.
+2. No measure with these polynomials has more mass at a point x than 1 / Σ p_j(x)² (Christoffel).
+3. The mass at λmax is at least (q·v)², v its eigenvector, and (q·v)² exceeds δ² = failure² π / 2d with probability
+   1 - failure.
+So λmax is at most the x beyond the Ritz values at which Σ p_j(x)² = 1/δ². The probability is over the random start,
+not over the operator.
 Reference: van Dorsselaer, Hochstenbach & van der Vorst, "Computing probabilistic bounds for extreme eigenvalues of
 symmetric matrices with the Lanczos method" (2000). The bound of Kuczyński & Woźniakowski (1992) knows the number of
 steps only; this one is much below it where the spectrum has gaps.
@@ -25,8 +27,8 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Largest:
-    """What is known of the largest eigenvalue."""
+class LargestEigenvalueBound:
+    """What Lanczos tells of the largest eigenvalue."""
 
     value: float  # a Ritz value: λmax is at least this, up to rounding
     upper: float  # λmax exceeds this with probability at most `failure`
@@ -43,7 +45,7 @@ def largest_eigenvalue(
     steps: int = 60,
     enough: float | None = None,
     apart: Array | None = None,
-) -> Largest:
+) -> LargestEigenvalueBound:
     """Bound the largest eigenvalue of a symmetric operator (d, d), of any sign.
 
     Parameters
@@ -62,50 +64,54 @@ def largest_eigenvalue(
     k = 0 if apart is None else apart.shape[1]
     d = A.shape[0] - k
     if d == 0:
-        return Largest(-math.inf, -math.inf, 0, failure, np.empty(0))
+        return LargestEigenvalueBound(-math.inf, -math.inf, 0, failure, np.empty(0))
     rng = np.random.default_rng(seed)
-    Q = np.empty((d + k, k + min(steps, d)), order="F")  # what is apart, then the Lanczos vectors
+    # The columns of `apart`, then the Lanczos vectors.
+    Q = np.empty((d + k, k + min(steps, d)), order="F")
     if apart is not None:
         Q[:, :k] = apart
-    q = _outside(rng.normal(size=d + k), Q[:, :k])
-    threshold = math.log(2 * d / math.pi) - 2 * math.log(failure)  # log 1/δ²
+    q = _orthogonalise(rng.normal(size=d + k), Q[:, :k])
+    # log 1/δ²
+    threshold = math.log(2 * d / math.pi) - 2 * math.log(failure)
     alpha: list[float] = []
     beta: list[float] = []
-    unit = 1.0  # of the operator, so that squares neither over- nor underflow
+    # The operator is divided by a unit, so that squares neither over- nor underflow.
+    unit = 1.0
     for j in range(Q.shape[1] - k):
         Q[:, k + j] = q
         z = np.asarray(A @ q, dtype=np.float64) / unit
         if j == 0:
             unit = float(np.abs(z).max())
             if unit == 0:
-                return Largest(0.0, 0.0, 1, failure, q)
+                return LargestEigenvalueBound(0.0, 0.0, 1, failure, q)
             z /= unit
         alpha.append(float(q @ z))
         known = Q[:, : k + j + 1]
-        for _ in range(2):  # twice is enough for orthogonality to rounding
+        # Twice is enough for orthogonality to rounding.
+        for _ in range(2):
             z = z - known @ (known.T @ z)
         ritz = eigvalsh_tridiagonal(np.array(alpha), np.array(beta))
         size = float(max(abs(ritz[0]), abs(ritz[-1])))
         beta.append(max(float(np.linalg.norm(z)), 8 * EPS * size))
-        # computed so, these are the exact numbers of an operator that differs from A by rounding
+        # Computed in this way, alpha and beta are exact for an operator that differs from A by rounding.
         rounding = 4 * (d + j + 1) * EPS * size
         if k + j + 1 == Q.shape[1] or (
             enough is not None and _log_mass(alpha, beta, enough / unit - rounding) >= threshold
         ):
             break
-        # where the space is closed under A up to rounding, go on in a fresh direction
-        q = _outside(z if beta[-1] > 8 * EPS * size else rng.normal(size=d + k), known)
+        # Where the space is closed under A up to rounding, go on in a fresh direction.
+        q = _orthogonalise(z if beta[-1] > 8 * EPS * size else rng.normal(size=d + k), known)
     top = float(ritz[-1])
-    upper = top if len(alpha) == d else _beyond(alpha, beta, top, threshold)
+    upper = top if len(alpha) == d else _solve_threshold(alpha, beta, top, threshold)
     y = eigh_tridiagonal(np.array(alpha), np.array(beta[:-1]))[1][:, -1]
-    return Largest(top * unit, (upper + rounding) * unit, len(alpha), failure, Q[:, k : k + len(y)] @ y)
+    vector = Q[:, k : k + len(y)] @ y
+    return LargestEigenvalueBound(top * unit, (upper + rounding) * unit, len(alpha), failure, vector)
 
 
-def sharpened(A: Any, found: Largest) -> Largest:
-    """The same with a better Ritz pair, where restarted Lanczos (ARPACK) gets one from there at little cost.
+def sharpen(A: Any, found: LargestEigenvalueBound) -> LargestEigenvalueBound:
+    """Improve the lower bound `value` by restarted Lanczos (ARPACK), where that costs little; `upper` stays.
 
-    The upper bound is the first one's; the value shows what there is to see. A single Lanczos run of a few dozen
-    steps tells neighbours apart only if they are far apart.
+    A single Lanczos run of a few dozen steps separates eigenvalues only if they are far apart.
     """
     d = A.shape[0]
     if found.steps >= d or not found.vector.any():
@@ -118,16 +124,16 @@ def sharpened(A: Any, found: Largest) -> Largest:
     return replace(found, value=float(values[0]), vector=vectors[:, 0]) if values[0] > found.value else found
 
 
-def _outside(z: Array, known: Array) -> Array:
-    """z without its part in the span of the known orthonormal columns, of length 1."""
+def _orthogonalise(z: Array, known: Array) -> Array:
+    """Return z without its part in the span of the known orthonormal columns, scaled to length 1."""
     for _ in range(2):
         z = z / np.linalg.norm(z)
         z = z - known @ (known.T @ z)
     return z / np.linalg.norm(z)
 
 
-def _beyond(alpha: list[float], beta: list[float], ritz: float, threshold: float) -> float:
-    """The x > ritz with log Σ p_j(x)² = threshold, or a little more: bisection on an increasing function."""
+def _solve_threshold(alpha: list[float], beta: list[float], ritz: float, threshold: float) -> float:
+    """Return the x > ritz with log Σ p_j(x)² = threshold, or a little more: bisection on an increasing function."""
     reach = max(max(map(abs, alpha)), max(beta))
     low, step = ritz, EPS * reach
     while _log_mass(alpha, beta, low + step) < threshold:
@@ -140,10 +146,11 @@ def _beyond(alpha: list[float], beta: list[float], ritz: float, threshold: float
 
 
 def _log_mass(alpha: list[float], beta: list[float], x: float) -> float:
-    """log Σ p_j(x)², j = 0 ... k, for x beyond all Ritz values (-inf where rounding says it is not)."""
+    """Return log Σ p_j(x)², j = 0 … k, for x beyond all Ritz values; -inf where rounding says that x is not."""
     log_p, total, before, pivot = 0.0, 0.0, 0.0, 1.0
     for a, b in zip(alpha, beta, strict=True):
-        pivot = x - a - before * before / pivot  # of the LDLᵀ factors of x I - T: β p_{j+1} / p_j
+        # A pivot of the LDLᵀ factors of x I - T is β p_{j+1} / p_j.
+        pivot = x - a - before * before / pivot
         if pivot <= 0:
             return -math.inf
         log_p += 2 * math.log(pivot / b)

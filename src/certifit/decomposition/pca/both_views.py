@@ -1,4 +1,4 @@
-"""PCA from both sides: the directions of most variance, and the projection of least error, shown to be one.
+"""The two textbook definitions of PCA, directions of most variance and projection of least error, shown to agree.
 
     maximum variance   b_j = argmax of the variance of bᵀx over unit b, once b_1 … b_{j-1} are taken out of the data;
                        V_j is that variance
@@ -21,12 +21,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
-from certifit.decomposition.pca.codes import encode
+from certifit.core.text_table import text_table
+from certifit.decomposition.pca.linear_codes import encode
 from certifit.exceptions import DataError
-from certifit.numerics.moments import scatter
-from certifit.rows import Array, Block, as_rows
-
-HEADINGS = ("M", "variance V", "eigenvalue λ", "error J", "discarded λ", "share kept")
+from certifit.numerics.moments import MeanAndScatter, scatter
+from certifit.rows import Array, Block, Rows, as_rows
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,8 @@ class TwoViews:
     @property
     def discarded(self) -> Array:
         """Sums of the eigenvalues after the first M = 0 … k: what theory says of `errors`."""
-        tails = np.cumsum(np.append(0.0, self.eigenvalues[::-1]))[::-1]  # (d + 1,), the smallest added first
+        # (d + 1,), the smallest added first
+        tails = np.cumsum(np.append(0.0, self.eigenvalues[::-1]))[::-1]
         return tails[: len(self.errors)]
 
     @property
@@ -54,7 +54,7 @@ class TwoViews:
         return bool((variance <= self.limit).all() and (error <= self.limit).all())
 
     def encode(self, X: Any, M: int | None = None) -> Array:
-        """z = B (x - m): codes (n, M) of the rows of X, M = k unless told."""
+        """z = B (x - m): codes (n, M) of the rows of X, M = k by default."""
         rows = as_rows(X, sparse=True)
         if rows.n_features != len(self.mean):
             raise DataError(got=f"rows of {rows.n_features} columns", wanted=f"{len(self.mean)}, as in two_views")
@@ -86,11 +86,9 @@ class TwoViews:
         return [f"{v:.8g}" if abs(v) > self.limit else "0" for v in values]
 
     def __str__(self) -> str:
-        lines = [HEADINGS, *self.table()]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
-        rows = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines]
-        verdict = "yes" if self.holds else "NO"
-        return "\n".join([*rows, f"V = λ and J = discarded λ, to {self.limit:.2g}: {verdict}"])
+        headings = ("M", "variance V", "eigenvalue λ", "error J", "discarded λ", "share kept")
+        verdict = f"V = λ and J = discarded λ, to {self.limit:.2g}: {'yes' if self.holds else 'NO'}"
+        return text_table([headings, *self.table()], "r") + "\n" + verdict
 
 
 def two_views(X: Any, n_components: int | None = None, sample_weight: Any = None) -> TwoViews:
@@ -123,9 +121,13 @@ def two_views(X: Any, n_components: int | None = None, sample_weight: Any = None
     if not (isinstance(k, Integral) and 1 <= k <= d):
         raise DataError(got=f"n_components={k!r}", wanted=f"a whole number from 1 to the {d} columns, or None")
     s = scatter(rows)
-    S = s.S / s.weight
+    return compare_views(rows, s, *deflate(s.S / s.weight, int(k)))
+
+
+def compare_views(rows: Rows, s: MeanAndScatter, directions: Array, variances: Array) -> TwoViews:
+    """Compare directions (k, d) of claimed variances (k,) with the eigenvalues and with the rows' own errors."""
+    d, S = rows.n_features, s.S / s.weight
     total = float(np.trace(S))
-    directions, variances = deflate(S, int(k))
     errors = rows.sum(partial(_errors, s.mean, directions)) / s.weight
     eps = float(np.finfo(float).eps)
     limit = (64 * float(np.finfo(rows.dtype).eps) + 4 * d * eps) * total + float(((eps * s.mean) ** 2).sum())
@@ -134,13 +136,14 @@ def two_views(X: Any, n_components: int | None = None, sample_weight: Any = None
 
 
 def deflate(S: Array, k: int) -> tuple[Array, Array]:
-    """Directions (k, d) and variances (k,): each the largest of a covariance from which the earlier are taken out.
+    """Return directions (k, d) and variances (k,): each of most variance once the earlier ones are taken out of S.
 
     >>> deflate(np.diag([1.0, 9.0, 4.0]), 2)[1].round(12)
     array([9., 4.])
     """
     d, left = len(S), S
-    start = np.random.default_rng(0).normal(size=d)  # orthogonal to no direction that matters
+    # Random, so that it is orthogonal to no direction that matters.
+    start = np.random.default_rng(0).normal(size=d)
     nothing = d * np.finfo(float).eps * float(np.trace(S))
     B, V = np.empty((0, d)), np.zeros(k)
     while len(B) < min(k, d - 1) and np.trace(left) > nothing:
@@ -149,18 +152,21 @@ def deflate(S: Array, k: int) -> tuple[Array, Array]:
         b /= np.linalg.norm(b)
         c = left @ b
         V[len(B)] = b @ c
-        left = left - np.outer(b, c) - np.outer(c, b) + (b @ c) * np.outer(b, b)  # (I - bbᵀ) left (I - bbᵀ)
+        # (I - bbᵀ) left (I - bbᵀ)
+        left = left - np.outer(b, c) - np.outer(c, b) + (b @ c) * np.outer(b, b)
         B = np.vstack([B, b])
-    rest = np.linalg.qr(B.T, mode="complete")[0].T[len(B) : k]  # all that is left is one direction, or no variance
+    # Only one direction is left, or no variance.
+    rest = np.linalg.qr(B.T, mode="complete")[0].T[len(B) : k]
     V[len(B) :] = ((rest @ left) * rest).sum(axis=1)
     return np.vstack([B, rest]), V
 
 
 def _errors(mean: Array, B: Array, block: Block) -> Array:
-    """Σ w |x - x̃|² for codes of 0, 1, … k numbers; each row is reconstructed one direction at a time."""
+    """Return Σ w |x - x̃|² for codes of 0, 1, … k numbers; each row is reconstructed one direction at a time."""
     X = block.X.toarray() if sparse.issparse(block.X) else block.X
-    lost = X - mean  # x - x̃, (rows, d)
-    Z = lost @ B.T  # (rows, k)
+    # x - x̃ (rows, d), and the codes (rows, k)
+    lost = X - mean
+    Z = lost @ B.T
     sums = [block.w @ (lost**2).sum(axis=1)]
     for z, b in zip(Z.T, B, strict=True):
         lost -= z[:, None] * b

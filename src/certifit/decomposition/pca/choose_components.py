@@ -1,4 +1,7 @@
-"""How many components: a share of the variance, Minka's evidence, or the likelihood of rows held out."""
+"""How many components: by a share of the variance, by Minka's evidence, or by the likelihood of rows held out.
+
+Reference: Minka, Automatic choice of dimensionality for PCA (2000).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,14 @@ from scipy.linalg import eigh
 from scipy.special import gammaln
 
 from certifit.exceptions import DataError
-from certifit.numerics.moments import Scatter, fold_scatters
+from certifit.numerics.moments import MeanAndScatter, fold_scatters
 from certifit.rows import Array, Rows
-
-FOLDS = 5
 
 
 def choose_dimension(rule: float | str, values: Array, total: float, n: float, d: int) -> int:
-    """Number of components for a fraction of the variance in (0, 1), or by 'mle'.
+    """Return the number of components for a fraction of the variance in (0, 1), or by 'mle'.
 
-    `values` are all variances, descending; `total` their sum; n the number of rows (total weight), d of columns.
+    `values` are all variances, descending; `total` is their sum, n the number of rows (total weight), d of columns.
 
     >>> import numpy as np
     >>> choose_dimension(0.9, np.array([8.0, 1.5, 0.5]), 10.0, 100, 3)
@@ -32,21 +33,22 @@ def choose_dimension(rule: float | str, values: Array, total: float, n: float, d
                 wanted="at least as many rows as columns",
                 fix="Ask for a number of components or a fraction of the variance.",
             )
-        return _minka(values, n)
+        return _minka_dimension(values, n)
     share = np.cumsum(values) / (total or 1.0)
     return min(len(values), int(np.searchsorted(share, rule, side="right")) + 1)
 
 
-def _minka(values: Array, n: float) -> int:
-    """The dimension of largest evidence (Minka 2000, equation 77), of all from 1 to d - 1."""
+def _minka_dimension(values: Array, n: float) -> int:
+    """Return the dimension of largest evidence (Minka 2000, equation 77), of all from 1 to d - 1."""
     d = len(values)
     if d < 2:
         return d
     values = values / (values[0] or 1.0)
     evidence = np.full(d, -np.inf)
     for k in range(1, d):
+        # No variance is left to explain.
         if values[k - 1] < np.finfo(float).eps:
-            break  # no variance left to explain
+            break
         noise = max(np.finfo(float).eps, float(values[k:].sum()) / (d - k))
         i = np.arange(1, k + 1)
         log_volume = -k * np.log(2.0) + (gammaln((d - i + 1) / 2) - np.log(np.pi) * (d - i + 1) / 2).sum()
@@ -63,10 +65,11 @@ def _minka(values: Array, n: float) -> int:
     return int(np.argmax(evidence))
 
 
-def held_out_likelihood(rows: Rows, folds: int = FOLDS) -> Array:
-    """Mean log-likelihood of rows held out (d,), for M = 0 ... d - 1 components, under the probabilistic model.
+def held_out_likelihood(rows: Rows, folds: int = 5) -> Array:
+    """Return the mean log-likelihood of rows held out (d,), for M = 0 … d - 1 components.
 
-    One pass sums each fold's scatter; the others' sum is what a fold is judged by. -inf where a model has no density.
+    One pass sums each fold's scatter; the probabilistic model of a fold's rows comes from the sum of the other folds.
+    The likelihood is -inf where a model has no density.
 
     >>> import numpy as np
     >>> from certifit.rows import as_rows
@@ -82,17 +85,21 @@ def held_out_likelihood(rows: Rows, folds: int = FOLDS) -> Array:
             wanted=f"at least two rows of positive weight in each of {folds} folds",
             fix="Ask for a number of components or a fraction of the variance.",
         )
-    scores = [part.weight * _likelihoods(reduce(add, (p for p in parts if p is not part)), part) for part in parts]
+    scores = []
+    for part in parts:
+        others = reduce(add, (other for other in parts if other is not part))
+        scores.append(part.weight * _likelihoods(others, part))
     return np.sum(scores, axis=0) / sum(part.weight for part in parts)
 
 
-def _likelihoods(train: Scatter, test: Scatter) -> Array:
-    """Mean log-likelihood of the test rows for M = 0 ... d - 1 components of the training rows."""
+def _likelihoods(train: MeanAndScatter, test: MeanAndScatter) -> Array:
+    """Return the mean log-likelihood of the test rows for M = 0 … d - 1 components of the training rows."""
     d = len(train.mean)
     values, vectors = eigh(train.S / train.weight, driver="evd")
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     apart = test.mean - train.mean
-    T = test.S / test.weight + apart[:, None] * apart  # about the training rows' mean
+    # The covariance of the test rows about the training rows' mean.
+    T = test.S / test.weight + apart[:, None] * apart
     along = ((T @ vectors) * vectors).sum(axis=0)
     M = np.arange(d)
     floor = d * np.finfo(float).eps * values[0]

@@ -1,4 +1,4 @@
-"""PCA of rows that come in batches, exact: the batches' scatters are added, nothing is approximated.
+"""PCA of rows that come in batches. It is exact: the batches' scatters are added, nothing is approximated.
 
     S = Σ_b S_b + between-batch parts,   so the answer is PCA's on all rows seen, in any order and any batches
 
@@ -8,15 +8,15 @@ Reference: Chan, Golub & LeVeque, "Algorithms for computing the sample variance"
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from certifit.core import Attributes
-from certifit.core.settings import check_settings
+from certifit.core.settings import TOL, Settings
 from certifit.decomposition.pca.pca import PCA, certificate_from_covariance, fitted_attributes, most_components
-from certifit.decomposition.pca.spectrum import Ask, from_scatter
-from certifit.numerics.moments import Scatter, scatter
+from certifit.decomposition.pca.principal_axes import AxesWanted, axes_from_scatter
+from certifit.numerics.moments import MeanAndScatter, scatter
 from certifit.rows import Rows
 
 
@@ -57,6 +57,8 @@ class IncrementalPCA(PCA):
     True
     """
 
+    settings: ClassVar[Settings] = {"tol": TOL}
+
     def __init__(self, n_components=None, *, whiten=False, copy=True, batch_size=None, tol=1e-9):
         self.n_components = n_components
         self.whiten = whiten
@@ -71,10 +73,11 @@ class IncrementalPCA(PCA):
         """Add the rows of X to those seen so far."""
         first = not hasattr(self, "scatter_")
         with self._all_or_nothing(first):
+            self._check_settings()
             rows = self._rows_to_fit(X, None, sample_weight, reset=first)
             found, n_rows = scatter(rows), rows.n_rows
             if not first:
-                found = Scatter(self.n_samples_seen_, self.weight_, self.mean_, self.scatter_) + found
+                found = MeanAndScatter(self.n_samples_seen_, self.weight_, self.mean_, self.scatter_) + found
                 n_rows += self.n_samples_seen_
             wanted = self.n_components
             if isinstance(wanted, Integral) and not isinstance(wanted, bool):
@@ -83,12 +86,11 @@ class IncrementalPCA(PCA):
         self.__dict__.update(attributes)
         return self
 
-    def _attributes(self, s: Scatter, wanted: Any, n_rows: int, dtype: Any) -> Attributes:
-        check_settings(self, ("tol",))
+    def _attributes(self, s: MeanAndScatter, wanted: Any, n_rows: int, dtype: Any) -> Attributes:
         d = len(s.mean)
         whole = isinstance(wanted, Integral)
-        spectrum = from_scatter(s, Ask(max(0, min(int(wanted), d)) if whole else d))
-        fitted = fitted_attributes(spectrum, wanted, n_rows)
+        axes = axes_from_scatter(s, AxesWanted(max(0, min(int(wanted), d)) if whole else d))
+        fitted = fitted_attributes(axes, wanted, n_rows)
         return {
             **fitted,
             "var_": np.diag(s.S) / s.weight,
@@ -96,5 +98,5 @@ class IncrementalPCA(PCA):
             "batch_size_": self.batch_size or 5 * d,
             "scatter_": s.S,
             "weight_": s.weight,
-            "certificate_": certificate_from_covariance(spectrum, fitted, self.tol, dtype),
+            "certificate_": certificate_from_covariance(axes, fitted, self.tol, dtype),
         }

@@ -3,7 +3,7 @@
     max over orthonormal B (k, d) of  tr B S Bᵀ,     S = Σ wᵢ (xᵢ - m)(xᵢ - m)ᵀ / (Σ w - 1)
 
 Equivalently, the k-dimensional plane with the smallest mean squared distance to the rows. Codes are z = B (x - m),
-and x̃ = m + Bᵀ z is read back from them. `pca_spectrum` has the ways to find B.
+and x̃ = m + Bᵀ z is the row that a code stands for. `principal_axes` finds B.
 References: Jolliffe, Principal Component Analysis (2002); Minka, Automatic choice of dimensionality for PCA (2000);
 Tipping & Bishop, Probabilistic principal component analysis (1999), for the likelihood in `score`.
 """
@@ -12,20 +12,26 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import pca as certificates
-from certifit.checkers.decomposition.captured_variance import covariance_spectrum
+from certifit.checkers.decomposition.captured_variance import PCACheckTuning, measure_covariance
 from certifit.core import Attributes, Certificate, Estimator, Objective
-from certifit.core.settings import check_settings
-from certifit.decomposition.pca.axes import LinearCodes, check_codes
+from certifit.core.settings import TOL, Setting, Settings
 from certifit.decomposition.pca.choose_components import choose_dimension, held_out_likelihood
-from certifit.decomposition.pca.codes import distance, encode, lost
-from certifit.decomposition.pca.spectrum import SOLVERS, Ask, Spectrum, complete, decompose
+from certifit.decomposition.pca.linear_codes import LinearCodes, check_codes, encode, error_sums, weighted_distances
+from certifit.decomposition.pca.principal_axes import (
+    SOLVERS,
+    AxesWanted,
+    PCATuning,
+    PrincipalAxes,
+    complete,
+    decompose,
+)
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
 
@@ -74,6 +80,8 @@ class PCA(LinearCodes, Estimator):
     """
 
     sparse = True
+    settings: ClassVar[Settings] = {"tol": TOL, "svd_solver": Setting(choices=SOLVERS)}
+    _tuning: ClassVar[PCATuning] = PCATuning()
 
     def __init__(
         self,
@@ -99,21 +107,20 @@ class PCA(LinearCodes, Estimator):
         self.power_iteration_normalizer = power_iteration_normalizer
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        check_settings(self, ("tol",))
-        if self.svd_solver not in SOLVERS:
-            raise DataError(got=f"svd_solver={self.svd_solver!r}", wanted=f"one of {SOLVERS}")
         wanted = self.n_components
         if isinstance(wanted, str) and wanted == "cv":
             wanted = int(np.argmax(held_out_likelihood(rows)))
         whole = isinstance(wanted, Integral) and int(wanted) >= 0
         k = min(int(wanted) if whole else rows.n_features, rows.n_rows, rows.n_features)
         seed = check_random_state(self.random_state).randint(2**31)
-        spectrum = decompose(rows, self.svd_solver, Ask(k, self.tol, seed))
-        fitted = fitted_attributes(spectrum, wanted, rows.n_rows)
-        if spectrum.S is None:
-            parts = fitted["components_"], fitted["mean_"], fitted["explained_variance_"]
-            return {**fitted, "certificate_": certificates.certify(*parts, self.tol, rows)}
-        return {**fitted, "certificate_": certificate_from_covariance(spectrum, fitted, self.tol, rows.dtype)}
+        axes = decompose(rows, self.svd_solver, AxesWanted(k, self.tol, seed, tuning=self._tuning))
+        fitted = fitted_attributes(axes, wanted, rows.n_rows)
+        if axes.S is None:
+            check = PCACheckTuning(largest_order=self._tuning.largest_order)
+            certificate = certificates.certify(_claim(fitted), self.tol, rows, tuning=check)
+        else:
+            certificate = certificate_from_covariance(axes, fitted, self.tol, rows.dtype)
+        return {**fitted, "certificate_": certificate}
 
     def transform(self, X: Any) -> Array:
         """Codes z = B (x - mean), (n, k), whitened if asked."""
@@ -127,11 +134,13 @@ class PCA(LinearCodes, Estimator):
         return (Z * scale) @ self.components_ + self.mean_
 
     def _encoder(self) -> Array:
+        """Return the matrix (k, d) that turns centred rows into codes, whitened if asked."""
         if not self.whiten:
             return self.components_
         deviation = np.sqrt(self.explained_variance_)
-        real = deviation > np.finfo(float).eps * deviation.max(initial=0.0)  # a direction without variance stays 0
-        return self.components_ * np.divide(1.0, deviation, out=np.zeros_like(deviation), where=real)[:, None]
+        # A direction without variance has codes of 0.
+        varies = deviation > np.finfo(float).eps * deviation.max(initial=0.0)
+        return self.components_ * np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)[:, None]
 
     def get_covariance(self) -> Array:
         """The model's covariance: the components' variances, and the noise variance in all other directions."""
@@ -170,8 +179,8 @@ class PCA(LinearCodes, Estimator):
         rest = len(self.mean_) - len(variances)
         log_det = np.log(variances).sum() + (rest * np.log(noise) if rest else 0.0)
         weights = 1 / variances, 1 / noise if rest else 0.0
-        far = rows.map(partial(distance, self.mean_, self.components_, *weights))
-        return -0.5 * (len(self.mean_) * np.log(2 * np.pi) + log_det + far)
+        distances = rows.map(partial(weighted_distances, self.mean_, self.components_, *weights))
+        return -0.5 * (len(self.mean_) * np.log(2 * np.pi) + log_det + distances)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood."""
@@ -180,21 +189,21 @@ class PCA(LinearCodes, Estimator):
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean squared reconstruction error, summed row by row."""
         rows = self._rows(X, sample_weight=sample_weight)
-        sums = rows.sum(partial(lost, self.mean_, self.components_))
+        sums = rows.sum(partial(error_sums, self.mean_, self.components_))
         error = float(sums[0] / sums[1])
         return Objective(error, error, 0.0)
 
 
-def count_components(wanted: Any, s: Spectrum) -> int:
-    """n_components as a number."""
-    most = most_components(s.count, s.weight, len(s.mean))
+def count_components(wanted: Any, axes: PrincipalAxes) -> int:
+    """Return `n_components` as a number."""
+    most = most_components(axes.count, axes.weight, len(axes.mean))
     if wanted is None:
         return most
     if isinstance(wanted, Integral) and not isinstance(wanted, bool) and 0 <= int(wanted) <= most:
         return int(wanted)
     fraction = isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) < 1
     if fraction or (isinstance(wanted, str) and wanted == "mle"):
-        return choose_dimension(wanted, s.values, s.total, s.weight, len(s.mean))
+        return choose_dimension(wanted, axes.values, axes.total, axes.weight, len(axes.mean))
     raise DataError(
         got=f"n_components={wanted!r}",
         wanted=f"a whole number between 0 and min(n_samples, n_features)={most}, "
@@ -203,42 +212,45 @@ def count_components(wanted: Any, s: Spectrum) -> int:
 
 
 def most_components(count: int, weight: float, d: int) -> int:
-    """As many as rows, or columns; a row of weight 2 counts as two rows."""
+    """Return the most components there can be: as many as rows or columns, a row of weight 2 counting as two rows."""
     return min(d, max(int(weight), count))
 
 
-def fitted_attributes(s: Spectrum, wanted: Any, n_rows: int) -> Attributes:
-    """scikit-learn's attributes from the principal axes."""
-    n = s.weight
+def fitted_attributes(axes: PrincipalAxes, wanted: Any, n_rows: int) -> Attributes:
+    """Return scikit-learn's attributes from the principal axes."""
+    n = axes.weight
     if not n > 1:
         raise DataError(
             got=f"a total weight of {n:g} (n_samples={n_rows})",
             wanted="more than 1 sample: a variance needs two",
             fix="Weights say how many times a row counts; do not normalise them.",
         )
-    k, most = count_components(wanted, s), most_components(s.count, n, len(s.mean))
+    k, most = count_components(wanted, axes), most_components(axes.count, n, len(axes.mean))
     unbiased = n / (n - 1)
-    values, B = complete(s.values, s.vectors, k)
-    left = max(0.0, (s.total - float(values.sum())) * unbiased)
+    values, B = complete(axes.values, axes.vectors, k)
+    left = max(0.0, (axes.total - float(values.sum())) * unbiased)
     return {
         "components_": B,
         "explained_variance_": values * unbiased,
-        "explained_variance_ratio_": values / (s.total or 1.0),
+        "explained_variance_ratio_": values / (axes.total or 1.0),
         "singular_values_": np.sqrt(values * n),
-        "mean_": s.mean,
+        "mean_": axes.mean,
         "n_components_": k,
         "n_samples_": n_rows,
         "noise_variance_": left / (most - k) if k < most else 0.0,
     }
 
 
-def certificate_from_covariance(s: Spectrum, fitted: Attributes, tol: float, dtype: Any) -> Certificate:
-    """What `checkers.decomposition.pca` proves, from the covariance that the fit summed of rows of this type."""
-    assert s.S is not None
-    B, k = fitted["components_"], fitted["n_components_"]
-    hint = None
-    if 0 < k < len(s.values) and s.values[k] > 0:
-        hint = float((s.values[k - 1] + s.values[k]) / 2)
-    checked = covariance_spectrum(s.S, B, hint)
-    variances = fitted["explained_variance_"]
-    return certificates.assemble(checked, B, s.mean, variances, s.mean, s.weight, tol, dtype)
+def certificate_from_covariance(axes: PrincipalAxes, fitted: Attributes, tol: float, dtype: Any) -> Certificate:
+    """Return the checker's certificate from the covariance that the fit has summed: no further pass is needed."""
+    assert axes.S is not None
+    k, hint = fitted["n_components_"], None
+    if 0 < k < len(axes.values) and axes.values[k] > 0:
+        hint = float((axes.values[k - 1] + axes.values[k]) / 2)
+    variance = measure_covariance(axes.S, fitted["components_"], hint)
+    measured = certificates.PCAMeasured(axes.mean, axes.weight, variance)
+    return certificates.certify_measured(_claim(fitted), measured, tol, dtype)
+
+
+def _claim(fitted: Attributes) -> certificates.PCAClaim:
+    return certificates.PCAClaim(fitted["components_"], fitted["mean_"], fitted["explained_variance_"])

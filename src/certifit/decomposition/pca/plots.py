@@ -12,8 +12,6 @@ from certifit.exceptions import DataError
 from certifit.plots.style import BLUE, COLOURS, GREY, MARKERS, RED, check_drawable, new_axes, plain, shorten, tidy
 from certifit.rows import Array
 
-MOST_CLASSES = len(COLOURS) * len(MARKERS)
-
 
 def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axes:
     """Share of the variance along each component, and of the first M together; what the certificate proves, in words.
@@ -41,7 +39,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
         total = float(np.sum(model.explained_variance_)) / (float(ratio.sum()) or 1.0)
         share = np.asarray(variances, dtype=np.float64) / (total or 1.0)
     kept, most = float(ratio.sum()), proved_share(model)
-    sure = "proved" if model.certificate_.kind == "optimal" else "almost surely"  # see the certificate's claim
+    sure = "proved" if model.certificate_.kind == "optimal" else "almost surely"
     ax = new_axes(ax, 6.4, 3.8)
     place = np.arange(1, len(share) + 1)
     chosen = place <= k
@@ -71,7 +69,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
 
 
 def proved_share(model: Any) -> float:
-    """The share of the variance that no basis of the model's size can exceed, from its certificate."""
+    """Return the share of the variance that no basis of the model's size can exceed, from its certificate."""
     certificate, left = model.certificate_, 1.0 - float(np.sum(model.explained_variance_ratio_))
     return 1.0 - left * certificate.bound / certificate.objective if certificate.objective > 0 else 1.0
 
@@ -101,7 +99,7 @@ def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -
 
 
 def scatter_classes(Z: Array, y: Any, ax: Axes) -> None:
-    """Points (n, 2), a colour and marker for each value of y; dots get smaller and clearer as they get many."""
+    """Draw points (n, 2), a colour and marker for each value of y; many points are drawn small and clear."""
     size = float(np.clip(20_000 / max(1, len(Z)), 3, 30))
     style: dict[str, Any] = {"s": size, "alpha": 0.35 if len(Z) > 5000 else 0.7, "linewidths": 0}
     if y is None:
@@ -109,10 +107,9 @@ def scatter_classes(Z: Array, y: Any, ax: Axes) -> None:
         return
     y = np.asarray(y)
     names = np.unique(y)
-    if len(y) != len(Z) or len(names) > MOST_CLASSES:
-        raise DataError(
-            got=f"{len(y)} labels of {len(names)} classes", wanted=f"{len(Z)} of at most {MOST_CLASSES} classes"
-        )
+    most = len(COLOURS) * len(MARKERS)
+    if len(y) != len(Z) or len(names) > most:
+        raise DataError(got=f"{len(y)} labels of {len(names)} classes", wanted=f"{len(Z)} of at most {most} classes")
     for c, name in enumerate(names):
         colour, marker = COLOURS[c % len(COLOURS)], MARKERS[(c + c // len(COLOURS)) % len(MARKERS)]
         ax.scatter(*Z[y == name].T, color=colour, marker=marker, label=shorten(str(name)), **style)

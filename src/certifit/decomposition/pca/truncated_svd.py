@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import pca as certificates
+from certifit.checkers.decomposition.captured_variance import PCACheckTuning
 from certifit.core import Attributes, Estimator, Objective
-from certifit.core.settings import check_settings
-from certifit.decomposition.pca.axes import LinearCodes, check_codes
-from certifit.decomposition.pca.codes import encode, lost
-from certifit.decomposition.pca.spectrum import SOLVERS, Ask, complete, decompose
+from certifit.core.settings import TOL, Setting, Settings
+from certifit.decomposition.pca.linear_codes import LinearCodes, check_codes, encode, error_sums
+from certifit.decomposition.pca.principal_axes import SOLVERS, AxesWanted, PCATuning, complete, decompose
 from certifit.exceptions import DataError
-from certifit.numerics.covariance import centre
+from certifit.numerics.covariance import column_moments
 from certifit.rows import Array, Rows
 
 
@@ -58,6 +58,8 @@ class TruncatedSVD(LinearCodes, Estimator):
     """
 
     sparse = True
+    settings: ClassVar[Settings] = {"tol": TOL, "algorithm": Setting(choices=SOLVERS)}
+    _tuning: ClassVar[PCATuning] = PCATuning()
 
     def __init__(
         self,
@@ -79,26 +81,25 @@ class TruncatedSVD(LinearCodes, Estimator):
         self.power_iteration_normalizer = power_iteration_normalizer
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        check_settings(self, ("tol",))
-        if self.algorithm not in SOLVERS:
-            raise DataError(got=f"algorithm={self.algorithm!r}", wanted=f"one of {SOLVERS}")
         k, most = self.n_components, rows.n_features
         if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= int(k) <= most:
             raise DataError(
                 got=f"n_components={k!r}", wanted=f"a whole number between 1 and the number of features, {most}"
             )
         seed = check_random_state(self.random_state).randint(2**31)
-        s = decompose(rows, self.algorithm, Ask(int(k), self.tol, seed, centred=False))
-        values, B = complete(s.values, s.vectors, int(k))
-        about = centre(rows)
-        variances = np.maximum(values - (B @ about.mean) ** 2, 0.0)
-        sigma = np.sqrt(values * s.weight)
+        wanted = AxesWanted(int(k), self.tol, seed, centred=False, tuning=self._tuning)
+        axes = decompose(rows, self.algorithm, wanted)
+        values, B = complete(axes.values, axes.vectors, int(k))
+        columns = column_moments(rows)
+        variances = np.maximum(values - (B @ columns.mean) ** 2, 0.0)
+        sigma = np.sqrt(values * axes.weight)
+        check = PCACheckTuning(largest_order=self._tuning.largest_order)
         return {
             "components_": B,
             "singular_values_": sigma,
             "explained_variance_": variances,
-            "explained_variance_ratio_": variances / (about.total or 1.0),
-            "certificate_": certificates.certify_svd(B, sigma, self.tol, rows),
+            "explained_variance_ratio_": variances / (columns.total or 1.0),
+            "certificate_": certificates.certify_svd(B, sigma, self.tol, rows, tuning=check),
         }
 
     def transform(self, X: Any) -> Array:
@@ -117,6 +118,6 @@ class TruncatedSVD(LinearCodes, Estimator):
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean squared distance from the approximation, summed row by row."""
         rows = self._rows(X, sample_weight=sample_weight)
-        sums = rows.sum(partial(lost, np.zeros(rows.n_features), self.components_))
+        sums = rows.sum(partial(error_sums, np.zeros(rows.n_features), self.components_))
         error = float(sums[0] / sums[1])
         return Objective(error, error, 0.0)

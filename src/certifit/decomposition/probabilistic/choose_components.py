@@ -6,43 +6,42 @@ from collections.abc import Callable
 
 import numpy as np
 
-from certifit.decomposition.probabilistic.closed_form import Variances
-from certifit.decomposition.probabilistic.missing_entries import LOG_2PI, NoNoise, Point, check_noise
+from certifit.decomposition.probabilistic.closed_form import PrincipalVariances
+from certifit.decomposition.probabilistic.parameters import PPCAParameters, ZeroNoiseError, check_noise
+from certifit.decomposition.probabilistic.posterior import LOG_2PI
 from certifit.rows import Array
 
-WORSE = 2  # numbers of components in a row, each worse than the best, after which no more are tried
 
+def count_parameters(d: int, k: int) -> int:
+    """Return the number of free parameters: W up to rotation, σ² and μ.
 
-def parameters(d: int, k: int) -> int:
-    """Free parameters: W up to rotation, σ² and μ.
-
-    >>> parameters(3, 2) == 6 + 3  # as many as a full covariance and a mean
+    >>> count_parameters(3, 2) == 6 + 3  # as many as a full covariance and a mean
     True
     """
     return d * k - k * (k - 1) // 2 + 1 + d
 
 
 def bic(log_likelihood: float, d: int, k: int, weight: float) -> float:
-    """Bayes' information criterion: smaller is better."""
-    return parameters(d, k) * float(np.log(weight)) - 2 * log_likelihood
+    """Return Bayes' information criterion: smaller is better."""
+    return count_parameters(d, k) * float(np.log(weight)) - 2 * log_likelihood
 
 
-def best_likelihoods(v: Variances) -> Array:
-    """Mean log-likelihood of the best model of 0, 1, … components on complete rows, up to the rank less one."""
+def best_likelihoods(v: PrincipalVariances) -> Array:
+    """Return the mean log-likelihood of the best model of 0, 1, … rank - 1 components on complete rows."""
     d, k = len(v.mean), np.arange(v.rank)
     noise = np.cumsum(v.values[::-1])[::-1][: v.rank] / (d - k)
     kept = np.append(0.0, np.cumsum(np.log(v.values[: v.rank]))[:-1])
     return -0.5 * (d * (LOG_2PI + 1) + kept + (d - k) * np.log(noise))
 
 
-def choose_bic(v: Variances, weight: float) -> int:
-    """On complete rows: of all numbers of components, from one decomposition."""
+def choose_bic(v: PrincipalVariances, weight: float) -> int:
+    """Return the number of components of smallest criterion on complete rows, from one decomposition."""
     d, likelihoods = len(v.mean), best_likelihoods(v)
     return int(np.argmin([bic(weight * value, d, k, weight) for k, value in enumerate(likelihoods)]))
 
 
-def search_bic(fit: Callable[[int], float], d: int, most: int, weight: float) -> int:
-    """With holes: fits of 0, 1, 2, … components until the criterion was worse `WORSE` times running.
+def search_bic(fit: Callable[[int], float], d: int, most: int, weight: float, worse: int) -> int:
+    """Where entries are missing: fit 0, 1, 2, … components until the criterion was worse `worse` times in a row.
 
     `fit(k)` is the mean negative log-likelihood that EM reaches.
     """
@@ -50,15 +49,15 @@ def search_bic(fit: Callable[[int], float], d: int, most: int, weight: float) ->
     for k in range(most + 1):
         try:
             scores.append(bic(-weight * fit(k), d, k, weight))
-        except NoNoise:
+        except ZeroNoiseError:
             break
-        if k - int(np.argmin(scores)) == WORSE:
+        if k - int(np.argmin(scores)) == worse:
             break
     return int(np.argmin(scores))
 
 
-def relevant_point(v: Variances, weight: float, steps: int = 1000) -> Point:
-    """The stationary point of the relevance-penalised likelihood for these variances λ (n rows, d columns).
+def relevant_parameters(v: PrincipalVariances, weight: float, steps: int = 1000) -> PPCAParameters:
+    """Return the stationary point of the relevance-penalised likelihood for these variances λ (n rows, d columns).
 
     A kept axis has model variance v, the larger root of (n + d) v² - n (λ + σ²) v + n λ σ² = 0; axes without a real
     root are dropped; σ² then solves (d - k) / σ² - Σ_dropped λ / σ⁴ = d / n Σ_kept 1 / (v - σ²).
@@ -70,7 +69,8 @@ def relevant_point(v: Variances, weight: float, steps: int = 1000) -> Point:
         square = (n * (lam + noise)) ** 2 - 4 * (n + d) * n * lam * noise
         root = (n * (lam + noise) + np.sqrt(np.maximum(square, 0.0))) / (2 * (n + d))
         kept = (square > 0) & (root > noise)
-        kept &= np.cumsum(~kept) == 0  # the leading ones
+        # The leading ones only.
+        kept &= np.cumsum(~kept) == 0
         k = min(int(kept.sum()), v.rank - 1)
         rest = float(lam[k:].sum())
         pull = d / n * float((1 / (root[:k] - noise)).sum())
@@ -80,4 +80,4 @@ def relevant_point(v: Variances, weight: float, steps: int = 1000) -> Point:
             break
         noise = new
     check_noise(noise, v.total / d, k)
-    return Point(v.mean, v.vectors[:k].T * np.sqrt(root[:k] - noise), float(noise))
+    return PPCAParameters(v.mean, v.vectors[:k].T * np.sqrt(root[:k] - noise), float(noise))

@@ -7,8 +7,8 @@ step, z ~ N(ν, Γ), and folded back into W and μ: the same likelihood, larger 
 With automatic relevance determination each column w_j of W has a prior N(0, I / α_j), α_j = d / |w_j|². That is a
 penalty d/2 log det WᵀW; α_j |w_j|² / 2 touches it from above, so one regression with α fixed lowers both.
 
-The objective never rises, and falls by at least what its expectation gains: the gain promised. Pairs of steps are
-followed by a jump along their path, taken back where it does not help.
+The objective never rises, and falls by at least the gain in expected log-likelihood: that is the gain promised. Each
+pair of steps is followed by a jump along its path (SQUAREM), taken back where the objective rises.
 References: Tipping & Bishop (1999); Liu, Rubin & Wu, Parameter expansion to accelerate EM (1998); Ilin & Raiko,
 Practical approaches to PCA in the presence of missing values (2010); Bishop, Bayesian PCA (1999).
 """
@@ -24,21 +24,17 @@ import numpy as np
 from scipy.linalg import eigh
 
 from certifit.core import Step
-from certifit.decomposition.probabilistic.missing_entries import Point, check_noise, pieces, posterior, sums_without
+from certifit.decomposition.probabilistic.parameters import PPCAParameters, PPCATuning, check_noise
+from certifit.decomposition.probabilistic.posterior import pieces, posterior, sums_without
 from certifit.exceptions import DataError
-from certifit.numerics.missing import has_holes
-from certifit.numerics.missing_loops import add_outer
+from certifit.numerics.missing import has_missing
 from certifit.numerics.packed import unpack
+from certifit.numerics.packed_loops import add_outer
 from certifit.rows import Array, Block, Rows, Sums, tree_sum
-
-SMALLEST = 1e-11  # noise variance relative to the mean square of the entries at which EM gives up
-LARGEST = 2**28  # numbers in the sums of one pass
-FARTHEST = 3.0  # that a jump changes log σ²
-IRRELEVANT = 1e-4  # |w_j|² relative to the noise variance at which a column is on its way to 0
 
 
 @dataclass(frozen=True)
-class Expected(Sums):
+class PPCAExpectedSums(Sums):
     """Sums of one E step. u = (z, 1); second moments are packed (p,), p = (k + 1) (k + 2) / 2."""
 
     log_likelihood: float
@@ -50,22 +46,24 @@ class Expected(Sums):
     by_column: Array  # (d, p) the same over the rows that observe a column; (p,) as long as no entry is missing
 
 
-def expect(at: Point, block: Block) -> Expected:
-    """The E step on a block."""
+def expect(at: PPCAParameters, tuning: PPCATuning, block: Block) -> PPCAExpectedSums:
+    """Take the E step on a block."""
     seen = block.w > 0
-    if has_holes(block.X):
+    if has_missing(block.X):
         seen &= ~np.isnan(block.X).all(axis=1)
     X, w = (block.X, block.w) if seen.all() else (block.X[seen], block.w[seen])
-    parts = [_expect(at, X[piece], w[piece]) for piece in pieces(X, at.W.shape[1])]
+    parts = [_expect(at, X[piece], w[piece]) for piece in pieces(X, at.W.shape[1], tuning)]
     return tree_sum(parts or [_expect(at, X, w)])
 
 
-def _expect(at: Point, X: Array, w: Array) -> Expected:
+def _expect(at: PPCAParameters, X: Array, w: Array) -> PPCAExpectedSums:
     k = at.W.shape[1]
     found = posterior(at, X)
-    missing, which = found.patterns
-    weight = np.bincount(which, w, len(missing))  # of each pattern
-    moments = found.inverse  # whose memory this takes over
+    missing, which = found.sets
+    # Σ w of the rows with each set of missing columns.
+    weight = np.bincount(which, w, len(missing))
+    # The moments take over the memory of the inverses.
+    moments = found.inverse
     moments[:, : -k - 1] *= at.noise * weight[:, None]
     moments[:, -k - 1 :] = 0.0
     add_outer(which, w, found.z, moments)
@@ -74,7 +72,7 @@ def _expect(at: Point, X: Array, w: Array) -> Expected:
     if missing.any():
         by_column = np.empty((len(at.W), len(moment)))
         sums_without(missing.T, moments, moment, np.zeros_like(moment), by_column)
-    return Expected(
+    return PPCAExpectedSums(
         float(w @ found.log_likelihood),
         float(w.sum()),
         float(weight @ (~missing).sum(axis=1)),
@@ -85,103 +83,113 @@ def _expect(at: Point, X: Array, w: Array) -> Expected:
     )
 
 
-def check_memory(d: int, k: int) -> None:
-    """Refuse what would not fit: with holes every column has a regression, and its matrix, of its own."""
+def check_memory(d: int, k: int, most: int) -> None:
+    """Refuse more than `most` numbers in the sums: with missing entries every column has a regression of its own."""
     size = d * (k + 1) * (k + 2) // 2
-    if size > LARGEST:
+    if size > most:
         raise DataError(
             got=f"{k} components of {d} columns with missing entries: {8 * size / 1e9:.0f} GB of sums",
-            wanted=f"at most {8 * LARGEST / 1e9:.1g} GB",
-            fix="Ask for fewer components (n_components), or fill the holes.",
+            wanted=f"at most {8 * most / 1e9:.1g} GB",
+            fix="Ask for fewer components (n_components), or fill in the missing entries.",
         )
 
 
-def measure(rows: Rows, at: Point) -> Expected:
-    """The E step on all rows."""
-    return rows.sum(partial(expect, at))
+def measure(rows: Rows, at: PPCAParameters, tuning: PPCATuning = PPCATuning()) -> PPCAExpectedSums:
+    """Take the E step on all rows."""
+    return rows.sum(partial(expect, at, tuning))
 
 
-def update(weight: float, at: Point, e: Expected) -> Step[Point]:
-    """The M step for the likelihood; objective and gain per row, in nats. `weight` is that of all rows."""
+def update(
+    weight: float, at: PPCAParameters, e: PPCAExpectedSums, tuning: PPCATuning = PPCATuning()
+) -> Step[PPCAParameters]:
+    """Take the M step for the likelihood; objective and gain per row, in nats. `weight` is that of all rows."""
     k = at.W.shape[1]
-    W, shift, noise, gain = _regress(at, e, np.zeros(k))
+    W, shift, noise, gain = _regress(at, e, np.zeros(k), tuning)
     U = unpack(e.moment, k + 1) / e.weight
     nu, gamma = U[:k, k], U[:k, :k] - np.outer(U[:k, k], U[:k, k])
     values, vectors = eigh(gamma) if k else (np.zeros(0), np.zeros((0, 0)))
     gain += 0.5 * e.weight * float(np.trace(U[:k, :k]) - k - np.log(values).sum())
-    point = Point(at.mean + shift + W @ nu, W @ ((vectors * np.sqrt(values)) @ vectors.T), noise)
-    return Step(point, -e.log_likelihood / weight, max(0.0, gain) / weight)
+    following = PPCAParameters(at.mean + shift + W @ nu, W @ ((vectors * np.sqrt(values)) @ vectors.T), noise)
+    return Step(following, -e.log_likelihood / weight, max(0.0, gain) / weight)
 
 
-def update_relevant(weight: float, at: Point, e: Expected) -> Step[Point]:
-    """The M step with automatic relevance determination; W has orthogonal columns before and after.
+def update_relevant(
+    weight: float, at: PPCAParameters, e: PPCAExpectedSums, tuning: PPCATuning = PPCATuning()
+) -> Step[PPCAParameters]:
+    """Take the M step with automatic relevance determination; W has orthogonal columns before and after.
 
-    Where a column is on its way to 0 the step promises nothing more: see `prune`.
+    Where a column of W is nearly 0 the step promises no gain, so that the loop ends and `prune` drops the column.
     """
     d, k = at.W.shape
     sizes = (at.W**2).sum(axis=0)
     objective = penalty(at.W) - e.log_likelihood
-    if prune(at).W.shape[1] < k:
+    if prune(at, tuning).W.shape[1] < k:
         return Step(at, objective / weight, 0.0)
-    W, shift, noise, gain = _regress(at, e, d / sizes)
+    W, shift, noise, gain = _regress(at, e, d / sizes, tuning)
     gain += 0.5 * float(d / sizes @ (sizes - (W**2).sum(axis=0)))
-    point = Point(at.mean + shift, _orthogonal(W), noise)
-    return Step(point, objective / weight, max(0.0, gain) / weight)
+    following = PPCAParameters(at.mean + shift, _orthogonal(W), noise)
+    return Step(following, objective / weight, max(0.0, gain) / weight)
 
 
 def _orthogonal(W: Array) -> Array:
-    """W turned so that its columns are orthogonal, each on the side where it was."""
+    """Return W turned so that its columns are orthogonal, each with the sign that keeps it near where it was."""
     left, lengths, _ = np.linalg.svd(W, full_matrices=False)
     return left * lengths * np.where((left * W).sum(axis=0) < 0, -1.0, 1.0)
 
 
 def penalty(W: Array) -> float:
-    """d/2 log det WᵀW, in nats over all rows, of W with orthogonal columns."""
+    """Return d/2 log det WᵀW, in nats over all rows, of W with orthogonal columns."""
     return 0.5 * len(W) * float(np.log((W**2).sum(axis=0)).sum())
 
 
-def prune(at: Point) -> Point:
-    """Without the columns of W that say nothing."""
-    return at._replace(W=at.W[:, (at.W**2).sum(axis=0) > IRRELEVANT * at.noise])
+def prune(at: PPCAParameters, tuning: PPCATuning = PPCATuning()) -> PPCAParameters:
+    """Return the parameters without the columns of W that are nearly 0."""
+    return at._replace(W=at.W[:, (at.W**2).sum(axis=0) > tuning.irrelevant * at.noise])
 
 
 # ------------------------------------------------------------------------------------------ longer steps
-class Trail(NamedTuple):
-    """A point, and how EM came there."""
+class EMPath(NamedTuple):
+    """Parameters, and how EM came there."""
 
-    point: Point
-    last: Point | None = None  # one EM step before
-    plan_b: Point | None = None  # where plain EM would be, if `point` was reached by a jump
+    parameters: PPCAParameters
+    last: PPCAParameters | None = None  # one EM step before
+    fallback: PPCAParameters | None = None  # where plain EM would be, if `parameters` were reached by a jump
     limit: float = np.inf  # objective that a jump must not exceed
 
 
-def accelerate(step: Callable[[Point, Expected], Step[Point]], at: Trail, e: Expected) -> Step[Trail]:
-    """Every second EM step goes on to a jump along the path of the last two; a jump that climbs is taken back."""
-    found = step(at.point, e)
-    if at.plan_b is not None and not found.objective <= at.limit:
-        return Step(Trail(at.plan_b), found.objective, np.inf)
+MStep = Callable[[PPCAParameters, PPCAExpectedSums], Step[PPCAParameters]]
+
+
+def accelerate(step: MStep, longest: float, at: EMPath, e: PPCAExpectedSums) -> Step[EMPath]:
+    """Take an EM step; every second one goes on to a jump along the path, taken back where the objective rises."""
+    found = step(at.parameters, e)
+    if at.fallback is not None and not found.objective <= at.limit:
+        return Step(EMPath(at.fallback), found.objective, np.inf)
     if at.last is None:
-        return Step(Trail(found.params, last=at.point), found.objective, found.gain)
-    jump = _jump(at.last, at.point, found.params)
-    return Step(Trail(jump, plan_b=found.params, limit=found.objective), found.objective, found.gain)
+        return Step(EMPath(found.params, last=at.parameters), found.objective, found.gain)
+    jump = _jump(at.last, at.parameters, found.params, longest)
+    return Step(EMPath(jump, fallback=found.params, limit=found.objective), found.objective, found.gain)
 
 
-def _jump(a: Point, b: Point, c: Point) -> Point:
-    """From three points of a path that nears its end geometrically (Varadhan & Roland, SQUAREM, 2008)."""
+def _jump(a: PPCAParameters, b: PPCAParameters, c: PPCAParameters, longest: float) -> PPCAParameters:
+    """Extrapolate three points of a path that converges geometrically (Varadhan & Roland, SQUAREM, 2008)."""
     scale, (d, k) = np.sqrt(a.noise), a.W.shape
     x, y, z = (np.concatenate([(p.mean - a.mean) / scale, p.W.ravel() / scale, [np.log(p.noise)]]) for p in (a, b, c))
     first, bend = y - x, (z - y) - (y - x)
     size = float(np.linalg.norm(bend))
     reach = max(1.0, float(np.linalg.norm(first)) / size) if size > 0 else 1.0
     far = x + 2 * reach * first + reach**2 * bend
-    noise = c.noise * float(np.exp(np.clip(far[-1] - z[-1], -FARTHEST, FARTHEST)))
-    return Point(a.mean + scale * far[:d], _orthogonal(scale * far[d:-1].reshape(d, k)), noise)
+    noise = c.noise * float(np.exp(np.clip(far[-1] - z[-1], -longest, longest)))
+    return PPCAParameters(a.mean + scale * far[:d], _orthogonal(scale * far[d:-1].reshape(d, k)), noise)
 
 
-def _regress(at: Point, e: Expected, alpha: Array) -> tuple[Array, Array, float, float]:
-    """W, the change of μ, σ², and what they gain in expected log-likelihood."""
+def _regress(
+    at: PPCAParameters, e: PPCAExpectedSums, alpha: Array, tuning: PPCATuning
+) -> tuple[Array, Array, float, float]:
+    """Return W, the change of μ, σ², and the gain in expected log-likelihood."""
     k = len(alpha)
-    G = unpack(e.by_column, k + 1)  # (d, k + 1, k + 1), or one matrix for all columns
+    # (d, k + 1, k + 1), or one matrix for all columns
+    G = unpack(e.by_column, k + 1)
     old = np.column_stack([at.W, np.zeros(len(at.W))])
     penalised = G + at.noise * np.diag(np.append(alpha, 0.0))
     if G.ndim == 3:
@@ -190,12 +198,12 @@ def _regress(at: Point, e: Expected, alpha: Array) -> tuple[Array, Array, float,
         new = np.linalg.solve(penalised, e.cross.T).T
     before, after = _residual(old, e, G), _residual(new, e, G)
     noise = after / e.entries
-    check_noise(noise, e.squares / e.entries, k, SMALLEST)
+    check_noise(noise, e.squares / e.entries, k, tuning.smallest_noise)
     gain = 0.5 * (e.entries * (np.log(at.noise / noise) - 1.0) + before / at.noise)
     return new[:, :k], new[:, k], noise, float(gain)
 
 
-def _residual(theta: Array, e: Expected, G: Array) -> float:
-    """Σ w E (x - μ - θ·u)² over observed entries, θ (d, k + 1)."""
+def _residual(theta: Array, e: PPCAExpectedSums, G: Array) -> float:
+    """Return Σ w E (x - μ - θ·u)² over observed entries, θ (d, k + 1)."""
     fitted = np.einsum("ji,jil,jl->", theta, G, theta) if G.ndim == 3 else ((theta @ G) * theta).sum()
     return float(e.squares - 2 * (theta * e.cross).sum() + fitted)

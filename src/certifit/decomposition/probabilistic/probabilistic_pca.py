@@ -1,9 +1,13 @@
-"""Probabilistic principal component analysis, certified, with or without holes in the rows.
+"""Probabilistic principal component analysis, certified, of complete rows or rows with missing entries.
 
     x = μ + W z + ε,  z ~ N(0, I_k),  ε ~ N(0, σ² I_d):   max over μ, W, σ² of Σ wᵢ log p(the observed entries of xᵢ)
 
-Complete rows: the global maximum from the covariance's eigenvectors (`ppca_start`). Rows with holes: EM on what is
-observed (`ppca_em`). The number of components may be chosen (`ppca_choice`).
+| rows | method |
+|---|---|
+| complete | the global maximum from the covariance's eigenvectors (`closed_form`) |
+| with missing entries, or n_components='ard' | EM on the observed entries (`em`) |
+
+`choose_components` decides how many components where that is asked for.
 References: Tipping & Bishop, Probabilistic principal component analysis (1999); Bishop, Bayesian PCA (1999); Ilin &
 Raiko, Practical approaches to PCA in the presence of missing values (2010).
 """
@@ -14,7 +18,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -22,27 +26,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import probabilistic_pca as certificates
 from certifit.core import Attributes, Estimator, Objective, Solution, fixed_point
-from certifit.core.settings import check_settings
-from certifit.decomposition.pca.axes import LinearCodes, check_codes
-from certifit.decomposition.pca.spectrum import signed
+from certifit.core.settings import LOOP, Setting, Settings
+from certifit.decomposition.pca.linear_codes import LinearCodes, check_codes
+from certifit.decomposition.pca.principal_axes import fix_signs
 from certifit.decomposition.probabilistic.choose_components import (
     bic,
     choose_bic,
-    parameters,
-    relevant_point,
+    count_parameters,
+    relevant_parameters,
     search_bic,
 )
 from certifit.decomposition.probabilistic.closed_form import (
-    WIDE,
-    Survey,
-    Variances,
+    ColumnSummary,
+    PrincipalVariances,
     filled_variances,
-    random_point,
-    survey,
+    random_parameters,
+    summarise_columns,
     variances,
 )
 from certifit.decomposition.probabilistic.em import (
-    Trail,
+    EMPath,
     accelerate,
     check_memory,
     measure,
@@ -51,8 +54,8 @@ from certifit.decomposition.probabilistic.em import (
     update,
     update_relevant,
 )
-from certifit.decomposition.probabilistic.missing_entries import (
-    Point,
+from certifit.decomposition.probabilistic.parameters import PPCAParameters, PPCATuning
+from certifit.decomposition.probabilistic.posterior import (
     codes,
     covariances,
     impute,
@@ -62,9 +65,8 @@ from certifit.decomposition.probabilistic.missing_entries import (
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
 
-SOLVERS = ("auto", "closed", "em")
-Loop = Callable[[Point, Any], Solution[Trail]]  # start, update
-SHARE = 1e-2  # of the tolerance at which EM stops: the steps it leaves undone add up
+Loop = Callable[[PPCAParameters, Any], Solution[EMPath]]  # start, update
+MODEL = ("components_", "explained_variance_", "mean_", "noise_variance_")  # attributes that are the model
 
 
 class ProbabilisticPCA(LinearCodes, Estimator):
@@ -74,20 +76,20 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     ----------
     n_components : int, 'bic', 'ard' or None, default=None
         How many components, fewer than columns. 'bic' takes the number with the smallest Bayes' information criterion
-        (of all numbers on complete rows; with holes, EM is run for 0, 1, 2, … until two running are worse). 'ard'
-        keeps those that automatic relevance determination does not drop (Bayesian PCA; it is the less strict of the
-        two). None is as many as leave noise: one fewer than the directions in which the rows vary.
+        (of all numbers on complete rows; with missing entries EM is run for 0, 1, 2, … until two in a row are worse).
+        'ard' keeps those that automatic relevance determination does not drop (Bayesian PCA; it is the less strict of
+        the two). None is as many as leave noise: one fewer than the directions in which the rows vary.
     solver : 'auto', 'closed' or 'em', default='auto'
-        The closed form, which complete rows have, or EM. 'auto' takes EM where there are holes.
+        The closed form, which complete rows have, or EM. 'auto' takes EM where entries are missing.
     tol : float, default=1e-6
         Nats a row: how far from the largest mean log-likelihood the fit may be (complete rows), or how much one more
-        EM step may gain (holes, 'ard').
+        EM step may gain (missing entries, 'ard').
     max_iter : int, default=1000
         Most EM steps.
     max_time : float or None, default=None
         Seconds after which EM returns the best model so far.
     random_state : int, RandomState or None
-        Where EM starts on complete rows. With holes it starts from the closed form for filled rows.
+        Where EM starts on complete rows. With missing entries it starts from the closed form for filled rows.
     warm_start : bool, default=False
         Start EM from the last fit, if that had as many components.
 
@@ -120,6 +122,8 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     """
 
     missing = True
+    settings: ClassVar[Settings] = {**LOOP, "solver": Setting(choices=("auto", "closed", "em"))}
+    _tuning: ClassVar[PPCATuning] = PPCATuning()
 
     def __init__(
         self,
@@ -143,79 +147,89 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     # ---------------------------------------------------------------------------------------------- fit
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
-        self._check(rows)
-        about = survey(rows)
-        loop = partial(self._loop, rows, about.weight, began)
-        by_em = self.solver == "em" or not about.complete
+        self._check_components(rows)
+        columns = summarise_columns(rows)
+        loop = partial(self._loop, rows, columns.weight, began)
+        by_em = self.solver == "em" or not columns.complete
         if by_em and self.solver == "closed":
             raise DataError(
                 got="solver='closed' and rows with missing entries",
-                wanted="complete rows: with holes the maximum has no closed form",
+                wanted="complete rows: with missing entries the maximum has no closed form",
                 fix="Use solver='auto' or 'em'.",
             )
         if self.n_components == "ard":
-            return self._fit_relevant(rows, about, loop)
+            return self._fit_relevant(rows, columns, loop)
         if not by_em:
-            return self._fit_closed(rows, about)
-        return self._fit_em(rows, about, previous, loop)
+            return self._fit_closed(rows, columns)
+        return self._fit_em(rows, columns, previous, loop)
 
-    def _fit_closed(self, rows: Rows, about: Survey) -> Attributes:
+    def _fit_closed(self, rows: Rows, columns: ColumnSummary) -> Attributes:
         d, k = rows.n_features, self.n_components
         v = variances(rows, d if isinstance(k, str) or k is None else int(k))
         if k is None:
             k = v.rank - 1
         elif k == "bic":
-            k = choose_bic(v, about.weight)
-        return self._result(rows, about, v.point(int(k)), v.S)
+            k = choose_bic(v, columns.weight)
+        return self._result(rows, columns, v.parameters(int(k)), v.S)
 
-    def _fit_em(self, rows: Rows, about: Survey, previous: Attributes, loop: Loop) -> Attributes:
+    def _fit_em(self, rows: Rows, columns: ColumnSummary, previous: Attributes, loop: Loop) -> Attributes:
         d, k = rows.n_features, self.n_components
-        most = max(0, min(d, about.rows - 1) - 1)
+        most = max(0, min(d, columns.rows - 1) - 1)
         k = most if k is None else k
-        if not about.complete:
-            check_memory(d, 0 if k == "bic" else int(k))
-        v = None if about.complete or d > WIDE else filled_variances(rows, about)
+        if not columns.complete:
+            check_memory(d, 0 if k == "bic" else int(k), self._tuning.sum_numbers)
+        v = None if columns.complete or d > self._tuning.start_columns else filled_variances(rows, columns)
         if k == "bic":
-            k = search_bic(lambda k: loop(self._start(about, v, k, {}), update).objective, d, most, about.weight)
-        found = loop(self._start(about, v, int(k), previous), update)
-        return self._result(rows, about, found.params.point, found=found)
+            worse = self._tuning.worse_in_a_row
+            k = search_bic(
+                lambda k: loop(self._start(columns, v, k, {}), update).objective, d, most, columns.weight, worse
+            )
+        found = loop(self._start(columns, v, int(k), previous), update)
+        return self._result(rows, columns, found.params.parameters, found=found)
 
-    def _start(self, about: Survey, v: Variances | None, k: int, previous: Attributes) -> Point:
-        if self.warm_start and np.shape(previous.get("components_", ())) == (k, len(about.mean)):
-            return _point(**{name: previous[name] for name in MODEL})
-        return random_point(about, k, check_random_state(self.random_state)) if v is None else v.point(k)
+    def _start(
+        self, columns: ColumnSummary, v: PrincipalVariances | None, k: int, previous: Attributes
+    ) -> PPCAParameters:
+        if self.warm_start and np.shape(previous.get("components_", ())) == (k, len(columns.mean)):
+            return _parameters(**{name: previous[name] for name in MODEL})
+        return random_parameters(columns, k, check_random_state(self.random_state)) if v is None else v.parameters(k)
 
-    def _fit_relevant(self, rows: Rows, about: Survey, loop: Loop) -> Attributes:
-        v = variances(rows, rows.n_features) if about.complete else filled_variances(rows, about)
-        point = relevant_point(v, about.weight)
-        if not about.complete:
-            check_memory(*point.W.shape)
+    def _fit_relevant(self, rows: Rows, columns: ColumnSummary, loop: Loop) -> Attributes:
+        v = variances(rows, rows.n_features) if columns.complete else filled_variances(rows, columns)
+        at = relevant_parameters(v, columns.weight)
+        if not columns.complete:
+            check_memory(rows.n_features, at.W.shape[1], self._tuning.sum_numbers)
         while True:
-            found = loop(point, update_relevant)
-            point = prune(found.params.point)
-            if point.W.shape == found.params.point.W.shape:
-                return self._result(rows, about, point, found=found)
+            found = loop(at, update_relevant)
+            at = prune(found.params.parameters, self._tuning)
+            if at.W.shape == found.params.parameters.W.shape:
+                return self._result(rows, columns, at, found=found)
 
-    def _loop(self, rows: Rows, weight: float, began: float, start: Point, step: Any) -> Solution[Trail]:
+    def _loop(self, rows: Rows, weight: float, began: float, start: PPCAParameters, step: Any) -> Solution[EMPath]:
         left = None if self.max_time is None else self.max_time - (time.perf_counter() - began)
-        with self._watch.loop(f"EM, {start.W.shape[1]} components", self.max_iter, _trail_attributes) as watch:
+        with self._watch.loop(f"EM, {start.W.shape[1]} components", self.max_iter, _path_attributes) as watch:
             return fixed_point(
-                lambda at: measure(rows, at.point),
-                partial(accelerate, partial(step, weight)),
-                Trail(start),
-                tol=SHARE * self.tol,
+                lambda at: measure(rows, at.parameters, self._tuning),
+                partial(accelerate, partial(step, weight, tuning=self._tuning), self._tuning.longest_jump),
+                EMPath(start),
+                tol=self._tuning.tol_share * self.tol,
                 max_iter=self.max_iter,
                 max_time=left,
                 watcher=watch,
             )
 
     def _result(
-        self, rows: Rows, about: Survey, at: Point, S: Array | None = None, found: Solution[Trail] | None = None
+        self,
+        rows: Rows,
+        columns: ColumnSummary,
+        at: PPCAParameters,
+        S: Array | None = None,
+        found: Solution[EMPath] | None = None,
     ) -> Attributes:
-        """Attributes and certificate, from the covariance S or EM's last pass where they are enough for it."""
+        """Return attributes and certificate, from the covariance S or EM's last pass where those are enough."""
         fitted, ard = _attributes(at), self.n_components == "ard"
-        model = certificates.Model(*(fitted[name] for name in MODEL))
-        if found is not None and (ard or not about.complete):
+        model = certificates.PPCAModel(*(fitted[name] for name in MODEL))
+        if found is not None and (ard or not columns.complete):
             certificate = certificates.stationary(model, found.objective, found.gain, self.tol, ard)
         elif S is not None:
             certificate = certificates.from_covariance(model, self.tol, S, at.mean)
@@ -226,11 +240,11 @@ class ProbabilisticPCA(LinearCodes, Estimator):
             "n_components_": at.W.shape[1],
             "n_iter_": 1 if found is None else found.n_iter,
             "history_": () if found is None else found.history,
-            "loglikelihood_": (penalty(at.W) if ard else 0.0) - certificate.objective * about.weight,
+            "loglikelihood_": (penalty(at.W) if ard else 0.0) - certificate.objective * columns.weight,
             "certificate_": certificate,
         }
 
-    def _check(self, rows: Rows) -> None:
+    def _check_components(self, rows: Rows) -> None:
         k, most = self.n_components, rows.n_features - 1
         whole = isinstance(k, Integral) and not isinstance(k, bool) and 0 <= int(k) <= most
         if not (whole or k is None or k in ("bic", "ard")):
@@ -238,23 +252,20 @@ class ProbabilisticPCA(LinearCodes, Estimator):
                 got=f"n_components={k!r} with n_features={rows.n_features}",
                 wanted=f"a whole number between 0 and {most} (at least one direction is noise), 'bic', 'ard' or None",
             )
-        if self.solver not in SOLVERS:
-            raise DataError(got=f"solver={self.solver!r}", wanted=f"one of {SOLVERS}")
-        check_settings(self, max_iter=0)
 
     # ---------------------------------------------------------------------------------------------- use
     @property
     def loadings_(self) -> Array:
         check_is_fitted(self, "components_")
-        return self._point().W
+        return self._parameters().W
 
-    def _point(self) -> Point:
-        return _point(self.components_, self.explained_variance_, self.mean_, self.noise_variance_)
+    def _parameters(self) -> PPCAParameters:
+        return _parameters(self.components_, self.explained_variance_, self.mean_, self.noise_variance_)
 
     def transform(self, X: Any) -> Array:
         """Codes: the posterior means E[z | observed entries] (n, k). A row without entries has code 0."""
         rows = self._rows(X)
-        return rows.map(partial(codes, self._point()))
+        return rows.map(partial(codes, self._parameters(), self._tuning))
 
     def inverse_transform(self, X: Any) -> Array:
         """Rows from codes: x = mean + W z."""
@@ -263,11 +274,11 @@ class ProbabilisticPCA(LinearCodes, Estimator):
 
     def posterior(self, X: Any) -> tuple[Array, Array]:
         """What the observed entries say of each row's code: means (n, k) and covariances (n, k, k)."""
-        parts = self._rows(X).each(partial(covariances, self._point()))
+        parts = self._rows(X).each(partial(covariances, self._parameters(), self._tuning))
         return np.concatenate([z for z, _ in parts]), np.concatenate([C for _, C in parts])
 
     def impute(self, X: Any, return_std: bool = False) -> Any:
-        """The rows with their holes filled by what the model expects there, given the entries that are observed.
+        """The rows with missing entries filled in by what the model expects there, given the observed ones.
 
         Parameters
         ----------
@@ -278,14 +289,14 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         -------
         filled (n, d), or (filled, deviations)
         """
-        parts = self._rows(X).each(partial(impute, self._point(), return_std))
+        parts = self._rows(X).each(partial(impute, self._parameters(), self._tuning, return_std))
         filled = np.concatenate([x for x, _ in parts])
         return (filled, np.concatenate([s for _, s in parts])) if return_std else filled
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row's observed entries (n,)."""
         rows = self._rows(X)
-        return rows.map(partial(log_likelihood, self._point()))
+        return rows.map(partial(log_likelihood, self._parameters(), self._tuning))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of a row's observed entries."""
@@ -294,7 +305,7 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Mean negative log-likelihood of the observed entries; with 'ard' also the penalty, both per row."""
         rows = self._rows(X, sample_weight=sample_weight)
-        total, weight = rows.sum(partial(weighted_likelihood, self._point()))
+        total, weight = rows.sum(partial(weighted_likelihood, self._parameters(), self._tuning))
         extra = penalty(self.loadings_) / weight if self.n_components == "ard" else 0.0
         return Objective(extra - total / weight, -total / weight, extra)
 
@@ -305,7 +316,7 @@ class ProbabilisticPCA(LinearCodes, Estimator):
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion on these rows: smaller is better."""
-        return 2 * parameters(len(self.mean_), self.n_components_) - 2 * float(self.score_samples(X).sum())
+        return 2 * count_parameters(len(self.mean_), self.n_components_) - 2 * float(self.score_samples(X).sum())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Rows drawn from the model (n_samples, d)."""
@@ -327,20 +338,19 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         return np.eye(len(self.mean_)) / self.noise_variance_ - (self.components_.T * shrink) @ self.components_
 
 
-MODEL = ("components_", "explained_variance_", "mean_", "noise_variance_")
-
-
-def _point(components_: Array, explained_variance_: Array, mean_: Array, noise_variance_: float) -> Point:
+def _parameters(
+    components_: Array, explained_variance_: Array, mean_: Array, noise_variance_: float
+) -> PPCAParameters:
     lengths = np.sqrt(np.maximum(explained_variance_ - noise_variance_, 0.0))
-    return Point(mean_, components_.T * lengths, float(noise_variance_))
+    return PPCAParameters(mean_, components_.T * lengths, float(noise_variance_))
 
 
-def _attributes(at: Point) -> Attributes:
-    """The parameters along the principal axes."""
+def _attributes(at: PPCAParameters) -> Attributes:
+    """Return the fitted attributes: the parameters along the principal axes."""
     left, lengths, _ = np.linalg.svd(at.W, full_matrices=False)
-    values = (signed(left.T), lengths**2 + at.noise, at.mean, at.noise)
+    values = (fix_signs(left.T), lengths**2 + at.noise, at.mean, at.noise)
     return dict(zip(MODEL, values, strict=True))
 
 
-def _trail_attributes(at: Trail) -> Attributes:
-    return _attributes(at.point)
+def _path_attributes(at: EMPath) -> Attributes:
+    return _attributes(at.parameters)

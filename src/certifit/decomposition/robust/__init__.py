@@ -1,1 +1,5 @@
-"""Principal components in spite of gross errors: principal component pursuit and trimming."""
+"""PCA that outliers do not move.
+
+`robust_pca` splits a table into low-rank and sparse parts (single entries may be wrong), by
+`principal_component_pursuit`; `trimmed_pca` leaves whole rows out, by `concentration_steps`.
+"""

@@ -1,4 +1,4 @@
-"""What outliers do to principal axes, and the two parts of a robust PCA as pictures."""
+"""Pictures of what outliers do to principal axes, and of the two parts of a robust PCA."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from certifit.decomposition.pca.pca import PCA
 from certifit.exceptions import DataError
 from certifit.plots.style import BLUE, GREY, RED, check_drawable, new_axes, tidy
 from certifit.rows import Array
-
-COLOURS = (RED, BLUE, "#15803d", "#7c3aed")
-STYLES = ("-", "--", ":", "-.")
 
 
 def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | None = None) -> Axes:
@@ -33,9 +30,11 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
     """
     X, wrong = np.asarray(X, dtype=np.float64), np.asarray(wrong, dtype=bool)
     ax = new_axes(ax, 6.4, 4.8)
+    looks = [(RED, "-"), (BLUE, "--"), ("#15803d", ":"), ("#7c3aed", "-.")]
     truth = PCA(2).fit(X[~wrong])
     codes = truth.transform(X)
-    reach = np.minimum(np.abs(codes).max(axis=0), 3 * np.abs(codes[~wrong]).max(axis=0))  # what is shown
+    # How far the picture reaches.
+    reach = np.minimum(np.abs(codes).max(axis=0), 3 * np.abs(codes[~wrong]).max(axis=0))
     ax.plot(*codes[~wrong].T, "o", color=GREY, markersize=3, alpha=0.6, label="rows")
     ax.plot(*codes[wrong].T, "x", color=RED, markersize=5, alpha=0.8, label=f"{wrong.sum()} wrong rows")
     for i, (name, model) in enumerate(models.items()):
@@ -44,7 +43,8 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
         middle, direction = truth.transform(model.mean_[None, :])[0], truth.components_ @ axis
         ends = middle + np.outer([-1.0, 1.0], direction / np.linalg.norm(direction)) * 4 * reach.max()
         words = f"{name}: {off:.0f}° off"
-        ax.plot(*ends.T, color=COLOURS[i % 4], linestyle=STYLES[i % 4], linewidth=2, label=words)
+        colour, line = looks[i % len(looks)]
+        ax.plot(*ends.T, color=colour, linestyle=line, linewidth=2, label=words)
     ax.set_xlim(-1.1 * reach[0], 1.1 * reach[0])
     ax.set_ylim(-1.1 * reach[1], 1.1 * reach[1])
     ax.set_xlabel("first axis of the right rows")
@@ -75,7 +75,8 @@ def plot_split(
     ax = new_axes(ax, 0.9 * len(rows) + 0.9, 3.2)
     bands = {"X": X, "low rank": model.low_rank_, "sparse": model.sparse_}
     bands = {name: values[list(rows)] for name, values in bands.items()}
-    low, high = np.percentile(bands["low rank"], [0.5, 99.5])  # gross errors do not set the scale
+    # Gross errors do not set the scale.
+    low, high = np.percentile(bands["low rank"], [0.5, 99.5])
     largest = float(np.abs(bands["sparse"]).max()) or 1.0
     for i, (name, values) in enumerate(bands.items()):
         scale = ("RdBu_r", -largest, largest) if name == "sparse" else ("gray", low, high)
@@ -92,7 +93,7 @@ def plot_split(
 
 
 def _strip(images: Array, height: int, width: int) -> Array:
-    """Images (m, height * width) side by side, with a gap: an entry of NaN shows as nothing."""
+    """Return images (m, height * width) side by side, with gaps of NaN, which show as nothing."""
     framed = np.full((len(images), height + 1, width + 1), np.nan)
     framed[:, :height, :width] = images.reshape(-1, height, width)
     return framed.transpose(1, 0, 2).reshape(height + 1, -1)

@@ -3,10 +3,10 @@
     min |L|_* + Σ tᵢ |S_ij|   subject to   L + S = X          (tᵢ = λ for every row in the classical problem)
     max <Y, X>                subject to   |Y|₂ <= 1, |Y_ij| <= tᵢ          (its dual)
 
-Singular values of X - S + Y/μ are shrunk by 1/μ, entries of X - L + Y/μ by t/μ; what the shrinking cuts off, times μ,
-is the next Y. It lies in the box |Y_ij| <= tᵢ: divided by its spectral norm it is a dual point. X - L in place of S
-makes a primal one. μ stays near the value Candès et al. use: letting it grow, as the inexact method does, ends the
-progress of the dual and with it that of the gap.
+One step: the singular values of X - S + Y/μ are lowered by 1/μ, which gives L; the entries of X - L + Y/μ are lowered
+by t/μ, which gives S; what the second shrinking cut off, times μ, is the next Y. It lies in the box |Y_ij| <= tᵢ, so
+divided by its spectral norm it is a dual point; (L, X - L) is a primal one. μ stays near the value of Candès et al.:
+letting it grow, as the inexact method does, ends the progress of the dual point and with it that of the gap.
 References: Candès, Li, Ma & Wright, Robust principal component analysis? (2011); Lin, Chen & Ma, The augmented
 Lagrange multiplier method for exact recovery of corrupted low-rank matrices (2010); for over-relaxation and the
 balancing of μ, Boyd et al., Distributed optimization and statistical learning via ADMM (2011), section 3.4.
@@ -25,11 +25,15 @@ from certifit.core import Step
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map, parallel_sum
 
-RELAXED = 1.6  # over-relaxation: steps longer than 1, of proved convergence below 2
-EVERY = 10  # steps between looks at the dual, and changes of μ
-UNEQUAL = 3.0  # ratio of the two infeasibilities up to which μ stays
-PART = 256  # rows that a thread multiplies at a time
-FADE = 200  # steps after which changes of μ have become half as large
+
+@dataclass(frozen=True)
+class PursuitTuning:
+    """Numbers that steer the alternating direction method."""
+
+    relaxation: float = 1.6  # length of a step; below 2 convergence is proved
+    dual_every: int = 10  # steps between dual points, and between changes of μ
+    balance_ratio: float = 3.0  # of the two infeasibilities, up to which μ stays
+    balance_fade: int = 200  # steps after which changes of μ have become half as large
 
 
 @dataclass(frozen=True)
@@ -38,45 +42,49 @@ class Pursuit:
 
     X: Array  # (n, d)
     t: Array  # (n, 1) price of an entry of S
-    unit: float = 1.0  # what 1 means in the user's numbers: objectives are told in these
+    unit: float = 1.0  # what 1 means in the user's numbers, in which objectives are reported
+    tuning: PursuitTuning = PursuitTuning()
 
-    def start(self, mu: float) -> Point:
-        """L = 0, and X scaled into the dual's feasible set."""
+    def start(self, mu: float) -> PursuitState:
+        """Return L = 0, and X scaled into the dual's feasible set."""
         X = self.X
-        length = max(float(np.linalg.norm(X)), np.finfo(float).tiny)  # at least |X|₂
+        # The Frobenius norm is at least |X|₂.
+        length = max(float(np.linalg.norm(X)), np.finfo(float).tiny)
         Y = X / max(length, float((np.abs(X) / self.t).max(initial=0.0)))
         zero = np.zeros_like(X)
-        return Point(zero, Y, mu, 0, zero, self._price(X), Y, float(np.vdot(Y, X)))
+        return PursuitState(zero, Y, mu, 0, zero, self._price(X), Y, float(np.vdot(Y, X)))
 
-    def measure(self, at: Point) -> Point:
-        """One step on, with the best primal and dual points met so far."""
-        X, t, mu = self.X, self.t, at.mu
+    def measure(self, at: PursuitState) -> PursuitState:
+        """Take one step, and return it with the best primal and dual points met so far."""
+        X, t, mu, long = self.X, self.t, at.mu, self.tuning.relaxation
         lift = at.Y / mu
         A = X - at.S
         A += lift
         L, nuclear = shrink(A, 1 / mu)
-        rest = np.subtract(X, L, out=A)  # arrays of this size cost as much to ask for as to fill
+        # Into memory that is there: new arrays of this size cost as much to allocate as to fill.
+        rest = np.subtract(X, L, out=A)
         price = self._price(rest)
         objective = nuclear + price
-        B = RELAXED * rest
-        B += (1 - RELAXED) * at.S
+        B = long * rest
+        B += (1 - long) * at.S
         B += lift
         Y = mu * B
         np.clip(Y, -t, t, out=Y)
         S = np.subtract(B, Y / mu, out=B)
         dual, bound = at.dual, at.bound
-        if at.n_iter % EVERY == EVERY - 1:
+        if at.n_iter % self.tuning.dual_every == self.tuning.dual_every - 1:
             length, value = max(1.0, spectral_norm(Y)), float(np.vdot(Y, X))
             if value / length > bound:
                 dual, bound = Y / length, value / length
-            inside = mu * (rest - at.S) + at.Y  # the spectral ball; what of it leaves the box?
+            # A matrix in the spectral ball; how much of it lies outside the box?
+            inside = mu * (rest - at.S) + at.Y
             leaving = float(np.vdot(inside - np.clip(inside, -t, t), X))
-            mu = balance(mu, price - self._price(S), leaving, at.n_iter)
+            mu = balance(mu, price - self._price(S), leaving, at.n_iter, self.tuning)
         if at.objective < objective:
             L, objective = at.L, at.objective
-        return Point(S, Y, mu, at.n_iter + 1, L, objective, dual, bound)
+        return PursuitState(S, Y, mu, at.n_iter + 1, L, objective, dual, bound)
 
-    def update(self, at: Point, following: Point) -> Step[Point]:
+    def update(self, at: PursuitState, following: PursuitState) -> Step[PursuitState]:
         gap = max(0.0, at.objective - at.bound)
         return Step(following, self.unit * at.objective, gap / at.objective if gap else 0.0)
 
@@ -84,12 +92,12 @@ class Pursuit:
         return float(self.t[:, 0] @ np.abs(S).sum(axis=1))
 
 
-class Point(NamedTuple):
-    """Where the method is, and the best points it has met."""
+class PursuitState(NamedTuple):
+    """Where the method is, and the best primal and dual points it has met."""
 
     S: Array  # (n, d)
     Y: Array  # (n, d) multipliers
-    mu: float
+    mu: float  # penalty parameter μ
     n_iter: int
     L: Array  # (n, d) the low-rank part of least objective
     objective: float  # of (L, X - L)
@@ -98,7 +106,7 @@ class Point(NamedTuple):
 
 
 def shrink(A: Array, t: float) -> tuple[Array, float]:
-    """A with its singular values lowered by t (none below 0), and their sum.
+    """Return A with its singular values lowered by t (none below 0), and their sum.
 
     >>> L, nuclear = shrink(np.diag([3.0, 1.0, 0.5]), 0.8)
     >>> np.diag(L).round(12), round(nuclear, 12)
@@ -107,7 +115,8 @@ def shrink(A: Array, t: float) -> tuple[Array, float]:
     G = _gram(A)
     try:
         squares, V = eigh(G, subset_by_value=(t * t, np.inf), driver="evr", check_finite=False)
-    except LinAlgError:  # LAPACK's selective driver can fail where eigenvalues coincide
+    except LinAlgError:
+        # LAPACK's selective driver can fail where eigenvalues coincide.
         squares, V = eigh(G, driver="evd", check_finite=False)
         squares, V = squares[squares > t * t], V[:, squares > t * t]
     sigma = np.sqrt(squares)
@@ -123,7 +132,7 @@ def shrink(A: Array, t: float) -> tuple[Array, float]:
 
 
 def spectral_norm(A: Array) -> float:
-    """The largest singular value.
+    """Return the largest singular value.
 
     >>> round(spectral_norm(np.array([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])), 12)
     4.0
@@ -131,22 +140,22 @@ def spectral_norm(A: Array) -> float:
     return math.sqrt(max(0.0, float(np.linalg.eigvalsh(_gram(A))[-1])))
 
 
-def balance(mu: float, primal: float, dual: float, n_iter: int) -> float:
-    """Larger μ where the primal is further from feasible than the dual, smaller where nearer; ever less so."""
+def balance(mu: float, primal: float, dual: float, n_iter: int, tuning: PursuitTuning) -> float:
+    """Return a larger μ where the primal is further from feasible than the dual, else a smaller one; ever less so."""
     tiny = float(np.finfo(float).tiny)
     unequal = math.log(max(abs(primal), tiny)) - math.log(max(abs(dual), tiny))
-    if abs(unequal) <= math.log(UNEQUAL):
+    if abs(unequal) <= math.log(tuning.balance_ratio):
         return mu
-    change = min(abs(unequal) / 2, math.log(2) / (1 + n_iter / FADE))
+    change = min(abs(unequal) / 2, math.log(2) / (1 + n_iter / tuning.balance_fade))
     return mu * math.exp(math.copysign(change, unequal))
 
 
 def _gram(A: Array) -> Array:
-    """AᵀA or AAᵀ, the smaller."""
+    """Return AᵀA or AAᵀ, whichever is smaller."""
     tall = A if A.shape[0] >= A.shape[1] else A.T
     return parallel_sum(lambda rows: tall[rows].T @ tall[rows], _parts(tall))
 
 
 def _parts(A: Array) -> list[slice]:
-    """Runs of rows for the threads; they depend on the shape alone, so the bits do not depend on the threads."""
-    return [slice(i, i + PART) for i in range(0, len(A), PART)]
+    """Return runs of 256 rows for the threads; they depend on the shape alone, so the bits do not on the threads."""
+    return [slice(i, i + 256) for i in range(0, len(A), 256)]

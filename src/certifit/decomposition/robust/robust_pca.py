@@ -3,7 +3,7 @@
     min over L + S = X - centre of  |L|_* + λ |S|_1
 
 Errors may be as large as they like: if few entries are wrong and L is spread over its rows and columns, the solution
-is the true L exactly (Candès et al. 2011). The problem is convex, and a dual point proves how good the answer is.
+is the true L exactly (Candès et al. 2011). The problem is convex, and a dual point bounds how good any answer can be.
 A row of weight w counts as w equal rows: |diag(√w) L|_* + λ Σ wᵢ |S_ij|.
 References: Candès, Li, Ma & Wright, Robust principal component analysis? (2011); for the method,
 `principal_component_pursuit`.
@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import svd
 
 from certifit.checkers.decomposition import robust_pca as certificates
 from certifit.core import Attributes, Estimator, Objective, fixed_point
-from certifit.core.settings import check_settings
-from certifit.decomposition.pca.axes import LinearCodes
-from certifit.decomposition.pca.spectrum import signed
-from certifit.decomposition.robust.principal_component_pursuit import Point, Pursuit
+from certifit.core.settings import LOOP, Setting, Settings
+from certifit.decomposition.pca.linear_codes import LinearCodes
+from certifit.decomposition.pca.principal_axes import fix_signs
+from certifit.decomposition.robust.principal_component_pursuit import Pursuit, PursuitState, PursuitTuning
+from certifit.decomposition.robust.weighted_median import weighted_medians
 from certifit.exceptions import DataError
 from certifit.numerics.moments import check_overflow
 from certifit.rows import Array, Block, Rows
@@ -80,6 +80,12 @@ class RobustPCA(LinearCodes, Estimator):
     ('optimal', True)
     """
 
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "lam": Setting(float, above=0, below=math.inf, none=True, fix="None stands for 1 / sqrt(max(n, d))."),
+    }
+    _tuning: ClassVar[PursuitTuning] = PursuitTuning()
+
     def __init__(self, lam=None, *, center=True, tol=1e-6, max_iter=2000, max_time=None):
         self.lam = lam
         self.center = center
@@ -88,10 +94,9 @@ class RobustPCA(LinearCodes, Estimator):
         self.max_time = max_time
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        self._check()
         data = rows.load()
         table = _prepare(np.asarray(data.X, dtype=np.float64), data.w, self.lam, self.center)
-        pursuit = Pursuit(table.Z, table.lam * table.root, table.size)
+        pursuit = Pursuit(table.Z, table.lam * table.root, table.size, self._tuning)
         attributes = partial(_attributes, table)
         with self._watch.loop("pursuit", self.max_iter, attributes) as watch:
             found = fixed_point(
@@ -104,7 +109,7 @@ class RobustPCA(LinearCodes, Estimator):
                 watcher=watch,
             )
         fitted = attributes(found.params)
-        parts = certificates.Parts(
+        parts = certificates.RobustPCAParts(
             fitted["low_rank_"],
             fitted["sparse_"],
             fitted["components_"],
@@ -122,11 +127,6 @@ class RobustPCA(LinearCodes, Estimator):
             "certificate_": certificates.certify(parts, self.tol, data),
         }
 
-    def _check(self) -> None:
-        check_settings(self, max_iter=0)
-        if self.lam is not None and not (isinstance(self.lam, Real) and 0 < float(self.lam) < math.inf):
-            raise DataError(got=f"lam={self.lam!r}", wanted="a positive number, or None for 1 / sqrt(max(n, d))")
-
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """|L|_* + λ |S|_1 of the low-rank part of the rows the model was fitted on: L is theirs alone."""
         rows = self._rows(X, sample_weight=sample_weight)
@@ -141,11 +141,11 @@ class RobustPCA(LinearCodes, Estimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean absolute error of rows rebuilt from their codes."""
-        return -float(self._rows(X).map(partial(_sizes, self.mean_, self.components_)).mean())
+        return -float(self._rows(X).map(partial(_mean_sizes, self.mean_, self.components_)).mean())
 
 
-class _Table(NamedTuple):
-    """The rows as the method takes them: centred, of size about 1, rows without weight left out."""
+class _PreparedTable(NamedTuple):
+    """The rows as the pursuit takes them: centred, with entries of size about 1, without rows of weight 0."""
 
     X: Array  # (n, d) as given
     centre: Array  # (d,)
@@ -154,11 +154,12 @@ class _Table(NamedTuple):
     size: float  # a power of two
     Z: Array  # (m, d) √w (x - centre) / size
     lam: float
-    mu: float
+    mu: float  # where the pursuit starts with its penalty parameter
     weight: float  # Σ w
 
 
-def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _Table:
+def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _PreparedTable:
+    """Centre and scale the rows that count, and choose λ and the first μ."""
     weight, d = float(w.sum()), X.shape[1]
     if not weight > 1:
         raise DataError(
@@ -168,7 +169,7 @@ def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _Table:
         )
     used = w > 0
     w = w[used]
-    centre = medians(X[used], w) if center else np.zeros(d)
+    centre = weighted_medians(X[used], w) if center else np.zeros(d)
     with np.errstate(over="ignore"):
         Z = X[used] - centre
         largest = np.abs(Z).max()
@@ -176,36 +177,19 @@ def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _Table:
     size = 2.0 ** (math.frexp(largest)[1] - 1) if largest > 0 else 1.0
     Z /= size
     sizes = float(w @ np.abs(Z).sum(axis=1))
-    mu = weight * d / (4 * sizes) if sizes > 0 else 1.0  # as Candès et al. choose it
+    # As Candès et al. choose it.
+    mu = weight * d / (4 * sizes) if sizes > 0 else 1.0
     lam = 1 / math.sqrt(max(weight, d)) if lam is None else float(lam)
     root = np.sqrt(w)[:, None]
-    return _Table(X, centre, used, root, size, root * Z, lam, mu, weight)
+    return _PreparedTable(X, centre, used, root, size, root * Z, lam, mu, weight)
 
 
-def medians(X: Array, w: Array) -> Array:
-    """Weighted median of each column; halfway between two where half the weight lies on either side.
-
-    >>> medians(np.array([[1.0], [2.0], [7.0], [9.0]]), np.array([1.0, 1.0, 1.0, 1.0]))
-    array([4.5])
-    >>> medians(np.array([[1.0], [7.0]]), np.array([2.0, 1.0]))
-    array([1.])
-    """
-    order = np.argsort(X, axis=0, kind="stable")
-    below = np.cumsum(w[order], axis=0)  # weight up to and with each row
-    half = below[-1] / 2
-    low = (below < half).sum(axis=0)
-    high = np.minimum((below <= half).sum(axis=0), len(X) - 1)
-    column = np.arange(X.shape[1])
-    a, b = X[order[low, column], column], X[order[high, column], column]
-    return a + (b - a) / 2
-
-
-def _attributes(table: _Table, at: Point) -> Attributes:
-    """The fitted attributes at a point."""
+def _attributes(table: _PreparedTable, at: PursuitState) -> Attributes:
+    """Return the fitted attributes at a state of the pursuit."""
     L = at.L * table.size
     _, sigma, B = svd(L, full_matrices=False)
     rank = int((sigma > max(L.shape) * np.finfo(float).eps * sigma[0]).sum())
-    sigma, B = sigma[:rank], signed(B[:rank])
+    sigma, B = sigma[:rank], fix_signs(B[:rank])
     X, centre, used = table.X, table.centre, table.used
     low_rank, dual = np.empty_like(X), np.zeros_like(X)
     low_rank[used], dual[used] = centre + L / table.root, table.root * at.dual
@@ -225,6 +209,7 @@ def _attributes(table: _Table, at: Point) -> Attributes:
     }
 
 
-def _sizes(mean: Array, B: Array, block: Block) -> Array:
+def _mean_sizes(mean: Array, B: Array, block: Block) -> Array:
+    """Return the mean absolute error of each row rebuilt from its code."""
     Z = block.X - mean
     return np.abs(Z - Z @ B.T @ B).mean(axis=1)

@@ -30,7 +30,7 @@ from certifit.mixture.gaussian.components import GaussianComponents
 from certifit.mixture.gaussian.covariance_shapes import SHAPES
 from certifit.mixture.gaussian.starts import GaussianStart, first_mixture
 from certifit.mixture.gaussian.tuning import GaussianMixtureTuning
-from certifit.numerics.missing import has_holes
+from certifit.numerics.missing import has_missing
 from certifit.rows import Array, Block, Rows
 
 
@@ -236,6 +236,6 @@ def _public_attributes(at: MixtureParameters) -> Attributes:
 
 def _observed_weight(block: Block) -> Array:
     """Return Σ w over rows with an entry in each column (d,)."""
-    if not has_holes(block.X):
+    if not has_missing(block.X):
         return np.full(block.X.shape[1], block.w.sum())
     return block.w @ ~np.isnan(block.X)

@@ -1,0 +1,247 @@
+"""The principal axes of weighted rows: which matrix is decomposed, and by which method.
+
+| solver | what it decomposes | when 'auto' takes it |
+|---|---|---|
+| 'covariance_eigh' | the covariance S (d, d), by LAPACK | at least as many rows as columns |
+| 'full' | the rows or their triangular (QR) factor; squares nothing, the most accurate | fewer rows, dense |
+| 'gram' | the Gram matrix of the centred rows (n, n), by LAPACK | fewer rows than columns, sparse |
+| 'arpack' | by restarted Lanczos; see below | sparse, more than 4096 rows and columns, few axes |
+| 'randomized' | by randomised block Krylov iteration; see below | the same, dense |
+| 'power' | by power iteration and deflation; see below | never |
+
+The last three decompose S or the Gram matrix, whichever is smaller, or beyond 4096 rows and columns S as an operator:
+each product is then a pass over the rows. Where the smallest variance asked for is below 1e-10 of the largest,
+squaring has lost it and the 'full' way is taken after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, eigh, qr, svd
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from certifit.numerics.covariance import CentredRows, Covariance, column_moments
+from certifit.numerics.krylov import block_krylov, power
+from certifit.numerics.matrix import column_signs
+from certifit.numerics.moments import MeanAndScatter, check_overflow, scatter, triangle
+from certifit.rows import Array, Rows
+
+
+@dataclass(frozen=True)
+class PCATuning:
+    """Numbers that steer how principal axes are found, never what they are."""
+
+    largest_order: int = 4096  # rows and columns beyond which neither S nor the Gram matrix is formed
+    krylov_depth: int = 8  # most products of block Krylov iteration where each is a pass over the rows; else 8 times
+    drowned: float = 1e-10  # share of the largest variance below which rounding of the covariance shows
+
+
+class AxesWanted(NamedTuple):
+    """What a decomposition is asked for."""
+
+    k: int  # leading axes
+    tol: float = 0.0  # variance that may be given away, relative to the total
+    seed: int = 0  # of a random start
+    centred: bool = True  # about the mean; else about zero
+    tuning: PCATuning = PCATuning()
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True)
+class PrincipalAxes:
+    """The principal axes of weighted, centred rows."""
+
+    count: int  # rows with w > 0
+    weight: float  # Σ w
+    mean: Array  # (d,)
+    values: Array  # (m,) variances Σ w (v·(x - mean))² / Σ w, descending; exactly 0 where rounding is all there is
+    vectors: Array  # (m, d)
+    total: float  # sum of all variances
+    S: Array | None = None  # (d, d) covariance (divided by Σ w), where it was formed
+
+
+# ------------------------------------------------------------------------------------------- eigenvectors
+EigenSolver = Callable[[Any, AxesWanted], tuple[Array, Array]]  # values descending, vectors in columns
+
+
+def _lapack(A: Array, wanted: AxesWanted) -> tuple[Array, Array]:
+    """Return the k + 1 leading pairs, or all of them where that is as quick."""
+    d = len(A)
+    if wanted.k < d // 3:
+        # LAPACK's selective driver can fail where eigenvalues coincide.
+        with suppress(LinAlgError):
+            values, vectors = eigh(A, subset_by_index=[d - wanted.k - 1, d - 1], driver="evr")
+            return values[::-1], vectors[:, ::-1]
+    values, vectors = eigh(A, driver="evd")
+    return values[::-1], vectors[:, ::-1]
+
+
+def _arpack(A: Any, wanted: AxesWanted) -> tuple[Array, Array]:
+    start = wanted.rng.normal(size=A.shape[0])
+    try:
+        values, vectors = eigsh(A, wanted.k, which="LA", v0=start, tol=_residual_allowed(A, wanted))
+    except ArpackNoConvergence as error:
+        # Some eigenvectors are no answer; the other solvers go further.
+        raise LinAlgError("ARPACK found too few eigenvectors; choose another svd_solver") from error
+    return values[::-1], vectors[:, ::-1]
+
+
+def _randomised(A: Any, wanted: AxesWanted) -> tuple[Array, Array]:
+    depth = wanted.tuning.krylov_depth * (1 if isinstance(A, Covariance) else 8)
+    found = block_krylov(A, wanted.k, rng=wanted.rng, depth=depth, tol=_residual_allowed(A, wanted))
+    return found.values, found.vectors
+
+
+def _power(A: Any, wanted: AxesWanted) -> tuple[Array, Array]:
+    found, _ = power(A, wanted.k, rng=wanted.rng, tol=_residual_allowed(A, wanted))
+    return found.values, found.vectors
+
+
+def _residual_allowed(A: Any, wanted: AxesWanted) -> float:
+    """Return how large residuals may be: a residual r gives away about r² of the variance.
+
+    Products with a matrix in memory are cheap, so there the residual itself is held to the tolerance.
+    """
+    return float(np.sqrt(wanted.tol) / 10) if isinstance(A, Covariance) else wanted.tol
+
+
+ITERATIVE: dict[str, EigenSolver] = {"arpack": _arpack, "randomized": _randomised, "power": _power}
+SOLVERS = ("auto", "full", "covariance_eigh", "gram", *ITERATIVE)
+
+
+# -------------------------------------------------------------------------------------------- the matrix
+def decompose(rows: Rows, solver: str, wanted: AxesWanted) -> PrincipalAxes:
+    """Return the k leading principal axes (and one more value, where it is free)."""
+    n, d = rows.n_rows, rows.n_features
+    solver = _choose_solver(rows, wanted) if solver == "auto" else solver
+    if solver == "full":
+        return _from_rows(rows, wanted)
+    few = 0 < wanted.k < min(n, d) // 3
+    eigen = ITERATIVE[solver] if solver in ITERATIVE and few else _lapack
+    if eigen is not _lapack and min(n, d) > wanted.tuning.largest_order:
+        return _from_operator(rows, eigen, wanted)
+    if solver == "gram" or (n < d and solver != "covariance_eigh"):
+        return _from_gram(rows, eigen, wanted)
+    return _from_covariance(rows, eigen, wanted)
+
+
+def _choose_solver(rows: Rows, wanted: AxesWanted) -> str:
+    """Return the cheapest solver that gives the exact answer; for very large tables, the answer to the tolerance."""
+    n, d = rows.n_rows, rows.n_features
+    thin = sparse.issparse(getattr(rows, "X", None))
+    if min(n, d) > wanted.tuning.largest_order and wanted.k < min(n, d) // 3:
+        # A pass over dense rows takes nearly as long for one vector as for sixty.
+        return "arpack" if thin else "randomized"
+    if n < d:
+        return "gram" if thin else "full"
+    return "covariance_eigh"
+
+
+def _from_covariance(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalAxes:
+    s = scatter(rows, wanted.centred)
+    found = axes_from_scatter(s, wanted, eigen)
+    if _is_drowned(found.values, min(wanted.k, int((np.diag(s.S) > 0).sum())), wanted.tuning):
+        return _from_factor(s.count, s.weight, s.mean, triangle(rows, s.mean))
+    return found
+
+
+def axes_from_scatter(s: MeanAndScatter, wanted: AxesWanted, eigen: EigenSolver = _lapack) -> PrincipalAxes:
+    """Return the axes from the scatter alone; directions of very little variance cannot be told from rounding."""
+    S = s.S / s.weight
+    values, vectors = eigen(S, wanted)
+    values = values.copy()
+    # Constant columns have no variance, whatever rounding says.
+    values[int((np.diag(S) > 0).sum()) :] = 0.0
+    values[values <= 4 * len(S) * np.finfo(float).eps * values[0]] = 0.0
+    return PrincipalAxes(s.count, s.weight, s.mean, values, fix_signs(vectors.T), float(np.trace(S)), S)
+
+
+def _from_gram(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalAxes:
+    """Return the axes from G = Z Zᵀ (n, n), Z the centred, weighted rows: if G u = λ u, Zᵀu points along an axis."""
+    data = rows.load()
+    columns = column_moments(data, wanted.centred)
+    Z = CentredRows(data, columns)
+    G = check_overflow(Z.gram())
+    values, vectors = eigen(G, wanted)
+    rank = columns.count - wanted.centred
+    values = np.maximum(values, 0.0)
+    values[rank:] = 0.0
+    if _is_drowned(values, min(wanted.k, rank), wanted.tuning):
+        return _from_factor(columns.count, columns.weight, columns.mean, Z.dense())
+    Q, _ = qr(Z.adjoint(vectors[:, values > 0]), mode="economic")
+    # The axes are orthonormal also where an iterative solver left residuals.
+    _, sigma, turn = svd(Z.times(Q), full_matrices=False)
+    values, axes = sigma**2 / columns.weight, fix_signs(turn @ Q.T)
+    return PrincipalAxes(columns.count, columns.weight, columns.mean, values, axes, columns.total)
+
+
+def _from_operator(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalAxes:
+    """Return the axes from products with S alone, each a pass over the rows."""
+    columns = column_moments(rows, wanted.centred)
+    values, vectors = eigen(Covariance(rows, columns), wanted)
+    values, axes = np.maximum(values, 0.0), fix_signs(vectors.T)
+    return PrincipalAxes(columns.count, columns.weight, columns.mean, values, axes, columns.total)
+
+
+def _from_rows(rows: Rows, wanted: AxesWanted) -> PrincipalAxes:
+    """Return the axes from the rows or their triangular factor.
+
+    They are accurate relative to the largest standard deviation, where those from S are relative to the variance.
+    """
+    if rows.n_rows < rows.n_features:
+        data = rows.load()
+        columns = column_moments(data, wanted.centred)
+        return _from_factor(columns.count, columns.weight, columns.mean, CentredRows(data, columns).dense())
+    s = scatter(rows, wanted.centred)
+    return _from_factor(s.count, s.weight, s.mean, triangle(rows, s.mean))
+
+
+def _from_factor(count: int, weight: float, mean: Array, R: Array) -> PrincipalAxes:
+    """Return the axes from any R with RᵀR = the scatter."""
+    _, sigma, vectors = svd(R, full_matrices=False)
+    sigma[sigma <= 4 * max(R.shape) * np.finfo(float).eps * sigma[0]] = 0.0
+    with np.errstate(over="ignore"):
+        values = check_overflow(sigma**2) / weight
+    return PrincipalAxes(count, weight, mean, values, fix_signs(vectors), float(values.sum()))
+
+
+def _is_drowned(values: Array, k: int, tuning: PCATuning) -> bool:
+    """Say whether one of the k largest variances is so small that squaring has lost its digits."""
+    return bool((values[:k] < tuning.drowned * values[0]).any())
+
+
+def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
+    """Return k axes and their variances; where fewer have variance, add axes orthogonal to them.
+
+    The unit vectors are projected on what is left and orthonormalised in order, so that the axes added depend on the
+    span of the others alone and not on rounding.
+    """
+    r = min(k, int((values > 0).sum()))
+    basis = vectors[:r]
+    added: list[Array] = []
+    for column in np.eye(vectors.shape[1]) if k > r else ():
+        if len(added) == k - r:
+            break
+        # Twice is enough for orthogonality to rounding.
+        for _ in range(2):
+            for known in (basis, np.array(added).reshape(-1, len(column))):
+                column = column - known.T @ (known @ column)
+        length = np.linalg.norm(column)
+        if length > 1e-3:
+            added.append(column / length)
+    extra = fix_signs(np.array(added).reshape(-1, vectors.shape[1]))
+    return np.append(values[:r], np.zeros(k - r)), np.concatenate([basis, extra])
+
+
+def fix_signs(vectors: Array) -> Array:
+    """Return the rows, each with the sign that makes the first of its largest entries positive."""
+    return vectors * column_signs(vectors.T)[:, None]
