@@ -134,10 +134,10 @@ class JointProblem:
         gap = max(0.0, value - bound - self.rounding)
         gain = gap / value if gap else 0.0
         self.extra += gain <= self.tol
-        return Step(at if gain <= self.target or self.tired else self._moved(at), value, gain)
+        return Step(at if gain <= self.target or self.stalled else self._moved(at), value, gain)
 
     @property
-    def tired(self) -> bool:
+    def stalled(self) -> bool:
         """More digits are not worth it."""
         return self.extra > EXTRA
 
