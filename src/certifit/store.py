@@ -39,7 +39,16 @@ from certifit.table.columns import Column
 FORMAT = 1
 _HEADER = re.compile(rb"certifit-model ([0-9]{1,4}) ([0-9a-f]{64})\n")
 _CSR: dict[str, Any] = {cls.__name__: cls for cls in (sparse.csr_array, sparse.csr_matrix)}
-_KERNELS = ("Constant", "Exponential", "Linear", "Polynomial", "Product", "RBF", "Sigmoid", "Sum")
+_KERNELS: dict[str, Any] = {
+    "Constant": svm_kernels.ConstantKernel,
+    "Exponential": svm_kernels.ExponentialKernel,
+    "Linear": svm_kernels.Linear,
+    "Polynomial": svm_kernels.Polynomial,
+    "Product": svm_kernels.KernelProduct,
+    "RBF": svm_kernels.RBF,
+    "Sigmoid": svm_kernels.Sigmoid,
+    "Sum": svm_kernels.KernelSum,
+}
 _FAMILIES: dict[str, Any] = {
     f"families.{name}": cls
     for name, cls in vars(families).items()
@@ -47,7 +56,7 @@ _FAMILIES: dict[str, Any] = {
 }
 _RECORDS: dict[str, Any] = {
     **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective)},
-    **{f"kernels.{name}": getattr(svm_kernels, name) for name in _KERNELS},
+    **{f"kernels.{name}": cls for name, cls in _KERNELS.items()},
     **_FAMILIES,
 }
 _NAMES = {cls: name for name, cls in _RECORDS.items()}

@@ -28,9 +28,8 @@ from certifit.kernel_approximation.landmarks import RULES, choose
 from certifit.kernel_approximation.problem import NystroemProblem, is_tame
 from certifit.rows import Array, Block, Matrix, Rows
 from certifit.rows.mapped import MappedRows
-from certifit.svm.kernel.gram import evaluate
-from certifit.svm.kernel.kernel_machine import KERNELS
-from certifit.svm.kernel.kernels import RBF, Kernel, is_psd
+from certifit.svm.kernel.expansion import evaluate
+from certifit.svm.kernel.kernels import KERNELS, RBF, Kernel, is_psd
 from certifit.svm.linear.solve import PrimalSvmProblem
 
 SHARP = 1e5 * np.finfo(float).eps  # eigenvalues of k(L, L) below this, times √m and its diagonal, are rounding

@@ -1,11 +1,24 @@
-"""What duals solved a batch at a time share: their loop, the point with the smallest gap, and when to give up."""
+"""The loop of solvers that change one working set of variables at a time, until their duality gap is small.
+
+The dual of a kernel machine has a variable for every row, and its kernel matrix is too large to keep. Decomposition
+methods (Osuna, Freund & Girosi 1997) therefore repeat a round of four steps:
+
+| step | who | what |
+|---|---|---|
+| measure | the caller's `measure` | primal and dual objective of the present point, hence its duality gap |
+| stop? | `WorkingSetSolver.update`, `Patience` | the gap is small enough, or further rounds do not help |
+| choose and solve | the subclass's `next_point` | a working set of variables is solved for, all others stand still |
+| update | `KernelRows.add` | the values of all rows follow the change |
+
+The dual objective only rises, but the primal may rise as well: the point with the smallest gap seen is returned.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,26 +27,32 @@ from certifit.core.loop import Watcher
 from certifit.rows import Array
 from certifit.rows.threads import R, T, parallel_map
 
-# Where all variables are one batch, digits are cheap: aim at a gap that makes the answer the same for rows in any
-# order, or repeated instead of weighted, but spend no more rounds than this on it.
-SHARP, EXTRA = 1e-13, 30
-PATIENCE = 300  # rounds in which the dual may rise by less than
-PROGRESS = 0.01  # of what is missing, before the loop gives up
-ROUNDING = 8 * float(np.finfo(float).eps)
-FOREVER = 1_000_000_000
-
 P = TypeVar("P")
-M = TypeVar("M", bound="Gap")
+M = TypeVar("M", bound="PrimalAndDual")
+
+
+@dataclass(frozen=True)
+class RoundTuning:
+    """When rounds end before or after the tolerance that was asked for.
+
+    Where all variables are one working set, rounds cost little: they go on to `sharp_gap`, which makes the answer
+    the same for rows in any order, or repeated instead of weighted, but not for more than `sharp_rounds`.
+    """
+
+    sharp_gap: float = 1e-13  # relative duality gap
+    sharp_rounds: int = 30  # rounds beyond the tolerance
+    patience: int = 300  # rounds in which the dual may rise by less than
+    progress: float = 0.01  # this share of the gap, before the loop gives up
 
 
 class KernelRows(Protocol):
-    """A kernel matrix K (n, n) that is never there as a whole."""
+    """A kernel matrix K (n, n) that is never in memory as a whole."""
 
     n: int
 
     @property
     def most(self) -> int:
-        """Rows that a batch may have."""
+        """The largest number of rows that a working set may have."""
 
     def square(self, rows: Array) -> Array:
         """K[rows][:, rows] as float64."""
@@ -42,19 +61,24 @@ class KernelRows(Protocol):
         """f + K[:, rows] @ change, a new array (n,) or (n, k)."""
 
     def at_hand(self) -> Array:
-        """(n,) whether a row's values cost little."""
+        """(n,) whether the values of a row need not be computed again."""
 
 
-class Limits(NamedTuple):
+class RoundLimits(NamedTuple):
     """When a loop has to end."""
 
     tol: float  # relative duality gap
-    max_iter: int  # below 0: no limit
-    max_time: float | None
+    max_iter: int  # rounds; below 0 for no limit
+    max_time: float | None  # seconds
+
+    @property
+    def most_rounds(self) -> int:
+        """The limit on rounds as a number that no fit reaches where there is none."""
+        return self.max_iter if self.max_iter >= 0 else 1_000_000_000
 
 
-class Gap(Protocol):
-    """What a dual measures at a point, among other things."""
+class PrimalAndDual(Protocol):
+    """The two objectives of a point, among other things that a solver measures there."""
 
     @property
     def primal(self) -> float: ...
@@ -63,32 +87,34 @@ class Gap(Protocol):
     def dual(self) -> float: ...
 
 
-class Rounds(ABC, Generic[P, M]):
-    """Batches, one after another, from a point to the next."""
+class WorkingSetSolver(ABC, Generic[P, M]):
+    """Rounds from one point to the next; a subclass chooses the working set and solves for it."""
 
-    largest: ClassVar[int]  # rows of a batch
-
-    def __init__(self, gram: KernelRows, limits: Limits, variables: int) -> None:
-        self.gram, self.limits, self.tol = gram, limits, limits.tol
-        most = min(self.largest, gram.most)
-        self.whole = gram.n <= most  # all variables are one batch
+    def __init__(
+        self, gram: KernelRows, limits: RoundLimits, variables: int, largest: int, tuning: RoundTuning
+    ) -> None:
+        """`largest` is the number of rows that a working set has where not all rows are one."""
+        self.gram, self.limits, self.tol, self.tuning = gram, limits, limits.tol, tuning
+        most = min(largest, gram.most)
+        self.whole = gram.n <= most  # all variables are one working set
         self.size = variables if self.whole else most
-        self.target = min(self.tol, SHARP) if self.whole else self.tol
-        self.latest = np.empty(0, np.int64)  # variables that came in last
+        self.target = min(self.tol, tuning.sharp_gap) if self.whole else self.tol
+        self.latest = np.empty(0, np.int64)  # variables that entered the working set last
         self.closest: P | None = None  # the point with the smallest gap
-        self.gap = self.objective = np.inf  # there: the gap, relative to the objective,
-        self.n_iter = 0  # and how many rounds it took
-        self.passes = 0
-        self.mark = -np.inf  # the dual when the loop last made progress
-        self.idle = self.extra = 0
+        self.gap = self.objective = np.inf  # there: the gap relative to the objective, and the objective
+        self.n_iter = 0  # rounds that it took to get there
+        self.measured = 0  # points measured so far
+        self.last_progress = -np.inf  # the dual objective when it last rose enough
+        self.idle = self.extra = 0  # rounds without progress; rounds beyond the tolerance
 
     def run(self, measure: Callable[[P], M], start: P, watcher: Watcher) -> Solution[P]:
+        """Repeat rounds from `start` and return the point with the smallest gap."""
         found = fixed_point(
             measure,
             self.update,
             start,
             tol=self.target,
-            max_iter=FOREVER if self.limits.max_iter < 0 else self.limits.max_iter,
+            max_iter=self.limits.most_rounds,
             max_time=self.limits.max_time,
             watcher=Patience(self, watcher),
         )
@@ -96,49 +122,56 @@ class Rounds(ABC, Generic[P, M]):
         return replace(found, params=self.closest, objective=self.objective, gain=self.gap, n_iter=self.n_iter)
 
     def update(self, at: P, found: M) -> Step[P]:
+        """Note how good the point `at` is and go one round on, unless it is good enough."""
         gap = found.primal - found.dual
-        relative = gap / found.primal if gap > ROUNDING * found.primal else 0.0
+        # a gap that is rounding of the primal objective counts as none
+        relative = gap / found.primal if gap > 8 * float(np.finfo(float).eps) * found.primal else 0.0
         self.extra += relative <= self.tol
-        if found.dual - self.mark > PROGRESS * gap:
-            self.mark, self.idle = found.dual, 0
+        if found.dual - self.last_progress > self.tuning.progress * gap:
+            self.last_progress, self.idle = found.dual, 0
         else:
             self.idle += 1
         if relative < self.gap or relative <= self.target:
-            self.closest, self.gap, self.objective, self.n_iter = at, relative, found.primal, self.passes
-        self.passes += 1
-        return Step(at if relative <= self.target else self.next(at, found), found.primal, relative)
+            self.closest, self.gap, self.objective, self.n_iter = at, relative, found.primal, self.measured
+        self.measured += 1
+        return Step(at if relative <= self.target else self.next_point(at, found), found.primal, relative)
 
     @property
-    def tired(self) -> bool:
-        """More rounds are pointless."""
-        return self.idle >= PATIENCE or self.extra > EXTRA
+    def stalled(self) -> bool:
+        """Whether more rounds are pointless."""
+        return self.idle >= self.tuning.patience or self.extra > self.tuning.sharp_rounds
 
     @abstractmethod
-    def next(self, at: P, found: M) -> P:
+    def next_point(self, at: P, found: M) -> P:
         """The point after one more round."""
 
 
-class Tiring(Protocol):
+class MayStall(Protocol):
+    """A solver that knows when it gets no further."""
+
     @property
-    def tired(self) -> bool:
-        """More rounds are pointless."""
+    def stalled(self) -> bool:
+        """Whether more rounds are pointless."""
 
 
 class Patience:
-    """Ends a loop that is not getting anywhere. Tells another watcher of every round."""
+    """Ends a loop whose solver has stalled, and passes every round on to another watcher."""
 
-    def __init__(self, rounds: Tiring, watcher: Watcher | None) -> None:
-        self.rounds, self.watcher = rounds, watcher
+    def __init__(self, solver: MayStall, watcher: Watcher | None) -> None:
+        self.solver, self.watcher = solver, watcher
 
     def begin(self) -> None:
         if self.watcher is not None:
             self.watcher.begin()
 
     def end(self, params: Any, step: Step[Any], tol: float) -> bool:
-        told = self.watcher is not None and self.watcher.end(params, step, tol)
-        return told or self.rounds.tired
+        stop = self.watcher is not None and self.watcher.end(params, step, tol)
+        return stop or self.solver.stalled
 
 
 def over_blocks(f: Callable[[T], R], blocks: Sequence[T]) -> list[R]:
-    """f of every block, on threads unless there is one only: a small machine has too many rounds to start any."""
+    """Apply f to every block, on threads if there are several.
+
+    A small machine has too many rounds to start threads in each.
+    """
     return parallel_map(f, blocks) if len(blocks) > 1 else [f(block) for block in blocks]

@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from certifit import CertificateWarning, LinearSVC
 from certifit.checkers.svm.adapter import audit_svc
-from certifit.svm.joint_kernel.joint_machine import JOINT
-from certifit.svm.joint_kernel.joint_smo import least_worst
+from certifit.svm.joint_kernel.joint_machine import JOINT_SCHEMES
+from certifit.svm.joint_kernel.joint_smo import least_worst_biases
 from certifit.svm.joint_kernel.joint_smo_loops import (
     project_rows,
     restore_balance,
@@ -386,17 +386,17 @@ def test_columns_of_any_scale_and_huge_c(kind):
 
 # ------------------------------------------------------------------------------------------ numba and NumPy
 def limits(kind, y, k, u):
-    return JOINT[kind].limits(y[:, None] == np.arange(k), u[:, None])
+    return JOINT_SCHEMES[kind].limits(y[:, None] == np.arange(k), u[:, None])
 
 
 @every_kind
 @pytest.mark.compiled
-def test_kernel_projects_as_bisection_does(kind):
+def test_loop_projects_as_bisection_does(kind):
     rng = np.random.default_rng(0)
     y, u = rng.integers(4, size=200), rng.exponential(size=200)
-    low, high = limits(kind, y, 4, u)
+    bounds = low, high = limits(kind, y, 4, u)
     V = rng.normal(size=(200, 4)) * rng.choice([0.01, 1.0, 100.0], (200, 1))
-    found = project_rows(V, low, high)
+    found = project_rows(V, bounds)
     for row in range(200):
 
         def total(t, row=row):
@@ -409,11 +409,11 @@ def test_kernel_projects_as_bisection_does(kind):
 
 @every_kind
 @pytest.mark.compiled
-def test_kernel_violations_are_those_of_every_pair(kind):
+def test_loop_violations_are_those_of_every_pair(kind):
     rng = np.random.default_rng(0)
     y, u = rng.integers(3, size=40), np.ones(40)
-    low, high = limits(kind, y, 3, u)
-    beta = project_rows(2 * rng.normal(size=(40, 3)), low, high)
+    bounds = low, high = limits(kind, y, 3, u)
+    beta = project_rows(2 * rng.normal(size=(40, 3)), bounds)
     G = rng.normal(size=(40, 3))
     pairs, rows = np.full((3, 3), -np.inf), np.zeros(40)
     for i in range(40):
@@ -422,8 +422,8 @@ def test_kernel_violations_are_those_of_every_pair(kind):
                 if c != e and beta[i, c] < high[i, c] and beta[i, e] > low[i, e]:
                     pairs[c, e] = max(pairs[c, e], G[i, c] - G[i, e])
                     rows[i] = max(rows[i], G[i, c] - G[i, e])
-    np.testing.assert_array_equal(worst_pairs(G, beta, low, high), pairs)
-    missed, pair = violations(G, beta, low, high)
+    np.testing.assert_array_equal(worst_pairs(G, beta, bounds), pairs)
+    missed, pair = violations(G, beta, bounds)
     np.testing.assert_array_equal(missed, rows)
     here = missed > 0
     np.testing.assert_array_equal((G[np.arange(40), pair // 3] - G[np.arange(40), pair % 3])[here], rows[here])
@@ -431,32 +431,32 @@ def test_kernel_violations_are_those_of_every_pair(kind):
 
 @every_kind
 @pytest.mark.compiled
-def test_kernel_rows_end_where_nothing_moves_and_in_balance(kind):
+def test_loop_rows_end_where_nothing_moves_and_in_balance(kind):
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(30, 3))
     y, u = np.arange(30) % 3, np.full(30, 0.3)
-    low, high = limits(kind, y, 3, u)
+    bounds = low, high = limits(kind, y, 3, u)
     K, beta, r, G = Z @ Z.T + 1.0, np.zeros((30, 3)), np.zeros(3), np.zeros((3, 30))
     G[y, np.arange(30)] = 1.0
     start = G.copy()
-    assert solve_rows(K, G, beta, low, high, r, 1.0, 1e-9, 10_000) <= 1e-9
+    assert solve_rows(K, G, beta, bounds, r, 1.0, 1e-9, 10_000) <= 1e-9
     np.testing.assert_allclose(r, beta.sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(r, 0.0, atol=1e-8)
-    assert violations(np.ascontiguousarray(G.T), beta, low, high)[0].max() <= 1e-8
+    assert violations(np.ascontiguousarray(G.T), beta, bounds)[0].max() <= 1e-8
     np.testing.assert_allclose(np.ptp(start - (K @ beta).T - G, axis=1), 0.0, atol=1e-8)  # biases are left
     assert ((beta >= low) & (beta <= high)).all()
 
 
 @every_kind
 @pytest.mark.compiled
-def test_kernel_restores_balance(kind):
+def test_loop_restores_balance(kind):
     rng = np.random.default_rng(0)
     y, u = np.arange(60) % 4, rng.exponential(size=60)
-    low, high = limits(kind, y, 4, u)
+    bounds = low, high = limits(kind, y, 4, u)
     for _ in range(20):
-        beta = project_rows(rng.normal(size=(60, 4)), low, high)
+        beta = project_rows(rng.normal(size=(60, 4)), bounds)
         r = beta.sum(axis=0)
-        restore_balance(rng.normal(size=(4, 60)), beta, low, high, r, 1e-13)
+        restore_balance(rng.normal(size=(4, 60)), beta, bounds, r, 1e-13)
         np.testing.assert_allclose(beta.sum(axis=0), 0.0, atol=1e-12)
         np.testing.assert_allclose(beta.sum(axis=1), 0.0, atol=1e-12)
         assert ((beta >= low - 1e-13) & (beta <= high + 1e-13)).all()
@@ -470,7 +470,7 @@ def test_the_biases_make_the_worst_violation_least():
             m = np.where(rng.random((k, k)) < 0.8, rng.normal(size=(k, k)), -np.inf)
             np.fill_diagonal(m, -np.inf)
             m[np.arange(k), np.roll(np.arange(k), 1)] = rng.normal(size=k)  # at least one cycle
-            b = least_worst(m)
+            b = least_worst_biases(m)
             c, e = np.nonzero(np.isfinite(m))
             A = np.zeros((len(c), k + 1))
             A[np.arange(len(c)), c], A[np.arange(len(c)), e], A[:, k] = -1.0, 1.0, -1.0

@@ -14,9 +14,9 @@ def standard(load):
     return StandardScaler().fit_transform(X), y
 
 
-def audit(model, X, y, w=None, tol=None):
+def audit(model, X, y, w=None, tol=None, **tuning):
     check = audit_svr if hasattr(model, "epsilon") and "SVR" in type(model).__name__ else audit_svc
-    return check(model, X, y, w, model.tol if tol is None else tol)
+    return check(model, X, y, w, model.tol if tol is None else tol, **tuning)
 
 
 FITTED = {

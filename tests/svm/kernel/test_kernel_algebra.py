@@ -9,10 +9,13 @@ from sklearn import svm
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from certifit import DataError, NoSolutionError
+from certifit.checkers.svm.adapter import SvmAuditTuning
+from certifit.checkers.svm.kernel_adapter import GramCheckTuning
 from certifit.svm.kernel.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, is_psd, project
 from certifit.svm.kernel.smo_loops import add_rows, solve_pairs, working_square
 from certifit.svm.kernel.svc import SVC
 from tests.common.catalogue import three, two
+from tests.common.tuning import tuned
 from tests.svm.kernel.svc_tables import audit
 
 # ------------------------------------------------------------------------------------------------- kernels
@@ -85,12 +88,10 @@ def test_precomputed_is_the_same_problem():
     assert audit(theirs, G, y, tol=1e-3).holds
 
 
-def test_a_function_on_more_rows_than_can_be_looked_at_claims_less(monkeypatch):
-    for module in ("certifit.svm.kernel.kernel_machine", "certifit.checkers.svm.kernel_adapter"):
-        monkeypatch.setattr(f"{module}.SAMPLE", 50)
+def test_a_function_on_more_rows_than_can_be_looked_at_claims_less():
     X, y = two()
-    model = SVC(kernel=lambda A, B: A @ B.T).fit(X, y)
-    checked = audit(model, X, y)
+    model = tuned(SVC(kernel=lambda A, B: A @ B.T), witness_rows=50).fit(X, y)
+    checked = audit(model, X, y, tuning=SvmAuditTuning(gram=GramCheckTuning(sampled_rows=50)))
     for found in (model.certificate_, checked):
         assert found.kind == "stationary"
         assert found.holds
@@ -123,7 +124,7 @@ def test_pairs_find_the_minimum_that_projected_gradients_find():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.compiled
-def test_kernels_do_what_numpy_does(dtype):
+def test_compiled_loops_do_what_numpy_does(dtype):
     rng = np.random.default_rng(0)
     K, f, change = rng.normal(size=(7, 20)).astype(dtype), rng.normal(size=20), np.array([0.5, 0.0, -2.0])
     slots, columns = np.array([3, 0, 6]), np.array([1, 19, 4])

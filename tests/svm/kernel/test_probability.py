@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from certifit import CertificateWarning, audit
 from certifit.svm.kernel import calibration
-from certifit.svm.kernel.calibration import FLATTEST, coupled, fit_slope, folds, led_by, smoothed_targets
+from certifit.svm.kernel.calibration import couple_pairs, fit_slope, folds, smoothed_targets, with_winner
 from certifit.svm.kernel.svc import SVC
 from tests.common.catalogue import three, two
 
@@ -42,7 +42,7 @@ def test_slope_of_two_values():
     targets = np.column_stack([np.r_[right, 1 - right], np.r_[1 - right, right]])
     np.testing.assert_allclose(fit_slope(scores, targets, np.ones(8)), np.log(3) / 2, rtol=1e-12)
     weight = np.array([1.0, 1.0, 1.0, 6.0] * 2)  # now wrong six times out of nine
-    assert fit_slope(scores, targets, weight) == FLATTEST / 2  # an order must remain
+    assert fit_slope(scores, targets, weight) == 1e-3 / 2  # an order must remain
     assert fit_slope(np.zeros((3, 2)), np.full((3, 2), 0.5), np.ones(3)) == 1.0
 
 
@@ -72,8 +72,8 @@ def test_consistent_pairs_are_coupled_exactly():
     p = rng.dirichlet(np.ones(4), 30)
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     odds = np.column_stack([np.log(p[:, i] / p[:, j]) for i, j in pairs])
-    np.testing.assert_allclose(coupled(odds, pairs, 4), p, rtol=1e-6, atol=1e-9)
-    extreme = coupled(1e4 * np.sign(odds), pairs, 4)
+    np.testing.assert_allclose(couple_pairs(odds, pairs, 4), p, rtol=1e-6, atol=1e-9)
+    extreme = couple_pairs(1e4 * np.sign(odds), pairs, 4)
     assert np.isfinite(extreme).all()
     np.testing.assert_array_equal(extreme.argmax(axis=1), p.argmax(axis=1))
 
@@ -82,7 +82,7 @@ def test_the_winner_leads_by_the_least_change():
     """Against the same projection by brute force: pool the winner with the m largest others, for the best m."""
     rng = np.random.default_rng(0)
     p, winner = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
-    led = led_by(p, winner)
+    led = with_winner(p, winner)
     for before, after, w in zip(p, led, winner, strict=True):
         assert after.argmax() == w
         options = []
@@ -94,7 +94,7 @@ def test_the_winner_leads_by_the_least_change():
             if option[w] >= option.max() - 1e-15:
                 options.append(np.square(option - before).sum())
         np.testing.assert_allclose(np.square(after - before).sum(), min(options), atol=1e-12)
-    tied = led_by(np.full((2, 2), 0.5), np.array([0, 1]))
+    tied = with_winner(np.full((2, 2), 0.5), np.array([0, 1]))
     assert tied.argmax(axis=1).tolist() == [0, 1]
 
 
@@ -197,9 +197,9 @@ def test_probabilities_that_do_not_follow_from_the_slopes_are_noticed(multi_clas
     assert sound.holds
     assert "given held_out_values_" in sound.claim
     assert sound.facts["values of rows left out"] == "taken as the model has them"
-    right = calibration.led_by
+    right = calibration.with_winner
     for wrong in (lambda p, w: right(0.99 * p + 0.0033, w), lambda p, w: right(p, w)[:, ::-1]):
-        monkeypatch.setattr(calibration, "led_by", wrong)
+        monkeypatch.setattr(calibration, "with_winner", wrong)
         assert any("probabilities differ" in words for words in audit(model, X, y).failures())
 
 

@@ -8,9 +8,10 @@ from scipy import sparse
 
 from certifit import SVC, SVR, CertificateWarning, HardMarginSVC, NoSolutionError, audit
 from certifit.checkers.plain import kernels as plain_kernels
-from certifit.svm.kernel import recheck as svm_recheck
 from certifit.svm.kernel.gram import RadialGram
+from certifit.svm.kernel.training import RecheckTuning
 from tests.common.catalogue import two
+from tests.common.tuning import tuned
 
 exact = np.vectorize(lambda v: v if isinstance(v, Decimal) else Decimal(float(v)), otypes=[object])
 
@@ -44,10 +45,10 @@ def gram(kernel, X, Z, gamma=1.0, coef0=0.0, degree=1):
 
 # ------------------------------------------------------------------------------------------------ kernel values
 PLAIN = {
-    "linear": lambda g, c, p: plain_kernels.Linear(),
-    "rbf": lambda g, c, p: plain_kernels.Radial(g),
-    "poly": lambda g, c, p: plain_kernels.Polynomial(p, g, c),
-    "sigmoid": lambda g, c, p: plain_kernels.Sigmoid(g, c),
+    "linear": lambda g, c, p: plain_kernels.PlainLinear(),
+    "rbf": lambda g, c, p: plain_kernels.PlainRadial(g),
+    "poly": lambda g, c, p: plain_kernels.PlainPolynomial(p, g, c),
+    "sigmoid": lambda g, c, p: plain_kernels.PlainSigmoid(g, c),
 }
 
 
@@ -72,7 +73,7 @@ def test_close_rows_far_from_the_others_keep_their_distances():
     """exp(-|x - z|²) of rows near 0 and one at 1e12: the mean is far from all of them."""
     X = np.array([[0.0], [0.5], [1.0], [1e12]])
     expected = np.exp(-((X - X.T) ** 2))
-    np.testing.assert_allclose(plain_kernels.Radial(1.0)(X, X), expected, rtol=1e-12)
+    np.testing.assert_allclose(plain_kernels.PlainRadial(1.0)(X, X), expected, rtol=1e-12)
 
 
 # -------------------------------------------------------------------------------------------------------- fits
@@ -186,11 +187,11 @@ def in_full(model, X, y):
     return hinge(K, exact(y), C, exact(beta), b)[0], exact(beta).dot(K.dot(exact(beta))) / 2
 
 
-def test_losses_that_rounding_makes_are_counted(monkeypatch):
+def test_losses_that_rounding_makes_are_counted():
     X, y = far_and_wide()
-    monkeypatch.setattr(svm_recheck, "TRIFLE", 0.0)
+    model = tuned(SVC(kernel="poly", degree=1, gamma=1.0, C=1e4), recheck=RecheckTuning(rounding_slack=0.0))
     with pytest.warns(CertificateWarning, match="rounding in the objective"):
-        model = SVC(kernel="poly", degree=1, gamma=1.0, C=1e4).fit(X, y)
+        model.fit(X, y)
     objective, square = in_full(model, X, y)
     assert objective > 1000 * square
     assert not audit(model, X, y).holds
@@ -224,12 +225,11 @@ def test_wrong_kernel_values_in_training_are_noticed(monkeypatch, n, params):
 
 
 @pytest.mark.parametrize("multi_class", ["ovo", "crammer-singer"])
-def test_a_sample_of_many_rows_is_enough_where_it_agrees(monkeypatch, multi_class):
+def test_a_sample_of_many_rows_is_enough_where_it_agrees(multi_class):
     X, y = two(2100)
     settings = {"multi_class": multi_class, "tol": 1e-2}
     trusted = SVC(**settings).fit(X, y).certificate_
-    monkeypatch.setattr(svm_recheck, "SLIGHT", 0.0)
-    every = SVC(**settings).fit(X, y).certificate_
+    every = tuned(SVC(**settings), recheck=RecheckTuning(rounding_share=0.0)).fit(X, y).certificate_
     assert trusted.holds
     assert every.holds
     assert trusted.objective != every.objective  # float32 and float64

@@ -12,12 +12,13 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from certifit import CertificateWarning, DataError, ProgressBar, audit, load, save
-from certifit.svm.kernel.gram import expansion
-from certifit.svm.kernel.kernels import RBF, Sigmoid, project, projected
+from certifit.svm.kernel.expansion import expansion
+from certifit.svm.kernel.kernels import RBF, Sigmoid, project, projected_gram
 from certifit.svm.kernel.svc import SCHEMES, SVC
 from certifit.svm.kernel.svr import SVR
-from certifit.svm.kernel.training import Training
+from certifit.svm.kernel.training import TrainingRows
 from tests.common.catalogue import amounts, three, two
+from tests.common.tuning import tuned
 
 
 def standard(load):
@@ -84,8 +85,8 @@ def test_a_swap_of_two_machines_is_noticed():
 
 def test_kernel_rows_are_shared_by_the_machines_of_one_vs_rest(monkeypatch):
     made = []
-    plain = Training.gram
-    monkeypatch.setattr(Training, "gram", lambda *args: made.append(1) or plain(*args))
+    plain = TrainingRows.gram
+    monkeypatch.setattr(TrainingRows, "gram", lambda *args: made.append(1) or plain(*args))
     X, y = three()
     SVC(multi_class="ovr").fit(X, y)
     assert len(made) == 1
@@ -154,7 +155,7 @@ def indefinite(A, B):
 
 def test_projection_keeps_the_positive_part():
     """Of [[1, 2], [2, 1]], eigenvalues 3 and -1: P = 3 vv' and the projection is vv', v = (1, 1) / √2."""
-    found = projected([[1.0, 2.0], [2.0, 1.0]])
+    found = projected_gram([[1.0, 2.0], [2.0, 1.0]])
     np.testing.assert_allclose(found.gram, [[1.5, 1.5], [1.5, 1.5]], atol=1e-12)
     np.testing.assert_allclose(found.onto, [[0.5, 0.5], [0.5, 0.5]], atol=1e-12)
     assert "-1 to 3" in found.words
@@ -222,11 +223,10 @@ def test_a_kernel_that_needs_no_projection_gets_none():
     assert SVC(indefinite="project").fit(X, y).certificate_.facts["kernel"].endswith("by construction")
 
 
-def test_projection_has_its_limits(monkeypatch):
-    monkeypatch.setattr("certifit.svm.kernel.kernel_machine.PROJECTED", 50)
+def test_projection_has_its_limits():
     X, y = two(60)
     with pytest.raises(DataError, match=r"60 rows; wanted at most 50"):
-        SVC(kernel=indefinite, indefinite="project").fit(X, y)
+        tuned(SVC(kernel=indefinite, indefinite="project"), projected_rows=50).fit(X, y)
     with pytest.raises(DataError, match=r"indefinite='ignore'; wanted one of 'refuse', 'project'"):
         SVC(indefinite="ignore").fit(X, y)
 
@@ -238,7 +238,7 @@ def test_float32_rows_have_values_close_to_those_of_float64():
     single = X.astype(np.float32)
     exact = RBF(0.1)(single, single) @ beta
     np.testing.assert_allclose(expansion(RBF(0.1), single, beta)(single), exact, atol=1e-4)
-    np.testing.assert_allclose(expansion(RBF(0.1), single, beta, exact=True)(single), exact, atol=1e-11)
+    np.testing.assert_allclose(expansion(RBF(0.1), single, beta, float64=True)(single), exact, atol=1e-11)
     steep = 1e6 * beta  # errors would be as large
     np.testing.assert_allclose(expansion(RBF(0.1), single, steep)(single), 1e6 * exact, atol=1e-4)
     far = np.array([[1e4, 0.0, 0.0, 0.0]], np.float32)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from certifit import DataError
 from certifit.datasets import load_penguins
-from certifit.svm.kernel.gram import Cache, gram_of
+from certifit.svm.kernel.gram import KernelCache, gram_of
 from certifit.svm.kernel.kernels import RBF
 from certifit.svm.kernel.smo import best_intercept
 from certifit.svm.kernel.svc import SVC
@@ -211,7 +211,7 @@ def test_a_small_cache_changes_the_time_only():
 
 def test_the_cache_keeps_what_was_used_last():
     X, _ = two(60)
-    cache = Cache(gram_of(X, RBF(0.1), single=False), 16 * 60 * 8 / 1e6)
+    cache = KernelCache(gram_of(X, RBF(0.1), single=False), 16 * 60 * 8 / 1e6)
     expected = rbf_kernel(X, gamma=0.1)
     assert len(cache.kept) == 16
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from certifit import CertificateWarning, DataError
-from certifit.svm.kernel.smo import descend
+from certifit.svm.kernel.smo import descend_by_newton
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR
 from tests.common.catalogue import amounts, three, two, unfitted
@@ -136,19 +136,21 @@ def test_steps_of_all_free_variables_reach_the_minimum():
     best, start = (y * (0.5 + 0.1 * (v - (y * v).sum() * y / 12)) for v in rng.normal(size=(2, 12)))  # of sum 0
     linear = K @ best + 3.0
     alpha, t = y * start, linear - K @ start
-    descend(K, y, t, alpha, np.ones(12))
+    descend_by_newton(K, y, t, alpha, np.ones(12))
     np.testing.assert_allclose(y * alpha, best, atol=1e-8)
     np.testing.assert_allclose(t, 3.0, atol=1e-8)
     C = np.where(np.arange(12) < 4, y * start + 1e-3, 1.0)
     alpha = y * start
-    descend(K, y, linear - K @ start, alpha, C)
+    descend_by_newton(K, y, linear - K @ start, alpha, C)
     assert ((alpha >= 0) & (alpha <= C)).all()
     assert ((alpha == 0) | (alpha == C)).any()
     np.testing.assert_allclose(y @ alpha, 0.0, atol=1e-12)
     values = [0.5 * z @ K @ z - linear @ z for z in (best, y * alpha, start)]
     assert values[0] < values[1] < values[2]
     alpha = np.array([0.5, 0.5])
-    descend(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), np.array([1.0, 0.0]), alpha, np.ones(2))
+    descend_by_newton(
+        np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), np.array([1.0, 0.0]), alpha, np.ones(2)
+    )
     assert alpha.tolist() == [0.5, 0.5]  # no kernel matrix: left to pairs
 
 

@@ -12,37 +12,34 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from certifit import CertificateWarning
 from certifit.checkers.svm.adapter import audit_svc, audit_svr
-from certifit.svm.joint_kernel import joint_smo
-from certifit.svm.kernel import gram as svm_rows
-from certifit.svm.kernel import smo
+from certifit.svm.joint_kernel.joint_smo import JointSmoTuning
+from certifit.svm.kernel.expansion import KernelValueTuning
 from certifit.svm.kernel.exponential_loops import exp_single
-from certifit.svm.kernel.gram import Cache, GivenGram, RadialGram, gram_of, kernel_rows
+from certifit.svm.kernel.gram import GivenGram, KernelCache, RadialGram, gram_of, kernel_rows
 from certifit.svm.kernel.kernels import RBF, Linear
+from certifit.svm.kernel.smo import SmoTuning
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR
 from tests.common.catalogue import amounts, three, two
+from tests.common.tuning import tuned
 
 LITTLE = 0.01  # megabytes of kernel values kept, which no table here is content with
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """Batches and blocks so small that tables of a few hundred rows have many of either."""
-    monkeypatch.setattr(smo.Batches, "largest", 64)
-    monkeypatch.setattr(joint_smo.Batches, "largest", 64)
-    monkeypatch.setattr(svm_rows, "BLOCK", 100)
-    monkeypatch.setattr(svm_rows, "CHUNK", 30)
+SMALL = KernelValueTuning(block_columns=100, block_rows=30)
 
 
-in_small_parts = pytest.mark.usefixtures("small")
+def in_small_parts(model):
+    """With working sets and blocks so small that tables of a few hundred rows have many of either."""
+    sets = {"smo": SmoTuning(working_set=64), "joint": JointSmoTuning(working_set=64)}
+    return tuned(model, values=SMALL, **sets)
 
 
 # ------------------------------------------------------------------------------------------------- the same answer
-@in_small_parts
 def test_classes():
     """The objective is that of LIBSVM, solved to 1e-6, and so is every prediction that is not a close call."""
     X, y = two(700)
-    model = SVC(tol=1e-6, cache_size=LITTLE).fit(X, y)
+    model = in_small_parts(SVC(tol=1e-6, cache_size=LITTLE)).fit(X, y)
     theirs = svm.SVC(tol=1e-6).fit(X, y)
     checked, other = audit_svc(model, X, y, None, 1e-6), audit_svc(theirs, X, y, None, 1e-4)
     assert model.certificate_.holds
@@ -51,30 +48,30 @@ def test_classes():
     np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(X), atol=2e-3)
 
 
-@in_small_parts
 @pytest.mark.parametrize("multi_class", ["ovr", "weston-watkins", "crammer-singer"])
 def test_more_classes(multi_class):
     X, y = three(450)
     settings = {"multi_class": multi_class, "tol": 1e-5}
-    again, kept = SVC(cache_size=LITTLE, **settings).fit(X, y), SVC(**settings).fit(X, y)
+    again, kept = (
+        in_small_parts(SVC(cache_size=LITTLE, **settings)).fit(X, y),
+        in_small_parts(SVC(**settings)).fit(X, y),
+    )
     assert audit_svc(again, X, y, None, 1e-5).holds
     np.testing.assert_allclose(again.certificate_.objective, kept.certificate_.objective, rtol=2e-5)
 
 
-@in_small_parts
 def test_numbers():
     """Two variables for every row."""
     X, y = amounts(300)
-    again, kept = SVR(tol=1e-6, cache_size=LITTLE).fit(X, y), SVR(tol=1e-6).fit(X, y)
+    again, kept = in_small_parts(SVR(tol=1e-6, cache_size=LITTLE)).fit(X, y), in_small_parts(SVR(tol=1e-6)).fit(X, y)
     assert audit_svr(again, X, y, None, 1e-6).holds
     np.testing.assert_allclose(again.predict(X), kept.predict(X), atol=1e-3 * y.std())
 
 
-@in_small_parts
 def test_single_precision():
     """Above 2000 rows kernel values are float32; the checker's are float64."""
     X, y = two(2600)
-    model = SVC(cache_size=1.0).fit(X, y)
+    model = in_small_parts(SVC(cache_size=1.0)).fit(X, y)
     checked, other = (audit_svc(machine, X, y, None, 1e-3) for machine in (model, svm.SVC(tol=1e-4).fit(X, y)))
     assert checked.holds
     assert other.holds
@@ -83,7 +80,6 @@ def test_single_precision():
     assert other.bound <= checked.objective
 
 
-@in_small_parts
 def test_any_number_of_threads_and_a_file_give_the_same_bits(threads, tmp_path):
     X, y = two(2300)
     names = ["a", "b", "c", "d"]
@@ -91,22 +87,21 @@ def test_any_number_of_threads_and_a_file_give_the_same_bits(threads, tmp_path):
     seen = []
     for n, table in ((1, (X, y)), (3, (X, y)), (2, (tmp_path / "t.parquet", "kind"))):
         threads(n)
-        seen.append(SVC(cache_size=1.0).fit(*table))
+        seen.append(in_small_parts(SVC(cache_size=1.0)).fit(*table))
     for model in seen[1:]:
         assert model.dual_coef_.tobytes() == seen[0].dual_coef_.tobytes()
         assert model.certificate_ == seen[0].certificate_
 
 
 # --------------------------------------------------------------------------------------------------- out of time
-@in_small_parts
 @pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
 def test_the_machine_with_the_smallest_gap_is_returned():
     X, y = two(700)
     hard = {"C": 1000.0, "tol": 1e-9, "cache_size": LITTLE}
-    gaps = np.array([mark.gain for mark in SVC(max_iter=30, **hard).fit(X, y).history_[0]])
+    gaps = np.array([mark.gain for mark in in_small_parts(SVC(max_iter=30, **hard)).fit(X, y).history_[0]])
     last = int(np.argmax(gaps > np.minimum.accumulate(gaps)))  # the first round that does not make the gap smaller
     assert last > 0
-    model = SVC(max_iter=last, **hard).fit(X, y)
+    model = in_small_parts(SVC(max_iter=last, **hard)).fit(X, y)
     (history,) = model.history_
     best = int(gaps[: last + 1].argmin())
     assert model.n_iter_.tolist() == [best]
@@ -135,16 +130,15 @@ def table(n=250):
 
 
 GRAMS = {
-    "float64": lambda X: RadialGram(X, 0.3, single=False),
-    "float32": lambda X: RadialGram(X, 0.3, single=True),
-    "any kernel": lambda X: gram_of(X, Linear(), single=False),
-    "sparse": lambda X: gram_of(sparse.csr_array(X), RBF(0.3), single=False),
-    "not ours": lambda X: gram_of(X, lambda A, B: A @ B.T, single=False),
-    "given": lambda X: GivenGram(rbf_kernel(X, gamma=0.3)),
+    "float64": lambda X: RadialGram(X, 0.3, False, SMALL),
+    "float32": lambda X: RadialGram(X, 0.3, True, SMALL),
+    "any kernel": lambda X: gram_of(X, Linear(), False, SMALL),
+    "sparse": lambda X: gram_of(sparse.csr_array(X), RBF(0.3), False, SMALL),
+    "not ours": lambda X: gram_of(X, lambda A, B: A @ B.T, False, SMALL),
+    "given": lambda X: GivenGram(rbf_kernel(X, gamma=0.3), SMALL),
 }
 
 
-@in_small_parts
 @pytest.mark.parametrize("name", GRAMS)
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("k", [None, 4])
@@ -152,7 +146,7 @@ def test_values_are_what_scikit_learn_says(name, keep, k):
     X, rng = table(), np.random.default_rng(1)
     gram = GRAMS[name](X)
     K = linear_kernel(X) if name in ("any kernel", "not ours") else rbf_kernel(X, gamma=0.3)
-    rows = gram if not keep else Cache(gram, 120 * 250 * 8 / 1e6)
+    rows = gram if not keep else KernelCache(gram, 120 * 250 * 8 / 1e6)
     f = rng.normal(size=250 if k is None else (250, k))
     chosen = np.array([7, 7, *rng.choice(250, 70, replace=False)])
     change = rng.normal(size=(len(chosen), *f.shape[1:]))
@@ -169,21 +163,21 @@ def test_values_are_what_scikit_learn_says(name, keep, k):
 
 def test_what_is_kept():
     """All of a matrix, or some rows of one that is dear; nothing if values are cheap, or a batch has no room."""
-    X = np.random.default_rng(0).normal(size=(600, svm_rows.NARROW + 1))
+    X = np.random.default_rng(0).normal(size=(600, KernelValueTuning().narrow_columns + 1))
     narrow, wide = (RadialGram(A, 0.01, single=True) for A in (X[:, :-1], X))
     dear = (wide, RadialGram(X[:, :2], 0.3, single=False), gram_of(X, Linear(), single=False), GivenGram(np.eye(600)))
     assert kernel_rows(narrow, 1.4) is narrow
-    assert isinstance(kernel_rows(narrow, 1.5), Cache)
+    assert isinstance(kernel_rows(narrow, 1.5), KernelCache)
     for gram in dear:
         assert kernel_rows(gram, 600 * 511 * gram.dtype.itemsize / 1e6) is gram
         kept = kernel_rows(gram, 600 * 513 * gram.dtype.itemsize / 1e6)
-        assert isinstance(kept, Cache)
+        assert isinstance(kept, KernelCache)
         assert kept.most == 512
 
 
 # ------------------------------------------------------------------------------------------ numba and NumPy
 @pytest.mark.compiled
-def test_kernel_of_exponentials():
+def test_compiled_exponentials():
     """np.exp of float64, to one unit in the last place; above 0 as at 0, and 0 where float32 ends."""
     rng = np.random.default_rng(0)
     x = np.concatenate([[0.0, -0.0, 3.0, -87.0], rng.uniform(-87, 0, 60), -rng.exponential(size=60)])

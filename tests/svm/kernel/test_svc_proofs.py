@@ -8,6 +8,9 @@ from sklearn import svm
 from sklearn.metrics.pairwise import rbf_kernel
 
 from certifit import CertificateWarning, DataError
+from certifit.checkers.plain.kernel_values import PlainValueTuning
+from certifit.checkers.svm.adapter import SvmAuditTuning
+from certifit.checkers.svm.kernel import SvmCheckTuning
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR
 from tests.common.catalogue import three, two
@@ -25,12 +28,12 @@ def test_fit_and_checker_agree(kind):
     np.testing.assert_allclose(model.certificate_.objective, model.objective(X, y).total, rtol=1e-10)
 
 
-def test_the_checker_works_in_any_parts(monkeypatch):
+def test_the_checker_works_in_any_parts():
     model, X, y = fitted("three classes")
     whole = audit(model, X, y)
-    for name in ("BLOCK", "VALUES"):
-        monkeypatch.setattr(f"certifit.checkers.plain.kernel_values.{name}", 40)
-    np.testing.assert_allclose(audit(model, X, y).objective, whole.objective, rtol=1e-12)
+    for values in (PlainValueTuning(block_entries=40), PlainValueTuning(block_entries=40, held_values=40)):
+        parts = audit(model, X, y, tuning=SvmAuditTuning(check=SvmCheckTuning(values=values)))
+        np.testing.assert_allclose(parts.objective, whole.objective, rtol=1e-12)
 
 
 def drop(a):

@@ -13,9 +13,9 @@ from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.kernel_approximation import approximate_svc
 from certifit.checkers.kernel_approximation import kernel_error as checker
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.kernels import Radial
+from certifit.checkers.plain.kernels import ForeignKernel, PlainKernel, PlainRadial
 from certifit.checkers.svm import linear as linear_svm
-from certifit.checkers.svm.kernel_adapter import KernelValues, fitted_gamma, gamma_check, named_kernel, own_kernel
+from certifit.checkers.svm.kernel_adapter import fitted_gamma, gamma_check, named_kernel
 from certifit.checkers.svm.linear_adapter import claimed_linear_svm
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
@@ -66,9 +66,9 @@ def _settings(model: Any, features: Any) -> Check:
 
 
 def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
-    kernel, valid = _kernel(model, rows)
+    kernel = _kernel(model, rows)
     index = np.asarray(model.component_indices_)
-    why = checker.PROVED if valid else checker.UNREFUTED
+    why = checker.PROVED if kernel.valid else checker.UNREFUTED
     L, N = dense(model.components_), numbers(model, "normalization_")
     return checker.certify_nystroem(L, N, index, kernel, tol, rows, gamma_check(model, rows), why)
 
@@ -95,10 +95,10 @@ def _drawn(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array] | No
     return W, rng.uniform(0, 2 * np.pi, size=m)
 
 
-def _kernel(model: Any, rows: Rows) -> KernelValues:
+def _kernel(model: Any, rows: Rows) -> PlainKernel:
     """scikit-learn leaves parameters at None, for what its kernels do without them."""
     if callable(model.kernel):
-        return own_kernel(model.kernel)
+        return ForeignKernel(model.kernel)
     coef0, degree = (1.0 if model.coef0 is None else model.coef0), (3 if model.degree is None else model.degree)
     return named_kernel(model.kernel, fitted_gamma(model, rows), degree, coef0)
 
@@ -107,8 +107,8 @@ def _maps(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.Ker
     """Features of a block, and the kernel they stand for."""
     if hasattr(model, "random_weights_"):
         W, b = numbers(model, "random_weights_"), numbers(model, "random_offset_")
-        return partial(checker.fourier, W, b), Radial(fitted_gamma(model, rows))
-    kernel, _ = _kernel(model, rows)
+        return partial(checker.fourier, W, b), PlainRadial(fitted_gamma(model, rows))
+    kernel = _kernel(model, rows)
     return partial(
         checker.nystroem, kernel, dense(model.components_), numbers(model, "normalization_"), False
     ), kernel

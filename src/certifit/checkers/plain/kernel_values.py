@@ -1,10 +1,14 @@
-"""Values of kernel machines in plain NumPy, of any float type, and how far off rounding may have left them.
+"""Values Σ coef k(·, x) of kernel machines in plain NumPy, of any float type, and how far rounding may move them.
 
-Roundings in a sum of s terms add up like √s: each of them is as likely to go up as down.
+By the bound of `checkers.plain.kernels`, every term is off by at most eps |coef| reach(x) reach(z). Roundings in a
+sum of s terms add up like √s, since each is as likely to go up as down: all in all a value at z is off by at most
+
+    eps (3 + √s / 5) Σ |coef| reach(x) · reach(z).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,67 +16,94 @@ import numpy as np
 from scipy import sparse
 
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.kernels import Linear, Plain
+from certifit.checkers.plain.kernels import PlainKernel, PlainLinear
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map
 
-SEVERAL = 64  # rows whose own kernel values are computed at a time
-BLOCK = 4_000_000  # entries of rows held at a time
-VALUE = 100  # entries that a sparse row is taken to have
-VALUES = 250_000  # kernel values held at a time
+
+@dataclass(frozen=True)
+class PlainValueTuning:
+    """How much the checker holds in memory at a time."""
+
+    block_entries: int = 4_000_000  # entries of rows
+    sparse_row_entries: int = 100  # entries that a CSR row is taken to have
+    held_values: int = 250_000  # kernel values of a thread
+    reach_rows: int = 64  # rows whose bound on rounding is computed at a time
 
 
-class Values(NamedTuple):
-    """Σ coef k(·, x) at some rows, and how well that is known."""
+class MachineValues(NamedTuple):
+    """Values Σ coef k(·, x) of q machines at m rows, and how well they are known."""
 
     f: Array  # (m, q)
-    error: Array  # (m,) of any column
-    fuzz: float  # of the slopes, if there are any
-    slopes: Array | None  # (q, d) Σ coef (x - origin), of a linear kernel
+    error: Array  # (m,) how far any column of f may be off
+    fuzz: float  # how far the slopes may be off, for rows of length 1
+    slopes: Array | None  # (q, d) Σ coef (x - origin), for a linear kernel
 
     @classmethod
-    def of(cls, kernel: Plain, X: Any, at: Array, rows: Array, coef: Array, dtype: Any) -> Values:
-        """At rows `at` of X, dense or CSR, given the coefficients (r, q) of `rows`."""
+    def of(
+        cls,
+        kernel: PlainKernel,
+        X: Any,
+        at: Array,
+        rows: Array,
+        coef: Array,
+        dtype: Any,
+        tuning: PlainValueTuning = PlainValueTuning(),
+    ) -> MachineValues:
+        """The values at rows `at` of X, dense or CSR, of machines with coefficients (r, q) at rows `rows` of X."""
         rows, coef = rows[coef.any(axis=1)], coef[coef.any(axis=1)].astype(dtype)
-        thin = sparse.issparse(X) and kernel.longer
-        wide = max(1, BLOCK // (VALUE if thin else X.shape[1]))
+        table = _Table(X, sparse.issparse(X) and kernel.gains_by_longer, tuning)
+        step = table.block_rows
         f, slopes, total = np.zeros((len(at), coef.shape[1]), dtype), None, 0.0
-        for j in range(0, len(rows), wide):
-            centres, beta = _table(thin, X, rows[j : j + wide], dtype), coef[j : j + wide]
-            total += float(np.abs(beta).sum(axis=1) @ _reach(kernel, centres))
-            if isinstance(kernel, Linear):
+        for j in range(0, len(rows), step):
+            centres, beta = table.take(rows[j : j + step], dtype), coef[j : j + step]
+            total += float(np.abs(beta).sum(axis=1) @ table.reach(kernel, centres))
+            if isinstance(kernel, PlainLinear):
                 slopes = beta.T @ (centres - kernel.origin) + (0.0 if slopes is None else slopes)
                 continue
-            step = min(wide, max(1, VALUES // len(beta)))
-            part = partial(_part, kernel, thin, X, centres, beta)
-            blocks = [at[i : i + step] for i in range(0, len(at), step)]
-            # somebody else's function may not be safe on several threads
-            f += np.concatenate(parallel_map(part, blocks) if kernel.longer else [part(block) for block in blocks])
-        if isinstance(kernel, Linear) and slopes is not None:
-            parts = [_table(thin, X, at[i : i + wide], dtype) for i in range(0, len(at), wide)]
-            f = np.concatenate([(part - kernel.origin) @ slopes.T for part in parts])
-        own = [_reach(kernel, _table(thin, X, at[i : i + wide], np.float64)) for i in range(0, len(at), wide)]
+            few = min(step, max(1, tuning.held_values // len(beta)))
+            part = partial(_part, kernel, table, centres, beta)
+            blocks = [at[i : i + few] for i in range(0, len(at), few)]
+            # a user's function may not be safe on several threads
+            threads = kernel.gains_by_longer
+            f += np.concatenate(parallel_map(part, blocks) if threads else [part(block) for block in blocks])
+        parts = [at[i : i + step] for i in range(0, len(at), step)]
+        if isinstance(kernel, PlainLinear) and slopes is not None:
+            f = np.concatenate([(table.take(part, dtype) - kernel.origin) @ slopes.T for part in parts])
+        own = [table.reach(kernel, table.take(part, np.float64)) for part in parts]
         fuzz = float(np.finfo(dtype).eps) * (3 + np.sqrt(len(rows)) / 5) * total
         return cls(f, fuzz * np.concatenate(own), fuzz, slopes)
 
-    def intercept(self, kernel: Plain, b: Any) -> tuple[Array, Array]:
-        """Intercepts of the first columns, from where rows are measured, and the error (m,) of values with them."""
+    def intercept(self, kernel: PlainKernel, b: Any) -> tuple[Array, Array]:
+        """Intercepts that go with values about a linear kernel's origin, and the error (m,) of values with them."""
         b = np.atleast_1d(np.asarray(b, self.f.dtype))
         error = self.error + 8 * np.finfo(self.f.dtype).eps * float(np.abs(b).max())
-        if self.slopes is None or not isinstance(kernel, Linear):
+        if self.slopes is None or not isinstance(kernel, PlainLinear):
             return b, error
         level = (self.slopes[: len(b)] * kernel.origin).sum(axis=1)
         return b + level, error + self.fuzz * float(np.linalg.norm(kernel.origin))
 
 
-def _part(kernel: Plain, thin: bool, X: Any, centres: Any, beta: Array, at: Array) -> Array:
-    return np.asarray(kernel(_table(thin, X, at, centres.dtype), centres) @ beta)
+class _Table(NamedTuple):
+    """Rows of which some are looked at, as float arrays or, where that saves work, as CSR."""
+
+    X: Any  # (n, d)
+    as_csr: bool
+    tuning: PlainValueTuning
+
+    @property
+    def block_rows(self) -> int:
+        entries = self.tuning.sparse_row_entries if self.as_csr else self.X.shape[1]
+        return max(1, self.tuning.block_entries // entries)
+
+    def take(self, rows: Array, dtype: Any) -> Any:
+        """These rows, in this type."""
+        return self.X[rows].astype(dtype) if self.as_csr else dense(self.X[rows]).astype(dtype, copy=False)
+
+    def reach(self, kernel: PlainKernel, A: Any) -> Array:
+        step = self.tuning.reach_rows
+        return np.concatenate([kernel.reach(A[i : i + step]) for i in range(0, A.shape[0], step)])
 
 
-def _table(thin: bool, X: Any, rows: Array, dtype: Any) -> Any:
-    """These rows, as CSR if they are `thin`."""
-    return X[rows].astype(dtype) if thin else dense(X[rows]).astype(dtype, copy=False)
-
-
-def _reach(kernel: Plain, A: Any) -> Array:
-    return np.concatenate([kernel.reach(A[i : i + SEVERAL]) for i in range(0, A.shape[0], SEVERAL)])
+def _part(kernel: PlainKernel, table: _Table, centres: Any, beta: Array, at: Array) -> Array:
+    return np.asarray(kernel(table.take(at, centres.dtype), centres) @ beta)

@@ -1,7 +1,14 @@
-"""Kernels in plain NumPy, of tables (dense or CSR) of any float type, each with a bound on what rounding does to it.
+"""Kernels in plain NumPy, of tables (dense or CSR) of any float type, each with a bound on its own rounding.
 
-A computed k(x, z) is off by at most eps reach(x) reach(z), where eps is that of the tables' type. Sums of products
-are taken to lose as many eps as they have terms, which is more than they do.
+This is the checker's second opinion on every kernel of `svm/kernel/kernels.py`: a new kernel needs a class here and a
+line in `PLAIN_KERNELS`. The values of a class come from its formula alone. Its `reach` bounds rounding: a computed
+k(x, z) is off by at most
+
+    eps · reach(x) · reach(z),      eps that of the tables' type.
+
+A sum of d products is taken to lose as many eps as it has terms, which is more than it does; so x·z is off by at
+most (d + 4) eps |x| |z|, and reach(x) = √(d + 4) |x| for a linear kernel. Other kernels say below how they follow
+from x·z.
 """
 
 from __future__ import annotations
@@ -17,26 +24,31 @@ from scipy import sparse
 from certifit.checkers.plain.blocks import dense
 from certifit.rows import Array
 
-NEAR = 8.0  # times eps times the columns: rounding in an RBF's value, beyond which it is computed again
-PAIRS = 1_000_000  # entries of differences of rows held at a time
 
-
-class Plain(ABC):
+class PlainKernel(ABC):
     """k(x, z) for the rows of two tables (a, d) and (b, d)."""
 
-    longer: ClassVar[bool] = True  # whether tables of a longer type have better values
+    gains_by_longer: ClassVar[bool] = True  # whether tables of a longer float type have more accurate values
 
     @abstractmethod
     def __call__(self, A: Any, B: Any) -> Array: ...
 
     @abstractmethod
     def reach(self, A: Any) -> Array:
-        """(a,) see above; also no smaller than √(5 k(x, x))."""
+        """(a,) the bound on rounding above; also no smaller than √(5 k(x, x))."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is positive semidefinite whatever the rows."""
+        return False
 
 
 @dataclass(frozen=True, eq=False)
-class Linear(Plain):
-    """(x - origin)·(z - origin): as good as x·z for coefficients of sum 0, and nothing cancels far from zero."""
+class PlainLinear(PlainKernel):
+    """(x - origin)·(z - origin), which loses no digits where rows lie far from zero.
+
+    For coefficients of sum 0 it gives the same machine as x·z, but for its intercept.
+    """
 
     origin: Array | float = 0.0  # (d,)
 
@@ -46,9 +58,13 @@ class Linear(Plain):
     def reach(self, A: Any) -> Array:
         return np.sqrt((A.shape[1] + 4) * _squares(A - self.origin).astype(np.float64))
 
+    @property
+    def valid(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
-class Polynomial(Plain):
+class PlainPolynomial(PlainKernel):
     """(γ x·z + c)^degree, whose base is no larger than γ |x| |z| + |c|, and off by d + 2 roundings of that."""
 
     degree: float
@@ -62,10 +78,14 @@ class Polynomial(Plain):
         base = abs(self.gamma) * _squares(A).astype(np.float64) + abs(self.coef0)
         return np.sqrt(self.degree * (A.shape[1] + 2) + 5) * base ** (self.degree / 2)
 
+    @property
+    def valid(self) -> bool:
+        return min(self.gamma, self.coef0) >= 0 and self.degree == int(self.degree)
+
 
 @dataclass(frozen=True)
-class Sigmoid(Plain):
-    """tanh(γ x·z + c), which is nowhere steeper than 1."""
+class PlainSigmoid(PlainKernel):
+    """tanh(γ x·z + c), which is nowhere steeper than 1, so that it is off by no more than its argument."""
 
     gamma: float
     coef0: float
@@ -79,11 +99,15 @@ class Sigmoid(Plain):
 
 
 @dataclass(frozen=True)
-class Radial(Plain):
-    """exp(-γ |x - z|²), by one product of matrices about the mean of B (where its zeros are stored).
+class PlainRadial(PlainKernel):
+    """exp(-γ |x - z|²), by one product of matrices about the mean of B (about zero for CSR rows).
 
-    Where |x|² + |z|² - 2 x·z may have lost digits that the exponential shows, differences are squared one by one.
+    |x|² + |z|² - 2 x·z loses digits where both rows are long and near each other. A value that would be off by more
+    than `most_roundings` eps for each of d + 4 terms is computed again, from the difference of the two rows.
     """
+
+    most_roundings: ClassVar[float] = 8.0
+    held_entries: ClassVar[int] = 1_000_000  # entries of differences of rows held at a time
 
     gamma: float
 
@@ -95,27 +119,39 @@ class Radial(Plain):
         powers = _products(A, B)
         powers *= -2.0 * self.gamma
         powers += sizes
-        blur = (A.shape[1] + 4) * np.finfo(A.dtype).eps  # rounding in powers, times sizes
-        largest = float(sizes.max(initial=0.0))
-        if largest > NEAR:
-            near = np.flatnonzero(powers - blur * sizes < np.log(largest / NEAR))
-            size, least = sizes.flat[near], np.maximum(powers.flat[near] - blur * sizes.flat[near], 0.0)
-            near = near[size * np.exp(-least) > NEAR]
-            step = max(1, PAIRS // A.shape[1])
-            for part in (near[i : i + step] for i in range(0, len(near), step)):
-                i, j = np.unravel_index(part, powers.shape)
-                powers[i, j] = self.gamma * _squares(A[i] - B[j])
+        self._compute_again(powers, sizes, A, B)
         np.maximum(powers, 0.0, out=powers)
         np.negative(powers, out=powers)
         return np.exp(powers, out=powers)
 
+    def _compute_again(self, powers: Array, sizes: Array, A: Any, B: Any) -> None:
+        """Replace, in place, those of the powers γ |x - z|² whose rounding the exponential would show.
+
+        A power is off by up to (d + 4) eps times its entry of `sizes`, and exp(-power) by that times itself.
+        """
+        largest = float(sizes.max(initial=0.0))
+        if largest <= self.most_roundings:
+            return
+        blur = (A.shape[1] + 4) * np.finfo(A.dtype).eps
+        near = np.flatnonzero(powers - blur * sizes < np.log(largest / self.most_roundings))
+        size, least = sizes.flat[near], np.maximum(powers.flat[near] - blur * sizes.flat[near], 0.0)
+        near = near[size * np.exp(-least) > self.most_roundings]
+        step = max(1, self.held_entries // A.shape[1])
+        for part in (near[i : i + step] for i in range(0, len(near), step)):
+            i, j = np.unravel_index(part, powers.shape)
+            powers[i, j] = self.gamma * _squares(A[i] - B[j])
+
     def reach(self, A: Any) -> Array:
-        return np.full(A.shape[0], np.sqrt(NEAR * (A.shape[1] + 4)))
+        return np.full(A.shape[0], np.sqrt(self.most_roundings * (A.shape[1] + 4)))
+
+    @property
+    def valid(self) -> bool:
+        return self.gamma >= 0
 
 
 @dataclass(frozen=True, eq=False)
-class Given(Plain):
-    """A kernel matrix that is there already, for tables of row numbers."""
+class GivenKernel(PlainKernel):
+    """A kernel matrix that is there already, for tables of row numbers; its values count as exact but for 8 eps."""
 
     G: Array  # (n, n)
 
@@ -128,10 +164,10 @@ class Given(Plain):
 
 
 @dataclass(frozen=True)
-class Foreign(Plain):
-    """Anybody's function, which is taken to compute what it is meant to up to a few roundings a column."""
+class ForeignKernel(PlainKernel):
+    """A user's function, which is taken to compute what it is meant to up to a few roundings for each column."""
 
-    longer: ClassVar[bool] = False
+    gains_by_longer: ClassVar[bool] = False
 
     function: Callable[[Any, Any], Any]
 
@@ -141,12 +177,28 @@ class Foreign(Plain):
     def reach(self, A: Any) -> Array:
         return np.sqrt((A.shape[1] + 8) * np.maximum(np.diag(self(A, A)), 0.0))
 
+    @property
+    def valid(self) -> bool:
+        """As the function says of itself: a claim of the user's, or of certifit's kernel algebra."""
+        return bool(getattr(self.function, "valid", False))
 
-def plain(kernel: Callable[[Any, Any], Any]) -> Plain:
-    return kernel if isinstance(kernel, Plain) else Foreign(kernel)
+
+# kernels that models name, of gamma, degree and coef0
+PLAIN_KERNELS: dict[str, Callable[[float, Any, float], PlainKernel]] = {
+    "linear": lambda gamma, degree, coef0: PlainLinear(),
+    "rbf": lambda gamma, degree, coef0: PlainRadial(gamma),
+    "poly": lambda gamma, degree, coef0: PlainPolynomial(degree, gamma, coef0),
+    "sigmoid": lambda gamma, degree, coef0: PlainSigmoid(gamma, coef0),
+}
+
+
+def as_plain_kernel(kernel: Callable[[Any, Any], Any]) -> PlainKernel:
+    """A plain kernel as it is, or any other function as a foreign one."""
+    return kernel if isinstance(kernel, PlainKernel) else ForeignKernel(kernel)
 
 
 def _products(A: Any, B: Any) -> Array:
+    """x·z for every row of A and of B."""
     P = A @ B.T
     return np.asarray(P.toarray() if sparse.issparse(P) else P)
 

@@ -1,9 +1,17 @@
-"""Fitted kernel machines, ours or others', as the problem they claim to have solved."""
+"""Fitted SVC and SVR, ours or others', as the problem they claim to have solved.
+
+| step | function |
+|---|---|
+| coefficients `dual_coef_` of a model, as machines on their rows | `_two_sided_machines`, `_joint_machine` |
+| its kernel in plain NumPy, and whether it is one | `_kernel_problem`, `checkers.svm.kernel_adapter` |
+| objective, bound and rows of all machines | `checkers.svm.kernel`, `checkers.svm.joint_kernel` |
+| everything else that the model keeps: support vectors, slacks, kinds of rows, probabilities | the checks below |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,19 +22,43 @@ from scipy import sparse
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.kernel_approximation.kernel_error import astray, same
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.kernels import Given, Linear, Plain
-from certifit.checkers.svm import joint_kernel
-from certifit.checkers.svm import kernel as checker
-from certifit.checkers.svm.kernel_adapter import PROVED, kernel_of, tried
-from certifit.checkers.svm.probability_adapter import with_probabilities
+from certifit.checkers.plain.kernels import GivenKernel, PlainLinear
+from certifit.checkers.svm import joint_kernel, kernel
+from certifit.checkers.svm.joint_kernel import JointKernelSvm
+from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, SvmCheckTuning
+from certifit.checkers.svm.kernel_adapter import PROVED, GramCheckTuning, kernel_of, semidefinite_on
+from certifit.checkers.svm.probability_adapter import ProbabilityClaim, with_probabilities
 from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, class_weight_vector, encode_labels
 
-CLOSE = 1e-5  # rows' numbers from kernel values in float32 may differ by this much
+
+@dataclass(frozen=True)
+class SvmAuditTuning:
+    """What the auditor of a kernel machine allows, and how much of it it looks at."""
+
+    close: float = 1e-5  # relative: numbers of rows may come from kernel values in float32
+    check: SvmCheckTuning = field(default_factory=SvmCheckTuning)
+    gram: GramCheckTuning = field(default_factory=GramCheckTuning)
 
 
-def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+class FittedSvm(NamedTuple):
+    """A fitted model and the rows it was fitted on."""
+
+    model: Any
+    data: ArrayRows
+    support: Array  # (s,) row numbers of its support vectors
+    box: Array  # (n,) C times the weight of each row: the largest size of its coefficients
+    machines: list[Any]  # KernelSvm, or one JointKernelSvm
+
+    @property
+    def precomputed(self) -> bool:
+        return isinstance(self.model.kernel, str) and self.model.kernel == "precomputed"
+
+
+def audit_svc(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float, *, tuning: SvmAuditTuning = SvmAuditTuning()
+) -> Certificate:
     """SVC: a machine for each pair of classes, in scikit-learn's layout, for each class, or for all of them."""
     rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
     classes = np.asarray(model.classes_)
@@ -41,71 +73,28 @@ def audit_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     support, intercepts = support_rows(model, data), numbers(model, "intercept_").ravel()
     scheme = str(getattr(model, "multi_class", "ovo"))
     scheme = "ovo" if scheme == "ovr" and k == 2 else scheme
-    machines = MACHINES[scheme](numbers(model, "dual_coef_"), support, code, box, intercepts)
-    more = [placed(model, code[support], k)]
+    coef = numbers(model, "dual_coef_")
+    machines: list[Any]
+    if scheme in joint_kernel.LIMITS:
+        machines = [_joint_machine(scheme, coef, support, code, box, intercepts)]
+    else:
+        coefficients = {"ovo": pair_coefficients, "ovr": _rest_coefficients}[scheme]
+        machines = _two_sided_machines(coefficients(coef, code[support], k), support, code, box, intercepts)
+    more = [class_order_check(model, code[support], k)]
     if getattr(model, "class_weight_", None) is not None:
         more.append(same("weights of classes differ from their meaning", numbers(model, "class_weight_"), factor))
-    problem = _problem(model, data, box, machines)
-    found = _certificate(model, data, support, box, machines, problem, tol, more)
+    fitted = FittedSvm(model, data, support, box, machines)
+    problem, checks = _kernel_problem(fitted, tuning)
+    found = _certificate(fitted, problem, tol, [*checks, *more], tuning)
     if not hasattr(model, "probability_slopes_"):
         return found
-    return with_probabilities(found, model, X, code, weight, scheme == "ovo", partial(_values, machines, problem))
+    values = partial(_values, machines, problem)
+    return with_probabilities(found, ProbabilityClaim(model, X, code, weight, scheme == "ovo", values))
 
 
-Coefficients = Iterator[tuple[int, Sequence[int], Array]]  # class, the others it is told from, of support vectors
-
-
-def _of_pairs(coef: Array, kinds: Array, k: int) -> Coefficients:
-    """From the layout (k - 1, s) of LIBSVM, for support vectors of these classes (s,)."""
-    for first, second in [(1, 0)] if k == 2 else combinations(range(k), 2):
-        beta = np.zeros(len(kinds))
-        for own, other in ((first, second), (second, first)):
-            here = kinds == own
-            beta[here] = coef[0 if k == 2 else other - (other > own), here]
-        yield first, [second], beta
-
-
-def _against_the_rest(coef: Array, _kinds: Array, k: int) -> Coefficients:
-    for first in range(k):
-        yield first, [c for c in range(k) if c != first], coef[first]
-
-
-SCHEMES: dict[str, Callable[[Array, Array, int], Coefficients]] = {"ovo": _of_pairs, "ovr": _against_the_rest}
-
-
-def _two_sided(
-    coefficients: Callable[[Array, Array, int], Coefficients],
-    coef: Array,
-    support: Array,
-    code: Array,
-    box: Array,
-    intercepts: Array,
-) -> list[checker.Machine]:
-    machines = []
-    for i, (first, others, found) in enumerate(coefficients(coef, code[support], int(code.max()) + 1)):
-        beta = np.zeros(len(code))
-        beta[support] = found
-        member = np.flatnonzero(np.isin(code, [first, *others]) & (box > 0))
-        sign = np.where(code[member] == first, 1.0, -1.0)
-        machines.append(checker.Machine(member, sign, box[member], beta[member], float(intercepts[i])))
-    return machines
-
-
-def _joint(
-    loss: str, coef: Array, support: Array, code: Array, box: Array, intercepts: Array
-) -> list[joint_kernel.Machine]:
-    beta, member = np.zeros((len(code), len(coef))), np.flatnonzero(box > 0)
-    beta[support] = coef.T
-    return [joint_kernel.Machine(member, code[member], box[member], beta[member], intercepts, loss)]
-
-
-MACHINES: dict[str, Callable[..., list[Any]]] = {
-    **{name: partial(_two_sided, coefficients) for name, coefficients in SCHEMES.items()},
-    **{loss: partial(_joint, loss) for loss in joint_kernel.LIMITS},
-}
-
-
-def audit_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+def audit_svr(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float, *, tuning: SvmAuditTuning = SvmAuditTuning()
+) -> Certificate:
     """SVR: one machine for numbers."""
     rows = fitted_rows(model, table_width(model), X, y, sample_weight, "numbers")
     data = rows.load()
@@ -115,9 +104,11 @@ def audit_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     member = np.flatnonzero(box > 0)
     intercept = float(numbers(model, "intercept_").ravel()[0])
     target = np.asarray(data.y)[member]
-    machine = checker.Machine(member, target, box[member], beta[member], intercept, float(model.epsilon))
-    more = [placed(model, np.zeros_like(support), 1)]
-    return _certificate(model, data, support, box, [machine], _problem(model, data, box, [machine]), tol, more)
+    machine = KernelSvm(member, target, box[member], beta[member], intercept, float(model.epsilon))
+    fitted = FittedSvm(model, data, support, box, [machine])
+    problem, checks = _kernel_problem(fitted, tuning)
+    order = class_order_check(model, np.zeros_like(support), 1)
+    return _certificate(fitted, problem, tol, [*checks, order], tuning)
 
 
 def machine_problem(model: Any) -> tuple[str, ...]:
@@ -127,13 +118,121 @@ def machine_problem(model: Any) -> tuple[str, ...]:
     return (*(repr(getattr(model, name, None)) for name in names), *map(repr, ours))
 
 
+# ------------------------------------------------------------------------------------ coefficients of each machine
+MachineCoefficients = Iterator[tuple[int, Sequence[int], Array]]  # class of y = +1, classes of -1, coefficients (s,)
+
+
+def pair_coefficients(coef: Array, kinds: Array, k: int) -> MachineCoefficients:
+    """A machine for each pair of classes, from LIBSVM's layout (k - 1, s), for support vectors of classes (s,)."""
+    for first, second in [(1, 0)] if k == 2 else combinations(range(k), 2):
+        beta = np.zeros(len(kinds))
+        for own, other in ((first, second), (second, first)):
+            here = kinds == own
+            beta[here] = coef[0 if k == 2 else other - (other > own), here]
+        yield first, [second], beta
+
+
+def _rest_coefficients(coef: Array, _kinds: Array, k: int) -> MachineCoefficients:
+    """A machine for each class against all others."""
+    for first in range(k):
+        yield first, [c for c in range(k) if c != first], coef[first]
+
+
+def _two_sided_machines(
+    coefficients: MachineCoefficients, support: Array, code: Array, box: Array, intercepts: Array
+) -> list[KernelSvm]:
+    machines = []
+    for i, (first, others, found) in enumerate(coefficients):
+        beta = np.zeros(len(code))
+        beta[support] = found
+        member = np.flatnonzero(np.isin(code, [first, *others]) & (box > 0))
+        sign = np.where(code[member] == first, 1.0, -1.0)
+        machines.append(KernelSvm(member, sign, box[member], beta[member], float(intercepts[i])))
+    return machines
+
+
+def _joint_machine(
+    loss: str, coef: Array, support: Array, code: Array, box: Array, intercepts: Array
+) -> JointKernelSvm:
+    beta, member = np.zeros((len(code), len(coef))), np.flatnonzero(box > 0)
+    beta[support] = coef.T
+    return JointKernelSvm(member, code[member], box[member], beta[member], intercepts, loss)
+
+
+# -------------------------------------------------------------------------------------------- the kernel of a model
+def _kernel_problem(fitted: FittedSvm, tuning: SvmAuditTuning) -> tuple[KernelProblem, list[Check]]:
+    """The rows and the kernel of a model, and whether they are what it says they are."""
+    model, data, X, box = fitted.model, fitted.data, fitted.data.X, fitted.box
+    plain, meant = kernel_of(model, data)
+    checks = list(meant)
+    numbered = np.arange(data.n_rows)[:, None]
+    table = numbered if fitted.precomputed else X
+    if hasattr(model, "expansion_coef_"):
+        used = np.flatnonzero(box > 0)
+        G = np.zeros((data.n_rows, data.n_rows))
+        G[np.ix_(used, used)], onto = _projected(plain(dense(table[used]), dense(table[used])))
+        checks += _projection_checks(fitted, used, onto)
+        return KernelProblem(numbered, GivenKernel(G), True, "projected: eigenvalues below 0 became 0"), checks
+    if isinstance(plain, PlainLinear) and not sparse.issparse(X):
+        return KernelProblem(X, PlainLinear(dense(X).mean(axis=0)), True, PROVED), checks
+    proved, why = (True, PROVED) if plain.valid else semidefinite_on(plain, table, box > 0, tuning.gram)
+    return KernelProblem(table, plain, proved, why), checks
+
+
+def _projected(G: Array) -> tuple[Array, Array]:
+    """A kernel matrix without its negative part, and the projection onto what is left."""
+    values, vectors = np.linalg.eigh((G + G.T) / 2)
+    kept = values > 1e-8 * np.abs(values).max()  # as far as rounding lets vectors be known
+    return (vectors[:, kept] * values[kept]) @ vectors[:, kept].T, vectors[:, kept] @ vectors[:, kept].T
+
+
+def _projection_checks(fitted: FittedSvm, used: Array, onto: Array) -> list[Check]:
+    """Whether a model with a projected kernel predicts by the machines that were certified."""
+    model, X, machines = fitted.model, fitted.data.X, fitted.machines
+    columns = [np.zeros((X.shape[0], *machine.beta.shape[1:])) for machine in machines]
+    for column, machine in zip(columns, machines, strict=True):
+        column[machine.rows] = machine.beta
+    expected = onto @ np.column_stack(columns)[used]
+    rows, size = (used if fitted.precomputed else dense(X[used])), float(np.abs(expected).max()) or 1.0
+    off = np.abs(numbers(model, "expansion_coef_") - expected).max() / size
+    moved = np.abs(dense(model.expansion_) - rows).max() if np.shape(model.expansion_) == rows.shape else np.inf
+    return [
+        Check("coefficients of the projection off by, relative", float(off), 1e-4),
+        Check("rows of the projection differ from those given", float(moved), 0.0),
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- certificates
+def _values(machines: list[Any], problem: KernelProblem, rows: Array) -> Array:
+    """(m, machines) at these rows."""
+    return np.hstack([machine.values(problem.kernel, problem.table, rows) for machine in machines])
+
+
+def _certificate(
+    fitted: FittedSvm, problem: KernelProblem, tol: float, more: Sequence[Check], tuning: SvmAuditTuning
+) -> Certificate:
+    model, support = fitted.model, fitted.support
+    joint = isinstance(fitted.machines[0], JointKernelSvm)
+    certify: Callable[..., Any] = joint_kernel.certify if joint else kernel.certify
+    found, findings = certify(fitted.machines, problem, tol, tuning.check)
+    rows = None if fitted.precomputed else fitted.data.X
+    checks = [*found.checks, *more, *support_checks(model, support, fitted.box > 0, rows, tuning.close)]
+    if hasattr(model, "support_codes_"):
+        checks += row_checks(model, fitted.machines, findings, tuning.close)
+    if hasattr(model, "support_gram_") and len(support):
+        own = dense(problem.table[support])
+        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), problem.kernel(own, own)))
+    return replace(found, checks=tuple(checks))
+
+
 def table_width(model: Any) -> int:
-    """Of the rows it was fitted on; scikit-learn keeps no support vectors with a kernel of the user's."""
+    """Columns of the rows it was fitted on; scikit-learn keeps no support vectors with a kernel of the user's."""
     seen = getattr(model, "shape_fit_", np.shape(model.support_vectors_))
     return int(getattr(model, "n_features_in_", seen[1]))
 
 
 def support_rows(model: Any, data: ArrayRows) -> Array:
+    """Row numbers of the support vectors, refused where these are not the rows of the fit."""
     support = np.asarray(model.support_)
     rows = getattr(model, "shape_fit_", (data.n_rows,))[0]
     if data.n_rows != rows or support.max(initial=0) >= rows or support.min(initial=0) < 0:
@@ -144,17 +243,17 @@ def support_rows(model: Any, data: ArrayRows) -> Array:
     return support
 
 
-def placed(model: Any, kinds: Array, k: int) -> Check:
+def class_order_check(model: Any, kinds: Array, k: int) -> Check:
     """Support vectors of these classes (s,) must come class after class: by that, coefficients belong to pairs."""
-    said = np.ravel(getattr(model, "n_support_", np.bincount(kinds, minlength=k)))
-    off = abs(len(kinds) - int(said.sum()))
-    if len(said) == k and not off:  # else a number of all, not of each class
-        off = int((np.repeat(np.arange(k), np.maximum(said, 0))[: len(kinds)] != kinds).sum())
+    counts = np.ravel(getattr(model, "n_support_", np.bincount(kinds, minlength=k)))
+    off = abs(len(kinds) - int(counts.sum()))
+    if len(counts) == k and not off:  # else a number of all, not of each class
+        off = int((np.repeat(np.arange(k), np.maximum(counts, 0))[: len(kinds)] != kinds).sum())
     return Check("support vectors out of the order of their classes", float(off), 0.0)
 
 
-def support_checks(model: Any, support: Array, used: Array, X: Any) -> list[Check]:
-    """Whether support vectors are rows that count, each once; X is None where there are but kernel values."""
+def support_checks(model: Any, support: Array, used: Array, X: Any, close: float = 1e-5) -> list[Check]:
+    """Whether support vectors are rows with a positive weight, each once; X is None for a precomputed kernel."""
     checks = [
         Check("support vectors without weight", float((~used[support]).sum()), 0.0),
         Check("support vectors named twice", float(len(support) - len(np.unique(support))), 0.0),
@@ -162,103 +261,25 @@ def support_checks(model: Any, support: Array, used: Array, X: Any) -> list[Chec
     kept = model.support_vectors_.shape[0] or isinstance(model, Estimator)
     if X is not None and kept:
         off = astray(dense(model.support_vectors_), dense(X[support]))
-        limit = 0.0 if isinstance(model, Estimator) else CLOSE  # others may have float32
+        limit = 0.0 if isinstance(model, Estimator) else close  # others may have float32
         checks.append(Check("support vectors differ from their rows, relative", off, limit))
     return checks
 
 
-class Problem(NamedTuple):
-    """What a model's machines are functions of."""
-
-    table: Any  # rows, or row numbers
-    kernel: Plain
-    proved: bool  # positive semidefinite
-    why: str
-    checks: tuple[Check, ...]  # that the kernel is the model's
-
-
-def _problem(model: Any, data: ArrayRows, box: Array, machines: list[Any]) -> Problem:
-    X, (kernel, checks) = data.X, kernel_of(model, data)
-    given = isinstance(model.kernel, str) and model.kernel == "precomputed"
-    numbered = np.arange(data.n_rows)[:, None]
-    table = numbered if given else X
-    if hasattr(model, "expansion_coef_"):
-        used = np.flatnonzero(box > 0)
-        G = np.zeros((data.n_rows, data.n_rows))
-        G[np.ix_(used, used)], onto = _projected(kernel.values(dense(table[used]), dense(table[used])))
-        checks = (*checks, *_expanded(model, X, used, onto, machines, given))
-        return Problem(numbered, Given(G), True, "projected: eigenvalues below 0 became 0", checks)
-    if isinstance(kernel.values, Linear) and not sparse.issparse(X):
-        return Problem(X, Linear(dense(X).mean(axis=0)), True, PROVED, checks)
-    proved, why = (True, PROVED) if kernel.valid else tried(kernel.values, table, box > 0)
-    return Problem(table, kernel.values, proved, why, checks)
-
-
-def _values(machines: list[Any], problem: Problem, rows: Array) -> Array:
-    """(m, machines) at these rows."""
-    return np.hstack([machine.values(problem.kernel, problem.table, rows) for machine in machines])
-
-
-def _certificate(
-    model: Any,
-    data: ArrayRows,
-    support: Array,
-    box: Array,
-    machines: list[Any],
-    problem: Problem,
-    tol: float,
-    more: Sequence[Check],
-) -> Certificate:
-    table, kernel, proved, why, meant = problem
-    certify = joint_kernel.certify if isinstance(machines[0], joint_kernel.Machine) else checker.certify
-    found, judged = certify(machines, kernel, table, tol, proved, why)
-    rows = None if isinstance(model.kernel, str) and model.kernel == "precomputed" else data.X
-    checks = [*found.checks, *meant, *more, *support_checks(model, support, box > 0, rows)]
-    if hasattr(model, "support_codes_"):
-        checks += row_checks(model, machines, judged)
-    if hasattr(model, "support_gram_") and len(support):
-        own = dense(table[support])
-        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel(own, own)))
-    return replace(found, checks=tuple(checks))
-
-
-def _projected(G: Any) -> tuple[Array, Array]:
-    """A kernel matrix without its negative part, and the projection onto what is left."""
-    G = np.asarray(G.toarray() if sparse.issparse(G) else G, np.float64)
-    values, vectors = np.linalg.eigh((G + G.T) / 2)
-    kept = values > 1e-8 * np.abs(values).max()  # as far as rounding lets vectors be known
-    return (vectors[:, kept] * values[kept]) @ vectors[:, kept].T, vectors[:, kept] @ vectors[:, kept].T
-
-
-def _expanded(model: Any, X: Any, used: Array, onto: Array, machines: list[Any], given: bool) -> list[Check]:
-    """Whether a projected model predicts by the machines that were certified."""
-    columns = [np.zeros((X.shape[0], *machine.beta.shape[1:])) for machine in machines]
-    for column, machine in zip(columns, machines, strict=True):
-        column[machine.rows] = machine.beta
-    expected = onto @ np.column_stack(columns)[used]
-    rows, size = (used if given else dense(X[used])), float(np.abs(expected).max()) or 1.0
-    off = np.abs(numbers(model, "expansion_coef_") - expected).max() / size
-    astray = np.abs(dense(model.expansion_) - rows).max() if np.shape(model.expansion_) == rows.shape else np.inf
-    return [
-        Check("coefficients of the projection off by, relative", float(off), 1e-4),
-        Check("rows of the projection differ from those given", float(astray), 0.0),
-    ]
-
-
-def row_checks(model: Any, machines: list[Any], judged: list[Any]) -> list[Check]:
+def row_checks(model: Any, machines: list[Any], findings: list[Any], close: float = 1e-5) -> list[Check]:
     """What a model of ours says of each row, against what the checker found."""
-    said = np.stack([model.support_codes_, model.slacks_, model.kkt_residuals_])
-    said = said.reshape(3, -1, len(machines))  # (3, n, machines)
+    claimed = np.stack([model.support_codes_, model.slacks_, model.kkt_residuals_])
+    claimed = claimed.reshape(3, -1, len(machines))  # (3, n, machines)
     wrong, off = 0, 0.0
-    for i, (machine, found) in enumerate(zip(machines, judged, strict=True)):
-        expected = np.zeros(said.shape[:2])  # nothing is said of rows that a machine was not trained on
+    for i, (machine, found) in enumerate(zip(machines, findings, strict=True)):
+        expected = np.zeros(claimed.shape[:2])  # all is 0 for rows that a machine was not trained on
         expected[:, machine.rows] = found.kinds, found.slacks, found.residuals
-        miss = np.abs(said[:, :, i] - expected)
+        miss = np.abs(claimed[:, :, i] - expected)
         wrong += int((miss[0] > 0).sum())
         unit = 1.0 if getattr(machine, "epsilon", None) is None else float(np.ptp(machine.y)) + machine.epsilon
         size = unit + float(found.slacks.max(initial=0.0)) or 1.0
         off = float(np.maximum(off, miss[1:].max() / size))  # NaN stays
     return [
         Check("rows of another kind than their coefficients say", float(wrong), 0.0),
-        Check("slacks and residuals of rows off by, relative", float(off), CLOSE),
+        Check("slacks and residuals of rows off by, relative", float(off), close),
     ]

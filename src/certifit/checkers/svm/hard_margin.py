@@ -16,7 +16,7 @@ import numpy as np
 
 from certifit.checkers.plain import kernel_values
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.kernels import Plain, plain
+from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
 from certifit.checkers.svm import kernel as svc
 from certifit.core import Certificate, Check
 from certifit.rows import Array
@@ -26,7 +26,7 @@ STATIONARY = "complementary slackness holds row by row; the kernel is not proved
 MEET = "one convex combination of each class meet in one point: no hyperplane separates the classes"
 TOUCH = "one convex combination of each class meet in one point, up to rounding: no margin is large enough to be told"
 EPS, TINY = svc.EPS, float(np.finfo(float).tiny)
-FEASIBLE = svc.FEASIBLE
+FEASIBLE = svc.SvmCheckTuning().feasible
 HIDDEN = 1e-3  # most of the objective that rounding may hide
 SCALED = 1e-9  # by which y f of the nearest row may miss 1: no claim depends on it, objectives are scaled by it
 CLOSE = 1e-6  # of the objective: kernel values are computed in a longer type where rounding nears it
@@ -80,12 +80,12 @@ def judge(machine: Machine, X: Any, kernel: KernelValues | None) -> Judged:
     """On its rows of X, dense or CSR; without a kernel, for the hyperplane of `coef`."""
     if kernel is None:
         return _weigh(machine, _feasible(machine, np.float64), _by_columns(machine, X))
-    return svc.closely(_by_kernel, machine, plain(kernel), X, CLOSE)
+    return svc.assess_in_enough_digits(_by_kernel, machine, as_plain_kernel(kernel), X, CLOSE)
 
 
 def _feasible(machine: Machine, dtype: Any) -> Array:
     box = np.full(len(machine.y), np.inf)
-    return svc.Machine(machine.rows, machine.y, box, machine.beta, machine.intercept).feasible(dtype)
+    return svc.KernelSvm(machine.rows, machine.y, box, machine.beta, machine.intercept).feasible(dtype)
 
 
 def _weigh(machine: Machine, feasible: Array, at: Values) -> Judged:
@@ -105,7 +105,7 @@ def _weigh(machine: Machine, feasible: Array, at: Values) -> Judged:
         0.5 * (float(np.abs(feasible).sum()) / max(float(np.sqrt(z**2 + ridge @ feasible**2)), TINY)) ** 2
         for z in (at.least + at.fuzz, at.least)
     )
-    kinds = np.where(signed <= 0, svc.NONE, svc.MARGIN).astype(np.int8)
+    kinds = np.where(signed <= 0, svc.RowKind.NONE, svc.RowKind.MARGIN).astype(np.int8)
     miss = 1.0 - reach - ridge * signed
     return Judged(
         float(objective),
@@ -118,7 +118,7 @@ def _weigh(machine: Machine, feasible: Array, at: Values) -> Judged:
         at.apart,
         1.0 / max(float(np.sqrt(at.square)), TINY),
         slacks.astype(np.float64),
-        np.where(kinds == svc.NONE, np.maximum(miss, 0.0), np.abs(miss)).astype(np.float64),
+        np.where(kinds == svc.RowKind.NONE, np.maximum(miss, 0.0), np.abs(miss)).astype(np.float64),
         kinds,
     )
 
@@ -139,7 +139,7 @@ def assemble(judged: Sequence[Judged], soft: bool, tol: float, proved: bool, why
     facts: dict[str, float | str] = {
         "smallest margin": min(j.margin for j in judged),
         "largest residual of a row": max(float(j.residuals.max()) for j in judged),
-        "rows on the margin": float(sum(int((j.kinds == svc.MARGIN).sum()) for j in judged)),
+        "rows on the margin": float(sum(int((j.kinds == svc.RowKind.MARGIN).sum()) for j in judged)),
         "kernel": why,
     }
     limit = tol * objective + 2 * min(rounding, HIDDEN * objective) if objective < np.inf else rounding
@@ -214,7 +214,7 @@ def _about_centre(X: Any, rows: Array, members: Array) -> tuple[Array, float]:
 
 
 def _parts(X: Any, rows: Array) -> list[Array]:
-    step = max(1, kernel_values.BLOCK // X.shape[1])
+    step = max(1, kernel_values.PlainValueTuning().block_entries // X.shape[1])
     return [dense(X[rows[i : i + step]]) for i in range(0, len(rows), step)]
 
 
@@ -248,9 +248,9 @@ def _by_columns(machine: Machine, X: Any) -> Values:
     )
 
 
-def _by_kernel(machine: Machine, kernel: Plain, X: Any, dtype: Any) -> Judged:
+def _by_kernel(machine: Machine, kernel: PlainKernel, X: Any, dtype: Any) -> Judged:
     beta = _feasible(machine, dtype)
-    seen = kernel_values.Values.of(
+    seen = kernel_values.MachineValues.of(
         kernel, X, machine.rows, machine.rows, np.column_stack([machine.beta, beta]), dtype
     )
     (intercept,), error = seen.intercept(kernel, machine.intercept)

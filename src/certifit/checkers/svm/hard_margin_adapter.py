@@ -10,8 +10,15 @@ import numpy as np
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.kernel_approximation.kernel_error import same
 from certifit.checkers.svm import hard_margin as checker
-from certifit.checkers.svm.adapter import SCHEMES, placed, row_checks, support_checks, support_rows, table_width
-from certifit.checkers.svm.kernel_adapter import PROVED, kernel_of, tried
+from certifit.checkers.svm.adapter import (
+    class_order_check,
+    pair_coefficients,
+    row_checks,
+    support_checks,
+    support_rows,
+    table_width,
+)
+from certifit.checkers.svm.kernel_adapter import PROVED, kernel_of, semidefinite_on
 from certifit.core import Certificate, Check
 from certifit.rows import Array, encode_labels
 
@@ -24,13 +31,13 @@ def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     support, (kernel, meant) = support_rows(model, data), kernel_of(model, data)
     given, linear = (isinstance(model.kernel, str) and model.kernel == name for name in ("precomputed", "linear"))
     table = np.arange(data.n_rows)[:, None] if given else data.X
-    proved, why = (True, PROVED) if kernel.valid else tried(kernel.values, table, used)
+    proved, why = (True, PROVED) if kernel.valid else semidefinite_on(kernel, table, used)
     ridge = np.divide(float(model.ridge), data.w, out=np.zeros(len(code)), where=used)
     intercepts = numbers(model, "intercept_")
     coef = numbers(model, "coef_") if linear else None
     machines: list[Any] = []
     judged: list[Any] = []
-    for i, (first, others, values) in enumerate(SCHEMES["ovo"](numbers(model, "dual_coef_"), code[support], k)):
+    for i, (first, others, values) in enumerate(pair_coefficients(numbers(model, "dual_coef_"), code[support], k)):
         beta = np.zeros(len(code))
         beta[support] = values
         member = np.flatnonzero(np.isin(code, [first, *others]) & used)
@@ -38,19 +45,19 @@ def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
         slope = None if coef is None else coef[i]
         machine = checker.Machine(member, sign, ridge[member], beta[member], float(intercepts[i]), slope)
         machines.append(machine)
-        judged.append(checker.judge(machine, table, None if linear else kernel.values))
+        judged.append(checker.judge(machine, table, None if linear else kernel))
     found = checker.assemble(judged, float(model.ridge) > 0, tol, proved, why)
     checks = [
         *found.checks,
         *row_checks(model, machines, judged),
         *_margins(numbers(model, "margin_"), judged),
         *meant,
-        placed(model, code[support], k),
+        class_order_check(model, code[support], k),
         *support_checks(model, support, used, None if given else data.X),
     ]
     if given:
         own = table[support]
-        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel.values(own, own)))
+        checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel(own, own)))
     return replace(found, checks=tuple(checks))
 
 

@@ -1,39 +1,69 @@
-"""Kernel machines re-checked: a function, a dual point from its own coefficients, and the gap row by row.
+"""Kernel machines re-checked: the objective of a function, a dual point that bounds the minimum, and the gap.
 
-A machine is f = Σ βᵢ k(·, xᵢ) and an intercept b. Its objective is ½ |f|² + Σ Cᵢ lossᵢ; max(0, 1 - y (f + b)) is the
-loss of a class y = ±1, max(0, |y - f - b| - ε) that of a number y. If k is positive semidefinite, the minimum is at
-least  y·β - ε |β|₁ - ½ |f|²  for every β with Σ β = 0 and 0 <= y β <= C (for numbers |β| <= C). Coefficients that
-miss this set are first moved into it. The gap is a sum over rows of what complementary slackness says is zero.
-Several machines (one for each pair of classes) are certified by their sums.
+**Claim.** A machine is f = Σ βᵢ k(·, xᵢ) and an intercept b. Its objective
+
+    P(f, b) = ½ |f|² + Σ Cᵢ lossᵢ,     |f|² = βᵀKβ,
+    lossᵢ = max(0, 1 - yᵢ (f(xᵢ) + b)) for a class yᵢ = ±1,    max(0, |yᵢ - f(xᵢ) - b| - ε) for a number yᵢ
+
+is within `gap` of the smallest possible.
+
+**Bound.** If k is positive semidefinite, then for every function, every intercept, and every feasible dual point α,
+
+    P >= D(α) = y·α - ε |α|₁ - ½ αᵀKα,      feasible: Σ α = 0 and 0 <= yᵢ αᵢ <= Cᵢ (for numbers |αᵢ| <= Cᵢ)
+
+(weak duality; Schölkopf & Smola, Learning with Kernels, 2002, chapters 7 and 9). It does not matter where α comes
+from: here it is the machine's own β, cut back into the feasible set by `KernelSvm.feasible`.
+
+**Rounding budget.** f is off by at most `error` at each row (`checkers.plain.kernel_values`). That moves ½ βᵀKβ, D
+and the losses by at most `hidden` in `assess`, to which `total_rounding` adds the rounding of the sums taken here.
+All of it is subtracted from the bound, and it must stay a small share of the objective, else nothing is proved.
+
+**Rows.** The gap is also a sum over rows of what complementary slackness says is zero, which is checked against
+P - D, and each row is of one of three kinds: see `RowKind`. Several machines (one for each pair of classes) are
+certified by the sums of their objectives and bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.checkers.plain.kernel_values import Values
-from certifit.checkers.plain.kernels import Plain, plain
+from certifit.checkers.plain.kernel_values import MachineValues, PlainValueTuning
+from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
 from certifit.core import Certificate, Check
 from certifit.rows import Array
 
-CLAIM = "half the squared norm plus C times the losses within gap of the smallest"
-STATIONARY = "complementary slackness holds row by row; the kernel is not proved positive semidefinite"
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
-HIDDEN = 1e-2  # of the objective: a proof that rounding could undo is none
-FEASIBLE = 1e-6  # of C: other libraries' coefficients may come in float32
-SLIGHT = 1e-2  # of the tolerance: where rounding could be more, kernel values are computed in a longer type,
-LONG = 400_000_000  # unless that takes more multiplications than this, counting a value as
-VALUE = 20  # of them, besides those of its columns
-NONE, MARGIN, BEYOND = 0, 1, 2  # kinds of rows: not a support vector, on the margin, beyond it
 
 
 @dataclass(frozen=True)
-class Machine:
+class SvmCheckTuning:
+    """What the checker allows, and when it computes in a longer float type."""
+
+    hidden: float = 1e-2  # share of the objective: a proof that rounding could undo is none
+    feasible: float = 1e-6  # share of C: other libraries' coefficients may come in float32
+    slight: float = 1e-2  # share of the tolerance: where rounding could be more, a longer float type is used,
+    longer_work: int = 400_000_000  # unless that takes more multiplications than this, counting a value as
+    value_work: int = 20  # of them, besides those of its columns
+    values: PlainValueTuning = field(default_factory=PlainValueTuning)
+
+
+class RowKind(IntEnum):
+    """What a row is to a machine, by its coefficient α."""
+
+    NONE = 0  # α = 0: beyond the margin, or inside the tube; not a support vector
+    MARGIN = 1  # strictly between 0 and C: on the margin
+    BEYOND = 2  # at C: on the wrong side of the margin, or outside the tube
+
+
+@dataclass(frozen=True)
+class KernelSvm:
     """One machine and the rows it was trained on."""
 
     rows: Array  # (m,) row numbers in the table
@@ -44,7 +74,7 @@ class Machine:
     epsilon: float | None = None  # None: y are classes
 
     def feasible(self, dtype: Any = np.float64) -> Array:
-        """The coefficients, cut back to the box and then to balance."""
+        """A feasible dual point (m,): the coefficients, cut back to their box, the heavier side then scaled down."""
         beta = self.beta.astype(dtype)
         if self.epsilon is None:
             beta = self.y * np.clip(self.y * beta, 0.0, self.C)
@@ -60,66 +90,77 @@ class Machine:
         y = self.y[some]
         return 1.0 - y * values if self.epsilon is None else np.abs(y - values) - self.epsilon
 
-    def losses(self, kernel: Plain, X: Any, some: Array) -> Array:
-        """Of some of its rows."""
+    def losses(self, kernel: PlainKernel, X: Any, some: Array) -> Array:
+        """The losses of some of its rows."""
         return np.maximum(self.misses(self.values(kernel, X, self.rows[some])[:, 0], some), 0.0)
 
-    def values(self, kernel: Plain, X: Any, at: Array) -> Array:
-        """(m, 1) at these rows of X."""
-        seen = Values.of(kernel, X, at, self.rows, self.beta[:, None], np.float64)
+    def values(self, kernel: PlainKernel, X: Any, at: Array) -> Array:
+        """f + b (m, 1) at these rows of X."""
+        seen = MachineValues.of(kernel, X, at, self.rows, self.beta[:, None], np.float64)
         return seen.f + seen.intercept(kernel, self.intercept)[0]
 
 
-class Judged(NamedTuple):
+class SvmValues(NamedTuple):
+    """Values of a machine, and of its dual point, at the m rows it was trained on; (m, k) for one of k classes."""
+
+    f: Array  # (m,) or (m, k) of the machine, without intercept
+    alpha: Array  # (m,) or (m, k) the feasible dual point
+    g: Array  # (m,) or (m, k) Σ α k(·, x)
+    error: Array  # (m,) how far any of f and g may be off
+
+
+class SvmFindings(NamedTuple):
     """What a machine's values prove about it."""
 
-    objective: float
-    bound: float
-    rounding: float
+    objective: float  # P
+    bound: float  # D
+    rounding: float  # how far either may be off
     outside: float  # the worst coefficient's distance to its box, as a share of the largest C
     unbalanced: float  # |Σ β| / Σ |β|
     astray: float  # Σ of the rows' slackness minus the gap, beyond rounding, relative
     slacks: Array  # (m,) losses
     residuals: Array  # (m,) by how much each row's optimality condition is missed, in units of f
-    kinds: Array  # (m,) NONE, MARGIN or BEYOND
+    kinds: Array  # (m,) `RowKind`
 
 
-def judge(machine: Machine, f: Array, beta: Array, g: Array, lengths: Array) -> Judged:
-    """As `weigh`, for values that are good to rounding; lengths (m,) are √k(x, x)."""
-    return weigh(machine, f, beta, g, 8 * EPS * float(lengths @ np.abs(machine.beta)) * lengths)
+def rounding_error(beta: Array, lengths: Array) -> Array:
+    """(m,) how far values Σ β k(·, x) are off that are good to rounding; lengths (m,) are √k(x, x).
 
-
-def weigh(machine: Machine, f: Array, beta: Array, g: Array, error: Array) -> Judged:
-    """f (m,) are the values of the machine (without intercept), g those of the feasible coefficients `beta`.
-
-    error (m,) is how far either of them may be off.
+    beta is (m,), or (m, k) for a machine of k classes.
     """
-    y, C, b, epsilon = machine.y, machine.C, machine.intercept, machine.epsilon or 0.0
-    signed = machine.y * machine.beta if machine.epsilon is None else np.abs(machine.beta)
+    weight = np.abs(beta).reshape(len(beta), -1).sum(axis=1)
+    return 8 * EPS * float(lengths @ weight) * lengths
+
+
+def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
+    """Objective, bound and row conditions of a machine, given its values at its rows."""
+    y, C, b, beta, epsilon = machine.y, machine.C, machine.intercept, machine.beta, machine.epsilon or 0.0
+    f, alpha, g, error = at
+    signed = y * beta if machine.epsilon is None else np.abs(beta)
     miss = reach = machine.misses(f + b)
     if machine.epsilon is not None:
         error = error + 4 * np.finfo(f.dtype).eps * np.abs(y)  # of y - f - b
-        reach = np.where(machine.beta != 0, np.sign(machine.beta) * (y - f - b) - epsilon, miss)
+        reach = np.where(beta != 0, np.sign(beta) * (y - f - b) - epsilon, miss)
     slacks = np.maximum(miss, 0.0)
-    square, least = machine.beta @ f, beta @ g
+    square, least = beta @ f, alpha @ g
     objective = 0.5 * square + C @ slacks
-    linear = y * beta - epsilon * np.abs(beta)
-    sizes = np.abs(machine.beta) @ np.abs(f) + np.abs(beta) @ np.abs(g) + np.abs(linear).sum() + C @ slacks
-    hidden = error @ (np.abs(machine.beta) + np.abs(beta)) / 2 + C @ (np.maximum(miss + error, 0.0) - slacks)
-    hidden += abs(b) * abs(beta.sum())  # where Σ β = 0 to rounding, as the bound asks for
+    linear = y * alpha - epsilon * np.abs(alpha)
+    sizes = np.abs(beta) @ np.abs(f) + np.abs(alpha) @ np.abs(g) + np.abs(linear).sum() + C @ slacks
+    hidden = error @ (np.abs(beta) + np.abs(alpha)) / 2 + C @ (np.maximum(miss + error, 0.0) - slacks)
+    hidden += abs(b) * abs(alpha.sum())  # the bound asks for Σ α = 0, which holds to rounding only
+    rounding = total_rounding(f.dtype, sizes, hidden, objective)
     at_bound = signed >= C * (1 - 1e-12)
-    kinds = np.where(signed <= 0, NONE, np.where(at_bound, BEYOND, MARGIN)).astype(np.int8)
-    own = y * machine.beta - epsilon * np.abs(machine.beta)
-    slackness = C * slacks - own + machine.beta * (f + b)
+    kinds = np.where(signed <= 0, RowKind.NONE, np.where(at_bound, RowKind.BEYOND, RowKind.MARGIN)).astype(np.int8)
+    own = y * beta - epsilon * np.abs(beta)
+    slackness = C * slacks - own + beta * (f + b)
     gap = objective - (own.sum() - 0.5 * square)
-    total, astray = float(np.abs(machine.beta).sum()), slackness.sum() - gap - b * machine.beta.sum(dtype=f.dtype)
-    rounding = float(64 * np.finfo(f.dtype).eps * sizes + hidden + EPS * abs(objective))
-    return Judged(
+    total, astray = float(np.abs(beta).sum()), slackness.sum() - gap - b * beta.sum(dtype=f.dtype)
+    return SvmFindings(
         float(objective),
         float(linear.sum() - 0.5 * least),
         rounding,
         float(np.maximum(signed - C, -signed).max() / C.max()),
-        abs(float(machine.beta.sum())) / total if total > 0 else 0.0,
+        abs(float(beta.sum())) / total if total > 0 else 0.0,
         max(0.0, abs(float(astray)) - rounding) / max(float(objective), TINY),
         slacks.astype(np.float64),
         np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]).astype(np.float64),
@@ -127,55 +168,81 @@ def weigh(machine: Machine, f: Array, beta: Array, g: Array, error: Array) -> Ju
     )
 
 
-def assemble(judged: Sequence[Judged], tol: float, proved: bool, why: str) -> Certificate:
+def total_rounding(dtype: Any, sizes: Any, hidden: Any, objective: Any) -> float:
+    """The rounding budget: of the sums taken here (64 eps of their terms' sizes), and hidden in their terms."""
+    return float(64 * np.finfo(dtype).eps * sizes + hidden + EPS * abs(objective))
+
+
+def combined_certificate(
+    findings: Sequence[SvmFindings], tol: float, proved: bool, why: str, tuning: SvmCheckTuning = SvmCheckTuning()
+) -> Certificate:
     """One certificate for all machines; `proved` says whether the kernel is positive semidefinite, `why` how so."""
-    objective, rounding = sum(j.objective for j in judged), sum(j.rounding for j in judged)
-    bound = sum(j.bound for j in judged)
+    objective, rounding = sum(j.objective for j in findings), sum(j.rounding for j in findings)
+    bound, limit = sum(j.bound for j in findings), tuning.feasible
     checks = (
-        Check("coefficients outside their box, as a share of C", max(0.0, *(j.outside for j in judged)), FEASIBLE),
-        Check("coefficients out of balance, relative", max(j.unbalanced for j in judged), FEASIBLE),
-        Check("rows' slackness minus the gap, relative", max(j.astray for j in judged), FEASIBLE),
-        Check("rounding in the objective, relative", rounding / max(objective, TINY), HIDDEN),
+        Check("coefficients outside their box, as a share of C", max(0.0, *(j.outside for j in findings)), limit),
+        Check("coefficients out of balance, relative", max(j.unbalanced for j in findings), limit),
+        Check("rows' slackness minus the gap, relative", max(j.astray for j in findings), limit),
+        Check("rounding in the objective, relative", rounding / max(objective, TINY), tuning.hidden),
     )
     facts: dict[str, float | str] = {
-        "largest residual of a row": max(float(j.residuals.max()) for j in judged),
-        "rows on the margin": float(sum(int((j.kinds == MARGIN).sum()) for j in judged)),
-        "rows beyond it": float(sum(int((j.kinds == BEYOND).sum()) for j in judged)),
+        "largest residual of a row": max(float(j.residuals.max()) for j in findings),
+        "rows on the margin": float(sum(int((j.kinds == RowKind.MARGIN).sum()) for j in findings)),
+        "rows beyond it": float(sum(int((j.kinds == RowKind.BEYOND).sum()) for j in findings)),
         "kernel": why,
     }
-    limit = tol * abs(objective) + 2 * min(rounding, HIDDEN * abs(objective))
+    limit = tol * abs(objective) + 2 * min(rounding, tuning.hidden * abs(objective))
     if proved:
-        return Certificate("optimal", CLAIM, objective, bound - rounding, tol, limit, checks, facts)
+        claim = "half the squared norm plus C times the losses within gap of the smallest"
+        return Certificate("optimal", claim, objective, bound - rounding, tol, limit, checks, facts)
+    claim = "complementary slackness holds row by row; the kernel is not proved positive semidefinite"
     slack = Check("complementary slackness", objective - bound, limit)
-    return Certificate("stationary", STATIONARY, objective, np.nan, tol, limit, (*checks, slack), facts)
+    return Certificate("stationary", claim, objective, np.nan, tol, limit, (*checks, slack), facts)
+
+
+class KernelProblem(NamedTuple):
+    """The rows that machines are functions of, and their kernel."""
+
+    table: Any  # (n, d) rows, dense or CSR; row numbers (n, 1) where the kernel matrix is given
+    kernel: Callable[[Any, Any], Any]  # best a plain one, whose rounding is known
+    proved: bool  # whether the kernel is positive semidefinite
+    why: str  # how so, in words
 
 
 def certify(
-    machines: Sequence[Machine],
-    kernel: Callable[[Any, Any], Any],
+    machines: Sequence[KernelSvm], problem: KernelProblem, tol: float, tuning: SvmCheckTuning = SvmCheckTuning()
+) -> tuple[Certificate, list[SvmFindings]]:
+    """Recompute every machine's values on its rows, and certify them all as one model."""
+    kernel, X = as_plain_kernel(problem.kernel), problem.table
+    judge = partial(_assess_anew, tuning.values)
+    findings = [assess_in_enough_digits(judge, machine, kernel, X, tol, tuning) for machine in machines]
+    return combined_certificate(findings, tol, problem.proved, problem.why, tuning), findings
+
+
+def assess_in_enough_digits(
+    judge: Callable[..., Any],
+    machine: Any,
+    kernel: PlainKernel,
     X: Any,
     tol: float,
-    proved: bool,
-    why: str,
-) -> tuple[Certificate, list[Judged]]:
-    """Recompute every machine's values on its rows of X (dense or CSR)."""
-    judged = [closely(_judged, machine, plain(kernel), X, tol) for machine in machines]
-    return assemble(judged, tol, proved, why), judged
-
-
-def closely(judge: Callable[..., Any], machine: Any, kernel: Plain, X: Any, tol: float) -> Any:
+    tuning: SvmCheckTuning = SvmCheckTuning(),
+) -> Any:
     """What judge(machine, kernel, X, dtype) finds in float64, or in a longer type where rounding matters in that."""
     found = judge(machine, kernel, X, np.float64)
     support = machine.beta.any(axis=1).sum() if machine.beta.ndim > 1 else np.count_nonzero(machine.beta)
-    work = len(machine.beta) * int(support) * (X.shape[1] + VALUE)
-    if found.rounding <= SLIGHT * tol * abs(found.objective) or not kernel.longer or work > LONG:
+    work = len(machine.beta) * int(support) * (X.shape[1] + tuning.value_work)
+    enough = found.rounding <= tuning.slight * tol * abs(found.objective)
+    if enough or not kernel.gains_by_longer or work > tuning.longer_work:
         return found
     longer = judge(machine, kernel, X, np.longdouble)
     return longer if longer.rounding < found.rounding else found
 
 
-def _judged(machine: Machine, kernel: Plain, X: Any, dtype: Any) -> Judged:
-    beta = machine.feasible(dtype)
-    seen = Values.of(kernel, X, machine.rows, machine.rows, np.column_stack([machine.beta, beta]), dtype)
+def _assess_anew(
+    values: PlainValueTuning, machine: KernelSvm, kernel: PlainKernel, X: Any, dtype: Any
+) -> SvmFindings:
+    alpha = machine.feasible(dtype)
+    both = np.column_stack([machine.beta, alpha])
+    seen = MachineValues.of(kernel, X, machine.rows, machine.rows, both, dtype, values)
     b, error = seen.intercept(kernel, machine.intercept)
-    return weigh(replace(machine, intercept=b[0]), seen.f[:, 0], beta, seen.f[:, 1], error)
+    return assess(replace(machine, intercept=b[0]), SvmValues(seen.f[:, 0], alpha, seen.f[:, 1], error))

@@ -30,7 +30,7 @@ from certifit.svm.hard_margin import nearest_points
 from certifit.svm.hard_margin.two_classes import Pair, Separated
 from certifit.svm.kernel.kernel_machine import KernelMachine
 from certifit.svm.kernel.schemes import OneVsOne, Side, two_sided
-from certifit.svm.kernel.training import Trained, Training
+from certifit.svm.kernel.training import TrainedMachines, TrainingRows
 
 SHAPES = ("ovr", "ovo")
 PAIRS = OneVsOne()
@@ -101,7 +101,6 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     """
 
     target = "classes"
-    positive = ("cache_size",)
     indefinite = "refuse"
     coef_ = OnlyLinear()
 
@@ -133,12 +132,12 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
         self._check_settings()
-        self._check_width(rows)
+        self._check_square(rows)
         check_choices(self, decision_function_shape=SHAPES)
         if not isinstance(self.ridge, Real) or not 0 <= float(self.ridge) < np.inf:
             raise DataError(got=f"ridge={self.ridge!r}", wanted="a finite number of at least 0")
         labels = encode_labels(rows)
-        data = self._training(labels.rows.load())
+        data = self._training_rows(labels.rows.load())
         data = replace(data, known={**data.known, "classes_": labels.classes})
         sides = PAIRS.sides(len(labels.classes))
         done: list[Separated] = []
@@ -156,7 +155,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _separate(
-        self, data: Training, side: Side, name: str, began: float, attributes: Callable[[Separated], Attributes]
+        self, data: TrainingRows, side: Side, name: str, began: float, attributes: Callable[[Separated], Attributes]
     ) -> Separated:
         """The machine for two classes."""
         blank = two_sided(data.y, self.ridge / data.w, side)
@@ -172,22 +171,22 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
             raise pair.inseparable(space, at, *(data.known["classes_"][[*side]].tolist()))
         return pair.separated(space, at, found)
 
-    def _attributes(self, data: Training, done: list[Separated], machines: int) -> Attributes:
+    def _attributes(self, data: TrainingRows, done: list[Separated], machines: int) -> Attributes:
         """Fitted attributes; machines that are missing of so many have no support vectors yet."""
         shape, k = (len(data.y), machines), len(data.known["classes_"])
         beta, slacks, residuals = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         kinds, intercept, margin = np.zeros(shape, np.int8), np.zeros(machines), np.zeros(machines)
         coef = np.zeros((machines, data.X.shape[1]))
-        for i, (machine, judged) in enumerate((one.machine, one.judged) for one in done):
+        for i, (machine, judged) in enumerate((one.machine, one.findings) for one in done):
             rows = machine.rows
             beta[rows, i], intercept[i], margin[i] = machine.beta, machine.intercept, judged.margin
             slacks[rows, i], residuals[rows, i], kinds[rows, i] = judged.slacks, judged.residuals, judged.kinds
             coef[i] = 0.0 if machine.coef is None else machine.coef
         proof = certificates.assemble(
-            [one.judged for one in done], self.ridge > 0, float(self.tol), data.proved, data.why
+            [one.findings for one in done], self.ridge > 0, float(self.tol), data.proved, data.why
         )
         loops = tuple(one.loop for one in done if one.loop is not None)
-        trained = Trained(beta, intercept, slacks, residuals, kinds, loops, proof)
+        trained = TrainedMachines(beta, intercept, slacks, residuals, kinds, loops, proof)
         support = np.flatnonzero(beta.any(axis=1))
         support = support[np.argsort(data.y[support], kind="stable")]
         return {

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack, qr, qr_mult
 from certifit.checkers.plain.blocks import dense
 from certifit.rows import Array
 from certifit.rows.block import Matrix
-from certifit.svm.kernel.gram import Cache
+from certifit.svm.kernel.gram import KernelCache
 from certifit.svm.kernel.kernels import squared_lengths
 from certifit.svm.kernel.smo_loops import add_rows
 
@@ -78,7 +78,7 @@ class VectorFace:
 class KernelSpace:
     """Rows in the space of a kernel, known by its values; `ridge` (n,) gives every row a direction of its own."""
 
-    def __init__(self, cache: Cache, ridge: Array) -> None:
+    def __init__(self, cache: KernelCache, ridge: Array) -> None:
         self.cache, self.ridge = cache, ridge
         self.size = 0.0  # largest k(x, x) of the rows met
 

@@ -16,23 +16,23 @@ from certifit.exceptions import NoSolutionError
 from certifit.rows import Array
 from certifit.svm.hard_margin.kernel_vectors import KernelSpace, Vectors
 from certifit.svm.hard_margin.nearest_points import Point, Space, between
-from certifit.svm.kernel.gram import Cache, gram_of
+from certifit.svm.kernel.gram import KernelCache, gram_of
 from certifit.svm.kernel.kernels import Linear
 from certifit.svm.kernel.recheck import plain_of
-from certifit.svm.kernel.training import One, Training
+from certifit.svm.kernel.training import CheckedMachine, TrainingRows
 
 WIDE = 1000  # columns of sparse rows, up to which those that matter are made dense
 SHOWN = 6  # row numbers of a witness that are named
 
 
-Separated = One[certificates.Machine, certificates.Judged]
+Separated = CheckedMachine[certificates.Machine, certificates.Judged]
 
 
 @dataclass(frozen=True)
 class Pair:
     """The rows of two classes."""
 
-    data: Training
+    data: TrainingRows
     rows: Array  # (m,) their numbers among data's rows
     y: Array  # (m,) ±1
     ridge: Array  # (m,)
@@ -41,11 +41,11 @@ class Pair:
     def space(self, cache_size: float) -> Space:
         X, soft = self.data.X, bool(self.ridge.any())
         if not self.linear or (sparse.issparse(X) and (soft or X.shape[1] > WIDE)):
-            return KernelSpace(Cache(self.data.gram(self.rows, False), cache_size), self.ridge)
+            return KernelSpace(KernelCache(self.data.gram(self.rows, False), cache_size), self.ridge)
         vectors = Vectors(X[self.rows])
         if not soft:
             return vectors
-        return KernelSpace(Cache(gram_of(vectors.X, Linear(), False), cache_size), self.ridge)
+        return KernelSpace(KernelCache(gram_of(vectors.X, Linear(), False), cache_size), self.ridge)
 
     def separated(self, space: Space, at: Point, loop: Solution[Any] | None) -> Separated:
         """The machine at these shares, scaled so that the nearest row of each class has y f = 1 (with its ridge)."""

@@ -6,7 +6,7 @@
 Scores and biases of a row sum to 0 over classes. With two classes, Weston-Watkins is the machine of two sides with
 the same C (f₁ is its f, the objective twice its own), and Crammer-Singer that with 2 C (f₁ - f₀ is its f, the
 objective half its own).
-Solved in the dual by batches of rows (`svm.joint_kernel.joint_smo`).
+Solved in the dual, a working set of rows at a time, by `svm.joint_kernel.joint_smo`.
 References: Weston & Watkins, Support vector machines for multi-class pattern recognition (1999); Crammer & Singer, On
 the algorithmic implementation of multiclass kernel-based vector machines (2001).
 """
@@ -20,42 +20,45 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.svm import joint_kernel as certificates
+from certifit.checkers.svm import joint_kernel as checker
+from certifit.checkers.svm.kernel import SvmValues, rounding_error
 from certifit.core import Solution
-from certifit.optimise.working_sets import FOREVER
 from certifit.rows import Array
 from certifit.svm.joint_kernel import joint_smo
+from certifit.svm.joint_kernel.joint_smo_loops import CoefficientLimits
 from certifit.svm.kernel.gram import kernel_rows
-from certifit.svm.kernel.kernel_machine import KernelMachine
-from certifit.svm.kernel.schemes import Labelled, PerClass
-from certifit.svm.kernel.training import ToAttributes, Trained, Training, gram_for, limits
+from certifit.svm.kernel.recheck import AnyMachine
+from certifit.svm.kernel.schemes import LabelledRows, PerClassScheme
+from certifit.svm.kernel.training import TrainedMachines, TrainingRows, TrainingTask
 
 
 @dataclass(frozen=True)
-class Joint(PerClass):
+class JointScheme(PerClassScheme):
     """A machine for all classes; the largest score wins."""
 
     name: str
     margin: float
-    total: Callable[[Array], Array]  # loss (n,) of z (n, k), whose own class has 0
-    limits: Callable[[Array, Array], tuple[Array, Array]]  # of coefficients (n, k): own class or not (n, k), C (n, 1)
+    total: Callable[[Array], Array]  # losses (n,) of z (n, k), whose own class has 0
+    limits: Callable[[Array, Array], CoefficientLimits]  # given whether a class is the row's own (n, k), and C (n, 1)
 
-    def train(
-        self, model: KernelMachine, rows: Labelled, name: str, began: float, attributes: ToAttributes
-    ) -> Trained:
+    def train(self, task: TrainingTask, rows: LabelledRows) -> TrainedMachines:
         data, code, C = rows.data, rows.code, rows.C
-        low, high = self.limits(code[:, None] == np.arange(rows.k), C[:, None])
-        dual = joint_smo.Dual(code, C, low, high, self.margin, partial(self.losses, code=code))
-        gram = gram_for(model, data, np.arange(len(code)), C)
-        kept = kernel_rows(gram, float(model.cache_size))
-        gathered = partial(self._gathered, model, data, dual, gram.lengths())
-        limit = model.max_iter if model.max_iter >= 0 else FOREVER
-        with model._watch.loop(name, limit, lambda point: attributes(gathered(point, ()))) as watch:
-            found = joint_smo.solve(dual, kept, limits(model, gram, began), watch)
-        return gathered(found.params, (found,))
+        limits = self.limits(code[:, None] == np.arange(rows.k), C[:, None])
+        dual = joint_smo.JointDual(code, C, limits, self.margin, partial(self.losses, code=code))
+        gram = task.gram(data, np.arange(len(code)), C)
+        kept = kernel_rows(gram, task.cache_size)
+        gather = partial(self._gather, task.tol, data, dual, gram.lengths())
+        ends = task.limits(gram)
+        with task.watch.loop(task.name, ends.most_rounds, lambda at: task.attributes(gather(at, ()))) as watch:
+            found = joint_smo.solve(dual, kept, ends, watch, task.tuning.joint, task.tuning.rounds)
+        return gather(found.params, (found,))
+
+    def machines(self, rows: LabelledRows, found: TrainedMachines) -> list[AnyMachine]:
+        whole = np.arange(len(rows.code))
+        return [checker.JointKernelSvm(whole, rows.code, rows.C, found.beta, found.intercept, self.name)]
 
     def losses(self, values: Array, code: Array) -> Array:
-        """(n,) losses of rows of these classes, given their scores (n, k)."""
+        """Losses (n,) of rows of these classes, given their scores (n, k)."""
         own = np.arange(len(code)), code
         z = self.margin + values - values[own][:, None]
         z[own] = 0.0
@@ -64,44 +67,44 @@ class Joint(PerClass):
     def loss(self, values: Array, rows_code: Array, C: Array, k: int) -> float:
         return float(C @ self.losses(values, rows_code))
 
-    def _gathered(
+    def _gather(
         self,
-        model: KernelMachine,
-        data: Training,
-        dual: joint_smo.Dual,
+        tol: float,
+        data: TrainingRows,
+        dual: joint_smo.JointDual,
         lengths: Array,
-        point: joint_smo.Point,
+        point: joint_smo.JointDualPoint,
         loops: tuple[Solution[Any], ...],
-    ) -> Trained:
-        b = joint_smo.measure(dual, point).b
-        machine = certificates.Machine(np.arange(len(dual.y)), dual.y, dual.u, point.beta, b, self.name)
-        judged = certificates.judge(machine, point.f, point.beta, point.f, lengths)
-        certificate = certificates.assemble([machine], [judged], float(model.tol), data.proved, data.why)
-        slacks, residuals, kinds = (found[:, None] for found in (judged.slacks, judged.residuals, judged.kinds))
-        b = data.intercepts(point.beta, b)
-        return Trained(point.beta, b, slacks, residuals, kinds, loops, certificate)
+    ) -> TrainedMachines:
+        """The machine at a point of its dual, with what the checker's formulas say of the values at hand."""
+        beta, f, b = point.beta, point.f, joint_smo.measure_gap(dual, point).b
+        machine = checker.JointKernelSvm(np.arange(len(dual.y)), dual.y, dual.C, beta, b, self.name)
+        found = checker.assess(machine, SvmValues(f, beta, f, rounding_error(beta, lengths)))
+        certificate = checker.combined_certificate([machine], [found], tol, data.proved, data.why)
+        slacks, residuals, kinds = (column[:, None] for column in (found.slacks, found.residuals, found.kinds))
+        return TrainedMachines(beta, data.intercepts(beta, b), slacks, residuals, kinds, loops, certificate)
 
 
-def _each_rival(own: Array, C: Array) -> tuple[Array, Array]:
-    return np.where(own, -np.inf, -C), np.where(own, np.inf, 0.0)
+def _limits_of_each_rival(own: Array, C: Array) -> CoefficientLimits:
+    return CoefficientLimits(np.where(own, -np.inf, -C), np.where(own, np.inf, 0.0))
 
 
-def _all_rivals(own: Array, C: Array) -> tuple[Array, Array]:
-    return np.full(own.shape, -np.inf), np.where(own, C, 0.0)
+def _limits_of_all_rivals(own: Array, C: Array) -> CoefficientLimits:
+    return CoefficientLimits(np.full(own.shape, -np.inf), np.where(own, C, 0.0))
 
 
-def _sum(z: Array) -> Array:
+def _sum_of_slacks(z: Array) -> Array:
     return np.maximum(z, 0.0).sum(axis=1)
 
 
-def _largest(z: Array) -> Array:
+def _largest_slack(z: Array) -> Array:
     return z.max(axis=1)
 
 
-JOINT = {
+JOINT_SCHEMES = {
     scheme.name: scheme
     for scheme in (
-        Joint("weston-watkins", 2.0, _sum, _each_rival),
-        Joint("crammer-singer", 1.0, _largest, _all_rivals),
+        JointScheme("weston-watkins", 2.0, _sum_of_slacks, _limits_of_each_rival),
+        JointScheme("crammer-singer", 1.0, _largest_slack, _limits_of_all_rivals),
     )
 }

@@ -1,17 +1,29 @@
-"""One kernel machine for all classes, on a small dense working set: rows one after another, then balance restored.
+"""Compiled loops of `joint_smo`: rows solved for one after another, then the balance of the classes restored.
 
 A row has a coefficient for every class; they sum to 0 and lie between `low` and `high`. Over all rows, those of each
-class sum to 0 too: a transport problem, whose elementary moves are cycles through classes.
+class sum to 0 too: a transport problem, whose elementary moves are cycles through classes. G (n, k), or (k, q) within
+a working set, is the derivative of the dual objective by the coefficients, at the present biases: a row gains by
+moving from a class with a small G to one with a large G.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 
+class CoefficientLimits(NamedTuple):
+    """The smallest and the largest coefficients of n rows for k classes; either may be infinite."""
+
+    low: np.ndarray  # (n, k)
+    high: np.ndarray  # (n, k)
+
+
 @njit(cache=True, nogil=True)
-def worst_pairs(G, beta, low, high):
-    """(k, k): the largest G[i, c] - G[i, e] over the rows i whose class c may rise and class e may fall."""
+def worst_pairs(G, beta, limits):
+    """Return (k, k) the largest G[i, c] - G[i, e] over the rows i whose class c may rise and class e may fall."""
     n, k = G.shape
+    low, high = limits.low, limits.high
     out = np.full((k, k), -np.inf)
     for i in range(n):
         for c in range(k):
@@ -23,12 +35,14 @@ def worst_pairs(G, beta, low, high):
 
 
 @njit(cache=True, nogil=True)
-def violations(G, beta, low, high):
-    """(n,): how much the best class c that may rise is above the worst e that may fall, 0 where a row is optimal.
+def violations(G, beta, limits):
+    """Return by how much each row violates optimality (n,), 0 where it does not, and by which two classes (n,).
 
-    And (n,) which classes these are, as c k + e.
+    That is how much the largest G of a class c that may rise is above the smallest of a class e that may fall; the
+    two classes are returned as the number c k + e.
     """
     n, k = G.shape
+    low, high = limits.low, limits.high
     out, pair = np.zeros(n), np.zeros(n, np.int64)
     for i in range(n):
         best, worst = -1, -1
@@ -44,7 +58,7 @@ def violations(G, beta, low, high):
 
 @njit(cache=True, nogil=True)
 def _project_row(v, low, high, out):
-    """out (k,) = the point nearest v with sum 0 and low <= out <= high, which is clip(v - t, low, high) for one t.
+    """Set out (k,) to the point nearest v with sum 0 and low <= out <= high: clip(v - t, low, high) for one t.
 
     The sum falls with t in straight pieces: Newton's method, kept within a bracket, ends on the right piece. Either
     no entry has a finite `low` or one has no limits at all, so that never all of them are at a limit.
@@ -73,24 +87,24 @@ def _project_row(v, low, high, out):
 
 
 @njit(cache=True, nogil=True)
-def project_rows(V, low, high):
-    """Every row of V (q, k) put at the nearest point with sum 0 within its limits."""
+def project_rows(V, limits):
+    """Return every row of V (q, k) moved to the nearest point with sum 0 within its limits."""
     out = np.empty_like(V)
     for i in range(V.shape[0]):
-        _project_row(V[i], low[i], high[i], out[i])
+        _project_row(V[i], limits.low[i], limits.high[i], out[i])
     return out
 
 
 @njit(cache=True, nogil=True)
-def solve_rows(K, G, beta, low, high, r, tau, eps, max_sweeps):
-    """Move beta (q, k), in place, a row at a time, until no row violates optimality by more than eps.
+def solve_rows(K, G, beta, limits, r, tau, eps, max_sweeps):
+    """Change beta (q, k) in place, a row at a time, until no row violates optimality by more than eps.
 
-    K (q, q) includes tau: the biases are tau times r (k,), the sums of all coefficients of each class, and what they
-    have come to is kept after each sweep (the method of multipliers), so that these sums go to 0. G (k, q) is what
-    the scores, biases included, still miss; like r, it changes with beta. Returns the largest violation of the last
-    sweep.
+    r (k,) are the sums of all coefficients of each class, which have to become 0. Biases are their multipliers: in
+    a sweep they are tau r, which is why K (q, q) includes tau, and after it they keep that value for good (the method
+    of multipliers). G (k, q) and r change with beta. Returns the largest violation of the last sweep.
     """
     q, k = beta.shape
+    low, high = limits.low, limits.high
     v, new = np.empty(k), np.empty(k)
     skip = worst = 0.0
     for _ in range(max_sweeps):
@@ -116,7 +130,7 @@ def solve_rows(K, G, beta, low, high, r, tau, eps, max_sweeps):
                     r[c] += change
                     for j in range(q):
                         G[c, j] -= change * row[j]
-        skip = max(0.1 * worst, 0.1 * eps)  # rows that have little to gain wait
+        skip = max(0.1 * worst, 0.1 * eps)  # rows with little to gain are left out of the next sweep
         for c in range(k):
             worst = max(worst, abs(tau * r[c]))
             for j in range(q):
@@ -127,13 +141,15 @@ def solve_rows(K, G, beta, low, high, r, tau, eps, max_sweeps):
 
 
 @njit(cache=True, nogil=True)
-def restore_balance(G, beta, low, high, r, least):
-    """Change beta (q, k), in place, so that r (k,), the sums over all rows, become 0 but for `least`.
+def restore_balance(G, beta, limits, r, least):
+    """Change beta (q, k) in place so that r (k,), the sums over all rows, become 0 up to `least`.
 
-    What a class has too much of goes, by as few rows as possible, to one that has too little: a row can pass on from
-    c to e what c may fall and e may rise. Of rows that can pass on enough, the one that gains most by G (k, q) does.
+    What a class has too much of goes, along the shortest path of classes, to one that has too little: a row can pass
+    on from c to e as much as c may fall and e may rise. Of rows that can pass on most, the one with the largest gain
+    by G (k, q) does.
     """
     q, k = beta.shape
+    low, high = limits.low, limits.high
     amount, value = np.empty((k, k)), np.empty((k, k))
     by = np.empty((k, k), np.int64)
     before, queue = np.empty(k, np.int64), np.empty(k, np.int64)

@@ -133,10 +133,10 @@ class JointSvmProblem:
         gap = max(0.0, value - bound - self.rounding)
         gain = gap / value if gap else 0.0
         self.extra_steps += gain <= self.tol
-        return Step(at if gain <= self.target or self.tired else self._newton_step(at), value, gain)
+        return Step(at if gain <= self.target or self.stalled else self._newton_step(at), value, gain)
 
     @property
-    def tired(self) -> bool:
+    def stalled(self) -> bool:
         """Whether enough steps were spent on more digits than asked for."""
         return self.extra_steps > self.tuning.extra_steps
 

@@ -1,4 +1,8 @@
-"""Exponentials in float32."""
+"""Exponentials of float32 numbers that are at most 0: the compiled loop behind RBF kernel values.
+
+exp(x) = 2^m exp(r) with m the whole number nearest to x / log 2 and |r| <= log(2) / 2, where a Taylor sum of degree 7
+is good to the last digit. log 2 is subtracted in two parts so that r keeps its digits (Cody & Waite 1980).
+"""
 
 import numpy as np
 from numba import njit
@@ -12,9 +16,9 @@ SMALLEST = F(-87.0)  # exponentials of numbers below count as 0
 # Contraction lets products and sums run as one instruction; nothing is assumed about NaN or infinity.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def exp_single(table):
-    """table (m, n) of float32 becomes exp(min(table, 0)), good to the last digit.
+    """Replace every number of a float32 table (m, n) by exp(min(number, 0)), good to the last digit.
 
-    A Taylor sum about the nearest power of 2: unlike a library's, the compiler runs many at a time.
+    Unlike a library's function, the compiler turns this into instructions for many numbers at a time.
     """
     for i in range(len(table)):
         row = table[i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,67 +14,56 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes, Estimator
-from certifit.core.settings import check_choices, check_settings
+from certifit.core.settings import MAX_TIME, TOL, Setting, Settings
 from certifit.exceptions import DataError, NoSolutionError
 from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.rows.block import Matrix
-from certifit.svm.kernel.gram import expansion, sample_gram
+from certifit.svm.kernel.expansion import expansion
+from certifit.svm.kernel.gram import sample_gram
 from certifit.svm.kernel.kernels import (
-    RBF,
+    KERNELS,
+    CentredLinear,
     Kernel,
     Linear,
-    LinearFrom,
-    Polynomial,
-    Sigmoid,
     is_psd,
-    projected,
+    projected_gram,
     variance_of_entries,
 )
-from certifit.svm.kernel.training import Trained, Training, slopes
-
-SAMPLE = 1500  # rows of a Gram matrix that are looked at for a witness against it
-PROJECTED = 3000  # most rows of a Gram matrix that is decomposed
-VALID = "positive semidefinite by construction"
-INDEFINITE = ("refuse", "project")
-
-KINDS = np.array(["none", "margin", "non-margin"])  # as certificates number them
-KERNELS: dict[str, Callable[[KernelMachine, float], Kernel]] = {
-    "linear": lambda model, gamma: Linear(),
-    "poly": lambda model, gamma: Polynomial(model.degree, gamma, float(model.coef0)),
-    "rbf": lambda model, gamma: RBF(gamma),
-    "sigmoid": lambda model, gamma: Sigmoid(gamma, float(model.coef0)),
-}
-NAMES = (*KERNELS, "precomputed")
+from certifit.svm.kernel.training import (
+    KernelMachineTuning,
+    ToAttributes,
+    TrainedMachines,
+    TrainingRows,
+    TrainingTask,
+    slopes,
+)
 
 
 class KernelMachine(Estimator):
-    """Settings, kernels and values; a subclass says which machines there are."""
+    """Settings, kernels and values of kernel machines; a subclass says which machines there are."""
 
     sparse = True
-    positive: ClassVar[tuple[str, ...]] = ("C", "cache_size")  # settings that must be finite and above 0
-
-    def _check_settings(self) -> None:
-        for name in self.positive:
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-                raise DataError(got=f"{name}={value!r}", wanted="a finite number above 0")
-        check_settings(self, max_iter=-1, degree=0)
-        if not isinstance(self.coef0, Real) or not np.isfinite(float(self.coef0)):
-            raise DataError(got=f"coef0={self.coef0!r}", wanted="a finite number")
-        if not callable(self.kernel) and not (isinstance(self.kernel, str) and self.kernel in NAMES):
-            raise DataError(
-                got=f"kernel={self.kernel!r}", wanted=f"one of {', '.join(map(repr, NAMES))}, or a callable"
-            )
-        named = isinstance(self.gamma, str) and self.gamma in ("scale", "auto")
-        if not named and not (isinstance(self.gamma, Real) and 0 <= float(self.gamma) < np.inf):
-            raise DataError(got=f"gamma={self.gamma!r}", wanted="'scale', 'auto' or a number of at least 0")
-        check_choices(self, indefinite=INDEFINITE)
+    settings: ClassVar[Settings] = {
+        "cache_size": Setting(float, above=0, below=math.inf),
+        "max_iter": Setting(int, least=-1),
+        "degree": Setting(int, least=0),
+        "tol": TOL,
+        "max_time": MAX_TIME,
+        "coef0": Setting(
+            other=lambda value: isinstance(value, Real) and math.isfinite(value), other_words="a finite number"
+        ),
+        "kernel": Setting(choices=(*KERNELS, "precomputed"), other=callable, other_words="a callable"),
+        "gamma": Setting(float, least=0, below=math.inf, choices=("scale", "auto")),
+        "indefinite": Setting(choices=("refuse", "project")),
+    }
+    _tuning: ClassVar[KernelMachineTuning] = KernelMachineTuning()
 
     @property
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _training(self, loaded: ArrayRows) -> Training:
+    def _training_rows(self, loaded: ArrayRows) -> TrainingRows:
+        """The rows with a positive weight and their kernel, which is refused or projected if it is none."""
         if self._precomputed and sparse.issparse(loaded.X):
             loaded = ArrayRows(sparse.csr_array(loaded.X).toarray(), loaded.y, loaded.w)
         used = np.flatnonzero(loaded.w > 0)
@@ -83,24 +73,25 @@ class KernelMachine(Estimator):
         gamma = self._chosen_gamma(X, w)
         kernel = None if self._precomputed else self._kernel(gamma)
         if isinstance(kernel, Linear) and not sparse.issparse(X):
-            kernel = LinearFrom(X.mean(axis=0, dtype=np.float64))
-        known = {"gamma_": gamma, "shape_fit_": loaded.X.shape}
-        data = Training(X, np.asarray(loaded.y)[used], w, used, known, kernel, True, VALID)
-        return data if isinstance(kernel, Kernel) and kernel.valid else self._tried(data)
+            kernel = CentredLinear(X.mean(axis=0, dtype=np.float64))
+        known, y = {"gamma_": gamma, "shape_fit_": loaded.X.shape}, np.asarray(loaded.y)[used]
+        valid, values = "positive semidefinite by construction", self._tuning.values
+        data = TrainingRows(X, y, w, used, known, kernel, True, valid, tuning=values)
+        return data if isinstance(kernel, Kernel) and kernel.valid else self._with_tried_kernel(data)
 
-    def _tried(self, data: Training) -> Training:
-        """With what is found out about a kernel that may be none."""
-        n, project = data.X.shape[0], self.indefinite == "project"
-        if project and n > PROJECTED:
+    def _with_tried_kernel(self, data: TrainingRows) -> TrainingRows:
+        """The same rows, with what a sample of their Gram matrix shows about a function that may be no kernel."""
+        n, project, most = data.X.shape[0], self.indefinite == "project", self._tuning.projected_rows
+        if project and n > most:
             raise DataError(
                 got=f"indefinite='project' and {n} rows",
-                wanted=f"at most {PROJECTED}, whose kernel matrix is decomposed whole",
+                wanted=f"at most {most}, whose kernel matrix is decomposed whole",
                 fix="Use a kernel that is positive semidefinite by construction, or fewer rows.",
             )
-        G, rows = sample_gram(data.X, data.kernel, n if project else SAMPLE)
+        G, rows = sample_gram(data.X, data.kernel, n if project else self._tuning.witness_rows)
         answer = is_psd(G)
         if answer.verdict == "no" and project:
-            found = projected(G, data.X)
+            found = projected_gram(G, data.X)
             return replace(data, X=found.gram, kernel=None, why=found.words, projected=found)
         if answer.verdict == "no":
             raise NoSolutionError(
@@ -113,11 +104,25 @@ class KernelMachine(Estimator):
             return replace(data, why="positive semidefinite on these rows")
         return replace(data, proved=False, why=f"not refuted on {rows} of {n} rows")
 
+    def _task(self, name: str, began: float, attributes: ToAttributes) -> TrainingTask:
+        """What training needs to know of this estimator."""
+        return TrainingTask(
+            float(self.tol),
+            int(self.max_iter),
+            self.max_time,
+            float(self.cache_size),
+            began,
+            self._watch,
+            name,
+            attributes,
+            self._tuning,
+        )
+
     def _kernel(self, gamma: float) -> Callable[[Any, Any], Any]:
         return self.kernel if callable(self.kernel) else KERNELS[self.kernel](self, gamma)
 
     def _chosen_gamma(self, X: Matrix, w: Array) -> float:
-        """'scale' is 1 / (d · variance of all entries), rows counted by their weights."""
+        """Gamma as a number: 'scale' is 1 / (d · variance of all entries), rows counted by their weights."""
         d = X.shape[1]
         if not isinstance(self.gamma, str):
             return float(self.gamma)
@@ -133,13 +138,13 @@ class KernelMachine(Estimator):
             )
         return 1.0 / (d * variance) if variance > 0 else 1.0
 
-    def fitted_attributes(self, data: Training, trained: Trained, support: Array) -> Attributes:
-        """What every kernel machine has; `support` are the numbers of the support vectors among data's rows."""
+    def fitted_attributes(self, data: TrainingRows, trained: TrainedMachines, support: Array) -> Attributes:
+        """Attributes that every kernel machine has; `support` (s,) are numbers of data's rows."""
         total = data.known["shape_fit_"][0]
         per_row = {"slacks_": trained.slacks, "kkt_residuals_": trained.residuals, "support_codes_": trained.kinds}
         found: dict[str, Any] = {**data.known, "support_": data.used[support].astype(np.int32)}
         for name, values in per_row.items():
-            spread = np.zeros((total, values.shape[1]), values.dtype)  # nothing is known of rows without weight
+            spread = np.zeros((total, values.shape[1]), values.dtype)  # rows without weight have 0
             spread[data.used] = values
             found[name] = spread[:, 0] if values.shape[1] == 1 else spread
         if data.kernel is None:
@@ -160,7 +165,7 @@ class KernelMachine(Estimator):
     def support_kinds_(self) -> Array:
         """What each row is to each machine, in words."""
         check_is_fitted(self)
-        return KINDS[self.support_codes_]
+        return np.array(["none", "margin", "non-margin"])[self.support_codes_]  # in the order of `RowKind`
 
     @property
     def coef_(self) -> Array:
@@ -186,23 +191,25 @@ class KernelMachine(Estimator):
         kernel = self._kernel(self.gamma_)
         if isinstance(kernel, Linear):
             return rows.map(partial(_linear_values, slopes(centres, beta))) + self.intercept_
-        f = partial(_kernel_values, expansion(kernel, centres, beta))
-        # somebody else's function may not be safe on several threads
+        f = partial(_kernel_values, expansion(kernel, centres, beta, tuning=self._tuning.values))
+        # a user's function may not be safe on several threads
         values = rows.map(f) if isinstance(kernel, Kernel) else np.concatenate([f(block) for block in rows])
         return values + self.intercept_
 
     def _penalty(self) -> float:
-        """Half of |f|², of all machines."""
+        """Half of |f|², added up over all machines."""
         beta = self._beta()
         if hasattr(self, "support_gram_"):
             return 0.5 * float((beta * (self.support_gram_ @ beta)).sum())
         kernel = self._kernel(self.gamma_)
         if isinstance(kernel, Linear):
             return 0.5 * float(np.square(slopes(self.support_vectors_, beta)).sum())
-        values = expansion(kernel, self.support_vectors_, beta, exact=True)(self.support_vectors_)
+        f = expansion(kernel, self.support_vectors_, beta, float64=True, tuning=self._tuning.values)
+        values = f(self.support_vectors_)
         return 0.5 * float((beta * values).sum())
 
-    def _check_width(self, rows: Rows) -> None:
+    def _check_square(self, rows: Rows) -> None:
+        """Refuse a precomputed kernel that is not a square matrix."""
         if self._precomputed and rows.n_rows != rows.n_features:
             raise DataError(
                 got=f"a precomputed kernel of shape ({rows.n_rows}, {rows.n_features})",

@@ -1,8 +1,18 @@
 """Kernels: functions k(x, z) that are inner products in some space, and the algebra that makes new ones of old ones.
 
 Sums, products and exponentials of kernels are kernels, as are positive multiples (Schölkopf & Smola, Learning with
-Kernels, 2002, section 13.1): `valid` says that a kernel is proved to be one in this way. Of any other function, a
-sample of rows can tell: see `is_psd`.
+Kernels, 2002, section 13.1): `valid` says that a kernel is proved to be one in this way. Any other function is tried
+on a sample of rows: see `is_psd`.
+
+To add a kernel:
+
+| step | where |
+|---|---|
+| its values, and when it is valid | a class in this file |
+| its name for `SVC(kernel=...)` | `KERNELS` at the end of this file |
+| its values again, with their rounding, for the checker | a class and a name in `checkers/plain/kernels.py` |
+| which of the checker's classes it is | `PLAIN_TWINS` in `svm/kernel/recheck.py` |
+| its name in model files | `_KERNELS` in `store.py` |
 
 >>> k = RBF(0.5) * Linear() + 2.0 * Polynomial(2, coef0=1.0)
 >>> k([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]).tolist(), k.valid
@@ -12,9 +22,10 @@ sample of rows can tell: see `is_psd`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -27,10 +38,6 @@ from certifit.linalg.definite import Definite
 from certifit.optimise.working_sets import over_blocks
 from certifit.rows import Array
 from certifit.rows.block import Matrix
-
-ROWS = 2048  # rows of a table that are copied at a time
-FAR = 1e6  # gamma |x - mean|² beyond which distances are taken by differences
-ROUNDED = 1e-8  # of the largest eigenvalue: those below have vectors that rounding decides, and count as 0
 
 
 class Kernel(ABC):
@@ -49,19 +56,20 @@ class Kernel(ABC):
         """Whether every Gram matrix is proved positive semidefinite."""
 
     def __add__(self, other: Kernel | float) -> Kernel:
-        return Sum(self, _kernel(other))
+        return KernelSum(self, _as_kernel(other))
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        return Product(self, _kernel(other))
+        return KernelProduct(self, _as_kernel(other))
 
     __radd__ = __add__
     __rmul__ = __mul__
 
     def exp(self) -> Kernel:
         """exp k(x, z)."""
-        return Exponential(self)
+        return ExponentialKernel(self)
 
 
+# ------------------------------------------------------------------------------------------- kernels with a name
 @dataclass(frozen=True)
 class Linear(Kernel):
     """x·z"""
@@ -75,8 +83,11 @@ class Linear(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearFrom(Linear):
-    """(x - origin)·(z - origin): as good as x·z for coefficients of sum 0, and nothing cancels far from zero."""
+class CentredLinear(Linear):
+    """(x - origin)·(z - origin), which loses no digits where rows lie far from zero.
+
+    For coefficients of sum 0 it gives the same machine as x·z, but for its intercept.
+    """
 
     origin: Array  # (d,)
 
@@ -88,11 +99,13 @@ class LinearFrom(Linear):
 class RBF(Kernel):
     """exp(-gamma |x - z|²)"""
 
+    far: ClassVar[float] = 1e6  # gamma |x - mean|² beyond which distances are computed from differences
+
     gamma: float = 1.0
 
     def by_product(self, X: Array) -> bool:
         """Whether |x|² + |z|² - 2 x·z about the mean of these rows keeps the digits that the exponential shows."""
-        return self.gamma * float(squared_lengths(X - X.mean(axis=0)).max(initial=0.0)) <= FAR
+        return self.gamma * float(squared_lengths(X - X.mean(axis=0)).max(initial=0.0)) <= self.far
 
     def values(self, A: Matrix, B: Matrix) -> Array:
         if not sparse.issparse(A) and not sparse.issparse(B) and not self.by_product(B):
@@ -100,7 +113,7 @@ class RBF(Kernel):
         if not sparse.issparse(B):
             centre = B.mean(axis=0)  # distances do not change, and do not cancel far from the origin
             A, B = A - centre, B - centre
-        powers = products(A, B)  # in place from here: one table of values is enough
+        powers = products(A, B)  # changed in place from here, so that one table of values is enough
         powers *= 2
         powers -= squared_lengths(A)[:, None]
         powers -= squared_lengths(B)
@@ -144,8 +157,11 @@ class Sigmoid(Kernel):
         return False
 
 
+# -------------------------------------------------------------------------------------- kernels made of kernels
 @dataclass(frozen=True)
-class Constant(Kernel):
+class ConstantKernel(Kernel):
+    """The same value for every two rows: what a number beside a kernel means."""
+
     value: float = 1.0
 
     def values(self, A: Matrix, B: Matrix) -> Array:
@@ -157,7 +173,9 @@ class Constant(Kernel):
 
 
 @dataclass(frozen=True)
-class Sum(Kernel):
+class KernelSum(Kernel):
+    """k(x, z) + l(x, z)"""
+
     left: Kernel
     right: Kernel
 
@@ -170,7 +188,9 @@ class Sum(Kernel):
 
 
 @dataclass(frozen=True)
-class Product(Kernel):
+class KernelProduct(Kernel):
+    """k(x, z) l(x, z)"""
+
     left: Kernel
     right: Kernel
 
@@ -183,7 +203,9 @@ class Product(Kernel):
 
 
 @dataclass(frozen=True)
-class Exponential(Kernel):
+class ExponentialKernel(Kernel):
+    """exp k(x, z)"""
+
     inner: Kernel
 
     def values(self, A: Matrix, B: Matrix) -> Array:
@@ -194,6 +216,7 @@ class Exponential(Kernel):
         return self.inner.valid
 
 
+# ------------------------------------------------------------------------------ functions that may be no kernels
 def is_psd(G: Any) -> Definite:
     """Is this Gram matrix positive semidefinite up to rounding? Where not, `witness` is a v with vᵀGv < 0.
 
@@ -211,10 +234,10 @@ def project(G: Any) -> Array:
     >>> project([[1.0, 2.0], [2.0, 1.0]]).round(12).tolist()
     [[1.5, 1.5], [1.5, 1.5]]
     """
-    return projected(G).gram
+    return projected_gram(G).gram
 
 
-class Projected(NamedTuple):
+class ProjectedGram(NamedTuple):
     """A symmetric matrix G = U diag(λ) Uᵀ without its negative part.
 
     In the space where G is an indefinite inner product, rows are projected onto the part where it is positive. A new
@@ -223,21 +246,23 @@ class Projected(NamedTuple):
 
     gram: Array  # (n, n) U diag(max(λ, 0)) Uᵀ
     onto: Array  # (n, n) U 1{λ > 0} Uᵀ
-    words: str
-    X: Matrix  # the rows that G was made of, if any
+    words: str  # what was done, for the certificate
+    X: Matrix  # (n, d) the rows that G was made of, if any
 
 
-def projected(G: Any, X: Matrix = None) -> Projected:
+def projected_gram(G: Any, X: Matrix = None) -> ProjectedGram:
+    """Leave out the eigenvalues of a symmetric G (n, n) that are negative, or too small to tell."""
     G = np.asarray(G, dtype=np.float64)
     values, vectors = eigh((G + G.T) / 2)
-    largest = float(np.abs(values).max())
-    kept = values > ROUNDED * largest
+    # next to the largest eigenvalue, those below 1e-8 of it have vectors that rounding decides: they count as 0
+    kept = values > 1e-8 * float(np.abs(values).max())
     U, positive = vectors[:, kept], values[kept]
     P = (U * positive) @ U.T
     words = f"projected: its eigenvalues were {values[0]:.3g} to {values[-1]:.3g}, those below 0 became 0"
-    return Projected((P + P.T) / 2, U @ U.T, words, X)
+    return ProjectedGram((P + P.T) / 2, U @ U.T, words, X)
 
 
+# ------------------------------------------------------------------------------------------- arithmetic of tables
 def products(A: Matrix, B: Matrix) -> Array:
     """x·z for every row of A and of B, as an array."""
     P = A @ B.T
@@ -245,11 +270,14 @@ def products(A: Matrix, B: Matrix) -> Array:
 
 
 def squared_lengths(A: Matrix) -> Array:
+    """|x|² of every row of A."""
     return np.asarray(A.multiply(A).sum(axis=1)).ravel() if sparse.issparse(A) else np.einsum("ij,ij->i", A, A)
 
 
-def variance_of_entries(X: Matrix, w: Array) -> float:
-    """Of all entries of a table as one sample, rows counted by their weights w.
+def variance_of_entries(X: Matrix, w: Array, block_rows: int = 2048) -> float:
+    """The variance of all entries of a table as one sample, rows counted by their weights w.
+
+    `block_rows` is how many rows are copied at a time.
 
     >>> variance_of_entries(np.array([[0.0, 2.0], [4.0, 4.0]]), np.array([1.0, 0.5]))
     2.6666666666666665
@@ -260,7 +288,7 @@ def variance_of_entries(X: Matrix, w: Array) -> float:
         stored = np.diff(X.indptr)  # entries of each row; the others are 0
         squares = np.repeat(w, stored) @ (X.data - mean) ** 2 + w @ (d - stored) * mean**2
     else:
-        parts = [slice(i, i + ROWS) for i in range(0, len(w), ROWS)]
+        parts = [slice(i, i + block_rows) for i in range(0, len(w), block_rows)]
         squares = sum(over_blocks(lambda part: w[part] @ squared_lengths(X[part] - mean), parts))
     return float(squares / total)
 
@@ -269,9 +297,25 @@ def _table(A: Any) -> Matrix:
     return A.astype(np.float64) if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
 
 
-def _kernel(other: Kernel | float) -> Kernel:
+def _as_kernel(other: Kernel | float) -> Kernel:
     if isinstance(other, Kernel):
         return other
     if not isinstance(other, Real):
         raise DataError(got=f"a kernel with {other!r}", wanted="a kernel or a number beside it")
-    return Constant(float(other))
+    return ConstantKernel(float(other))
+
+
+# ------------------------------------------------------------------------------------------------- kernels by name
+class KernelSettings(Protocol):
+    """An estimator's parameters of its kernel, besides gamma."""
+
+    degree: Any
+    coef0: Any
+
+
+KERNELS: dict[str, Callable[[KernelSettings, float], Kernel]] = {
+    "linear": lambda model, gamma: Linear(),
+    "poly": lambda model, gamma: Polynomial(model.degree, gamma, float(model.coef0)),
+    "rbf": lambda model, gamma: RBF(gamma),
+    "sigmoid": lambda model, gamma: Sigmoid(gamma, float(model.coef0)),
+}

@@ -1,48 +1,55 @@
-"""How classes are told apart: which machines there are, where their coefficients are kept, whom their values choose.
+"""Schemes for several classes: which machines there are, where their coefficients are kept, which class they choose.
 
-A scheme is chosen by `multi_class`. Those here train machines of two sides; a scheme that trains one machine for all
-classes at once derives from `PerClass` and writes its own `train` and `loss`.
+| `multi_class` | class | machines for k classes | the class chosen |
+|---|---|---|---|
+| 'ovo' | `OneVsOne` | one for each pair of classes | the one with most votes |
+| 'ovr' | `OneVsRest` | one for each class against all others | the one with the largest value |
+| 'weston-watkins', 'crammer-singer' | `svm.joint_kernel.JointScheme` | one for all | the one with the largest score |
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from itertools import combinations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from certifit.checkers.svm.kernel import Machine
+from certifit.checkers.svm.kernel import KernelSvm
 from certifit.rows import Array
 from certifit.svm.kernel import calibration
-from certifit.svm.kernel.kernel_machine import KernelMachine
-from certifit.svm.kernel.training import ToAttributes, Trained, Training, train_each
+from certifit.svm.kernel.recheck import AnyMachine
+from certifit.svm.kernel.training import TrainedMachines, TrainingRows, TrainingTask, train_each
 
 Side = tuple[int, int | None]  # the class with y = +1 and the one with -1; None: every other class
 
 
-class Labelled(NamedTuple):
+class LabelledRows(NamedTuple):
     """Rows with their classes and prices."""
 
-    data: Training
+    data: TrainingRows
     code: Array  # (n,) class numbers 0 … k-1
     C: Array  # (n,) price of a row's slack: the box of its coefficients
     k: int
 
-    def take(self, rows: Array) -> Labelled:
-        return Labelled(self.data.take(rows), self.code[rows], self.C[rows], self.k)
+    def take(self, rows: Array) -> LabelledRows:
+        """Some of these rows."""
+        return LabelledRows(self.data.take(rows), self.code[rows], self.C[rows], self.k)
 
 
-class Scheme(ABC):
+class MulticlassScheme(ABC):
     """For k classes, some machines; their values at a row (machines,) choose a class."""
 
     pairs: ClassVar[bool] = False  # whether machines are for pairs of classes
 
     @abstractmethod
-    def train(
-        self, model: KernelMachine, rows: Labelled, name: str, began: float, attributes: ToAttributes
-    ) -> Trained:
-        """All machines, on these rows. `attributes` makes fitted attributes of what there is so far."""
+    def train(self, task: TrainingTask, rows: LabelledRows) -> TrainedMachines:
+        """Train all machines on these rows."""
+
+    @abstractmethod
+    def machines(self, rows: LabelledRows, found: TrainedMachines) -> list[AnyMachine]:
+        """Machines that were trained on these rows, as the checker has them."""
 
     @abstractmethod
     def loss(self, values: Array, rows_code: Array, C: Array, k: int) -> float:
@@ -73,18 +80,22 @@ class Scheme(ABC):
         """(n, k), before the class that is predicted is made the likeliest."""
 
 
-class TwoSided(Scheme):
+class TwoSidedScheme(MulticlassScheme):
     """Machines that each tell one class from others."""
 
     @abstractmethod
     def sides(self, k: int) -> list[Side]:
         """What each machine tells apart."""
 
-    def train(
-        self, model: KernelMachine, rows: Labelled, name: str, began: float, attributes: ToAttributes
-    ) -> Trained:
-        machines = [two_sided(rows.code, rows.C, side) for side in self.sides(rows.k)]
-        return train_each(model, rows.data, machines, name, began, attributes)
+    def train(self, task: TrainingTask, rows: LabelledRows) -> TrainedMachines:
+        return train_each(task, rows.data, [two_sided(rows.code, rows.C, side) for side in self.sides(rows.k)])
+
+    def machines(self, rows: LabelledRows, found: TrainedMachines) -> list[AnyMachine]:
+        blank = [two_sided(rows.code, rows.C, side) for side in self.sides(rows.k)]
+        return [
+            replace(machine, beta=found.beta[machine.rows, i], intercept=float(found.intercept[i]))
+            for i, machine in enumerate(blank)
+        ]
 
     def loss(self, values: Array, rows_code: Array, C: Array, k: int) -> float:
         total = 0.0
@@ -94,15 +105,15 @@ class TwoSided(Scheme):
         return float(total)
 
 
-def two_sided(code: Array, C: Array, side: Side) -> Machine:
+def two_sided(code: Array, C: Array, side: Side) -> KernelSvm:
     """The machine that tells one class from another or from the rest, not trained yet."""
     first, second = side
     rows = np.arange(len(code)) if second is None else np.flatnonzero((code == first) | (code == second))
     y = np.where(code[rows] == first, 1.0, -1.0)
-    return Machine(rows, y, C[rows], np.zeros(len(rows)), 0.0)
+    return KernelSvm(rows, y, C[rows], np.zeros(len(rows)), 0.0)
 
 
-class OneVsOne(TwoSided):
+class OneVsOne(TwoSidedScheme):
     """A machine for each pair of classes, and a vote of all; the layout is LIBSVM's."""
 
     pairs = True
@@ -114,23 +125,23 @@ class OneVsOne(TwoSided):
         out = np.zeros((k - 1, len(beta)))
         for column, own, other in self._halves(k):
             here = code == own
-            out[_line(k, own, other), here] = beta[here, column]
+            out[_coef_row(k, own, other), here] = beta[here, column]
         return out
 
     def unpack(self, dual_coef: Array, code: Array, k: int) -> Array:
         out = np.zeros((len(code), len(self.sides(k))))
         for column, own, other in self._halves(k):
             here = code == own
-            out[here, column] = dual_coef[_line(k, own, other), here]
+            out[here, column] = dual_coef[_coef_row(k, own, other), here]
         return out
 
     def _halves(self, k: int) -> list[tuple[int, int, int]]:
-        """(machine, own class, other class)"""
+        """Every machine with either of its classes: (machine, own class, other class)."""
         pairs = list(enumerate(self.sides(k)))
         return [(c, own, other) for c, (i, j) in pairs for own, other in ((i, j), (j, i))]  # type: ignore[misc]
 
     def scores(self, values: Array, k: int) -> Array:
-        """Votes of the pairs, and less than half a vote for the sum of its values."""
+        """Votes of the pairs for each class, and less than half a vote for the sum of its values."""
         votes, sums = np.zeros((len(values), k)), np.zeros((len(values), k))
         for column, (i, j) in enumerate(self.sides(k)):
             wins = values[:, column] > 0
@@ -145,7 +156,7 @@ class OneVsOne(TwoSided):
         return (scores if break_ties else np.rint(scores)).argmax(axis=1)
 
     def slopes(self, values: Array, code: Array, weight: Array, k: int) -> Array:
-        """One for each pair, from the rows of its classes."""
+        """One slope for each pair, from the rows of its classes."""
         targets, found = calibration.smoothed_targets(code, weight, k), []
         for column, (i, j) in enumerate(self.sides(k)):
             here = (code == i) | (code == j)
@@ -155,15 +166,15 @@ class OneVsOne(TwoSided):
         return np.array(found)
 
     def probabilities(self, values: Array, slopes: Array, k: int) -> Array:
-        return calibration.coupled(values * slopes, self.sides(k), k)
+        return calibration.couple_pairs(values * slopes, self.sides(k), k)
 
 
-def _line(k: int, own: int, other: int) -> int:
+def _coef_row(k: int, own: int, other: int) -> int:
     """The row of `dual_coef_` that has the coefficients of class `own` in its machine with class `other`."""
     return 0 if k == 2 else other - (other > own)
 
 
-class PerClass(Scheme):
+class PerClassScheme(MulticlassScheme):
     """One column of values for each class; the largest wins."""
 
     def pack(self, beta: Array, code: Array, k: int) -> Array:
@@ -176,14 +187,14 @@ class PerClass(Scheme):
         return values
 
     def slopes(self, values: Array, code: Array, weight: Array, k: int) -> Array:
-        """One for all."""
+        """One slope for all classes."""
         return np.array([calibration.fit_slope(values, calibration.smoothed_targets(code, weight, k), weight)])
 
     def probabilities(self, values: Array, slopes: Array, k: int) -> Array:
         return calibration.softmax(slopes * values)
 
 
-class OneVsRest(PerClass, TwoSided):
+class OneVsRest(PerClassScheme, TwoSidedScheme):
     """A machine for each class, against all others together."""
 
     def sides(self, k: int) -> list[Side]:

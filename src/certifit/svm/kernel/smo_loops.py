@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation on a small dense working set, and the update of all rows that follows it."""
+"""Compiled loops of sequential minimal optimisation: a dense working set, and the update of all rows after it."""
 
 import numpy as np
 from numba import njit
@@ -6,7 +6,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def working_square(K, slots, columns):
-    """K[slots][:, columns] as float64 (q, q)."""
+    """Return K[slots][:, columns] as float64 (q, q)."""
     q = slots.shape[0]
     out = np.empty((q, q))
     for i in range(q):
@@ -18,11 +18,12 @@ def working_square(K, slots, columns):
 
 @njit(cache=True, nogil=True)
 def solve_pairs(K, y, t, alpha, C, eps, max_steps):
-    """Move alpha (q,), in place, two entries at a time, until no pair violates optimality by more than eps.
+    """Change alpha (q,) in place, two entries at a time, until no pair violates optimality by more than eps.
 
-    K (q, q); y (q,) is +1 or -1; t (q,) = -y p - f, changed in place as f changes. The first of a pair is the entry
-    that may rise with the largest t, the second promises the largest gain with it (Fan, Chen & Lin 2005).
-    Returns the number of steps.
+    K (q, q) are kernel values; y (q,) is +1 or -1; t (q,) = -y p - f, changed in place as f changes; C (q,) are the
+    upper bounds of alpha. A pair moves so that y·alpha stays: y alpha rises by `move` for its first entry and falls
+    as much for the second. The first is the entry that may rise with the largest t; the second is one that may fall
+    and promises the largest gain with it (Fan, Chen & Lin 2005). Returns the number of steps taken.
     """
     q = y.shape[0]
     diagonal = np.empty(q)
@@ -45,7 +46,7 @@ def solve_pairs(K, y, t, alpha, C, eps, max_steps):
         j, best = -1, 0.0
         for k in range(q):
             above = top - fall[k]
-            # rows that coincide have no curvature: the box alone stops them
+            # rows that coincide have no curvature: only the bounds stop them, and nothing is divided by 0
             curve = max(diagonal[i] + diagonal[k] - 2 * row[k], 1e-14 * (diagonal[i] + diagonal[k]) + 1e-300)
             gain = above * above / curve
             if above > 0 and gain > best:
@@ -75,7 +76,7 @@ def solve_pairs(K, y, t, alpha, C, eps, max_steps):
 
 @njit(cache=True, nogil=True)
 def add_rows(f, K, slots, change, start, stop):
-    """f[start:stop] + Σⱼ change[j] K[slots[j], start:stop], a new array, summed in float64."""
+    """Return f[start:stop] + Σⱼ change[j] K[slots[j], start:stop] as a new array, summed in float64."""
     out = f[start:stop].copy()
     for j in range(slots.shape[0]):
         c = change[j]

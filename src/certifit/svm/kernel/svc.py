@@ -9,32 +9,31 @@ References: Cortes & Vapnik, Support-vector networks (1995); Schölkopf & Smola,
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.svm import joint_kernel
 from certifit.checkers.svm.calibration import CLAIM as CALIBRATED
-from certifit.checkers.svm.calibration import calibrated
+from certifit.checkers.svm.calibration import slope_checks
 from certifit.core import Attributes, Check, Objective
-from certifit.core.settings import check_choices
+from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, class_weight_vector, encode_labels
-from certifit.svm.joint_kernel.joint_machine import JOINT, Joint
+from certifit.svm.joint_kernel.joint_machine import JOINT_SCHEMES
 from certifit.svm.kernel import calibration
 from certifit.svm.kernel.kernel_machine import KernelMachine
-from certifit.svm.kernel.recheck import Machine, rechecked
-from certifit.svm.kernel.schemes import Labelled, OneVsOne, OneVsRest, Scheme, TwoSided, two_sided
-from certifit.svm.kernel.training import ToAttributes, Trained
+from certifit.svm.kernel.recheck import recheck
+from certifit.svm.kernel.schemes import LabelledRows, MulticlassScheme, OneVsOne, OneVsRest, TwoSidedScheme
+from certifit.svm.kernel.training import ToAttributes, TrainedMachines
 
-SHAPES = ("ovr", "ovo")
-SCHEMES: dict[str, Scheme] = {"ovo": OneVsOne(), "ovr": OneVsRest(), **JOINT}
+SCHEMES: dict[str, MulticlassScheme] = {"ovo": OneVsOne(), "ovr": OneVsRest(), **JOINT_SCHEMES}
 
 
 def _with_probability(model: SVC) -> bool:
@@ -124,6 +123,13 @@ class SVC(ClassifierMixin, KernelMachine):
     """
 
     target = "classes"
+    settings: ClassVar[Settings] = {
+        "C": Setting(float, above=0, below=math.inf),
+        **KernelMachine.settings,
+        "decision_function_shape": Setting(choices=("ovr", "ovo")),
+        "multi_class": Setting(choices=tuple(SCHEMES)),
+        "probability": Setting(bool),
+    }
 
     def __init__(
         self,
@@ -164,35 +170,34 @@ class SVC(ClassifierMixin, KernelMachine):
         self.break_ties = break_ties
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        began = time.perf_counter()
-        self._check_settings()
-        self._check_width(rows)
-        check_choices(self, decision_function_shape=SHAPES, multi_class=SCHEMES)
-        if not isinstance(self.probability, (bool, np.bool_)):
-            raise DataError(got=f"probability={self.probability!r}", wanted="True or False")
+    def _check_settings(self) -> None:
+        super()._check_settings()
         if self.decision_function_shape == "ovo" != self.multi_class:
             raise DataError(
                 got=f"decision_function_shape='ovo' with multi_class={self.multi_class!r}",
                 wanted="'ovr': values of pairs are there for multi_class='ovo' only",
             )
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        began = time.perf_counter()
+        self._check_square(rows)
         labels = encode_labels(rows)
         classes, factor = labels.classes, class_weight_vector(labels.classes, labels.weight, self.class_weight)
-        data = self._training(labels.rows.load())
+        data = self._training_rows(labels.rows.load())
         known = {**data.known, "classes_": classes, "class_weight_": factor}
         code, k = data.y, len(classes)
-        labelled = Labelled(replace(data, known=known), code, self.C * data.w * factor[code], k)
+        labelled = LabelledRows(replace(data, known=known), code, self.C * data.w * factor[code], k)
         attributes = partial(_attributes, self, self._scheme(k), labelled)
         found = attributes(self._trained(labelled, "rounds", began, attributes))
         return {**found, **self._calibrated(labelled, found, began)} if self.probability else found
 
-    def _trained(self, rows: Labelled, name: str, began: float, attributes: ToAttributes) -> Trained:
-        """All machines on these rows, and what is true of them."""
+    def _trained(self, rows: LabelledRows, name: str, began: float, attributes: ToAttributes) -> TrainedMachines:
+        """All machines trained on these rows, with what the checker finds true of them."""
         scheme = self._scheme(rows.k)
-        found = scheme.train(self, rows, name, began, attributes)
-        return rechecked(rows.data, _machines(scheme, rows, found), found, float(self.tol))
+        found = scheme.train(self._task(name, began, attributes), rows)
+        return recheck(rows.data, scheme.machines(rows, found), found, float(self.tol), self._tuning)
 
-    def _calibrated(self, labelled: Labelled, found: Attributes, began: float) -> Attributes:
+    def _calibrated(self, labelled: LabelledRows, found: Attributes, began: float) -> Attributes:
         """Slopes of probabilities, from the values of rows left out by machines trained on the others."""
         scheme, data, k = self._scheme(labelled.k), labelled.data, labelled.k
         part = calibration.folds(data.rows, labelled.code, k)
@@ -207,7 +212,7 @@ class SVC(ClassifierMixin, KernelMachine):
         slopes = scheme.slopes(values, labelled.code, weight, k)
         spread = np.zeros((data.known["shape_fit_"][0], values.shape[1]))
         spread[data.used] = values
-        checks = calibrated(values, labelled.code, weight, slopes, k, scheme.pairs)
+        checks = slope_checks(values, labelled.code, weight, slopes, k, scheme.pairs)
         behind = Check("parts left out whose machines are not within tolerance", float(failed), 0.0)
         certificate = found["certificate_"]
         return {
@@ -218,10 +223,10 @@ class SVC(ClassifierMixin, KernelMachine):
             ),
         }
 
-    def _scheme(self, k: int) -> Scheme:
-        """Two classes need one machine of two sides, whoever it is that would have had more."""
+    def _scheme(self, k: int) -> MulticlassScheme:
+        """The scheme for k classes; two classes need a single machine, one-vs-rest or not."""
         scheme = SCHEMES[self.multi_class]
-        return SCHEMES["ovo"] if k == 2 and isinstance(scheme, TwoSided) else scheme
+        return SCHEMES["ovo"] if k == 2 and isinstance(scheme, TwoSidedScheme) else scheme
 
     def _beta(self) -> Array:
         """Coefficients of the support vectors (s, machines)."""
@@ -260,7 +265,7 @@ class SVC(ClassifierMixin, KernelMachine):
         """
         values, k = self._values(self._rows(X)), len(self.classes_)
         p = self._scheme(k).probabilities(values, self.probability_slopes_, k)
-        return calibration.led_by(p, self._winners(values))
+        return calibration.with_winner(p, self._winners(values))
 
     @available_if(_with_probability)
     def predict_log_proba(self, X: Any) -> Array:
@@ -278,20 +283,7 @@ class SVC(ClassifierMixin, KernelMachine):
         return Objective(loss + penalty, loss, penalty)
 
 
-def _machines(scheme: Scheme, rows: Labelled, found: Trained) -> list[Machine]:
-    """Trained machines, as certificates have them."""
-    if isinstance(scheme, Joint):
-        whole = np.arange(len(rows.code))
-        return [joint_kernel.Machine(whole, rows.code, rows.C, found.beta, found.intercept, scheme.name)]
-    assert isinstance(scheme, TwoSided)
-    blank = [two_sided(rows.code, rows.C, side) for side in scheme.sides(rows.k)]
-    return [
-        replace(machine, beta=found.beta[machine.rows, i], intercept=float(found.intercept[i]))
-        for i, machine in enumerate(blank)
-    ]
-
-
-def _attributes(model: SVC, scheme: Scheme, labelled: Labelled, trained: Trained) -> Attributes:
+def _attributes(model: SVC, scheme: MulticlassScheme, labelled: LabelledRows, trained: TrainedMachines) -> Attributes:
     """Fitted attributes, support vectors class after class."""
     code, k = labelled.code, labelled.k
     support = np.flatnonzero(trained.beta.any(axis=1))

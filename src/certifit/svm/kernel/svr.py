@@ -8,22 +8,22 @@ Reference: Smola & Schölkopf, A tutorial on support vector regression (2004).
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from functools import partial
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from certifit.checkers.svm.kernel import Machine
+from certifit.checkers.svm.kernel import KernelSvm
 from certifit.core import Attributes, Objective
-from certifit.exceptions import DataError
+from certifit.core.settings import Setting, Settings
 from certifit.rows import Array, Rows
 from certifit.svm.kernel.kernel_machine import KernelMachine
-from certifit.svm.kernel.recheck import rechecked
-from certifit.svm.kernel.training import Trained, Training, train_each
+from certifit.svm.kernel.recheck import recheck
+from certifit.svm.kernel.training import TrainedMachines, TrainingRows, train_each
 
 
 class SVR(RegressorMixin, KernelMachine):
@@ -62,6 +62,11 @@ class SVR(RegressorMixin, KernelMachine):
     """
 
     target = "numbers"
+    settings: ClassVar[Settings] = {
+        "C": Setting(float, above=0, below=math.inf),
+        **KernelMachine.settings,
+        "epsilon": Setting(float, least=0, below=math.inf),
+    }
 
     def __init__(
         self,
@@ -94,20 +99,17 @@ class SVR(RegressorMixin, KernelMachine):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
-        self._check_settings()
-        if not isinstance(self.epsilon, Real) or not 0 <= float(self.epsilon) < np.inf:
-            raise DataError(got=f"epsilon={self.epsilon!r}", wanted="a finite number of at least 0")
-        self._check_width(rows)
-        data = self._training(rows.load())
+        self._check_square(rows)
+        data = self._training_rows(rows.load())
         n = len(data.y)
-        machine = Machine(np.arange(n), data.y, self.C * data.w, np.zeros(n), 0.0, float(self.epsilon))
+        machine = KernelSvm(np.arange(n), data.y, self.C * data.w, np.zeros(n), 0.0, float(self.epsilon))
         attributes = partial(_attributes, self, data)
-        found = train_each(self, data, [machine], "rounds", began, attributes)
+        found = train_each(self._task("rounds", began, attributes), data, [machine])
         fitted = replace(machine, beta=found.beta[:, 0], intercept=float(found.intercept[0]))
-        return attributes(rechecked(data, [fitted], found, float(self.tol)))
+        return attributes(recheck(data, [fitted], found, float(self.tol), self._tuning))
 
     def predict(self, X: Any) -> Array:
-        """The values of the rows (n,)."""
+        """The predicted number of each row (n,)."""
         return self._values(self._rows(X))[:, 0]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
@@ -121,7 +123,8 @@ class SVR(RegressorMixin, KernelMachine):
         return Objective(loss + penalty, loss, penalty)
 
 
-def _attributes(model: SVR, data: Training, trained: Trained) -> Attributes:
+def _attributes(model: SVR, data: TrainingRows, trained: TrainedMachines) -> Attributes:
+    """Fitted attributes."""
     support = np.flatnonzero(trained.beta)
     return {
         **model.fitted_attributes(data, trained, support),

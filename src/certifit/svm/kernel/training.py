@@ -1,84 +1,127 @@
-"""Machines trained one after another on the same rows, watched and judged as one."""
+"""Machines trained one after another on the same rows, watched and certified as one model.
+
+| record | what it holds |
+|---|---|
+| `TrainingRows` | the rows that count, their weights and their kernel |
+| `TrainingTask` | the settings of an estimator that steer training, and whom to tell about it |
+| `CheckedMachine` | one trained machine and what the checker's formulas say of it |
+| `TrainedMachines` | all machines of a model, with one certificate |
+
+`train_each` solves the machines of a model in turn (`smo`); `svm.joint_kernel` trains one machine for all classes
+with the same records. What is claimed in the end is recomputed by `recheck`.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from certifit.checkers.svm import kernel as certificates
+from certifit.checkers.svm import kernel as checker
 from certifit.core import Attributes, Certificate, Solution, Step
 from certifit.core.loop import Watcher
-from certifit.optimise.working_sets import FOREVER, Limits
+from certifit.core.watch import Watch
+from certifit.optimise.working_sets import RoundLimits, RoundTuning
 from certifit.rows import Array
 from certifit.rows.block import Matrix
+from certifit.svm.joint_kernel.joint_smo import JointSmoTuning
 from certifit.svm.kernel import smo
-from certifit.svm.kernel.gram import GivenGram, Gram, expansion, gram_of, kernel_rows
-from certifit.svm.kernel.kernels import LinearFrom, Projected
-
-PRECISE = 2000  # rows up to which kernel values are float64: they cost nothing there
-LOOSE = 1e-4  # relative gap from which float32 kernel values do
-MODEST = 10.0  # largest C for which they do
+from certifit.svm.kernel.expansion import KernelValueTuning, expansion
+from certifit.svm.kernel.gram import GivenGram, Gram, gram_of, kernel_rows
+from certifit.svm.kernel.kernels import CentredLinear, ProjectedGram
+from certifit.svm.kernel.smo import SmoTuning
 
 
 @dataclass(frozen=True)
-class Training:
-    """Rows that have weight, and what is needed to make kernel values of them."""
+class RecheckTuning:
+    """When the values of trained machines are recomputed at a sample of the rows only: see `recheck`."""
+
+    sampled_rows: int = 512  # rows with losses that are looked at
+    standard_errors: float = 4.0  # by how many the mean error of a sample is taken to be off
+    most_values: int = 50_000_000  # kernel values that are computed again, however large the coefficients
+    rounding_share: float = 1e-2  # share of the tolerance that rounding may take
+    rounding_slack: float = 1e-9  # largest slack that may be rounding alone
+
+
+@dataclass(frozen=True)
+class KernelMachineTuning:
+    """Numbers that steer how kernel machines are trained."""
+
+    witness_rows: int = 1500  # rows of a Gram matrix that are searched for a proof that it is no kernel's
+    projected_rows: int = 3000  # most rows of a Gram matrix that is decomposed whole
+    single_from: int = 2000  # rows beyond which kernel values may be float32: below, float64 costs nothing,
+    single_tol: float = 1e-4  # from this relative gap on,
+    single_C: float = 10.0  # if no C is larger
+    values: KernelValueTuning = field(default_factory=KernelValueTuning)
+    rounds: RoundTuning = field(default_factory=RoundTuning)
+    smo: SmoTuning = field(default_factory=SmoTuning)
+    joint: JointSmoTuning = field(default_factory=JointSmoTuning)
+    recheck: RecheckTuning = field(default_factory=RecheckTuning)
+
+    def tolerates_single(self, C: Array, tol: float) -> bool:
+        """Whether machines with so many rows, these prices C (n,) and this tolerance do not notice float32."""
+        return len(C) > self.single_from and tol >= self.single_tol and bool(C.max() <= self.single_C)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows with a positive weight, and what is needed to compute kernel values of them."""
 
     X: Matrix  # (n, d); for a precomputed kernel (n, n)
     y: Array  # (n,)
     w: Array  # (n,) > 0
     used: Array  # (n,) their numbers in the whole table
-    known: Attributes  # what is fitted already
+    known: Attributes  # fitted attributes that do not depend on training
     kernel: Callable[[Any, Any], Any] | None  # None: precomputed
-    proved: bool  # the kernel is positive semidefinite
-    why: str
-    projected: Projected | None = None
+    proved: bool  # whether the kernel is proved positive semidefinite
+    why: str  # how so, in words
+    projected: ProjectedGram | None = None  # where an indefinite kernel matrix was projected
+    tuning: KernelValueTuning = field(default_factory=KernelValueTuning)
 
     def gram(self, rows: Array, single: bool) -> Gram:
-        """The kernel matrix of some rows."""
+        """The kernel matrix of some rows; `single` allows float32."""
         if self.kernel is None:
-            return GivenGram(self.X[np.ix_(rows, rows)] if len(rows) < len(self.X) else self.X)
-        return gram_of(self.X if len(rows) == self.X.shape[0] else self.X[rows], self.kernel, single)
+            return GivenGram(self.X[np.ix_(rows, rows)] if len(rows) < len(self.X) else self.X, self.tuning)
+        return gram_of(self.X if len(rows) == self.X.shape[0] else self.X[rows], self.kernel, single, self.tuning)
 
     @property
     def rows(self) -> Matrix:
-        """What the kernel, if there is one, is a function of."""
+        """The rows as the user gave them, also where a projected kernel matrix has taken their place."""
         return self.X if self.projected is None else self.projected.X
 
-    def take(self, rows: Array) -> Training:
+    def take(self, rows: Array) -> TrainingRows:
         """Some of these rows, to train machines on."""
         X = self.X[rows] if self.kernel is not None else self.X[np.ix_(rows, rows)]
         return replace(self, X=X, y=self.y[rows], w=self.w[rows], used=self.used[rows])
 
     def intercepts(self, beta: Array, intercept: Array) -> Array:
-        """From a linear kernel's origin back to zero; beta (n, machines)."""
-        if not isinstance(self.kernel, LinearFrom):
+        """Intercepts (machines,) for x·z instead of a linear kernel with another origin; beta (n, machines)."""
+        if not isinstance(self.kernel, CentredLinear):
             return intercept
         support = beta.any(axis=1)
         return intercept - slopes(self.X[support], beta[support]) @ self.kernel.origin
 
-    def seen(self, rows: Array, beta: Array, intercept: float, f: Array) -> Array:
-        """f (m,) at these rows, as `predict` will compute it where a linear kernel's rows lie far from zero."""
-        if not isinstance(self.kernel, LinearFrom):
+    def predicted_values(self, rows: Array, beta: Array, intercept: float, f: Array) -> Array:
+        """f (m,) at these rows as `predict` will compute it: linear machines predict by x·z, not about an origin."""
+        if not isinstance(self.kernel, CentredLinear):
             return f
         coef = slopes(self.X[rows], beta[:, None])[0]
         return np.asarray(self.X[rows] @ coef + (intercept - coef @ self.kernel.origin)) - intercept
 
     def values(self, rows: Array, centres: Array, beta: Array) -> Array:
-        """Σ β k(·, centre) at some rows (m, machines); centres are rows too."""
+        """Σ β k(·, centre) at some rows (m, machines); centres are numbers of rows too, beta (centres, machines)."""
         support = beta.any(axis=1)
         centres, beta = centres[support], beta[support]
-        if isinstance(self.kernel, LinearFrom):
+        if isinstance(self.kernel, CentredLinear):
             return np.asarray(self.X[rows] @ slopes(self.X[centres], beta).T)
         if self.kernel is None:
             return np.asarray(self.X[np.ix_(rows, centres)], np.float64) @ beta
-        return expansion(self.kernel, self.X[centres], beta)(self.X[rows])
+        return expansion(self.kernel, self.X[centres], beta, tuning=self.tuning)(self.X[rows])
 
 
 def slopes(X: Matrix, beta: Array) -> Array:
@@ -89,83 +132,90 @@ def slopes(X: Matrix, beta: Array) -> Array:
 
 
 M = TypeVar("M")
-J = TypeVar("J")
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
-class One(Generic[M, J]):
-    """One machine on its rows, judged."""
+class CheckedMachine(Generic[M, F]):
+    """One machine on its rows, what the checker finds in it, and the loop that trained it."""
 
     machine: M
-    judged: J
-    loop: Solution[Any] | None
-
-
-Judged = One[certificates.Machine, certificates.Judged]
+    findings: F
+    loop: Solution[Any] | None  # None while it is being trained
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedMachines:
     """All machines of a model, and what each row is to each of them."""
 
     beta: Array  # (n, machines)
     intercept: Array  # (machines,)
     slacks: Array  # (n, machines)
     residuals: Array  # (n, machines)
-    kinds: Array  # (n, machines), as certificates number them
+    kinds: Array  # (n, machines) `checkers.svm.kernel.RowKind`
     loops: tuple[Solution[Any], ...]
     certificate: Certificate
 
 
-ToAttributes = Callable[[Trained], Attributes]  # fitted attributes of what is trained so far
+ToAttributes = Callable[[TrainedMachines], Attributes]  # fitted attributes of what is trained so far
 
 
-def train_each(
-    model: Any,
-    data: Training,
-    machines: Sequence[certificates.Machine],
-    name: str,
-    began: float,
-    attributes: ToAttributes,
-) -> Trained:
-    """Solve for machines whose coefficients and intercepts are still open, with the settings of a KernelMachine."""
-    done: list[Judged] = []
+@dataclass(frozen=True)
+class TrainingTask:
+    """The settings of an estimator that steer training, and whom to tell about it."""
+
+    tol: float
+    max_iter: int  # rounds of each machine; -1 for no limit
+    max_time: float | None  # seconds since `began`
+    cache_size: float  # megabytes
+    began: float  # by time.perf_counter()
+    watch: Watch
+    name: str  # of the loop, for progress bars
+    attributes: ToAttributes
+    tuning: KernelMachineTuning
+
+    def gram(self, data: TrainingRows, rows: Array, C: Array) -> Gram:
+        """The kernel matrix of some rows with prices C (m,), in float32 where the tolerance does not notice."""
+        return data.gram(rows, self.tuning.tolerates_single(C, self.tol))
+
+    def limits(self, gram: Gram) -> RoundLimits:
+        """When a solver that begins now has to end."""
+        left = None if self.max_time is None else max(0.0, self.max_time - (time.perf_counter() - self.began))
+        # float32 values leave the last per cent of the tolerance to rounding
+        return RoundLimits(self.tol * (0.99 if gram.dtype == np.float32 else 1.0), self.max_iter, left)
+
+
+Checked = CheckedMachine[checker.KernelSvm, checker.SvmFindings]
+
+
+def train_each(task: TrainingTask, data: TrainingRows, machines: Sequence[checker.KernelSvm]) -> TrainedMachines:
+    """Solve for machines whose coefficients and intercepts are still open, one after another."""
+    done: list[Checked] = []
     gram: Gram | None = None
-    limit = (model.max_iter + 1) * len(machines) - 1 if model.max_iter >= 0 else FOREVER
-    gathered = partial(_gathered, data, len(machines), float(model.tol))
+    rounds = RoundLimits(task.tol, task.max_iter, None).most_rounds
+    limit = (rounds + 1) * len(machines) - 1 if task.max_iter >= 0 else rounds
+    gather = partial(_gather, data, len(machines), task.tol)
     duals = [_dual(machine) for machine in machines]
-    with model._watch.loop(name, limit, attributes) as watch:
-        total = Total(watch, duals)
+    with task.watch.loop(task.name, limit, task.attributes) as watch:
+        total = AllMachinesWatcher(watch, duals)
         for machine, dual in zip(machines, duals, strict=True):
             if gram is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
-                gram = gram_for(model, data, machine.rows, machine.C)
-                kept = kernel_rows(gram, float(model.cache_size))
-            judge = partial(_judged, data, machine, dual, gram.lengths())
-            watch.attributes = lambda point, judge=judge: attributes(gathered([*done, judge(point)]))
-            found = smo.solve(dual, kept, limits(model, gram, began), total)
-            total.next(found)
-            done.append(judge(found.params, found))
-    return gathered(done)
+                gram = task.gram(data, machine.rows, machine.C)
+                kept = kernel_rows(gram, task.cache_size)
+            check = partial(_check, data, machine, dual, gram.lengths())
+            watch.attributes = lambda point, check=check: task.attributes(gather([*done, check(point)]))
+            found = smo.solve(dual, kept, task.limits(gram), total, task.tuning.smo, task.tuning.rounds)
+            total.end_machine(found)
+            done.append(check(found.params, found))
+    return gather(done)
 
 
-def gram_for(model: Any, data: Training, rows: Array, C: Array) -> Gram:
-    """The kernel matrix of some rows, in float32 where a model's tolerance does not notice."""
-    return data.gram(rows, len(rows) > PRECISE and model.tol >= LOOSE and C.max() <= MODEST)
+class AllMachinesWatcher:
+    """Tells a watcher the objective and the gap of all machines together; those to come count with f = 0."""
 
-
-def limits(model: Any, gram: Gram, began: float) -> Limits:
-    """When a solver has to end, by a model's settings."""
-    left = None if model.max_time is None else max(0.0, model.max_time - (time.perf_counter() - began))
-    # float32 values leave the last per cent of the tolerance to rounding
-    return Limits(model.tol * (0.99 if gram.dtype == np.float32 else 1.0), model.max_iter, left)
-
-
-class Total:
-    """Tells a watcher the objective and the gap of all machines together; those to come stand at zero."""
-
-    def __init__(self, watcher: Watcher, duals: Sequence[smo.Dual]) -> None:
+    def __init__(self, watcher: Watcher, duals: Sequence[smo.SvmDual]) -> None:
         self.watcher = watcher
-        self.objectives = [_at_zero(dual) for dual in duals] if len(duals) > 1 else [0.0]
+        self.objectives = [_objective_at_zero(dual) for dual in duals] if len(duals) > 1 else [0.0]
         self.gaps = self.objectives.copy()
         self.current = 0
 
@@ -178,7 +228,8 @@ class Total:
         gain = sum(self.gaps) / objective if objective > 0 else 0.0
         return self.watcher.end(params, Step(step.params, objective, gain), tol)
 
-    def next(self, found: Solution[Any]) -> None:
+    def end_machine(self, found: Solution[Any]) -> None:
+        """Note the result of the present machine and go on to the next."""
         self._note(found.objective, found.gain)
         self.current += 1
 
@@ -186,45 +237,48 @@ class Total:
         self.objectives[self.current], self.gaps[self.current] = objective, relative * objective
 
 
-def _at_zero(dual: smo.Dual) -> float:
+def _objective_at_zero(dual: smo.SvmDual) -> float:
     """The objective of a machine without support vectors."""
-    return smo.measure(dual, smo.Point(np.zeros(len(dual.y)), np.zeros(int(dual.row.max()) + 1))).primal
+    zero = smo.SvmDualPoint(np.zeros(len(dual.y)), np.zeros(int(dual.row.max()) + 1))
+    return smo.measure_gap(dual, zero).primal
 
 
-def _gathered(data: Training, machines: int, tol: float, done: list[Judged]) -> Trained:
-    """As one; machines that are missing of so many have no support vectors yet."""
+def _gather(data: TrainingRows, machines: int, tol: float, done: list[Checked]) -> TrainedMachines:
+    """All machines as one; those still to be trained, of `machines` in all, have no support vectors yet."""
     shape = (len(data.y), machines)
     beta, slacks, residuals, intercept = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(machines)
     kinds = np.zeros(shape, np.int8)
-    for i, (machine, judged) in enumerate((one.machine, one.judged) for one in done):
+    for i, (machine, found) in enumerate((one.machine, one.findings) for one in done):
         rows = machine.rows
         beta[rows, i], intercept[i] = machine.beta, machine.intercept
-        slacks[rows, i], residuals[rows, i], kinds[rows, i] = judged.slacks, judged.residuals, judged.kinds
-    found = certificates.assemble([one.judged for one in done], tol, data.proved, data.why)
+        slacks[rows, i], residuals[rows, i], kinds[rows, i] = found.slacks, found.residuals, found.kinds
+    certificate = checker.combined_certificate([one.findings for one in done], tol, data.proved, data.why)
     loops = tuple(one.loop for one in done if one.loop is not None)
     intercept = data.intercepts(beta, intercept)
-    return Trained(beta, intercept, slacks, residuals, kinds, loops, found)
+    return TrainedMachines(beta, intercept, slacks, residuals, kinds, loops, certificate)
 
 
-def _judged(
-    data: Training,
-    machine: certificates.Machine,
-    dual: smo.Dual,
+def _check(
+    data: TrainingRows,
+    machine: checker.KernelSvm,
+    dual: smo.SvmDual,
     lengths: Array,
-    point: smo.Point,
+    point: smo.SvmDualPoint,
     loop: Solution[Any] | None = None,
-) -> Judged:
+) -> Checked:
+    """The machine at a point of its dual, and what the checker's formulas say of the values at hand."""
     beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
-    fitted = replace(machine, beta=beta, intercept=smo.measure(dual, point).intercept)
-    f = data.seen(machine.rows, beta, fitted.intercept, point.f)
-    return One(fitted, certificates.judge(fitted, f, beta, point.f, lengths), loop)
+    fitted = replace(machine, beta=beta, intercept=smo.measure_gap(dual, point).intercept)
+    f = data.predicted_values(machine.rows, beta, fitted.intercept, point.f)
+    values = checker.SvmValues(f, beta, point.f, checker.rounding_error(beta, lengths))
+    return CheckedMachine(fitted, checker.assess(fitted, values), loop)
 
 
-def _dual(machine: certificates.Machine) -> smo.Dual:
-    """The machine's dual in the solver's form. Numbers have two variables a row: too low and too high."""
+def _dual(machine: checker.KernelSvm) -> smo.SvmDual:
+    """The machine's dual in the solver's form; for numbers a row has two variables, for too low and for too high."""
     rows = np.arange(len(machine.y))
     if machine.epsilon is None:
-        return smo.Dual(rows, machine.y, -np.ones(len(rows)), machine.C)
+        return smo.SvmDual(rows, machine.y, -np.ones(len(rows)), machine.C)
     sign = np.repeat([1.0, -1.0], len(rows))
     y, C = np.tile(machine.y, 2), np.tile(machine.C, 2)
-    return smo.Dual(np.tile(rows, 2), sign, machine.epsilon - sign * y, C)
+    return smo.SvmDual(np.tile(rows, 2), sign, machine.epsilon - sign * y, C)
