@@ -1,0 +1,72 @@
+"""Certificates of Gaussian mixtures: damage is noticed, and the bound is one."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import mixture
+
+from certifit.checkers.mixture import gaussian as checker
+from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
+from certifit.rows import as_rows
+from tests.mixture.mixture_tables import IRIS, audit, every_shape, with_missing
+
+
+@every_shape
+@pytest.mark.parametrize("missing", [False, True])
+def test_sabotage_is_noticed(kind, missing):
+    X = with_missing(IRIS, 0.1) if missing else IRIS
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
+    assert audit(model, X).holds
+    for name in ("weights_", "means_", "covariances_"):
+        right = getattr(model, name)
+        for wrong in (right * 1.01, right + 0.02 * np.abs(right).max() * np.eye(1, right.size).reshape(right.shape)):
+            setattr(model, name, wrong)
+            assert not audit(model, X).holds, name
+        setattr(model, name, right)
+    model.covariances_ = -model.covariances_
+    assert not audit(model, X).holds
+
+
+@every_shape
+def test_what_a_mixture_reports_of_itself_is_checked(kind):
+    """Numbers that repeat others: ours, and the factors that scikit-learn predicts with."""
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(IRIS)
+    theirs = mixture.GaussianMixture(2, covariance_type=kind, tol=1e-8, max_iter=1000, random_state=0).fit(IRIS)
+    trace = model.em_trace_.copy()
+    trace["kl"][1] += 0.1
+    wrong = [
+        (model, "loglikelihood_", model.loglikelihood_ + 1.0),
+        (model, "lower_bound_", model.lower_bound_ + 0.01),
+        (model, "lower_bounds_", model.lower_bounds_ + 0.01),
+        (model, "reg_covar_", model.reg_covar_ * 2),
+        (model, "em_trace_", trace),
+        (theirs, "precisions_cholesky_", theirs.precisions_cholesky_ * 1.01),
+    ]
+    for fitted, name, value in wrong:
+        assert audit(fitted, IRIS, tol=1e-5).holds
+        right = getattr(fitted, name)
+        setattr(fitted, name, value)
+        assert not audit(fitted, IRIS, tol=1e-5).holds, name
+        setattr(fitted, name, right)
+
+
+def test_scikit_learns_early_stop_is_noticed():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        early = mixture.GaussianMixture(3, max_iter=2, random_state=0).fit(IRIS)
+    assert not audit(early, IRIS, tol=1e-4).holds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_is_one_for_any_mixture(seed):
+    """Mixtures drawn at random, some with components far narrower than the floor."""
+    rng = np.random.default_rng(seed)
+    X = with_missing(rng.normal(size=(30, 3)), 0.2)
+    rows = as_rows(X, missing=True)
+    floor = 10.0 ** rng.uniform(-3, 0, 3)
+    for size in (1.0, 1e-2, 1e-5):
+        C = np.stack([np.diag(floor * rng.exponential(size=3)) for _ in range(2)]) * size
+        means = np.nan_to_num(X[rng.choice(30, 2)])
+        found = checker.certify(checker.FittedGaussianMixture(np.full(2, 0.5), means, C, "full"), floor, 1e-6, rows)
+        assert found.bound <= found.objective
