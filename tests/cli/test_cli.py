@@ -25,9 +25,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
 import certifit
-from certifit import store
 from certifit.cli.app import app
 from certifit.datasets import load_penguins, penguins_path
+from certifit.store import atomic_file
 
 
 @pytest.fixture(autouse=True)
@@ -287,7 +287,7 @@ def test_a_full_disk_writes_nothing(monkeypatch):
         file.write(content[:10])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store, "_write", full)
+    monkeypatch.setattr(atomic_file, "_write", full)
     message = refused("fit", penguins_path(), "--target", "species", "--folds", 0)
     assert "penguins-model.certifit: could not write" in message
     assert "No space left on device" in message

@@ -18,10 +18,11 @@ from sklearn.decomposition import PCA as ScikitPCA
 from sklearn.exceptions import NotFittedError
 
 import certifit
-from certifit import PCA, SVC, KMeans, LogisticRegression, Mixture, load, save, store
+from certifit import PCA, SVC, KMeans, LogisticRegression, Mixture, load, save
 from certifit.datasets import load_penguins
 from certifit.exceptions import DataError
 from certifit.families import Gamma, Gaussian, GaussianFixedVariance
+from certifit.store import atomic_file
 from certifit.svm.kernel.kernels import RBF, Kernel, Linear, Polynomial
 from certifit.table.table_classifier import TableClassifier
 
@@ -245,7 +246,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch)
         file.write(content[:100])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store, "_write", full)
+    monkeypatch.setattr(atomic_file, "_write", full)
     with pytest.raises(OSError, match=r"No space left on device.*nothing was written") as raised:
         save(MODELS["pca"](), path)
     assert raised.value.errno == errno.ENOSPC
@@ -277,11 +278,11 @@ def test_writing_keeps_permissions_and_follows_links(tmp_path):
     real.write_bytes(b"old")
     real.chmod(0o640)
     link.symlink_to(real)
-    store.write_atomically(link, b"new")
+    atomic_file.write_atomically(link, b"new")
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    store.write_atomically("/dev/null", b"gone")  # a device is written to, not replaced
+    atomic_file.write_atomically("/dev/null", b"gone")  # a device is written to, not replaced
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 

@@ -1,11 +1,11 @@
-"""Compile every kernel once, by small fits of every public estimator; Numba keeps the result on disk."""
+"""`certifit warm-up`: compile every loop once, by small fits of every estimator; Numba keeps the result."""
 
 from __future__ import annotations
 
 import warnings
 from inspect import signature
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -22,14 +22,15 @@ from certifit.registry import ESTIMATORS
 from certifit.svm.kernel.kernel_machine import KernelMachine
 from certifit.svm.linear.base import LinearSvmEstimator
 
-# rows and columns
-TALL = (150_000, 4)  # enough for the compiled way
-FEW = (2500, 4)  # for estimators that are not sums over rows
-WIDE = (40, 100)
-WIDER = (40, 1000)  # where classifiers go another way
-WIDEST = (40, 2500)  # where linear machines go another way
-BY_FEATURES = (KernelFeatures, ApproximateSVC)
-BY_KERNELS = (KernelMachine, *BY_FEATURES)  # whose rows are many columns
+
+class WarmUpShapes(NamedTuple):
+    """Rows and columns of the tables that are fitted."""
+
+    tall: tuple[int, int] = (150_000, 4)  # enough for the compiled way
+    few: tuple[int, int] = (2500, 4)  # for estimators that are not sums over rows
+    wide: tuple[int, int] = (40, 100)
+    wider: tuple[int, int] = (40, 1000)  # where classifiers go another way
+    widest: tuple[int, int] = (40, 2500)  # where linear machines go another way
 
 
 def run_warm_up(screen: Screen) -> None:
@@ -71,10 +72,13 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     targets = (2, 3) if cls.target == "classes" else (3,)
     forms = (np.asarray, sparse.csr_array) if get_tags(cls()).input_tags.sparse else (np.asarray,)
     cases = []
-    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(cls, BY_KERNELS)
-    shapes = [TALL if by_sums else FEW, WIDER if cls.target == "classes" else WIDE]
+    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(
+        cls, (KernelMachine, KernelFeatures, ApproximateSVC)
+    )
+    sizes = WarmUpShapes()
+    shapes = [sizes.tall if by_sums else sizes.few, sizes.wider if cls.target == "classes" else sizes.wide]
     if issubclass(cls, LinearSvmEstimator):
-        shapes.append(WIDEST)
+        shapes.append(sizes.widest)
     for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
         y = 1 + np.arange(n) % k
         X = np.floor(np.abs(rng.normal(size=(n, d)) + y[:, None]))  # counts: every model takes them
@@ -93,8 +97,13 @@ def _small() -> list[tuple[Any, Any]]:
 
 
 def _use(model: Estimator, X: Any, y: Any) -> None:
-    quick = {"max_iter": 4, "max_time": 0.0, "disconnected": "join", "ridge": 1.0}  # every kernel has run by then
-    if isinstance(model, BY_FEATURES):
+    quick = {
+        "max_iter": 4,
+        "max_time": 0.0,
+        "disconnected": "join",
+        "ridge": 1.0,
+    }
+    if isinstance(model, (KernelFeatures, ApproximateSVC)):
         quick["n_components"] = 30
     model.set_params(**{name: value for name, value in quick.items() if name in model.get_params()})
     model.fit(X, y)

@@ -1,0 +1,65 @@
+"""The classes that a model file may name: nothing else is ever built from one.
+
+A record is stored under a name of its own, which stays when the class is renamed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from scipy import sparse
+
+from certifit import families
+from certifit.core import Certificate, Check, Mark, Objective
+from certifit.registry import PUBLIC
+from certifit.svm.kernel import kernels
+from certifit.table.columns import Column
+
+
+@dataclass(frozen=True)
+class StoredClasses:
+    """Classes by the name under which files know them."""
+
+    records: dict[str, Any]  # dataclasses and named tuples, families and kernels among them
+    families: dict[str, Any]  # which may also stand for themselves, as a setting
+    sparse: dict[str, Any]  # CSR matrices
+    renamed_fields: dict[str, dict[str, str]]  # of records in older files
+
+    def name_of(self, cls: Any) -> str | None:
+        """The name under which a class is stored."""
+        return next((name for name, known in self.records.items() if known is cls), None)
+
+
+@cache
+def stored_classes() -> StoredClasses:
+    """All classes that a file may name, but for estimators."""
+    distributions = {
+        f"families.{name}": cls
+        for name, cls in vars(families).items()
+        if isinstance(cls, type) and issubclass(cls, families.Family) and cls is not families.Family
+    }
+    return StoredClasses(
+        records={
+            **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective)},
+            "kernels.Constant": kernels.ConstantKernel,
+            "kernels.Exponential": kernels.ExponentialKernel,
+            "kernels.Linear": kernels.Linear,
+            "kernels.Polynomial": kernels.Polynomial,
+            "kernels.Product": kernels.KernelProduct,
+            "kernels.RBF": kernels.RBF,
+            "kernels.Sigmoid": kernels.Sigmoid,
+            "kernels.Sum": kernels.KernelSum,
+            **distributions,
+        },
+        families=distributions,
+        sparse={cls.__name__: cls for cls in (sparse.csr_array, sparse.csr_matrix)},
+        renamed_fields={"Column": {"holes": "missing", "marks_holes": "marks_missing"}},
+    )
+
+
+def stored_estimator(name: str) -> Any:
+    """The only classes a file may name: certifit's public estimators. Anything else gives None."""
+    entry = PUBLIC.get(name)
+    return entry.load() if entry is not None and entry.is_estimator else None
