@@ -18,8 +18,8 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
     """Draw the region of each class of a classifier of two columns; with two classes also its margins, f = ±1.
 
     Rows are drawn in the colour of their class y. Support vectors are circled: those on the margin with a solid line,
-    those beyond it with a dotted one. Where there are several machines, a row counts as beyond the margin if it is for
-    any of them, else as on the margin if it is for any.
+    those beyond it with a dotted one. Where there are several machines, a row counts as beyond the margin if it is
+    for any of them, else as on the margin if it is for any.
 
     >>> from certifit import SVC
     >>> X, y = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [3.0, 3.0], [4.0, 3.0]], [0, 0, 0, 1, 1]

@@ -53,8 +53,8 @@ class SVC(ClassifierMixin, KernelMachine):
         Price of a row's slack; the box of its coefficient is C times its weight.
     kernel : 'rbf', 'linear', 'poly', 'sigmoid', 'precomputed' or callable(A, B), default='rbf'
         A callable gives k(x, z) for all rows of A and B, for instance a sum or product of `certifit.RBF`, `Linear`,
-        `Polynomial` and numbers; it is asked for a part of the rows at a time. One that is not proved positive semidefinite is tried on up to 1500
-        rows, and refused where these show that it is not.
+        `Polynomial` and numbers; it is asked for a part of the rows at a time. One that is not proved positive
+        semidefinite is tried on up to 1500 rows, and refused where these show that it is not.
     degree, coef0 : of 'poly' and 'sigmoid', default=3 and 0.0
     gamma : 'scale', 'auto' or float, default='scale'
         'scale' is 1 / (columns · variance of all entries), rows counted by their weights; 'auto' is 1 / columns.
