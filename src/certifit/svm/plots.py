@@ -1,4 +1,4 @@
-"""Support vector machines in the plane: where they decide, their margins, and what each row is to them."""
+"""Pictures of support vector machines of two columns: the region of each class, the margins, the support vectors."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from certifit.exceptions import DataError
 from certifit.plots.style import COLOURS, GREY, MARKERS, check_drawable, new_axes, plain, shorten, tidy
 from certifit.rows import Array
 
-GRID = 300  # points on each side
-ROOM = 0.08  # around the rows, as a share of their range
-RINGS = {"margin": "-", "non-margin": ":"}  # how each kind of support vector is circled
-
 
 def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: tuple[str, str] | None = None) -> Axes:
-    """Where a classifier of two columns decides; with two classes also its margins, f = ±1.
+    """Draw the region of each class of a classifier of two columns; with two classes also its margins, f = ±1.
 
     Rows are drawn in the colour of their class y. Support vectors are circled: those on the margin with a solid line,
-    those beyond it with a dotted one. Of machines for several pairs of classes, a row shows what it is at most.
+    those beyond it with a dotted one. Where there are several machines, a row counts as beyond the margin if it is
+    for any of them, else as on the margin if it is for any.
 
     >>> from certifit import SVC
     >>> X, y = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [3.0, 3.0], [4.0, 3.0]], [0, 0, 0, 1, 1]
@@ -38,7 +35,7 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
         )
     classes = model.classes_
     ax = new_axes(ax, 6.2, 5.0)
-    _territories(model, Z, ax)
+    _draw_regions(model, Z, ax)
     for c, name in enumerate(classes):
         mine = Z[y == name]
         ax.scatter(
@@ -51,7 +48,7 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
             label=shorten(str(name)),
             zorder=3,
         )
-    for kind, rows in kinds(model, len(Z)).items():
+    for kind, rows in support_vector_kinds(model, len(Z)).items():
         if len(rows):
             words = "on the margin" if kind == "margin" else "beyond the margin"
             ax.scatter(
@@ -61,7 +58,7 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
                 facecolors="none",
                 edgecolors="black",
                 linewidths=1.1,
-                linestyles=RINGS[kind],
+                linestyles="-" if kind == "margin" else ":",
                 label=f"{words} ({len(rows)})",
                 zorder=4,
             )
@@ -74,7 +71,7 @@ def plot_machine(model: Any, X: Any, y: Any, ax: Axes | None = None, features: t
     return ax
 
 
-def kinds(model: Any, n: int) -> dict[str, Array]:
+def support_vector_kinds(model: Any, n: int) -> dict[str, Array]:
     """Row numbers of the support vectors of each kind; none for a model that does not say."""
     found = getattr(model, "support_kinds_", None)
     if found is None:
@@ -86,11 +83,11 @@ def kinds(model: Any, n: int) -> dict[str, Array]:
     return {"margin": np.flatnonzero(on & ~beyond), "non-margin": np.flatnonzero(beyond)}
 
 
-def _territories(model: Any, Z: Array, ax: Axes) -> None:
-    """The classes' regions, and of two classes the lines f = -1, 0, 1."""
+def _draw_regions(model: Any, Z: Array, ax: Axes, points_a_side: int = 300) -> None:
+    """Draw the classes' regions, and for two classes the lines f = -1, 0, 1."""
     low, high = Z.min(axis=0), Z.max(axis=0)
-    room = ROOM * np.where(high > low, high - low, 1.0)
-    sides = [np.linspace(a - r, b + r, GRID) for a, b, r in zip(low, high, room, strict=True)]
+    room = 0.08 * np.where(high > low, high - low, 1.0)
+    sides = [np.linspace(a - r, b + r, points_a_side) for a, b, r in zip(low, high, room, strict=True)]
     U, V = np.meshgrid(*sides)
     points = np.column_stack([U.ravel(), V.ravel()])
     if hasattr(model, "feature_names_in_"):

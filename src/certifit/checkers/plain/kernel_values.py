@@ -52,7 +52,7 @@ class MachineValues(NamedTuple):
     ) -> MachineValues:
         """The values at rows `at` of X, dense or CSR, of machines with coefficients (r, q) at rows `rows` of X."""
         rows, coef = rows[coef.any(axis=1)], coef[coef.any(axis=1)].astype(dtype)
-        table = _Table(X, sparse.issparse(X) and kernel.gains_by_longer, tuning)
+        table = _PlainRows(X, sparse.issparse(X) and kernel.gains_by_longer, tuning)
         step = table.block_rows
         f, slopes, total = np.zeros((len(at), coef.shape[1]), dtype), None, 0.0
         for j in range(0, len(rows), step):
@@ -84,7 +84,7 @@ class MachineValues(NamedTuple):
         return b + level, error + self.fuzz * float(np.linalg.norm(kernel.origin))
 
 
-class _Table(NamedTuple):
+class _PlainRows(NamedTuple):
     """Rows of which some are looked at, as float arrays or, where that saves work, as CSR."""
 
     X: Any  # (n, d)
@@ -105,5 +105,5 @@ class _Table(NamedTuple):
         return np.concatenate([kernel.reach(A[i : i + step]) for i in range(0, A.shape[0], step)])
 
 
-def _part(kernel: PlainKernel, table: _Table, centres: Any, beta: Array, at: Array) -> Array:
+def _part(kernel: PlainKernel, table: _PlainRows, centres: Any, beta: Array, at: Array) -> Array:
     return np.asarray(kernel(table.take(at, centres.dtype), centres) @ beta)

@@ -2,8 +2,8 @@
 
     min over f, b of   ½ |f|² + C Σᵢ wᵢ max(0, 1 - yᵢ (f(xᵢ) + b)),     y = ±1,  f in the space of the kernel
 
-Solved in the dual by batches of rows (`smo`) until the gap between the two problems is small: that gap is the
-certificate. Kernel values are not sums over rows, so the rows are taken into memory, whatever their source.
+Solved in the dual, a working set of rows at a time (`smo`), until the gap between the two problems is small: that gap
+is the certificate. Kernel values are not sums over rows, so the rows are taken into memory, whatever their source.
 References: Cortes & Vapnik, Support-vector networks (1995); Schölkopf & Smola, Learning with Kernels (2002).
 """
 
@@ -52,10 +52,9 @@ class SVC(ClassifierMixin, KernelMachine):
     C : float, default=1.0
         Price of a row's slack; the box of its coefficient is C times its weight.
     kernel : 'rbf', 'linear', 'poly', 'sigmoid', 'precomputed' or callable(A, B), default='rbf'
-        A callable gives k(x, z) for all rows of A and B, for instance a sum or product of `certifit.RBF`,
-        `Linear`, `Polynomial` and numbers; it is
-        asked for a part of the rows at a time. One that is not proved positive semidefinite is tried on up to 1500
-        rows, and refused where these show that it is not.
+        A callable gives k(x, z) for all rows of A and B, for instance a sum or product of `certifit.RBF`, `Linear`,
+        `Polynomial` and numbers; it is asked for a part of the rows at a time. One that is not proved positive
+        semidefinite is tried on up to 1500 rows, and refused where these show that it is not.
     degree, coef0 : of 'poly' and 'sigmoid', default=3 and 0.0
     gamma : 'scale', 'auto' or float, default='scale'
         'scale' is 1 / (columns · variance of all entries), rows counted by their weights; 'auto' is 1 / columns.
@@ -66,9 +65,9 @@ class SVC(ClassifierMixin, KernelMachine):
     cache_size : float, default=200
         Megabytes of kernel values kept; an RBF's of narrow tables that do not fit are computed again instead.
     shrinking : ignored
-        Rounds only ever touch the rows of a batch; accepted so that scikit-learn code runs unchanged.
+        Rounds only ever touch the rows of a working set; accepted so that scikit-learn code runs unchanged.
     max_iter : int, default=-1
-        Most rounds (batches of up to 1024 rows) for each machine; -1 is no limit. A fit that gets nowhere in
+        Most rounds (working sets of up to 1024 rows) for each machine; -1 is no limit. A fit that gets nowhere in
         300 rounds (huge C, columns of very different scales) ends by itself and says what it has proved.
     max_time : float or None, default=None
         Seconds after which the best machines so far are returned, with what is proved about them.
