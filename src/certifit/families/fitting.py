@@ -97,7 +97,10 @@ def fit(family: type[Family], X: Any, sample_weight: Any, request: FitRequest) -
     )
     note = ""
     if request.method in family.unbiased_methods and not (request.unbiased or prior):
-        note = "variance divided by the number of rows n: on average (n - 1)/n of the true one; unbiased=True corrects it"
+        note = (
+            "variance divided by the number of rows n: on average (n - 1)/n of the true one; "
+            "unbiased=True corrects it"
+        )
     return Fit(member, certificate, total.n, total.x, note)
 
 
