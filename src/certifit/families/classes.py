@@ -13,7 +13,7 @@ from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.discrete import Binomial
 from certifit.families.family import Family, FitRequest
-from certifit.families.stable import factorial_error, kl_term, multinomial_kernel
+from certifit.families.stable import factorial_error, kl_term, log_multinomial
 from certifit.families.support import COUNTS, CountVectors, Support, WholeNumbers
 from certifit.rows import Array, Block, Rows
 
@@ -155,7 +155,7 @@ def _largest(block: Block) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Multinomial(ClassShares):
-    """CountVectors of k classes in n draws, n known: x (k,) are whole numbers that sum to n.  h = n!/(x_1! … x_k!).
+    """Counts of k classes in n draws, n known: x (k,) are whole numbers that sum to n.  h = n!/(x_1! … x_k!).
 
     >>> Multinomial.fit([[2, 0, 2], [1, 1, 2]], n=4).member.p.tolist()
     [0.375, 0.125, 0.5]
@@ -192,7 +192,7 @@ class Multinomial(ClassShares):
         return gammaln(self.n + 1) - gammaln(x + 1).sum(axis=1)
 
     def _log_density(self, x: Array) -> Array:
-        return multinomial_kernel(x, self.p)
+        return log_multinomial(x, self.p)
 
     def entropy(self) -> float:
         """From the marginal counts, which are binomial: E log x_j! for each class, and log n!."""

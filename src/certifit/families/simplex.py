@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln, polygamma
 from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.family import Family, FitRequest, pair
-from certifit.families.stable import dirichlet_kernel, dirichlet_kl, gamma_entropy_term, log_minus_digamma
+from certifit.families.stable import dirichlet_kl, gamma_entropy_term, log_dirichlet, log_minus_digamma
 from certifit.families.support import SIMPLEX, UNIT
 from certifit.rows import Array, Rows
 
@@ -88,7 +88,7 @@ class ShareFamily(Family):
         return -self._logs(x).sum(axis=-1)
 
     def _log_density(self, x: Array) -> Array:
-        return dirichlet_kernel(self.natural, self._parts(x)) - self._logs(x).sum(axis=-1)
+        return log_dirichlet(self.natural, self._parts(x)) - self._logs(x).sum(axis=-1)
 
     def entropy(self) -> float:
         a = self.natural
