@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from math import fsum
 from typing import Any
@@ -11,19 +12,23 @@ import numpy as np
 from scipy.special import expit
 
 from certifit.divergence.mixtures import Distribution, components
-from certifit.divergence.quadrature import Nodes, adaptive, cut
+from certifit.divergence.quadrature import Nodes, QuadratureTuning, cut_pieces, integrate
 from certifit.divergence.terms import Terms
 from certifit.divergence.value import Estimate
 from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.rows.threads import single_threaded_blas
 
-WIDEST = 500_000  # whole numbers that are still summed one by one
-SPREAD = 40  # standard deviations around the means at which sums begin: exp(-40) is below rounding
-NEGLIGIBLE = 1e-17  # share of the sum at which tails end
-ROUNDING = 1e-14  # relative error that is not worth a word
-SUM, QUADRATURE = "sum over whole numbers", "adaptive quadrature"
 NO_MASS = "p has mass where q has none"
+
+
+@dataclass(frozen=True)
+class SumTuning:
+    """How far sums over whole numbers go."""
+
+    most_values: int = 500_000  # whole numbers that are still summed one by one
+    spread: int = 40  # standard deviations around the means at which sums begin: exp(-40) is below rounding
+    negligible: float = 1e-17  # share of the sum below which a tail ends
 
 
 def is_scalar(p: Distribution) -> bool:
@@ -72,12 +77,18 @@ def _difference(log_q: Array, log_p: Array) -> Array:
         return np.where(np.isneginf(log_q) & np.isneginf(log_p), 0.0, log_q - log_p)
 
 
+def method_name(discrete: bool) -> str:
+    """How nodes are added up, in words."""
+    return "sum over whole numbers" if discrete else "adaptive quadrature"
+
+
 def total(nodes: Nodes, discrete: bool) -> Estimate:
-    method = SUM if discrete else QUADRATURE
+    """The sum or integral over nodes; an error below 1e-14 of it is rounding, and not reported."""
+    method = method_name(discrete)
     value = np.inf if np.isinf(nodes.error[0]) else fsum(nodes.dx * nodes.f[:, 0])
     if value == np.inf:
         return Estimate(value, 0.0, method, NO_MASS if discrete else "the integral is infinite")
-    error = nodes.error[0] if nodes.error[0] > ROUNDING * abs(value) else 0.0
+    error = nodes.error[0] if nodes.error[0] > 1e-14 * abs(value) else 0.0
     return Estimate(value, error, method)
 
 
@@ -88,30 +99,37 @@ def grid(f: Callable[[Array], Array], *distributions: Distribution) -> Nodes | N
     lower, upper = min(ends), max(ends)
     places = [(float(m.mean), float(np.sqrt(m.variance))) for m in members]
     if not members[0].support.discrete:
-        return adaptive(f, cut(lower, upper, ends, places))
-    first = max(lower, np.floor(min(mean - SPREAD * sd for mean, sd in places)))
-    last = min(upper, np.ceil(max(mean + SPREAD * sd for mean, sd in places)) + SPREAD)
-    return None if last - first > WIDEST else _whole_numbers(f, lower, upper, first, last)
+        return integrate(f, cut_pieces(lower, upper, ends, places), QuadratureTuning())
+    tuning = SumTuning()
+    first = max(lower, np.floor(min(mean - tuning.spread * sd for mean, sd in places)))
+    last = min(upper, np.ceil(max(mean + tuning.spread * sd for mean, sd in places)) + tuning.spread)
+    return None if last - first > tuning.most_values else _whole_numbers(f, (lower, upper), (first, last), tuning)
 
 
 def _end(x: float) -> float:
     return x if abs(x) < np.finfo(float).max else float(np.copysign(np.inf, x))
 
 
-def _whole_numbers(f: Callable[[Array], Array], lower: float, upper: float, first: float, last: float) -> Nodes:
-    """first … last, and on in runs that double in length until they add nothing; the error is the last run."""
+def _whole_numbers(
+    f: Callable[[Array], Array], ends: tuple[float, float], start: tuple[float, float], tuning: SumTuning
+) -> Nodes:
+    """The whole numbers of `start`, and on towards the ends in runs that double in length until they add nothing.
+
+    The error is the last run.
+    """
+    (lower, upper), (first, last) = ends, start
     x = np.arange(first, last + 1)
     values = f(x).reshape(len(x), -1)  # (n, m)
     error = np.zeros(values.shape[1])
     for sign, edge, end in ((1, last, upper), (-1, first, lower)):
         length, added = float(len(x)), np.zeros_like(error)
-        while sign * (end - edge) > 0 and len(x) < WIDEST:
+        while sign * (end - edge) > 0 and len(x) < tuning.most_values:
             stop = sign * min(sign * end, sign * edge + length)
             more = np.arange(edge + sign, stop + sign, sign)
             tail = f(more).reshape(len(more), -1)
             x, values = np.concatenate([x, more]), np.concatenate([values, tail])
             added, edge, length = np.abs(tail).sum(axis=0), stop, 2 * length
-            if (added <= NEGLIGIBLE * np.abs(values).sum(axis=0)).all():
+            if (added <= tuning.negligible * np.abs(values).sum(axis=0)).all():
                 break
         if sign * (end - edge) > 0:
             error += added

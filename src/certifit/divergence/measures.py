@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from certifit.divergence.integrals import NO_MASS, comparable, divergence_total, expectation
-from certifit.divergence.mixtures import Distribution, Mixture, components
+from certifit.divergence.mixtures import Distribution, FiniteMixture, components
 from certifit.divergence.terms import (
     Terms,
     affinity_change_terms,
@@ -144,7 +144,7 @@ def entropy(p: Any, *, draws: int = DRAWS, random_state: Any = 0) -> Estimate:
     """
     if isinstance(p, Family):
         return Estimate(p.entropy())
-    if isinstance(p, Mixture):
+    if isinstance(p, FiniteMixture):
         return expectation(partial(_cost, p), p, draws, random_state)
     p = probability_vector(p)
     return vector_cross_entropy(p, p)
@@ -155,7 +155,7 @@ def _cost(q: Distribution, x: Array) -> Array:
 
 
 def _is_distribution(p: Any) -> TypeGuard[Distribution]:
-    return isinstance(p, Family | Mixture)
+    return isinstance(p, Family | FiniteMixture)
 
 
 def _is_vectors(p: Any, q: Any) -> bool:

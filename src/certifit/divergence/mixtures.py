@@ -16,9 +16,10 @@ from certifit.rows import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
-    """`weights[a]` of the mass comes from `members[a]`.
+class FiniteMixture:
+    """A share `weights[a]` of the mass comes from the distribution `members[a]`; its public name is `Mixture`.
 
+    >>> from certifit.divergence import Mixture
     >>> from certifit.families import Gaussian
     >>> p = Mixture([0.25, 0.75], [Gaussian(-2.0, 1.0), Gaussian(2.0, 1.0)])
     >>> p.mean, p.variance
@@ -74,11 +75,12 @@ class Mixture:
         return within + (between.T * self.weights) @ between
 
 
-Distribution: TypeAlias = Family | Mixture
+Mixture = FiniteMixture
+Distribution: TypeAlias = Family | FiniteMixture
 
 
 def components(p: Distribution) -> tuple[Family, ...]:
     """The members that p mixes with positive weight: itself if it is no mixture."""
-    if isinstance(p, Mixture):
+    if isinstance(p, FiniteMixture):
         return tuple(m for m, w in zip(p.members, p.weights, strict=True) if w > 0)
     return (p,)

@@ -14,8 +14,6 @@ from certifit.families import Family
 from certifit.plots.style import BLUE, GREY, RED, new_axes, shorten, tidy
 from certifit.rows import Array
 
-ACROSS = 24  # members along each side of the map under a path
-
 
 def plot_projection_path(projection: Projection, ax: Axes | None = None) -> Axes:
     """The steps of a gradient descent: over a map of the divergence for two parameters, else its fall step by step.
@@ -52,7 +50,7 @@ def _map(projection: Projection, steps: Array, ax: Axes) -> None:
     low, high = steps.min(axis=0), steps.max(axis=0)
     pad = 0.35 * np.maximum(high - low, 1e-3 * np.abs(high) + 1e-9)
     low = np.where(low > 0, np.maximum(low - pad, 0.3 * low), low - pad)  # parameters that must be positive stay so
-    first, second = (np.linspace(low[i], high[i] + pad[i], ACROSS) for i in (0, 1))
+    first, second = (np.linspace(low[i], high[i] + pad[i], 24) for i in (0, 1))
     level = np.array([[_value(projection, dict(zip(names, (a, b), strict=True))) for a in first] for b in second])
     above = level - np.nanmin(level)
     ax.contour(first, second, np.sqrt(above), levels=12, colors=GREY, linewidths=0.6, alpha=0.7)

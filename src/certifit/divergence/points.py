@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.divergence.integrals import QUADRATURE, SUM, grid, is_discrete, is_scalar, weighted
+from certifit.divergence.integrals import grid, is_discrete, is_scalar, method_name, weighted
 from certifit.divergence.mixtures import Distribution
 from certifit.divergence.quadrature import Nodes
 from certifit.divergence.vectors import probability_vector
@@ -24,8 +24,6 @@ from certifit.families import (
 )
 from certifit.families.fitting import one_column
 from certifit.rows import Array, as_rows
-
-GAUSSIANS = (Gaussian, GaussianFixedVariance, MultivariateGaussian, DiagonalGaussian, SphericalGaussian)
 
 
 @dataclass(frozen=True)
@@ -59,15 +57,25 @@ def empirical(p: Any) -> Empirical:
     return Empirical(rows, w, x, np.bincount(where.ravel(), weights=w))
 
 
-class Points(NamedTuple):
+class WeightedPoints(NamedTuple):
+    """Points with probabilities that stand for a distribution."""
+
     x: Array  # (n,) or (n, d)
     w: Array  # (n,) probabilities
     how: str  # where they come from
 
 
-def points_of(p: Distribution, family: type[Family], known: dict[str, Any], draws: int, random_state: Any) -> Points:
+def _is_gaussian(family: type[Family]) -> bool:
+    """Whether mean and covariance of p are all that a projection on the family needs."""
+    gaussians = (Gaussian, GaussianFixedVariance, MultivariateGaussian, DiagonalGaussian, SphericalGaussian)
+    return issubclass(family, gaussians)
+
+
+def points_of(
+    p: Distribution, family: type[Family], known: dict[str, Any], draws: int, random_state: Any
+) -> WeightedPoints:
     """Points over which T has the mean that it has under p; an error where it has none."""
-    if issubclass(family, GAUSSIANS):
+    if _is_gaussian(family):
         return _sigma_points(p)
     points = _sum_points(p, draws, random_state)
     support = family.support_of(**known)
@@ -90,39 +98,39 @@ def points_of(p: Distribution, family: type[Family], known: dict[str, Any], draw
     return _with_mass(nodes, points.how)
 
 
-def points_within(p: Distribution, family: type[Family], known: dict[str, Any]) -> Points:
+def points_within(p: Distribution, family: type[Family], known: dict[str, Any]) -> WeightedPoints:
     """Points of the part of p that the family can describe, roughly: somewhere to begin."""
-    if issubclass(family, GAUSSIANS):
+    if _is_gaussian(family):
         return _sigma_points(p)
     points = _sum_points(p, 1000, 0)
     inside = family.support_of(**known).contains(points.x)
-    return Points(points.x[inside], points.w[inside], points.how)
+    return WeightedPoints(points.x[inside], points.w[inside], points.how)
 
 
-def _sum_points(p: Distribution, draws: int, random_state: Any) -> Points:
+def _sum_points(p: Distribution, draws: int, random_state: Any) -> WeightedPoints:
     nodes = grid(partial(weighted, np.ones_like, p), p) if is_scalar(p) else None
     if nodes is not None:
-        return _with_mass(nodes, SUM if is_discrete(p) else QUADRATURE)
+        return _with_mass(nodes, method_name(is_discrete(p)))
     x = p.sample(draws, random_state)
-    return Points(x, np.full(len(x), 1 / len(x)), f"{draws:,} draws")
+    return WeightedPoints(x, np.full(len(x), 1 / len(x)), f"{draws:,} draws")
 
 
 def _one_and_T(q: Family, x: Array) -> Array:
     return np.column_stack([np.ones(len(x)), q.T(x)])
 
 
-def _with_mass(nodes: Nodes, how: str) -> Points:
+def _with_mass(nodes: Nodes, how: str) -> WeightedPoints:
     w = nodes.dx * nodes.f[:, 0]
-    return Points(nodes.x[w > 0], w[w > 0], how)
+    return WeightedPoints(nodes.x[w > 0], w[w > 0], how)
 
 
-def _sigma_points(p: Distribution) -> Points:
+def _sigma_points(p: Distribution) -> WeightedPoints:
     """2d points with exactly the mean and covariance of p, which is all that a Gaussian asks for."""
     how = "its mean and variance"
     if is_scalar(p):
         sd = np.sqrt(p.variance)
-        return Points(p.mean + np.array([-sd, sd]), np.full(2, 0.5), how)
+        return WeightedPoints(p.mean + np.array([-sd, sd]), np.full(2, 0.5), how)
     values, vectors = np.linalg.eigh(p.covariance)
     d = len(values)
     away = (vectors * np.sqrt(d * np.maximum(values, 0.0))).T  # (d, d) one direction a row
-    return Points(np.concatenate([p.mean + away, p.mean - away]), np.full(2 * d, 0.5 / d), how)
+    return WeightedPoints(np.concatenate([p.mean + away, p.mean - away]), np.full(2 * d, 0.5 / d), how)

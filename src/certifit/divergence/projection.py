@@ -17,10 +17,19 @@ import numpy as np
 
 from certifit.checkers.families.moment_matching import certify_family
 from certifit.core import Certificate, Check
-from certifit.divergence.descent import NEARBY, Descent, Forward, Objective, Path, Reverse, descend, neighbour
+from certifit.divergence.descent import (
+    DescentPath,
+    DescentResult,
+    DescentTuning,
+    DivergenceObjective,
+    ForwardDivergence,
+    ReverseDivergence,
+    descend,
+    neighbour,
+)
 from certifit.divergence.integrals import is_scalar
 from certifit.divergence.measures import DRAWS, cross_entropy, entropy, kl
-from certifit.divergence.mixtures import Distribution, Mixture, components
+from certifit.divergence.mixtures import Distribution, FiniteMixture, components
 from certifit.divergence.points import Empirical, empirical, points_of, points_within
 from certifit.divergence.value import Divergence, Estimate
 from certifit.exceptions import DataError
@@ -29,10 +38,7 @@ from certifit.rows import Array, as_rows
 
 Direction = Literal["forward", "reverse"]
 Method = Literal["closed", "gradient"]
-Walk: TypeAlias = Callable[[Objective, Family], Descent]
-
-TILT = 8.0  # how much more the largest x weighs than the smallest where gradient descent begins
-MIXED = "p is discrete, the family continuous: cross-entropy less the entropy of p, which may be negative"
+Walk: TypeAlias = Callable[[DivergenceObjective, Family], DescentResult]
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ class Projection:
     kl: Estimate
     direction: Direction
     certificate: Certificate
-    objective: Objective
-    path: Path | None = None  # by gradient descent
+    objective: DivergenceObjective
+    path: DescentPath | None = None  # by gradient descent
     entropy: Estimate | None = None  # of p, where p is a sample
     mean_log_likelihood: float | None = None
 
@@ -101,10 +107,10 @@ def minimise_kl(
     (6.0, 4.2)
     """
     _check(direction, method)
-    source = p if isinstance(p, Family | Mixture) else empirical(p)
-    walk = partial(descend, tol=tol, max_iter=max_iter)
+    source = p if isinstance(p, Family | FiniteMixture) else empirical(p)
+    walk = partial(descend, tol=tol, max_iter=max_iter, tuning=DescentTuning())
     if direction == "forward":
-        forward = _Forward(family, known, draws, random_state)
+        forward = _ForwardProjection(family, known, draws, random_state)
         return forward.closed(source) if method != "gradient" else forward.gradient(source, walk, start)
     if isinstance(source, Empirical) or not is_scalar(source):
         raise DataError(
@@ -126,7 +132,7 @@ def _check(direction: str, method: str | None) -> None:
 
 # ----------------------------------------------------------------------------------------------------------- forward
 @dataclass(frozen=True)
-class _Forward:
+class _ForwardProjection:
     """min KL(p, q) over a family: the same points of p for every method."""
 
     family: type[Family]
@@ -137,34 +143,36 @@ class _Forward:
     def closed(self, p: Distribution | Empirical) -> Projection:
         objective, how = self._objective(p)
         fit = self.family.fit(objective.x, objective.w, **self.known)
-        return self._result(p, fit.member, objective, _said(fit.certificate, how))
+        return self._result(p, fit.member, objective, _with_source(fit.certificate, how))
 
     def gradient(self, p: Distribution | Empirical, walk: Walk, start: Family | None) -> Projection:
         objective, how = self._objective(p)
         path = walk(objective, start or self._distorted(objective)).path
         member = path.members[-1]
-        return replace(self._result(p, member, objective, _said(_matched(member, objective), how)), path=path)
+        return replace(self._result(p, member, objective, _with_source(_matched(member, objective), how)), path=path)
 
-    def _objective(self, p: Distribution | Empirical) -> tuple[Forward, str]:
+    def _objective(self, p: Distribution | Empirical) -> tuple[ForwardDivergence, str]:
         """What to minimise, and where its points come from."""
         if isinstance(p, Empirical):
-            return Forward(p.x, p.share), "the rows"
+            return ForwardDivergence(p.x, p.share), "the rows"
         points = points_of(p, self.family, self.known, self.draws, self.random_state)
-        return Forward(points.x, points.w), points.how
+        return ForwardDivergence(points.x, points.w), points.how
 
-    def _distorted(self, p: Forward) -> Family:
+    def _distorted(self, p: ForwardDivergence) -> Family:
         """The member for points of which the larger weigh more: not the answer, and as legal as the answer."""
         order = np.lexsort(np.atleast_2d(p.x.T)[::-1])
         tilt = np.empty(len(p.w))
-        tilt[order] = np.linspace(1.0, TILT, len(p.w))
+        tilt[order] = np.linspace(1.0, 8.0, len(p.w))  # the largest x weighs 8 times what the smallest does
         return self.family.fit(p.x, p.w * tilt, **self.known).member
 
-    def _result(self, p: Distribution | Empirical, q: Family, objective: Forward, proof: Certificate) -> Projection:
+    def _result(
+        self, p: Distribution | Empirical, q: Family, objective: ForwardDivergence, proof: Certificate
+    ) -> Projection:
         if not isinstance(p, Empirical):
             return Projection(q, self._distance(p, q), "forward", proof, objective)
         H, mean_log_likelihood = entropy(p.share), p.mean(q.log_density(p.rows))
         value = math.fsum(p.share * (np.log(p.share) - q.log_density(p.x)))
-        distance = Divergence(value) if q.support.discrete else Estimate(value, note=MIXED)
+        distance = Divergence(value) if q.support.discrete else Estimate(value, note=_mixed_note())
         apart = abs(value + H + mean_log_likelihood)
         limit = 1e-12 * (1 + abs(H) + abs(mean_log_likelihood))
         same = Check("KL less (-H(p) - mean log-likelihood)", apart, limit)
@@ -176,14 +184,19 @@ class _Forward:
         if components(p)[0].support.discrete == q.support.discrete:
             return kl(p, q, **options)
         cost, own = cross_entropy(p, q, **options), entropy(p, **options)
-        return Estimate(cost - own, math.hypot(cost.error, own.error), cost.method, MIXED)
+        return Estimate(cost - own, math.hypot(cost.error, own.error), cost.method, _mixed_note())
 
 
-def _said(proof: Certificate, how: str) -> Certificate:
+def _mixed_note() -> str:
+    return "p is discrete, the family continuous: cross-entropy less the entropy of p, which may be negative"
+
+
+def _with_source(proof: Certificate, how: str) -> Certificate:
+    """The certificate with the fact where the moments of p come from."""
     return replace(proof, facts={**proof.facts, "moments of p from": how})
 
 
-def _matched(q: Family, p: Forward) -> Certificate:
+def _matched(q: Family, p: ForwardDivergence) -> Certificate:
     """The families' own check that E_q T = E_p T."""
     rows = as_rows(p.x if q.support.vector else p.x[:, None], sample_weight=p.w)
     return certify_family(type(q).__name__, q.parameters, rows, -p.at(q).value)
@@ -193,7 +206,7 @@ def _matched(q: Family, p: Forward) -> Certificate:
 def _reverse(
     p: Distribution, family: type[Family], known: dict[str, Any], walk: Walk, start: Family | None
 ) -> Projection:
-    objective = Reverse(p)
+    objective = ReverseDivergence(p)
     starts = [start] if start is not None else _starts(p, family, known)
     if math.isinf(objective.at(starts[0]).value):
         raise DataError(
@@ -208,7 +221,7 @@ def _reverse(
 
 def _starts(p: Distribution, family: type[Family], known: dict[str, Any]) -> list[Family]:
     """The forward projections of p and of each member that it mixes."""
-    parts: tuple[Distribution, ...] = (p, *components(p)) if isinstance(p, Mixture) else (p,)
+    parts: tuple[Distribution, ...] = (p, *components(p)) if isinstance(p, FiniteMixture) else (p,)
     points = [points_within(part, family, known) for part in parts]
     return [family.fit(x, w, **known).member for x, w, _ in points if len(x)]
 
@@ -216,7 +229,7 @@ def _starts(p: Distribution, family: type[Family], known: dict[str, Any]) -> lis
 def _stationary(q: Family, p: Distribution, gain: float, value: Divergence) -> Certificate:
     """What a step promises, and KL at neighbours on either side of every natural parameter."""
     rounding = 1e-11 * max(1.0, value)
-    steps = np.diag(NEARBY / np.sqrt(np.diag(q.T_covariance())))
+    steps = np.diag(DescentTuning().nearby / np.sqrt(np.diag(q.T_covariance())))
     deeper = max(value - kl(neighbour(q, step), p) for step in (*steps, *-steps))
     checks = (
         Check("decrease that a step promises", gain, rounding),

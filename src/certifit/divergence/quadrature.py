@@ -7,6 +7,7 @@ support pieces run in log-distance from it, so that a density like x^(-0.9) is s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,12 +16,17 @@ from scipy.special import roots_legendre
 
 from certifit.rows import Array
 
-TOL = 1e-13  # of the integral of |f|, for each piece
-LEVELS = 45  # of halving
-MOST = 2_000  # pieces at once: more means that rounding, not the shape of f, keeps halves apart
-SLOPE = 8.0  # log-distance over which the power of a density at the end of its support is measured
-MULTIPLES = 2.0 ** np.arange(-1, 11)  # standard deviations from the mean at which pieces are cut
 NODES, WEIGHTS = roots_legendre(16)
+
+
+@dataclass(frozen=True)
+class QuadratureTuning:
+    """When pieces are fine enough."""
+
+    tol: float = 1e-13  # share of the integral of |f| by which a piece and its halves may differ
+    levels: int = 45  # how often a piece may be halved
+    most_pieces: int = 2_000  # at once: where there are more, rounding keeps halves apart, not the shape of f
+    slope_length: float = 8.0  # log-distance over which the power of a density at the end of its support is measured
 
 
 class Nodes(NamedTuple):
@@ -32,16 +38,17 @@ class Nodes(NamedTuple):
     error: Array  # (m,) estimate of the error of Σ dx f(x)
 
 
-class Piece(NamedTuple):
-    """Intervals in t; x = t (side 0), end + exp t (side 1) or end - exp t (side -1)."""
+class QuadraturePieces(NamedTuple):
+    """Intervals (a, b) in t; x = t (side 0), end + exp t (side 1) or end - exp t (side -1)."""
 
     a: Array  # (k,)
     b: Array  # (k,)
     side: Array  # (k,)
     end: Array  # (k,)
 
-    def at(self, chosen: Array) -> Piece:
-        return Piece(*(field[chosen] for field in self))
+    def at(self, chosen: Array) -> QuadraturePieces:
+        """Some of the pieces."""
+        return QuadraturePieces(*(field[chosen] for field in self))
 
     def nodes(self) -> tuple[Array, Array]:
         """x (k, 16) and dx (k, 16)."""
@@ -58,14 +65,17 @@ class Piece(NamedTuple):
             self.side == 0, 0.0, np.spacing(np.abs(self.end)) * np.exp(-np.where(self.side == 0, 0.0, self.a))
         )
 
-    def halves(self) -> Piece:
+    def halves(self) -> QuadraturePieces:
+        """All left halves, then all right halves (2k)."""
         middle = 0.5 * (self.a + self.b)
         twice = np.concatenate
-        return Piece(twice([self.a, middle]), twice([middle, self.b]), np.tile(self.side, 2), np.tile(self.end, 2))
+        return QuadraturePieces(
+            twice([self.a, middle]), twice([middle, self.b]), np.tile(self.side, 2), np.tile(self.end, 2)
+        )
 
 
-class Measured(NamedTuple):
-    """A function on the nodes of pieces."""
+class PieceValues(NamedTuple):
+    """A function on the 16 nodes of each of k pieces."""
 
     x: Array  # (k, 16)
     dx: Array  # (k, 16)
@@ -73,19 +83,19 @@ class Measured(NamedTuple):
     total: Array  # (k, m)
 
 
-def _measure(f: Callable[[Array], Array], pieces: Piece) -> Measured:
+def _measure(f: Callable[[Array], Array], pieces: QuadraturePieces) -> PieceValues:
     x, dx = pieces.nodes()
     values = f(x.ravel()).reshape(*x.shape, -1)
-    return Measured(x, dx, values, np.einsum("kn,knm->km", dx, values))
+    return PieceValues(x, dx, values, np.einsum("kn,knm->km", dx, values))
 
 
-def adaptive(f: Callable[[Array], Array], pieces: Piece) -> Nodes:
-    """Nodes on which every column of f (n,) -> (n,) or (n, m) is integrated to `TOL`."""
+def integrate(f: Callable[[Array], Array], pieces: QuadraturePieces, tuning: QuadratureTuning) -> Nodes:
+    """Nodes on which every column of f (n,) -> (n,) or (n, m) is integrated to the tolerance."""
     first, whole = pieces, _measure(f, pieces).total
     scale = np.abs(whole).sum(axis=0)  # (m,)
     error = np.zeros_like(scale)
-    done: list[Measured] = []
-    for level in range(LEVELS):
+    done: list[PieceValues] = []
+    for level in range(tuning.levels):
         halves = pieces.halves()
         found = _measure(f, halves)
         left, right = np.split(found.total, 2)
@@ -95,42 +105,46 @@ def adaptive(f: Callable[[Array], Array], pieces: Piece) -> Nodes:
         with np.errstate(invalid="ignore"):
             apart = np.where(finite, np.abs(parts - whole), 0.0)
             rounding = np.where(finite, pieces.blur()[:, None] * np.abs(parts), 0.0)
-        enough = level == LEVELS - 1 or len(whole) > max(MOST, 4 * len(first.a))
-        settled = (apart <= TOL * scale + rounding).all(axis=1) | enough
+        enough = level == tuning.levels - 1 or len(whole) > max(tuning.most_pieces, 4 * len(first.a))
+        settled = (apart <= tuning.tol * scale + rounding).all(axis=1) | enough
         error += apart[settled].sum(axis=0)
         keep = np.tile(settled, 2)
-        done.append(Measured(*(field[keep] for field in found)))
+        done.append(PieceValues(*(field[keep] for field in found)))
         if settled.all():
             break
         pieces, whole = halves.at(~keep), found.total[~keep]
-    error += _beyond(f, first, scale)
+    error += _beyond(f, first, scale, tuning)
     x, dx, values, _ = (np.concatenate(column) for column in zip(*done, strict=True))
     return Nodes(x.ravel(), dx.ravel(), values.reshape(x.size, -1), error)
 
 
-def _beyond(f: Callable[[Array], Array], pieces: Piece, scale: Array) -> Array:
-    """What (m,) lies nearer to the ends of supports than pieces go, carried on as a power (and twice that, because
-    logarithms may grow on top of it); inf where it diverges.
+def _beyond(f: Callable[[Array], Array], pieces: QuadraturePieces, scale: Array, tuning: QuadratureTuning) -> Array:
+    """The integral (m,) nearer to the ends of supports than pieces go; inf where it diverges.
+
+    f is continued there as a power of the distance. Twice the result is taken, because logarithms may grow on top.
     """
     ends = sorted({(side, end) for side, end in zip(pieces.side.tolist(), pieces.end.tolist(), strict=True) if side})
     rest = np.zeros_like(scale)
     for side, end in ends:
-        t = nearest(end) + np.array([0.0, SLOPE])
+        t = nearest(end) + np.array([0.0, tuning.slope_length])
         here, further = np.abs(f(end + side * np.exp(t)).reshape(2, -1)) * np.exp(t)[:, None]  # (m,) each
-        matters = (here > TOL * scale) | np.isinf(here)
+        matters = (here > tuning.tol * scale) | np.isinf(here)
         with np.errstate(divide="ignore", invalid="ignore"):
-            power = np.log(further / here) / SLOPE
+            power = np.log(further / here) / tuning.slope_length
             rest += np.where(matters, np.where(power > 0, 2 * here / power, np.inf), 0.0)
     return rest
 
 
-def cut(lower: float, upper: float, ends: Iterable[float], places: Iterable[tuple[float, float]]) -> Piece:
+def cut_pieces(
+    lower: float, upper: float, ends: Iterable[float], places: Iterable[tuple[float, float]]
+) -> QuadraturePieces:
     """Pieces of (lower, upper) around `places` (mean, standard deviation), apart at the `ends` of supports.
 
-    >>> cut(0.0, np.inf, [], [(1.0, 1.0)]).a.min()
+    >>> cut_pieces(0.0, np.inf, [], [(1.0, 1.0)]).a.min()
     np.float64(-700.0)
     """
-    steps = np.concatenate([-MULTIPLES, [0.0], MULTIPLES])
+    multiples = 2.0 ** np.arange(-1, 11)  # standard deviations from the mean at which pieces are cut
+    steps = np.concatenate([-multiples, [0.0], multiples])
     marks = np.unique(np.concatenate([mean + sd * steps for mean, sd in places]))
     finite = sorted({e for e in (lower, upper, *ends) if np.isfinite(e) and lower <= e <= upper})
     borders = [*([] if np.isfinite(lower) else [-np.inf]), *finite, *([] if np.isfinite(upper) else [np.inf])]
@@ -146,7 +160,7 @@ def cut(lower: float, upper: float, ends: Iterable[float], places: Iterable[tupl
             out += [(a, b, 1, left) for a, b in _logarithmic(inside[0] - left, nearest(left))]
         if np.isfinite(right):
             out += [(a, b, -1, right) for a, b in _logarithmic(right - inside[-1], nearest(right))]
-    return Piece(*(np.array(column) for column in zip(*out, strict=True)))
+    return QuadraturePieces(*(np.array(column) for column in zip(*out, strict=True)))
 
 
 def nearest(end: float) -> float:

@@ -12,8 +12,6 @@ from certifit.divergence.value import Estimate
 from certifit.exceptions import DataError
 from certifit.rows import Array
 
-SUM = "sum over the entries"
-
 
 def probability_vector(p: Any, name: str = "p") -> Array:
     """`p` as float64 (k,), checked: never normalised, because a sum that is not one is more often a mistake."""
@@ -55,7 +53,7 @@ def vector_total(terms: Terms, p: Array, q: Array) -> Estimate:
 
 def _noted(value: float, p: Array, q: Array) -> Estimate:
     """The value, with words where it comes from supports that differ."""
-    return Estimate(value, method=SUM, note=_mismatch(p, q, value == np.inf))
+    return Estimate(value, method="sum over the entries", note=_mismatch(p, q, value == np.inf))
 
 
 def _mismatch(p: Array, q: Array, infinite: bool) -> str:

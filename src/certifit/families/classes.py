@@ -1,4 +1,4 @@
-"""Classes: one draw (Categorical) or the counts of n draws (Multinomial)."""
+"""Draws from k classes with probabilities p: one draw (Categorical), or the counts of n draws (Multinomial)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.special import entr, gammaln, softmax
 from certifit.exceptions import DataError
 from certifit.families import fitting
 from certifit.families.discrete import Binomial
-from certifit.families.family import Family, Request
-from certifit.families.stable import factorial_error, kl_term, multinomial_kernel
-from certifit.families.support import COUNTS, Counts, Support, WholeNumbers
+from certifit.families.family import Family, FitRequest
+from certifit.families.stable import factorial_error, kl_term, log_multinomial
+from certifit.families.support import COUNTS, CountVectors, Support, WholeNumbers
 from certifit.rows import Array, Block, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Shares(Family):
+class ClassShares(Family):
     """n draws from k classes with probabilities p (k,); the last class is the one the others are compared with.
 
     η = log(p_j / p_k) and τ = n p_j for j < k, A = -n log p_k. Zeros in p are limits; the conventions
@@ -76,7 +76,7 @@ class Shares(Family):
         return self.n * float(kl_term(self.p, other.p).sum())
 
     @classmethod
-    def _blended(cls, n: float, mean: Array, request: Request) -> Self:
+    def _blended(cls, n: float, mean: Array, request: FitRequest) -> Self:
         """From the mean of the k counts; all k, so that a rare last class keeps its digits."""
         trials = request.known.get("n", 1)
         if request.prior is not None:
@@ -87,7 +87,7 @@ class Shares(Family):
         return cls._of(p=mean / mean.sum(), **{name: request.known[name] for name in cls.known})
 
 
-class Categorical(Shares):
+class Categorical(ClassShares):
     """One draw from k classes: x is the class number 0 … k-1; T says which class it is.
 
     `fit` takes the number of classes from the largest number seen, unless told `k`.
@@ -135,7 +135,7 @@ class Categorical(Shares):
         return rng.choice(len(self.p), size, p=self.p / self.p.sum())
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         fitting.mean(rows, cls.support_of(**request.known))  # checks every row
         k = request.known.get("k") or 1 + max(rows.each(_largest))
         if k > 10_000_000:
@@ -154,7 +154,7 @@ def _largest(block: Block) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Multinomial(Shares):
+class Multinomial(ClassShares):
     """Counts of k classes in n draws, n known: x (k,) are whole numbers that sum to n.  h = n!/(x_1! … x_k!).
 
     >>> Multinomial.fit([[2, 0, 2], [1, 1, 2]], n=4).member.p.tolist()
@@ -171,7 +171,7 @@ class Multinomial(Shares):
     @classmethod
     def support_of(cls, **known: Any) -> Support:
         n = known["n"]
-        return Counts(f"rows of whole numbers of at least 0 that sum to n = {n:g}", low=0.0, high=float(n))
+        return CountVectors(f"rows of whole numbers of at least 0 that sum to n = {n:g}", low=0.0, high=float(n))
 
     @property
     def support(self) -> Support:
@@ -192,7 +192,7 @@ class Multinomial(Shares):
         return gammaln(self.n + 1) - gammaln(x + 1).sum(axis=1)
 
     def _log_density(self, x: Array) -> Array:
-        return multinomial_kernel(x, self.p)
+        return log_multinomial(x, self.p)
 
     def entropy(self) -> float:
         """From the marginal counts, which are binomial: E log x_j! for each class, and log n!."""
@@ -209,6 +209,6 @@ class Multinomial(Shares):
         return rng.multinomial(self.n, self.p / self.p.sum(), size)
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, mean = fitting.mean(rows, cls.support_of(**request.known))
         return cls._blended(n, mean, request)

@@ -11,7 +11,7 @@ from scipy.special import digamma, exp1, gammaln, polygamma
 
 from certifit.exceptions import DataError
 from certifit.families import fitting
-from certifit.families.family import Family, MeanFamily, Request, pair
+from certifit.families.family import Family, FitRequest, MeanFamily, pair
 from certifit.families.stable import (
     excess,
     factorial_error,
@@ -24,8 +24,6 @@ from certifit.families.stable import (
 )
 from certifit.families.support import NOT_NEGATIVE, POSITIVE
 from certifit.rows import Array, Rows
-
-CONSTANT = "The limit is a point mass; drop the column, or add a prior."
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +61,7 @@ class Exponential(MeanFamily):
     @classmethod
     def _from_mean(cls, tau: Array) -> Self:
         if not tau[0] > 0:
-            raise DataError(got=f"a mean of {tau[0]:g}", wanted="a positive mean", fix=CONSTANT)
+            raise DataError(got=f"a mean of {tau[0]:g}", wanted="a positive mean", fix=_no_spread())
         return cls(1 / tau[0])
 
     def log_normaliser(self) -> float:
@@ -140,7 +138,7 @@ class Gamma(Family):
     def _from_gap(cls, gap: float, mean: float) -> Self:
         """From log E x - E log x and E x."""
         if not gap > 0:
-            fitting.refuse_constant("values", CONSTANT)
+            fitting.refuse_constant("values", _no_spread())
         shape = solve_shape(gap)
         return cls(shape, shape / mean)
 
@@ -176,7 +174,7 @@ class Gamma(Family):
         return rng.gamma(self.shape, 1 / self.rate, size)
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         if request.method == "moments":
             mean, variance = positive_moments(rows, request)
             return cls(mean**2 / variance, mean / variance)
@@ -192,14 +190,21 @@ class Gamma(Family):
 
 
 def _log_parts(m: Array, X: Array) -> Array:
+    """x/m - 1, and log (x/m) less that: columns whose means give log E x - E log x without cancelling."""
     u = (X - m) / m
     return np.concatenate([u, -excess(m, X)], axis=1)
 
 
-def positive_moments(rows: Rows, request: Request) -> tuple[float, float]:
+def _no_spread() -> str:
+    """What to do about values that are all equal."""
+    return "The limit is a point mass; drop the column, or add a prior."
+
+
+def positive_moments(rows: Rows, request: FitRequest) -> tuple[float, float]:
+    """Mean and variance of positive numbers that vary."""
     _, mean, variance = fitting.mean_and_variance(rows, POSITIVE, request.unbiased)
     if not variance[0] > 0:
-        fitting.refuse_constant("values", CONSTANT)
+        fitting.refuse_constant("values", _no_spread())
     return float(mean[0]), float(variance[0])
 
 
@@ -265,7 +270,7 @@ class InverseGaussian(Family):
     def _from_spread(cls, mean: float, spread: float) -> Self:
         """From E x and E 1/x - 1/E x = 1/λ."""
         if not spread > 0:
-            fitting.refuse_constant("values", CONSTANT)
+            fitting.refuse_constant("values", _no_spread())
         return cls(mean, 1 / spread)
 
     def log_normaliser(self) -> float:
@@ -301,7 +306,7 @@ class InverseGaussian(Family):
         return rng.wald(self.mean, self.shape, size)
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         if request.method == "moments":
             mean, variance = positive_moments(rows, request)
             return cls(mean, mean**3 / variance)

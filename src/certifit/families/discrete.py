@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr, expit, gammaln, log1p, logit, xlog1py
 
 from certifit.families.family import MeanFamily
-from certifit.families.stable import factorial_error, kl_term, multinomial_kernel
+from certifit.families.stable import factorial_error, kl_term, log_multinomial
 from certifit.families.support import COUNTS, Support, WholeNumbers
 from certifit.rows import Array
 
@@ -84,7 +84,7 @@ class Successes(MeanFamily):
         return gammaln(self.n + 1) - gammaln(x + 1) - gammaln(self.n - x + 1)
 
     def _log_density(self, x: Array) -> Array:
-        return multinomial_kernel(np.stack([x, self.n - x], axis=-1), np.array([self.p, 1 - self.p]))
+        return log_multinomial(np.stack([x, self.n - x], axis=-1), np.array([self.p, 1 - self.p]))
 
     def _kl(self, other: Self) -> float:
         return self.n * bernoulli_kl(self.p, other.p)
@@ -231,7 +231,7 @@ class Failures(MeanFamily):
 
     def _log_density(self, x: Array) -> Array:
         both = np.stack([x, np.full_like(x, self.r)], axis=-1)
-        return multinomial_kernel(both, np.array([1 - self.p, self.p])) + np.log(self.r) - np.log(x + self.r)
+        return log_multinomial(both, np.array([1 - self.p, self.p])) + np.log(self.r) - np.log(x + self.r)
 
     def _kl(self, other: Self) -> float:
         return self.r / self.p * bernoulli_kl(self.p, other.p)

@@ -16,7 +16,7 @@ import numpy as np
 
 from certifit.exceptions import DataError
 from certifit.families import fitting
-from certifit.families.fitting import Fit, Method, Prior, Request
+from certifit.families.fitting import Fit, FitRequest, Method, Prior
 from certifit.families.support import Support, lattice
 from certifit.rows import Array, Rows
 
@@ -89,7 +89,7 @@ class Family(ABC):
 
     @classmethod
     @abstractmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self: ...
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self: ...
 
     # ------------------------------------------------------------------------------------- what follows from it
     @classmethod
@@ -207,7 +207,7 @@ class Family(ABC):
         prior : imagined rows to add, for the maximum a posteriori member
         known : parameters that are given, such as n of Binomial
         """
-        return fitting.fit(cls, X, sample_weight, Request(method, unbiased, prior, known))
+        return fitting.fit(cls, X, sample_weight, FitRequest(method, unbiased, prior, known))
 
     def _array(self, x: Any) -> Array:
         x = np.asarray(x, dtype=np.float64)
@@ -260,7 +260,7 @@ class MeanFamily(Family):
         return x.reshape(-1, 1)
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, tau = fitting.mean(rows, cls.support_of(**request.known))
         return cls.from_mean(request.blend(n, tau), **request.known)
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from certifit.families.family import Family
 
 Method = Literal["ml", "moments"]
-BIASED = "variance divided by the number of rows n: on average (n - 1)/n of the true one; unbiased=True corrects it"
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,8 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Request:
-    """How a family is asked to be fitted."""
+class FitRequest:
+    """How a family is to be fitted."""
 
     method: Method
     unbiased: bool
@@ -79,8 +78,8 @@ class Request:
         return share * mean + (1 - share) * imagined
 
 
-def fit(family: type[Family], X: Any, sample_weight: Any, request: Request) -> Fit:
-    """See `Family.fit`."""
+def fit(family: type[Family], X: Any, sample_weight: Any, request: FitRequest) -> Fit:
+    """Fit a family to rows, as `Family.fit` says, and certify the member."""
     _check(family, request)
     support = family.support_of(**request.known)
     rows = as_rows(X if support.vector else one_column(X), sample_weight=sample_weight)
@@ -96,11 +95,16 @@ def fit(family: type[Family], X: Any, sample_weight: Any, request: Request) -> F
     certificate = certify_family(
         family.__name__, member.parameters, rows, total.x, request.method, unbiased=request.unbiased, prior=prior
     )
-    note = BIASED if request.method in family.unbiased_methods and not (request.unbiased or prior) else ""
+    note = ""
+    if request.method in family.unbiased_methods and not (request.unbiased or prior):
+        note = (
+            "variance divided by the number of rows n: on average (n - 1)/n of the true one; "
+            "unbiased=True corrects it"
+        )
     return Fit(member, certificate, total.n, total.x, note)
 
 
-def _check(family: type[Family], request: Request) -> None:
+def _check(family: type[Family], request: FitRequest) -> None:
     name = family.__name__
     check_known(family, request.known)
     if request.method not in ("ml", "moments"):
@@ -116,7 +120,7 @@ def _check(family: type[Family], request: Request) -> None:
 
 
 def check_known(family: type[Family], known: dict[str, Any]) -> None:
-    """Refuse what the family does not know, and ask for what it must."""
+    """Refuse known parameters that the family does not have, and the lack of those that it needs."""
     if set(family.known) - set(known) or set(known) - {*family.known, *family.optional}:
         raise DataError(
             got=f"{family.__name__} with {', '.join(known) or 'no known parameters'}",
@@ -135,21 +139,23 @@ def one_column(X: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------------- weighted means
 @dataclass(frozen=True)
-class Total(Sums):
+class WeightedTotal(Sums):
+    """A weighted sum over rows, and the sum of the weights."""
+
     n: float  # Σ w
     x: Any  # Σ w f(x)
 
 
 def _counted(block: Block) -> tuple[Array, Array]:
-    """Rows (float64) and weights of those that count: a row of weight 0 is not there, whatever it holds."""
+    """Rows (float64) and weights of those with a positive weight: one of weight 0 is ignored, whatever it holds."""
     there = block.w > 0
     X = np.asarray(block.X, dtype=np.float64)
     return (X, block.w) if there.all() else (X[there], block.w[there])
 
 
-def _total(f: Callable[[Array], Array], block: Block) -> Total:
+def _total(f: Callable[[Array], Array], block: Block) -> WeightedTotal:
     X, w = _counted(block)
-    return Total(float(w.sum()), w @ f(X))
+    return WeightedTotal(float(w.sum()), w @ f(X))
 
 
 def weighted_mean(rows: Rows, f: Callable[[Array], Array]) -> tuple[float, Array]:
@@ -158,7 +164,7 @@ def weighted_mean(rows: Rows, f: Callable[[Array], Array]) -> tuple[float, Array
     return total.n, total.x / total.n
 
 
-def _away(origin: Array, support: Support, block: Block) -> Total:
+def _away(origin: Array, support: Support, block: Block) -> WeightedTotal:
     X, w = _counted(block)
     inside = support.contains(X if support.vector else X[:, 0])
     if not inside.all():
@@ -166,7 +172,7 @@ def _away(origin: Array, support: Support, block: Block) -> Total:
         value = X[bad].tolist() if support.vector else f"{X[bad, 0]:g}"
         row = block.start + int(np.flatnonzero(block.w > 0)[bad])
         raise DataError(got=f"{value} in row {row}", wanted=support.words)
-    return Total(float(w.sum()), w @ (X - origin))
+    return WeightedTotal(float(w.sum()), w @ (X - origin))
 
 
 def mean(rows: Rows, support: Support, origin: Any = 0.0) -> tuple[float, Array]:
@@ -181,10 +187,10 @@ def centre(rows: Rows, support: Support) -> tuple[float, Array]:
     return mean(rows, support, np.asarray(first.X[int(np.argmax(first.w > 0))], dtype=np.float64))
 
 
-def _likelihood(member: Family, block: Block) -> Total:
+def _likelihood(member: Family, block: Block) -> WeightedTotal:
     X, w = _counted(block)
     log_p = member.log_density(X if member.support.vector else X[:, 0])
-    return Total(float(w.sum()), float(w @ log_p))
+    return WeightedTotal(float(w.sum()), float(w @ log_p))
 
 
 def _squares(m: Array, X: Array) -> Array:
@@ -210,7 +216,7 @@ def bias_factor(n: float, unbiased: bool) -> float:
 
 
 def refuse_constant(what: str, fix: str) -> None:
-    """A sample without spread: the likelihood grows without bound as the density closes in on it."""
+    """Refuse a sample without spread: its likelihood grows without bound as the density narrows to a point."""
     raise DataError(
         got=f"{what} that are all equal (variance 0)",
         wanted="values that vary: the likelihood of equal values has no maximum",

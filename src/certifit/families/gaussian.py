@@ -14,16 +14,12 @@ import numpy as np
 
 from certifit.exceptions import DataError
 from certifit.families import fitting
-from certifit.families.family import Family, MeanFamily, Request
+from certifit.families.family import Family, FitRequest, MeanFamily
 from certifit.families.stable import excess
 from certifit.families.support import REALS, VECTORS
 from certifit.rows import Array, Rows
 
 LOG_2PI = float(np.log(2 * np.pi))
-CONSTANT = (
-    "Values that are all equal have no most likely Gaussian: the limit is a point mass. "
-    "Drop such columns, fix the variance (GaussianFixedVariance), or add a prior."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +76,7 @@ class GaussianFixedVariance(MeanFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class Independent(Family):
+class IndependentGaussians(Family):
     """Gaussian columns that are independent.  η = (m/v, -1/(2v)), T = (x, x²), A = Σ m²/(2v) + ½ log v."""
 
     mean: Any
@@ -92,7 +88,11 @@ class Independent(Family):
         if np.ndim(self.mean) != self.support.vector or self._v.shape != self._m.shape:
             self._refuse("as many variances as means")
         if not (np.isfinite(self._m).all() and np.all((self._v > 0) & np.isfinite(self._v))):
-            self._refuse("finite means and positive, finite variances", CONSTANT)
+            self._refuse(
+                "finite means and positive, finite variances",
+                "Values that are all equal have no most likely Gaussian: the limit is a point mass. "
+                "Drop such columns, fix the variance (GaussianFixedVariance), or add a prior.",
+            )
 
     @classmethod
     @abstractmethod
@@ -160,7 +160,7 @@ class Independent(Family):
         return rng.normal(self.mean, np.sqrt(self.variance), (size, *np.shape(self.mean)))
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, m, v = fitting.mean_and_variance(rows, cls.support_of(), request.unbiased)
         if request.prior is not None:
             imagined = cls.from_mean(request.prior.mean)
@@ -185,7 +185,7 @@ def blend(n: float, m: Array, v: Array, strength: float, prior_mean: Array, prio
     return m - (1 - share) * gap, share * v + (1 - share) * prior_v + share * (1 - share) * between
 
 
-class Gaussian(Independent):
+class Gaussian(IndependentGaussians):
     """Numbers with a mean and a variance.  η = (mean/variance, -1/(2 variance)), T = (x, x²).
 
     >>> Gaussian.fit([1.0, 2.0, 6.0]).member.variance, Gaussian.fit([1.0, 2.0, 6.0], unbiased=True).member.variance
@@ -199,7 +199,7 @@ class Gaussian(Independent):
         return cls(m[0], v[0])
 
 
-class DiagonalGaussian(Independent):
+class DiagonalGaussian(IndependentGaussians):
     """Vectors whose columns are independent Gaussians: `mean` (d,), `variance` (d,).
 
     >>> DiagonalGaussian.fit([[1.0, 0.0], [3.0, 4.0]]).member.variance.tolist()
@@ -217,7 +217,7 @@ class DiagonalGaussian(Independent):
         return np.diag(self.variance)
 
 
-class SphericalGaussian(Independent):
+class SphericalGaussian(IndependentGaussians):
     """Vectors with one variance for all directions.  η = (m/v, -1/(2v)), T = (x, |x|²), A = |m|²/(2v) + ½ d log v.
 
     >>> SphericalGaussian.fit([[1.0, 0.0], [3.0, 4.0]]).member.variance

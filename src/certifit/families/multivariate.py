@@ -11,13 +11,11 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, eigvalsh, solve_trian
 
 from certifit.exceptions import DataError
 from certifit.families import fitting
-from certifit.families.family import Family, Request
+from certifit.families.family import Family, FitRequest
 from certifit.families.gaussian import LOG_2PI, blend
 from certifit.families.stable import NEAR, log1pmx
 from certifit.families.support import VECTORS
 from certifit.rows import Array, Block, Rows, Sums
-
-SINGULAR = "Drop columns that are constant or combinations of others, use DiagonalGaussian, or add a prior."
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +51,7 @@ class MultivariateGaussian(Family):
             raise DataError(
                 got=f"a covariance ({d}, {d}) that is not positive definite",
                 wanted="variance in every direction",
-                fix=SINGULAR,
+                fix=_singular_advice(),
             )
 
     @cached_property
@@ -90,7 +88,9 @@ class MultivariateGaussian(Family):
             S = cho_solve((cholesky(P, lower=True), True), np.eye(len(P)))
         except LinAlgError as error:
             raise DataError(
-                got="natural parameters whose matrix is not negative definite", wanted="one that is", fix=SINGULAR
+                got="natural parameters whose matrix is not negative definite",
+                wanted="one that is",
+                fix=_singular_advice(),
             ) from error
         S = (S + S.T) / 2
         return cls(S @ first, S)
@@ -149,7 +149,7 @@ class MultivariateGaussian(Family):
         return self.mean + rng.standard_normal((size, len(self.mean))) @ self._L.T
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, m = fitting.centre(rows, VECTORS)
         about = rows.sum(partial(_scatter, m))
         off = about.z / n
@@ -159,6 +159,10 @@ class MultivariateGaussian(Family):
             imagined = cls.from_mean(request.prior.mean)
             m, S = blend(n, m, S, request.prior.strength, imagined.mean, imagined.covariance)
         return cls(m, S)
+
+
+def _singular_advice() -> str:
+    return "Drop columns that are constant or combinations of others, use DiagonalGaussian, or add a prior."
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,10 @@ from scipy.special import digamma, gammaln, polygamma
 
 from certifit.exceptions import DataError
 from certifit.families import fitting
-from certifit.families.family import Family, Request, pair
-from certifit.families.stable import dirichlet_kernel, dirichlet_kl, gamma_entropy_term, log_minus_digamma
+from certifit.families.family import Family, FitRequest, pair
+from certifit.families.stable import dirichlet_kl, gamma_entropy_term, log_dirichlet, log_minus_digamma
 from certifit.families.support import SIMPLEX, UNIT
 from certifit.rows import Array, Rows
-
-CONSTANT = "The limit is a point mass; add a prior."
 
 
 def log_means(a: Array) -> Array:
@@ -27,7 +25,7 @@ def log_means(a: Array) -> Array:
     return np.log(a / total) - log_minus_digamma(a) + log_minus_digamma(total)
 
 
-class Concentrated(Family):
+class ShareFamily(Family):
     """Density ∝ Π x_j^(a_j - 1).  η = a, T = log x, A = Σ log Γ(a_j) - log Γ(Σ a), h = Π 1/x_j.
 
     E log x_j = ψ(a_j) - ψ(Σ a) has no inverse in closed form; it is found by Newton's method on A.
@@ -67,7 +65,7 @@ class Concentrated(Family):
             raise DataError(
                 got=f"mean logarithms {tau.tolist()}",
                 wanted="numbers whose exponentials sum to less than 1, as those of varying shares do",
-                fix=CONSTANT,
+                fix="The limit is a point mass; add a prior.",
             )
         total = 0.5 * (len(tau) - 1) / missing
         return cls.from_natural(solve_concentration(tau, total * np.exp(tau) + 0.5 * missing))
@@ -90,7 +88,7 @@ class Concentrated(Family):
         return -self._logs(x).sum(axis=-1)
 
     def _log_density(self, x: Array) -> Array:
-        return dirichlet_kernel(self.natural, self._parts(x)) - self._logs(x).sum(axis=-1)
+        return log_dirichlet(self.natural, self._parts(x)) - self._logs(x).sum(axis=-1)
 
     def entropy(self) -> float:
         a = self.natural
@@ -100,14 +98,13 @@ class Concentrated(Family):
         return dirichlet_kl(self.natural, other.natural)
 
     @classmethod
-    def _estimate(cls, rows: Rows, request: Request) -> Self:
+    def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, m, v = fitting.mean_and_variance(rows, cls.support_of(), request.unbiased)
         if request.prior is None and not v.sum() > 0:
-            fitting.refuse_constant("values", CONSTANT)
+            fitting.refuse_constant("values", "The limit is a point mass; add a prior.")
         if request.method == "moments":
-            total = (
-                m * (1 - m)
-            ).sum() / v.sum() - 1  # the other column of Beta's two has the same share in both sums
+            # Beta's second share, 1 - x, would add the same to both sums as x does: it may be left out.
+            total = (m * (1 - m)).sum() / v.sum() - 1
             return cls.from_natural(total * (m if len(m) > 1 else cls._parts(m)[0]))
         return cls.from_mean(request.blend(n, fitting.weighted_mean(rows, cls._logs)[1]))
 
@@ -126,7 +123,7 @@ def solve_concentration(tau: Array, a: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Beta(Concentrated):
+class Beta(ShareFamily):
     """Numbers between 0 and 1, density ∝ x^(a-1) (1-x)^(b-1).
 
     >>> Beta.fit([0.2, 0.4, 0.9], method="moments", unbiased=True).member
@@ -172,7 +169,7 @@ class Beta(Concentrated):
 
 
 @dataclass(frozen=True, eq=False)
-class Dirichlet(Concentrated):
+class Dirichlet(ShareFamily):
     """Shares x (k,) of a whole, with parameters a (k,). The method of moments matches means and the total variance.
 
     >>> Dirichlet([2.0, 3.0, 5.0]).mean.tolist()

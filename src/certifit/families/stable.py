@@ -136,14 +136,14 @@ def gamma_bregman(b: Any, a: Any, gap: Any = None) -> Array:
     return np.where(near, close, far)
 
 
-def dirichlet_kernel(a: Array, p: Array) -> Array:
+def log_dirichlet(a: Array, p: Array) -> Array:
     """log Γ(Σ a) - Σ log Γ(a) + Σ a log p over the last axis of p, which sums to one or nearly so; a is (k,)."""
     total = a.sum()
     terms = factorial_error(a) - np.log(a) + kl_term(a, total * p)
     return factorial_error(total) - np.log(total) - terms.sum(axis=-1) + total * (p.sum(axis=-1) - 1)
 
 
-def multinomial_kernel(x: Array, p: Array) -> Array:
+def log_multinomial(x: Array, p: Array) -> Array:
     """log n! - Σ log x! + Σ x log p over the last axis, for p that sums to one and n = Σ x."""
     n = x.sum(axis=-1)
     return factorial_error(n) - (factorial_error(x) + kl_term(x, n[..., None] * p)).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""Where an observation lives, in words for people and as a test for arrays; and sums over whole numbers."""
+"""Which values a family gives density to, in words for people and as a test for arrays; sums over whole numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit.rows import Array
-
-REACH = 40.0  # standard deviations, and tail lengths, beyond which less than 1e-16 of the mass is left
-EXACT = 2**16  # whole numbers summed one by one
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Support:
     vector: ClassVar[bool] = False
 
     def contains(self, x: Array) -> Array:
-        """One answer per row."""
+        """Whether each value, or each row of vectors, lies in the support."""
         if self.closed:
             return (x >= self.low) & (x <= self.high)
         return (x > self.low) & (x < self.high)
@@ -42,7 +39,7 @@ class WholeNumbers(Support):
             return np.logical_and((x >= self.low) & (x <= self.high), np.floor(x) == x)
 
 
-class Vectors(Support):
+class RealVectors(Support):
     """All of R^d."""
 
     vector = True
@@ -52,7 +49,7 @@ class Vectors(Support):
         return finite.all(axis=1)
 
 
-class Simplex(Support):
+class SimplexVectors(Support):
     """Positive vectors that sum to one."""
 
     vector = True
@@ -61,7 +58,7 @@ class Simplex(Support):
         return (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) <= 1e-6)  # room for float32 rows
 
 
-class Counts(Support):
+class CountVectors(Support):
     """Vectors of counts that sum to `high`."""
 
     discrete = True
@@ -76,8 +73,8 @@ POSITIVE = Support("positive numbers", low=0.0)
 NOT_NEGATIVE = Support("numbers of at least 0", low=0.0, high=np.finfo(float).max, closed=True)
 UNIT = Support("numbers strictly between 0 and 1", low=0.0, high=1.0)
 COUNTS = WholeNumbers("whole numbers 0, 1, 2, …", low=0.0, high=np.finfo(float).max)
-VECTORS = Vectors("rows of finite numbers")
-SIMPLEX = Simplex("rows of positive numbers that sum to 1")
+VECTORS = RealVectors("rows of finite numbers")
+SIMPLEX = SimplexVectors("rows of positive numbers that sum to 1")
 
 
 def lattice(mean: float, variance: float, high: float) -> tuple[Array, Array]:
@@ -88,17 +85,19 @@ def lattice(mean: float, variance: float, high: float) -> tuple[Array, Array]:
     with the distance; Euler and Maclaurin's formula joins a run of steps h to the next.
     """
     spread = np.sqrt(variance)
-    low = max(0.0, np.floor(mean - REACH * spread - REACH))
+    reach = 40.0  # standard deviations, and tail lengths, beyond which less than 1e-16 of the mass is left
+    one_by_one = 2**16
+    low = max(0.0, np.floor(mean - reach * spread - reach))
     tail = variance / mean if mean > 0 else 0.0
-    high = min(high, np.ceil(mean + REACH * (spread + tail) + REACH))
-    if high - low < EXACT:
+    high = min(high, np.ceil(mean + reach * (spread + tail) + reach))
+    if high - low < one_by_one:
         all_points = np.arange(low, high + 1)
         return all_points, np.ones_like(all_points)
     if low > 0:
         step = np.ceil((high - low) / 2**14)
         some = np.arange(low, high + 1, step)
         return some, np.full_like(some, step)
-    start = EXACT // 4
+    start = one_by_one // 4
     x, w = [np.arange(float(start))], [np.ones(start)]
     steps = start // 2
     while start <= high:
