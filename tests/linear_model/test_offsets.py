@@ -13,7 +13,7 @@ from sklearn import linear_model
 
 from certifit import ElasticNet, GeneralizedLinearRegressor, Lasso, LogisticRegression, audit
 from certifit.linear_model.linear_rows import row_shift, shift_rows
-from certifit.linear_model.logistic.problem import LabelledRows, Penalised
+from certifit.linear_model.logistic.problem import LogisticRows, Penalised
 from certifit.linear_model.logistic.solve import LogisticLimits
 from certifit.rows import as_rows
 from tests.common.catalogue import three, two
@@ -111,7 +111,7 @@ def test_the_hessian_is_measured_where_it_is_needed(offset):
     y = (rng.random(1000) < 1 / (1 + np.exp(1.5 - X[:, 0]))).astype(int)
     widths = []
     for table in (X, X + offset):
-        data = LabelledRows.of(as_rows(table, y, target="classes"), None, intercept=True)
+        data = LogisticRows.of(as_rows(table, y, target="classes"), None, intercept=True)
         best = Penalised(50.0, 0.0, newton=True).minimise(data, np.zeros(data.shape), LogisticLimits(1e-6, 50))
         widths.append(len(best.params.rule.columns))
     assert widths[0] == widths[1] < 20

@@ -39,7 +39,7 @@ def test_hinge_rows(shape, used):
     u = rng.exponential(size=54)
     u[3] = 0.0
     A, h = np.full((54, 2), np.nan), np.full(54, np.nan)
-    reported, minimised, sides, curved = hinge_rows(eta, s, np.ones(54), u, shape, used, A, h)
+    reported, minimised, sides, curved = hinge_rows(eta, s, np.ones(54), u, (shape, used), A, h)
 
     def plain(z, kappa, e, top):
         a = np.where(z + e > 0, top, 0.0) if np.isinf(kappa) else np.clip(kappa * (z + e), 0, top)
@@ -74,7 +74,7 @@ def test_multiclass_losses_and_their_smoothing(kind):
     D, q, after = rng.normal(size=F.shape), np.empty_like(F), np.empty_like(F)
 
     def smooth(F, q):
-        return smoothed_multiclass_loss(F, y, u, hinge, h, centre, D, q)
+        return smoothed_multiclass_loss(F, y, u, hinge, (h, centre), D, q)
 
     value, slope, moved = smooth(F, q)
     np.testing.assert_allclose(q, loss.project(centre + u[:, None] / h * z, y, u), atol=1e-13)

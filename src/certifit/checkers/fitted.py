@@ -9,6 +9,7 @@ from scipy import sparse
 
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, as_rows
+from certifit.rows.checks import TableTerms, Target
 
 
 def numbers(model: Any, name: str) -> Array:
@@ -25,16 +26,10 @@ def numbers(model: Any, name: str) -> Array:
 
 
 def fitted_rows(
-    model: Any,
-    width: int,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    target: Any,
-    targets: int = 1,
-    missing: bool = False,
+    model: Any, width: int, X: Any, y: Any, sample_weight: Any, terms: Target | TableTerms = "none"
 ) -> Rows:
-    """The rows a model was fitted on, with the columns it knows."""
+    """The rows a model was fitted on, with the columns it knows; `terms` may be the word for what y is."""
+    terms = TableTerms(terms) if isinstance(terms, str) else terms
     alike = hasattr(model, "n_features_in_") and hasattr(model, "__sklearn_tags__")
     estimator = model if alike else None
     rows = as_rows(
@@ -42,10 +37,10 @@ def fitted_rows(
         y,
         sample_weight,
         estimator=estimator,
-        target=target,
-        targets=targets,
+        target=terms.target,
+        targets=terms.targets,
         sparse=True,
-        missing=missing,
+        missing=terms.missing,
         reset=estimator is None,
     )
     if rows.n_features != width:

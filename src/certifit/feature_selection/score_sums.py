@@ -52,7 +52,7 @@ def _weight(block: Block) -> float:
 
 # ------------------------------------------------------------------------------------------ totals by class
 @dataclass(frozen=True)
-class _ColumnTotals(Sums):
+class _ScoreTotals(Sums):
     x: Array  # Σ w x  (k, d)
     weight: Array  # Σ w  (k,)
 
@@ -63,7 +63,7 @@ def class_totals(rows: Rows, k: int) -> tuple[Array, Array]:
     return s.x, s.weight / s.weight.sum()
 
 
-def _totals(k: int, names: Array | None, block: Block) -> _ColumnTotals:
+def _totals(k: int, names: Array | None, block: Block) -> _ScoreTotals:
     values = block.X.data if sparse.issparse(block.X) else block.X
     if values.size and values.min() < 0:
         column = int(as_dense(block.X).min(axis=0).argmin())
@@ -73,7 +73,7 @@ def _totals(k: int, names: Array | None, block: Block) -> _ColumnTotals:
             fix="Use score_func='anova' for measurements.",
         )
     one_of = (block.y == np.arange(k)[:, None]) * block.w  # (k, rows)
-    return _ColumnTotals(np.asarray((block.X.T @ one_of.T).T, dtype=np.float64), one_of.sum(axis=1))
+    return _ScoreTotals(np.asarray((block.X.T @ one_of.T).T, dtype=np.float64), one_of.sum(axis=1))
 
 
 def column_in_words(column: int, names: Array | None) -> str:

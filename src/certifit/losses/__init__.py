@@ -13,7 +13,8 @@ logistic regression from `softmax_loops` and `softmax`. The checkers' second, pl
 """
 
 from certifit.losses.hinges import Hinge, HuberisedHinge, Quadratic, SquaredHinge
-from certifit.losses.likelihoods import Exponential, Logistic
+from certifit.losses.likelihoods import ExponentialLoss as Exponential
+from certifit.losses.likelihoods import Logistic
 from certifit.losses.loss import Loss
 from certifit.losses.margin import MarginLoss, ZeroOne
 from certifit.losses.residual import EpsilonInsensitive, SquaredEpsilonInsensitive

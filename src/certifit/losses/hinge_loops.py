@@ -8,16 +8,17 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def hinge_rows(eta, s, q, u, reported, minimised, A, h):
+def hinge_rows(eta, s, q, u, hinges, A, h):
     """Sum two hinges of the slacks z = q - s η over rows: one that is reported and one that is minimised.
 
-    eta, s, q, u (n,) are scores, signs ±1, targets of the slacks and weights. Writes u a of the minimised hinge into
-    column 0 of A (n, 2) where s > 0, else into column 1, and u κ into h (n,) where that hinge is curved, else 0.
-    Returns Σ u φ of both hinges; Σ u a q and Σ u a² of the minimised one, for each sign (2, 2); and how many rows
-    are curved.
+    eta, s, q, u (n,) are scores, signs ±1, targets of the slacks and weights; `hinges` is the pair of shapes. Writes
+    u a of the minimised hinge into column 0 of A (n, 2) where s > 0, else into column 1, and u κ into h (n,) where
+    that hinge is curved, else 0. Returns Σ u φ of both hinges; Σ u a q and Σ u a² of the minimised one, for each sign
+    (2, 2); and how many rows are curved.
     """
     reported_sum, minimised_sum, curved = 0.0, 0.0, 0
     sums = np.zeros((2, 2))
+    reported, minimised = hinges
     kappa, e, top = minimised
     for i in range(eta.shape[0]):
         z = q[i] - s[i] * eta[i]

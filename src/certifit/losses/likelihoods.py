@@ -14,17 +14,20 @@ from certifit.losses.softmax import logistic_curvature
 from certifit.rows import Array
 
 
-@dataclass(frozen=True)
-class Exponential(MarginLoss):
+@dataclass(frozen=True, repr=False)
+class ExponentialLoss(MarginLoss):
     """The loss of AdaBoost, φ(m) = exp(-m). The best f is half the log-odds.
 
-    >>> Exponential().risk_minimiser([0.5, 1.0]).tolist()
+    >>> ExponentialLoss().risk_minimiser([0.5, 1.0]).tolist()
     [0.0, inf]
     """
 
     name = "exponential"
     domain = (-np.inf, 0.0)
     smoothness = np.inf
+
+    def __repr__(self) -> str:
+        return "Exponential()"  # its public name, in `certifit.losses`
 
     def _value(self, x: Array) -> Array:
         return np.exp(-x)

@@ -26,7 +26,7 @@ def multiclass_loss(F, y, u, hinge):
 
 
 @njit(cache=True, nogil=True)
-def smoothed_multiclass_loss(F, y, u, hinge, h, centre, D, q):
+def smoothed_multiclass_loss(F, y, u, hinge, smoothing, D, q):
     """Sum the smoothed loss max over q of q·z - h/2u |q - centre|² over rows, and write its maximisers q (n, k).
 
     z = margin + f - f_y, and 0 for a row's own class. q lies in [0, u] class by class and is 0 for the own class; or,
@@ -34,6 +34,7 @@ def smoothed_multiclass_loss(F, y, u, hinge, h, centre, D, q):
     the scores, and Σ h/2u |q - centre|².
     """
     margin, shared = hinge
+    h, centre = smoothing
     k = F.shape[1]
     value, slope, distance = 0.0, 0.0, 0.0
     for i in range(F.shape[0]):

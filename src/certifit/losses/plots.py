@@ -11,11 +11,6 @@ from certifit.exceptions import DataError
 from certifit.losses import Exponential, Hinge, HuberisedHinge, Logistic, MarginLoss, Quadratic, SquaredHinge, ZeroOne
 from certifit.plots.style import COLOURS, GREY, new_axes, tidy
 
-ALL = (Hinge(), HuberisedHinge(), SquaredHinge(), Quadratic(), Logistic(base=2), Logistic(), Exponential())
-MARGINS = (-2.0, 3.0)
-HIGHEST = 4.0
-WIDTHS = (3.4, 1.4)
-
 
 def plot_losses(losses: Sequence[MarginLoss] | None = None, ax: Axes | None = None) -> Axes:
     """Losses against the margin, over the step of the 0-1 loss; dashed where they do not bound it from above.
@@ -27,20 +22,22 @@ def plot_losses(losses: Sequence[MarginLoss] | None = None, ax: Axes | None = No
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0-1', 'hinge', 'logistic (not a bound)']
     """
-    drawn = [loss for loss in (ALL if losses is None else losses) if not isinstance(loss, ZeroOne)]
+    if losses is None:
+        losses = (Hinge(), HuberisedHinge(), SquaredHinge(), Quadratic(), Logistic(base=2), Logistic(), Exponential())
+    drawn = [loss for loss in losses if not isinstance(loss, ZeroOne)]
     for loss in drawn:
         if not isinstance(loss, MarginLoss):
             raise DataError(
                 got=f"{loss!r}", wanted="losses of the margin", fix="A residual has no 0-1 loss to bound."
             )
     ax = new_axes(ax, 7.0, 4.6)
-    left, right = MARGINS
+    left, right = -2.0, 3.0
     ax.fill_between([left, 0], 1, color=GREY, alpha=0.2, linewidth=0)
     ax.plot([left, 0, 0, right], [1, 1, 0, 0], color=GREY, linewidth=3, label=ZeroOne.name)
     m = np.linspace(left, right, 1001)
     for i, loss in enumerate(drawn):
         words, style = ("", "-") if loss.bounds_zero_one else (" (not a bound)", "--")
-        colour, width = COLOURS[i % len(COLOURS)], WIDTHS[i % 2]
+        colour, width = COLOURS[i % len(COLOURS)], (3.4, 1.4)[i % 2]
         ax.plot(
             m,
             loss.value(m),
@@ -51,7 +48,7 @@ def plot_losses(losses: Sequence[MarginLoss] | None = None, ax: Axes | None = No
             label=loss.name + words,
         )
     ax.set_xlim(left, right)
-    ax.set_ylim(-0.05, HIGHEST)
+    ax.set_ylim(-0.05, 4.0)
     ax.set_xlabel("margin y f   (an error up to 0)")
     ax.set_ylabel("loss")
     ax.legend(frameon=False)

@@ -20,10 +20,10 @@ from sklearn.metrics import (
     log_loss,
     precision_recall_fscore_support,
 )
-from sklearn.model_selection import StratifiedKFold
 
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import Array
+from certifit.rows.folds import stratified_folds
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
 
@@ -86,7 +86,7 @@ def cross_validate(
     unproved = 0
     tell = progress or (lambda *_: None)
     tell(0, folds)
-    splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(proba, code)
+    splits = stratified_folds(code, folds, seed)
     for fold, (train, test) in enumerate(splits):
         w = None if data.w is None else data.w[train]
         try:

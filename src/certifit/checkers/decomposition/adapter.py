@@ -9,6 +9,7 @@ from certifit.checkers.decomposition import probabilistic_pca as ppca
 from certifit.checkers.decomposition.captured_variance import PCACheckTuning
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.core import Certificate
+from certifit.rows.checks import TableTerms
 
 
 def audit_pca(
@@ -32,6 +33,6 @@ def audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Ce
 def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check ProbabilisticPCA; rows may have missing entries."""
     B, variances, mean = (numbers(model, name) for name in ("components_", "explained_variance_", "mean_"))
-    rows = fitted_rows(model, len(mean), X, None, sample_weight, "none", missing=True)
+    rows = fitted_rows(model, len(mean), X, None, sample_weight, TableTerms(missing=True))
     fitted = ppca.PPCAModel(B, variances, mean, float(numbers(model, "noise_variance_")))
     return ppca.certify(fitted, tol, rows, ard=getattr(model, "n_components", None) == "ard")

@@ -21,6 +21,7 @@ from certifit.core import Certificate
 from certifit.core.scoring import find_scorer, fit_copy, is_classifier, score_fitted
 from certifit.exceptions import DataError
 from certifit.rows import Array, Matrix, encode_labels
+from certifit.rows.checks import Target
 from certifit.rows.folds import make_folds
 
 
@@ -149,7 +150,7 @@ class _Refit:
 # -------------------------------------------------------------------------------------------------------- L1 paths
 def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check an L1Selector: the gap at every strength, and the columns called 0 there."""
-    target = "numbers" if model.loss == "squared" else "classes"
+    target: Target = "numbers" if model.loss == "squared" else "classes"
     rows = fitted_rows(model, len(model.support_), X, y, sample_weight, target)
     if target == "classes":
         rows = encode_labels(rows, model.classes_).rows

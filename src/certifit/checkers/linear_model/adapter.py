@@ -13,6 +13,7 @@ from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Certificate
 from certifit.exceptions import DataError
+from certifit.rows.checks import TableTerms
 
 
 def audit_linear(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
@@ -21,7 +22,7 @@ def audit_linear(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, **b
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
     if coef.size != coef.shape[-1] or intercept.size != 1:
         raise DataError(got=f"coefficients of shape {coef.shape}", wanted="one target: coefficients (d,)")
-    rows = fitted_rows(model, coef.size, X, y, sample_weight, "numbers", layout.columns)
+    rows = fitted_rows(model, coef.size, X, y, sample_weight, TableTerms("numbers", layout.columns))
     return checker.certify(coef, float(intercept.ravel()[0]), linear_claim(model)._replace(layout=layout), tol, rows)
 
 
@@ -106,7 +107,7 @@ def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: flo
     layout, y = lay_out(y, beside)
     coef = numbers(results, "params")
     claim = _statsmodels_claim(model)._replace(layout=layout)
-    rows = fitted_rows(None, len(coef), X, y, sample_weight, "numbers", layout.columns)
+    rows = fitted_rows(None, len(coef), X, y, sample_weight, TableTerms("numbers", layout.columns))
     return checker.certify(coef, 0.0, claim, tol, rows)
 
 

@@ -17,7 +17,7 @@ from certifit.rows import Array, Block, Largest, Rows, Sums
 
 
 @dataclass(frozen=True)
-class ColumnMoments(Sums):
+class CheckedColumnMoments(Sums):
     """Weighted sums of the columns about one of the rows."""
 
     weight: float
@@ -25,10 +25,10 @@ class ColumnMoments(Sums):
     xx: Array  # (d,) Σ w (x - origin)²
 
 
-def _column_moments(origin: Array, block: Block) -> ColumnMoments:
+def _column_moments(origin: Array, block: Block) -> CheckedColumnMoments:
     Z = dense(block.X) - origin
     with np.errstate(over="ignore"):  # a column whose squares overflow is not centred
-        return ColumnMoments(block.w.sum(), block.w @ Z, block.w @ Z**2)
+        return CheckedColumnMoments(block.w.sum(), block.w @ Z, block.w @ Z**2)
 
 
 def centre(rows: Rows) -> Array:

@@ -13,6 +13,7 @@ from certifit.checkers.mixture.em import ReportedFit
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array
+from certifit.rows.checks import TableTerms
 
 MIXTURE = ("weights_", "means_", "covariances_")
 
@@ -23,7 +24,7 @@ def audit_gaussian_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol:
     if kind not in checker.KINDS:
         raise DataError(got=f"covariance_type={kind!r}", wanted=f"one of {(*checker.KINDS,)}")
     weights, means, covariances = (numbers(model, name) for name in MIXTURE)
-    rows = fitted_rows(model, means.shape[1], X, None, sample_weight, "none", missing=True)
+    rows = fitted_rows(model, means.shape[1], X, None, sample_weight, TableTerms(missing=True))
     floor = variance_floor(getattr(model, "reg_covar", 0.0), survey_columns(rows).spread)
     found = checker.FittedGaussianMixture(weights, means, covariances, kind)
     return checker.certify(found, floor, tol, rows, reported_fit(model), _repeated_numbers(model, found, floor))

@@ -19,12 +19,13 @@ from certifit.checkers.plain.univariate_families import UNIVARIATE_FAMILIES, The
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array
+from certifit.rows.checks import TableTerms
 
 
 def audit_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted Mixture on these rows, whose entries may be missing."""
     d = model.n_features_in_
-    rows = dense_rows(fitted_rows(model, d, X, None, sample_weight, "none", missing=True))
+    rows = dense_rows(fitted_rows(model, d, X, None, sample_weight, TableTerms(missing=True)))
     given = _given_families(model.family, d, list(getattr(model, "feature_names_in_", ())))
     columns = [_column(value, int(size)) for value, size in zip(given, model.prior_["sizes"], strict=True)]
     widths = [column.known.get("k", len(UNIVARIATE_FAMILIES[column.family].free)) for column in columns]

@@ -23,7 +23,7 @@ from certifit.core import Certificate, Solution, fixed_point
 from certifit.exceptions import DataError
 from certifit.linear_model.linear_rows import moment, sandwich, shift_rows
 from certifit.linear_model.logistic.block_statistics import LogisticPass, LogisticRequest, measure
-from certifit.linear_model.logistic.problem import LabelledRows
+from certifit.linear_model.logistic.problem import LogisticRows
 from certifit.linear_model.logistic.solve import LogisticLimits
 from certifit.losses.softmax import logistic_curvature
 from certifit.numerics.factor import factor
@@ -39,7 +39,7 @@ class Firth:
     errors = True
     likelihood = False
 
-    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
+    def minimise(self, data: LogisticRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
         """Score from θ, or from 0 where that is better, until the modified scores are `tol` standard errors."""
         if len(theta) > 1:
             raise DataError(
@@ -61,7 +61,7 @@ class Firth:
             watcher=limits.watcher,
         )
 
-    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate:
+    def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
         return checker.stationary(best.objective, best.gain, data.weight, tol)
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:

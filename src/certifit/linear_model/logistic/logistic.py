@@ -21,7 +21,7 @@ from certifit.linear_model.inference import Inference, why_no_errors
 from certifit.linear_model.linear_scores import LinearScores
 from certifit.linear_model.logistic.firth import Firth
 from certifit.linear_model.logistic.inference import covariance
-from certifit.linear_model.logistic.problem import LabelledRows, Likelihood, LogisticTask, Penalised, data_loss
+from certifit.linear_model.logistic.problem import Likelihood, LogisticRows, LogisticTask, Penalised, data_loss
 from certifit.linear_model.logistic.solve import LogisticLimits
 from certifit.linear_model.logistic.tuning import LogisticTuning
 from certifit.losses.softmax import all_log_probabilities, all_probabilities
@@ -133,7 +133,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         self.random_state = random_state
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        data = LabelledRows.of(rows, self.class_weight, bool(self.fit_intercept), self._tuning)
+        data = LogisticRows.of(rows, self.class_weight, bool(self.fit_intercept), self._tuning)
         task = self._task(data.shape[0] * data.shape[1])
         theta = data.start(previous if self.warm_start else {})
         attributes = partial(data.attributes, task.symmetric)
@@ -183,7 +183,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         newton = lam1 > 0 or self.solver == "newton-cholesky" or (self.solver == "auto" and few)
         return Penalised(lam1, lam2, newton) if lam1 + lam2 > 0 else Likelihood(newton, self.covariance is not None)
 
-    def _evidence(self, data: LabelledRows, task: LogisticTask, theta: Array, certificate: Certificate) -> Attributes:
+    def _evidence(self, data: LogisticRows, task: LogisticTask, theta: Array, certificate: Certificate) -> Attributes:
         """Standard errors and, without a penalty, the likelihood."""
         why = why_no_errors(not task.errors, certificate, self.covariance)
         if not why and self.class_weight is not None:

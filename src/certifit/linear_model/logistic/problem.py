@@ -25,7 +25,7 @@ from certifit.rows import Array, ArrayRows, Block, Rows, apply_class_weight, cla
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class LogisticRows:
     """Rows with class numbers as y, and the coordinates z = (x - shift, 1) in which θ (k, d1) is sought."""
 
     rows: Rows
@@ -100,9 +100,9 @@ class LogisticTask(Protocol):
     errors: bool  # whether the inverse information is the estimates' covariance
     likelihood: bool  # whether the objective is the negative log-likelihood
 
-    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]: ...
+    def minimise(self, data: LogisticRows, theta: Array, limits: LogisticLimits) -> Solution[Any]: ...
 
-    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate: ...
+    def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate: ...
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         """The penalty at θ (k, d1) in the columns' own coordinates."""
@@ -120,7 +120,7 @@ class Penalised:
     errors = False
     likelihood = False
 
-    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
+    def minimise(self, data: LogisticRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
         """Solve from θ if that is better than 0; long tables from the subsample's solution."""
         if theta.any() and data.loss(theta) > data.chance:
             theta = np.zeros_like(theta)
@@ -136,18 +136,18 @@ class Penalised:
         self.proved = problem.proved and best.status == "converged"
         return best
 
-    def _problem(self, data: LabelledRows, rows: Rows, share: float, tol: float) -> LogisticProblem:
+    def _problem(self, data: LogisticRows, rows: Rows, share: float, tol: float) -> LogisticProblem:
         lam1, lam2 = share * self.lam1, share * self.lam2
         return LogisticProblem(rows, lam1, lam2, data.intercept, data.shift, data.shape, max(tol, 1e-14))
 
-    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate:
+    def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
         gap = best.gain * best.objective
         if best.status != "converged":  # the gain need not be a bound
             gap = self._dual_gap(data, best.params.x.reshape(data.shape))
         value, limit = best.objective, (tol + 1e-12) * best.objective
         return Certificate("optimal", LinearModelClaims.penalised, value, value - gap, tol, limit)
 
-    def _dual_gap(self, data: LabelledRows, theta: Array) -> float:
+    def _dual_gap(self, data: LogisticRows, theta: Array) -> float:
         """A bound at any point, from one more pass."""
         request = LogisticRequest(hessian=False, totals=True)
         s = data.rows.sum(partial(measure, theta, data.shift, data.intercept, request))
@@ -169,7 +169,7 @@ class Likelihood:
     errors = True
     likelihood = True
 
-    def minimise(self, data: LabelledRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
+    def minimise(self, data: LogisticRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
         tol = 0.5 * limits.tol  # a Newton step promises half of what is provable
         if self.newton and self.close:
             tol = min(tol, 0.5 * data.tuning.error_share**2 / data.chance)
@@ -182,7 +182,7 @@ class Likelihood:
         self.proved = free.proved
         return best
 
-    def certificate(self, data: LabelledRows, best: Solution[Any], tol: float) -> Certificate:
+    def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
         """From the last pass where that proves it, else from the checker."""
         if self.proved:
             value = best.objective

@@ -19,8 +19,8 @@ from certifit.families import Categorical, Family, Gaussian, Support
 from certifit.mixture.em import check_finite, counted_rows
 from certifit.mixture.families.products import ImaginedRows, ProductComponents
 from certifit.mixture.families.sufficient_statistics import (
-    ColumnGroup,
-    MemberColumns,
+    MemberMixtureColumns,
+    MixtureColumns,
     group_columns,
     is_gaussian,
 )
@@ -125,9 +125,9 @@ def learn_imagined_rows(
     return ImaginedRows(groups, whole.weight, strength, tuple(tau), tuning)
 
 
-def _check_members(group: ColumnGroup, tau: Array, names: Array | None) -> None:
+def _check_members(group: MixtureColumns, tau: Array, names: Array | None) -> None:
     """Refuse a column whose mean statistics are those of no member of its family: a column without spread."""
-    for i, j in enumerate(group.columns if isinstance(group, MemberColumns) else ()):
+    for i, j in enumerate(group.columns if isinstance(group, MemberMixtureColumns) else ()):
         try:
             replace(group, columns=group.columns[i : i + 1]).solve(tau[None, group.position == i])
         except DataError as error:

@@ -20,7 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.families import Family
-from certifit.mixture.families.sufficient_statistics import CategoricalColumns, ColumnGroup, GaussianColumns
+from certifit.mixture.families.sufficient_statistics import (
+    CategoricalMixtureColumns,
+    GaussianMixtureColumns,
+    MixtureColumns,
+)
 from certifit.mixture.families.tuning import FamilyMixtureTuning
 from certifit.rows import Array, Sums
 
@@ -45,7 +49,7 @@ class ProductBatch(NamedTuple):
 class ImaginedRows:
     """s imagined rows in every component and column: what keeps the likelihood bounded."""
 
-    groups: tuple[ColumnGroup, ...]
+    groups: tuple[MixtureColumns, ...]
     rows: float  # Σ w of all rows
     strength: Array  # s of each column (d,)
     tau: tuple[Array, ...]  # their mean of T, of each group (M,)
@@ -67,7 +71,7 @@ class ProductComponents:
     prior: ImaginedRows
 
     @property
-    def groups(self) -> tuple[ColumnGroup, ...]:
+    def groups(self) -> tuple[MixtureColumns, ...]:
         return self.prior.groups
 
     # -------------------------------------------------------------------------------------- of all columns
@@ -120,9 +124,9 @@ class ProductComponents:
         """Return the imagined rows and the columns' units as plain arrays, from which `_at` makes them again."""
         sizes, shift, scale = np.zeros(self.d, np.int64), np.zeros(self.d), np.ones(self.d)
         for group in self.groups:
-            if isinstance(group, CategoricalColumns):
+            if isinstance(group, CategoricalMixtureColumns):
                 sizes[group.columns] = group.sizes
-            elif isinstance(group, GaussianColumns):
+            elif isinstance(group, GaussianMixtureColumns):
                 shift[group.columns], scale[group.columns] = group.shift, group.scale
         imagined = {"strength": self.prior.strength, "statistics": np.concatenate(self.prior.tau)}
         return {"rows": self.prior.rows, **imagined, "sizes": sizes, "shift": shift, "scale": scale}

@@ -2,12 +2,12 @@
 
 Columns of one family make a group, whose statistics are computed together.
 
-| group                | families                            | parameters found from mean statistics            |
-|----------------------|-------------------------------------|--------------------------------------------------|
-| `MemberColumns`      | any family of numbers               | by the family's own `from_mean`, member by member |
-| `GaussianColumns`    | Gaussian, also of known variance    | the same, in units of the columns' spreads        |
-| `CategoricalColumns` | Categorical                         | shares of each class, all columns at once         |
-| `TrialColumns`       | Bernoulli, Binomial                 | share of successes, all columns at once           |
+| group                       | families                         | parameters found from mean statistics             |
+| --------------------------- | -------------------------------- | ------------------------------------------------- |
+| `MemberMixtureColumns`      | any family of numbers            | member by member, by the family's `from_mean`     |
+| `GaussianMixtureColumns`    | Gaussian, also of known variance | the same, in units of the columns' spreads        |
+| `CategoricalMixtureColumns` | Categorical                      | shares of each class, all columns at once         |
+| `TrialMixtureColumns`       | Bernoulli, Binomial              | share of successes, all columns at once           |
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGEST = 1e200  # stands for infinity where it is multiplied by 0
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnGroup(ABC):
+class MixtureColumns(ABC):
     """Columns of one family. Statistics and parameters of all columns lie side by side: (…, M) and (…, P)."""
 
     template: Any  # a member of the family, which says which parameters are known
@@ -95,7 +95,7 @@ class ColumnGroup(ABC):
         """The number of parameters that are estimated, of all columns together."""
 
 
-class MemberColumns(ColumnGroup):
+class MemberMixtureColumns(MixtureColumns):
     """Columns of any family of numbers, through its members."""
 
     @property
@@ -147,7 +147,7 @@ class MemberColumns(ColumnGroup):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianColumns(MemberColumns):
+class GaussianMixtureColumns(MemberMixtureColumns):
     """Gaussian columns, about their medians and in units of their spreads, so that nothing cancels.
 
     Imagined rows have mean 0 and variance 1 in these units, whatever a few far rows do.
@@ -189,7 +189,7 @@ class GaussianColumns(MemberColumns):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalColumns(ColumnGroup):
+class CategoricalMixtureColumns(MixtureColumns):
     """Columns of class numbers: T marks the class, η = log p and A = 0, so that p = 0 needs no limit."""
 
     sizes: Array  # (c,) number of classes of each column
@@ -233,7 +233,7 @@ class CategoricalColumns(ColumnGroup):
         return [type(self.template)(p=p) for p in np.split(theta, np.cumsum(self.sizes)[:-1])]
 
 
-class TrialColumns(CategoricalColumns):
+class TrialMixtureColumns(CategoricalMixtureColumns):
     """Columns of successes in a number of trials: T are failures and successes."""
 
     @property
@@ -267,20 +267,22 @@ def is_gaussian(template: Family) -> bool:
     return isinstance(template, (Gaussian, GaussianFixedVariance))
 
 
-def group_columns(templates: Sequence[Family], sizes: Array, shift: Array, scale: Array) -> tuple[ColumnGroup, ...]:
+def group_columns(
+    templates: Sequence[Family], sizes: Array, shift: Array, scale: Array
+) -> tuple[MixtureColumns, ...]:
     """Put columns of one family together, given the number of classes, median and spread of each (d,)."""
     together: dict[Any, list[int]] = {}
     for j, template in enumerate(templates):
         together.setdefault((type(template), *template.known_values.values()), []).append(j)
-    out: list[ColumnGroup] = []
+    out: list[MixtureColumns] = []
     for where in map(np.array, together.values()):
         template = templates[where[0]]
         if isinstance(template, Successes):
-            out.append(TrialColumns(template, where, np.full(len(where), 2)))
+            out.append(TrialMixtureColumns(template, where, np.full(len(where), 2)))
         elif isinstance(template, Categorical):
-            out.append(CategoricalColumns(template, where, sizes[where]))
+            out.append(CategoricalMixtureColumns(template, where, sizes[where]))
         elif is_gaussian(template):
-            out.append(GaussianColumns(template, where, shift[where], scale[where]))
+            out.append(GaussianMixtureColumns(template, where, shift[where], scale[where]))
         else:
-            out.append(MemberColumns(template, where))
+            out.append(MemberMixtureColumns(template, where))
     return tuple(out)

@@ -28,7 +28,7 @@ from certifit.svm.joint_kernel import joint_smo
 from certifit.svm.joint_kernel.joint_smo_loops import CoefficientLimits
 from certifit.svm.kernel.gram import kernel_rows
 from certifit.svm.kernel.recheck import AnyMachine
-from certifit.svm.kernel.schemes import LabelledRows, PerClassScheme
+from certifit.svm.kernel.schemes import PerClassScheme, SvmRows
 from certifit.svm.kernel.training import TrainedMachines, TrainingRows, TrainingTask
 
 
@@ -41,7 +41,7 @@ class JointScheme(PerClassScheme):
     total: Callable[[Array], Array]  # losses (n,) of z (n, k), whose own class has 0
     limits: Callable[[Array, Array], CoefficientLimits]  # given whether a class is the row's own (n, k), and C (n, 1)
 
-    def train(self, task: TrainingTask, rows: LabelledRows) -> TrainedMachines:
+    def train(self, task: TrainingTask, rows: SvmRows) -> TrainedMachines:
         data, code, C = rows.data, rows.code, rows.C
         limits = self.limits(code[:, None] == np.arange(rows.k), C[:, None])
         dual = joint_smo.JointDual(code, C, limits, self.margin, partial(self.losses, code=code))
@@ -53,7 +53,7 @@ class JointScheme(PerClassScheme):
             found = joint_smo.solve(dual, kept, ends, watch, task.tuning.joint, task.tuning.rounds)
         return gather(found.params, (found,))
 
-    def machines(self, rows: LabelledRows, found: TrainedMachines) -> list[AnyMachine]:
+    def machines(self, rows: SvmRows, found: TrainedMachines) -> list[AnyMachine]:
         whole = np.arange(len(rows.code))
         return [checker.JointKernelSvm(whole, rows.code, rows.C, found.beta, found.intercept, self.name)]
 

@@ -240,8 +240,9 @@ class JointSvmProblem:
 
         def part(start: int) -> tuple[float, float, float]:
             rows = slice(start, start + size)
+            smoothing = (at.h, at.centre[rows])
             return smoothed_multiclass_loss(
-                F[rows], self.y[rows], self.u[rows], self.hinge, at.h, at.centre[rows], D[rows], q[rows]
+                F[rows], self.y[rows], self.u[rows], self.hinge, smoothing, D[rows], q[rows]
             )
 
         return np.sum(over_blocks(part, range(0, self.n, size)), axis=0), q

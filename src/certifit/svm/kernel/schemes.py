@@ -25,7 +25,7 @@ from certifit.svm.kernel.training import TrainedMachines, TrainingRows, Training
 Side = tuple[int, int | None]  # the class with y = +1 and the one with -1; None: every other class
 
 
-class LabelledRows(NamedTuple):
+class SvmRows(NamedTuple):
     """Rows with their classes and prices."""
 
     data: TrainingRows
@@ -33,9 +33,9 @@ class LabelledRows(NamedTuple):
     C: Array  # (n,) price of a row's slack: the box of its coefficients
     k: int
 
-    def take(self, rows: Array) -> LabelledRows:
+    def take(self, rows: Array) -> SvmRows:
         """Some of these rows."""
-        return LabelledRows(self.data.take(rows), self.code[rows], self.C[rows], self.k)
+        return SvmRows(self.data.take(rows), self.code[rows], self.C[rows], self.k)
 
 
 class MulticlassScheme(ABC):
@@ -44,11 +44,11 @@ class MulticlassScheme(ABC):
     pairs: ClassVar[bool] = False  # whether machines are for pairs of classes
 
     @abstractmethod
-    def train(self, task: TrainingTask, rows: LabelledRows) -> TrainedMachines:
+    def train(self, task: TrainingTask, rows: SvmRows) -> TrainedMachines:
         """Train all machines on these rows."""
 
     @abstractmethod
-    def machines(self, rows: LabelledRows, found: TrainedMachines) -> list[AnyMachine]:
+    def machines(self, rows: SvmRows, found: TrainedMachines) -> list[AnyMachine]:
         """Machines that were trained on these rows, as the checker has them."""
 
     @abstractmethod
@@ -87,10 +87,10 @@ class TwoSidedScheme(MulticlassScheme):
     def sides(self, k: int) -> list[Side]:
         """What each machine tells apart."""
 
-    def train(self, task: TrainingTask, rows: LabelledRows) -> TrainedMachines:
+    def train(self, task: TrainingTask, rows: SvmRows) -> TrainedMachines:
         return train_each(task, rows.data, [two_sided(rows.code, rows.C, side) for side in self.sides(rows.k)])
 
-    def machines(self, rows: LabelledRows, found: TrainedMachines) -> list[AnyMachine]:
+    def machines(self, rows: SvmRows, found: TrainedMachines) -> list[AnyMachine]:
         blank = [two_sided(rows.code, rows.C, side) for side in self.sides(rows.k)]
         return [
             replace(machine, beta=found.beta[machine.rows, i], intercept=float(found.intercept[i]))

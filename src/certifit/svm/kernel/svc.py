@@ -30,7 +30,7 @@ from certifit.svm.joint_kernel.joint_machine import JOINT_SCHEMES
 from certifit.svm.kernel import calibration
 from certifit.svm.kernel.kernel_machine import KernelMachine
 from certifit.svm.kernel.recheck import recheck
-from certifit.svm.kernel.schemes import LabelledRows, MulticlassScheme, OneVsOne, OneVsRest, TwoSidedScheme
+from certifit.svm.kernel.schemes import MulticlassScheme, OneVsOne, OneVsRest, SvmRows, TwoSidedScheme
 from certifit.svm.kernel.training import ToAttributes, TrainedMachines
 
 SCHEMES: dict[str, MulticlassScheme] = {"ovo": OneVsOne(), "ovr": OneVsRest(), **JOINT_SCHEMES}
@@ -185,18 +185,18 @@ class SVC(ClassifierMixin, KernelMachine):
         data = self._training_rows(labels.rows.load())
         known = {**data.known, "classes_": classes, "class_weight_": factor}
         code, k = data.y, len(classes)
-        labelled = LabelledRows(replace(data, known=known), code, self.C * data.w * factor[code], k)
+        labelled = SvmRows(replace(data, known=known), code, self.C * data.w * factor[code], k)
         attributes = partial(_attributes, self, self._scheme(k), labelled)
         found = attributes(self._trained(labelled, "rounds", began, attributes))
         return {**found, **self._calibrated(labelled, found, began)} if self.probability else found
 
-    def _trained(self, rows: LabelledRows, name: str, began: float, attributes: ToAttributes) -> TrainedMachines:
+    def _trained(self, rows: SvmRows, name: str, began: float, attributes: ToAttributes) -> TrainedMachines:
         """All machines trained on these rows, with what the checker finds true of them."""
         scheme = self._scheme(rows.k)
         found = scheme.train(self._task(name, began, attributes), rows)
         return recheck(rows.data, scheme.machines(rows, found), found, float(self.tol), self._tuning)
 
-    def _calibrated(self, labelled: LabelledRows, found: Attributes, began: float) -> Attributes:
+    def _calibrated(self, labelled: SvmRows, found: Attributes, began: float) -> Attributes:
         """Slopes of probabilities, from the values of rows left out by machines trained on the others."""
         scheme, data, k = self._scheme(labelled.k), labelled.data, labelled.k
         part = calibration.folds(data.rows, labelled.code, k)
@@ -282,7 +282,7 @@ class SVC(ClassifierMixin, KernelMachine):
         return Objective(loss + penalty, loss, penalty)
 
 
-def _attributes(model: SVC, scheme: MulticlassScheme, labelled: LabelledRows, trained: TrainedMachines) -> Attributes:
+def _attributes(model: SVC, scheme: MulticlassScheme, labelled: SvmRows, trained: TrainedMachines) -> Attributes:
     """Fitted attributes, support vectors class after class."""
     code, k = labelled.code, labelled.k
     support = np.flatnonzero(trained.beta.any(axis=1))

@@ -139,13 +139,13 @@ def _measure_side(
 ) -> PrimalSums:
     n, hinges = len(eta), (svm.hinge, query.minimised)
     A, h = np.empty((n, 2)), np.empty(n)
-    reported, minimised, sums, curved = hinge_rows(eta, *side, u, *hinges, A, h)
+    reported, minimised, sums, curved = hinge_rows(eta, *side, u, hinges, A, h)
     working: SvmWorkingSet | float = 0.0
     H: Array | float = 0.0
     if query.radius > 0:
         near = svm.hinge.bends_near(side.q - side.s * eta, query.radius) & (u > 0)
         working = SvmWorkingSet(_signed_rows(Z, side.s, near, svm.intercept), side.s[near], side.q[near], u[near])
-        _, _, sums, _ = hinge_rows(eta, *side, np.where(near, 0.0, u), *hinges, A, h)
+        _, _, sums, _ = hinge_rows(eta, *side, np.where(near, 0.0, u), hinges, A, h)
     else:
         curving = np.flatnonzero(h)[:: query.stride]
         whole = len(curving) == n
