@@ -19,11 +19,11 @@ from benchmarks.kmeans import kmeans_many, kmeans_mnist, kmeans_tall
 from benchmarks.linear_svm import svm_mnist, svm_sparse, svm_tall
 from benchmarks.lle import lle_mnist, lle_swiss_roll
 from benchmarks.logistic import logistic_tall, softmax_mnist
-from benchmarks.mixture import mixture_holes, mixture_tall, mixture_wide
+from benchmarks.mixture import mixture_missing, mixture_tall, mixture_wide
 from benchmarks.naive_bayes import naive_bayes_mnist
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
-from benchmarks.ppca import ppca_holes
+from benchmarks.ppca import ppca_missing
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
 from benchmarks.robust_pca import robust_pca
 from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
@@ -43,7 +43,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "kmeans_many": ("k-means with many clusters", partial(contest, kmeans_many)),
     "mixture_tall": ("Gaussian mixtures on many rows", partial(contest, mixture_tall)),
     "mixture_wide": ("Gaussian mixtures of many components", partial(contest, mixture_wide)),
-    "mixture_holes": ("what holes cost a Gaussian mixture", mixture_holes),
+    "mixture_missing": ("what missing entries cost a Gaussian mixture", mixture_missing),
     "logistic_tall": ("logistic regression on many rows", partial(contest, logistic_tall)),
     "softmax_mnist": ("multinomial logistic regression on MNIST", partial(contest, softmax_mnist)),
     "svm_tall": ("linear support vector machine on many rows", partial(contest, svm_tall)),
@@ -60,7 +60,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "poisson_errors": ("Poisson regression with standard errors", partial(contest, poisson_errors)),
     "logistic_errors": ("logistic regression with standard errors", partial(contest, logistic_errors)),
     "elastic_path": ("logistic regression along a path of penalties", partial(contest, elastic_path)),
-    "ppca_holes": ("what holes cost probabilistic PCA", ppca_holes),
+    "ppca_missing": ("what missing entries cost probabilistic PCA", ppca_missing),
     "import_time": ("what a user waits for first", import_time),
     "out_of_core": ("larger than memory", out_of_core),
 }

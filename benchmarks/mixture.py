@@ -16,7 +16,7 @@ from sklearn.mixture import GaussianMixture as Reference
 
 from benchmarks.datasets import Array, overlapping_clusters, shape
 from benchmarks.harness import Case, Contestant, Options
-from benchmarks.holes import cost_of_holes, with_holes
+from benchmarks.missing_entries import cost_of_missing, with_missing
 from benchmarks.peers import estimator
 from benchmarks.reporting import Report
 from certifit.mixture.em import EMPoint, MixtureEM
@@ -98,11 +98,11 @@ def _mean_square(model: Any) -> float:
 
 
 # ------------------------------------------------------------------------------------------ missing entries
-def mixture_holes(title: str, options: Options) -> Report:
+def mixture_missing(title: str, options: Options) -> Report:
     X = overlapping_clusters(options.rows(100_000), 16, 16)
     at = EMPoint(GaussianMixture(16, tol=1.0).fit(X)._at())
-    steps = {name: partial(one_step, as_rows(data, missing=True), at) for name, data in with_holes(X, 5).items()}
-    return cost_of_holes(title, f"one EM step, {shape(X)}, 16 full components", steps, options)
+    steps = {name: partial(one_step, as_rows(data, missing=True), at) for name, data in with_missing(X, 5).items()}
+    return cost_of_missing(title, f"one EM step, {shape(X)}, 16 full components", steps, options)
 
 
 def one_step(rows: Rows, at: EMPoint) -> float:

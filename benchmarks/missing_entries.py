@@ -15,18 +15,18 @@ from benchmarks.reporting import Report, Table, as_number, as_percent, as_second
 TARGET = 8.0  # times the complete step, 10 % missing at random
 
 
-def with_holes(X: Array, columns: int) -> dict[str, Array]:
+def with_missing(X: Array, columns: int) -> dict[str, Array]:
     """The same rows with more and more missing; a third of the rows may lack their first columns."""
     return {
         "complete": X,
         f"a third of the rows without their first {columns} columns": cut(X, columns),
-        "1 % missing at random": scatter_holes(X, 0.01),
-        "10 % missing at random": scatter_holes(X, 0.1),
-        "50 % missing at random": scatter_holes(X, 0.5),
+        "1 % missing at random": scatter_missing(X, 0.01),
+        "10 % missing at random": scatter_missing(X, 0.1),
+        "50 % missing at random": scatter_missing(X, 0.5),
     }
 
 
-def scatter_holes(X: Array, share: float) -> Array:
+def scatter_missing(X: Array, share: float) -> Array:
     return np.where(np.random.default_rng(0).random(X.shape) < share, np.nan, X)
 
 
@@ -37,8 +37,8 @@ def cut(X: Array, columns: int) -> Array:
     return out
 
 
-def cost_of_holes(title: str, what: str, steps: Mapping[str, Callable[[], Any]], options: Options) -> Report:
-    """Time the steps in turn; they are named as in `with_holes`."""
+def cost_of_missing(title: str, what: str, steps: Mapping[str, Callable[[], Any]], options: Options) -> Report:
+    """Time the steps in turn; they are named as in `with_missing`."""
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     others = 0.0
     for turn in range(options.repeat + 1):
