@@ -23,6 +23,7 @@ class Link(ABC):
 
     name: ClassVar[str]
     positive: ClassVar[bool] = False  # only scores above 0 belong to a mean
+    extreme_score: ClassVar[float] = np.inf  # |η| from which on a mean is nearly certain: is there a maximum at all?
 
     @abstractmethod
     def score(self, mu: Array) -> Array:
@@ -51,7 +52,7 @@ class IdentityLink(Link):
 
 
 class LogLink(Link):
-    name = "log"
+    name, extreme_score = "log", 12.0
 
     def score(self, mu: Array) -> Array:
         return np.log(mu)
@@ -64,7 +65,7 @@ class LogLink(Link):
 
 
 class LogitLink(Link):
-    name = "logit"
+    name, extreme_score = "logit", 12.0
 
     def score(self, mu: Array) -> Array:
         return logit(mu)
@@ -77,7 +78,7 @@ class LogitLink(Link):
 
 
 class ProbitLink(Link):
-    name = "probit"
+    name, extreme_score = "probit", 4.0
 
     def score(self, mu: Array) -> Array:
         return ndtri(mu)
@@ -90,7 +91,7 @@ class ProbitLink(Link):
 
 
 class ComplementaryLogLogLink(Link):
-    name = "cloglog"
+    name, extreme_score = "cloglog", 2.5
 
     def score(self, mu: Array) -> Array:
         return np.log(-np.log1p(-mu))

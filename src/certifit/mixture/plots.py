@@ -17,7 +17,7 @@ from scipy.special import logsumexp, xlogy
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from certifit.checkers.mixture.gaussian import KINDS
+from certifit.checkers.mixture.gaussian import COVARIANCE_TYPES
 from certifit.exceptions import DataError
 from certifit.mixture.em import MixtureParameters, e_step, joint_log_densities, m_step
 from certifit.plots.style import BLUE, COLOURS, GREY, MARKERS, RED, check_drawable, new_axes, plain, tidy
@@ -43,7 +43,7 @@ def plot_mixture(model: Any, X: Any, columns: tuple[int, int] = (0, 1), ax: Axes
     if d < 2 or not all(0 <= j < d for j in columns):
         raise DataError(got=f"columns {columns} of {d}", wanted="two columns of the model")
     ax = new_axes(ax, 5.6, 4.4)
-    C = np.asarray(KINDS[model.covariance_type][0](np.asarray(model.covariances_), k, d))
+    C = np.asarray(COVARIANCE_TYPES[model.covariance_type].expand(np.asarray(model.covariances_), k, d))
     _draw_rows(ax, _two_columns(X, columns), np.asarray(model.predict_proba(X)))
     _draw_components(ax, np.asarray(model.means_)[:, columns], C[:, columns][:, :, columns])
     names = getattr(model, "feature_names_in_", None)

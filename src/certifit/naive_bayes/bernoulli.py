@@ -26,7 +26,7 @@ from certifit.naive_bayes.class_sums_loops import (
 )
 from certifit.naive_bayes.column_model import ColumnModel, refuse_infinities
 from certifit.naive_bayes.discrete import DiscreteNB, add_by_class
-from certifit.naive_bayes.smoothing import pseudo_count_loss, safe_log
+from certifit.naive_bayes.smoothing import pseudo_count_loss, safe_log, smoothed_counts
 from certifit.rows import Array, Block, Matrix, Sums
 
 
@@ -96,7 +96,7 @@ class BernoulliColumns(ColumnModel):
         return ThresholdCounts(above, weight - add_by_class(_with_values(X, np.isnan(X.data)), y, w, k) - above)
 
     def params(self, state: ThresholdCounts) -> BernoulliParams:
-        yes, no = state.above + self.alpha, state.below + self.alpha
+        yes, no = (smoothed_counts(counts, self.alpha) for counts in (state.above, state.below))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_p = np.where(yes + no > 0, -np.log1p(no / yes), -np.log(2.0))
         return BernoulliParams.of(log_p)
@@ -147,7 +147,7 @@ class BernoulliColumns(ColumnModel):
         return pseudo_count_loss(self.alpha, params.log_p) + pseudo_count_loss(self.alpha, params.log_q)
 
     def evidence(self, params: BernoulliParams, state: ThresholdCounts, tol: float) -> list[checker.MomentEvidence]:
-        mass = np.stack([state.below + self.alpha, state.above + self.alpha], axis=-1)
+        mass = np.stack([smoothed_counts(counts, self.alpha) for counts in (state.below, state.above)], axis=-1)
         return [checker.cell_evidence(np.stack([params.log_q, params.log_p], axis=-1), mass, tol)]
 
 

@@ -20,7 +20,7 @@ from certifit.exceptions import DataError
 from certifit.naive_bayes.class_sums_loops import add_category_counts, category_scores
 from certifit.naive_bayes.column_model import ColumnModel, NaiveBayesTuning
 from certifit.naive_bayes.discrete import DiscreteNB
-from certifit.naive_bayes.smoothing import log_shares, pseudo_count_loss, safe_log
+from certifit.naive_bayes.smoothing import log_shares, pseudo_count_loss, safe_log, smoothed_counts
 from certifit.rows import Array, Block, Matrix
 
 
@@ -94,7 +94,7 @@ class CategoricalColumns(ColumnModel):
     def smoothed(self, state: CategoryCounts) -> tuple[Array, list[Array]]:
         """The number of categories (d,), and the smoothed counts (k, categories) of each column."""
         sizes = np.maximum(np.maximum(state.sizes, self.at_least), 1)
-        return sizes, np.split(state.widen(sizes) + self.alpha, first_cells(sizes)[1:], axis=1)
+        return sizes, np.split(smoothed_counts(state.widen(sizes), self.alpha), first_cells(sizes)[1:], axis=1)
 
     def params(self, state: CategoryCounts) -> CategoricalParams:
         sizes, mass = self.smoothed(state)

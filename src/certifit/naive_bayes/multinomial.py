@@ -25,6 +25,7 @@ from certifit.naive_bayes.smoothing import (
     log_shares,
     pseudo_count_loss,
     safe_log,
+    smoothed_counts,
     weighted_log_sum,
 )
 from certifit.rows import Array, Block, Matrix, Sums, encode_labels
@@ -62,7 +63,7 @@ class MultinomialColumns(CountColumns):
     """Counts scored by the probabilities of a class."""
 
     def params(self, state: ClassCounts) -> Array:
-        return log_shares(state.total + self.alpha)
+        return log_shares(smoothed_counts(state.total, self.alpha))
 
     def scores(self, params: Array, X: Matrix) -> Array:
         self._check(X)
@@ -76,7 +77,7 @@ class MultinomialColumns(CountColumns):
         return pseudo_count_loss(self.alpha, params)
 
     def evidence(self, params: Array, state: ClassCounts, tol: float) -> list[checker.MomentEvidence]:
-        return [checker.cell_evidence(params, state.total + self.alpha, tol)]
+        return [checker.cell_evidence(params, smoothed_counts(state.total, self.alpha), tol)]
 
 
 class ComplementParams(NamedTuple):

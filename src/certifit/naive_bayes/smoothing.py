@@ -2,7 +2,7 @@
 
 | columns | rule | the parameters minimise |
 |---|---|---|
-| counted | α pseudo-counts in every cell, `log_shares(counts + α)` | - Σ (N + α) log p, by p = (N + α) / Σ (N + α) |
+| counted | α pseudo-counts in every cell, `smoothed_counts` | - Σ (N + α) log p, by p = (N + α) / Σ (N + α) |
 | counted, complement | α pseudo-counts, N of all other classes, `complement_counts` | the same |
 | Gaussian | ε added to every variance, `variance_floor` | Σ weight [log(2π v) + (spread + ε) / v] / 2 |
 
@@ -53,6 +53,11 @@ def are_pseudo_counts(alpha: Any) -> bool:
     return bool(((counts >= 0) & np.isfinite(counts)).all())
 
 
+def smoothed_counts(counts: Array, alpha: Any) -> Array:
+    """N + α: counts with α pseudo-counts in every cell."""
+    return counts + alpha
+
+
 def log_shares(mass: Array) -> Array:
     """log(mass / Σ mass) over the last axis: the log-probabilities that smoothed counts give.
 
@@ -64,7 +69,7 @@ def log_shares(mass: Array) -> Array:
 
 def complement_counts(counts: Array, alpha: Any) -> Array:
     """Smoothed counts of all other classes (k, d)."""
-    return np.maximum(counts.sum(axis=0) - counts, 0.0) + alpha
+    return smoothed_counts(np.maximum(counts.sum(axis=0) - counts, 0.0), alpha)
 
 
 def pseudo_count_loss(alpha: Any, log_p: Array) -> float:

@@ -21,8 +21,8 @@ MIXTURE = ("weights_", "means_", "covariances_")
 def audit_gaussian_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted GaussianMixture on these rows, whose entries may be missing."""
     kind = model.covariance_type
-    if kind not in checker.KINDS:
-        raise DataError(got=f"covariance_type={kind!r}", wanted=f"one of {(*checker.KINDS,)}")
+    if kind not in checker.COVARIANCE_TYPES:
+        raise DataError(got=f"covariance_type={kind!r}", wanted=f"one of {(*checker.COVARIANCE_TYPES,)}")
     weights, means, covariances = (numbers(model, name) for name in MIXTURE)
     rows = fitted_rows(model, means.shape[1], X, None, sample_weight, TableTerms(missing=True))
     floor = variance_floor(getattr(model, "reg_covar", 0.0), survey_columns(rows).spread)
@@ -46,7 +46,7 @@ def _repeated_numbers(model: Any, found: checker.FittedGaussianMixture, floor: A
         off = float(np.abs(numbers(model, "reg_covar_") / floor - 1).max())
         checks = (*checks, Check("reg_covar_ off what the settings say, relative", off, 1e-6))
     if "precisions_cholesky_" in vars(model):  # stored, not computed when asked for
-        expand = checker.KINDS[found.covariance_type][0]
+        expand = checker.COVARIANCE_TYPES[found.covariance_type].expand
         U, C = (
             np.array(expand(A, *found.means.shape))
             for A in (numbers(model, "precisions_cholesky_"), found.covariances)

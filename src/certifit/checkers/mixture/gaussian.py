@@ -79,16 +79,23 @@ def _mean_variances(_n: Array, S: Array) -> Array:
     return np.trace(S, axis1=1, axis2=2)[:, None, None] / S.shape[1] * np.eye(S.shape[1])
 
 
-def _unchanged(_n: Array, S: Array) -> Array:
+def _own_scatters(_n: Array, S: Array) -> Array:
     return S
 
 
-# of each covariance_type: covariances as matrices (k, d, d); the likeliest, given scatters S (k, d, d) of n (k,) rows
-KINDS: dict[str, tuple[Callable[[Array, int, int], Array], Callable[[Array, Array], Array]]] = {
-    "full": (_full_matrices, _unchanged),
-    "tied": (_tied_matrices, _pooled),
-    "diag": (_diagonal_matrices, _diagonals),
-    "spherical": (_spherical_matrices, _mean_variances),
+class CovarianceType(NamedTuple):
+    """What a `covariance_type` means."""
+
+    expand: Callable[[Array, int, int], Array]  # stored covariances, k, d -> matrices (k, d, d)
+    likeliest: Callable[[Array, Array], Array]  # n (k,) rows and their scatters S (k, d, d) -> matrices (k, d, d)
+    shared: bool = False  # whether all components have one covariance
+
+
+COVARIANCE_TYPES: dict[str, CovarianceType] = {
+    "full": CovarianceType(_full_matrices, _own_scatters),
+    "tied": CovarianceType(_tied_matrices, _pooled, shared=True),
+    "diag": CovarianceType(_diagonal_matrices, _diagonals),
+    "spherical": CovarianceType(_spherical_matrices, _mean_variances),
 }
 
 
@@ -125,8 +132,8 @@ def certify(
     `floor` (d,) is that of the penalty; `more` checks are added to the certificate.
     """
     k, d = model.means.shape
-    expand, likeliest = KINDS[model.covariance_type]
-    at = GaussianMixturePoint(model.weights, model.means, np.array(expand(model.covariances, k, d)))
+    kind = COVARIANCE_TYPES[model.covariance_type]
+    at = GaussianMixturePoint(model.weights, model.means, np.array(kind.expand(model.covariances, k, d)))
     uneven = float(np.abs(at.C - at.C.swapaxes(1, 2)).max() / np.abs(at.C).max())
     checks = (
         Check("covariances' distance from symmetry, relative", uneven, 1e-12),
@@ -136,7 +143,7 @@ def certify(
     if not all(check.passed for check in checks):
         return refused_certificate(tol, *checks, *more)
     before = rows.sum(partial(_expect, at))
-    after = _maximise(at, before, likeliest, floor)
+    after = _maximise(at, before, kind, floor)
     rest = rows.sum(partial(_compare, at, after))
     W = before.weight
     result = EMStepResult(
@@ -159,7 +166,7 @@ def _penalty(at: GaussianMixturePoint, floor: Array) -> float:
 
 
 def _maximise(
-    at: GaussianMixturePoint, e: GaussianExpectations, likeliest: Callable[[Array, Array], Array], floor: Array
+    at: GaussianMixturePoint, e: GaussianExpectations, kind: CovarianceType, floor: Array
 ) -> GaussianMixturePoint:
     """Take the M step; a component without rows stays as it is."""
     k = len(e.n)
@@ -167,10 +174,10 @@ def _maximise(
     n = np.where(some, e.n, 1.0)
     step = np.where(some[:, None], e.first / n[:, None], 0.0)
     S = e.second / n[:, None, None] - step[:, :, None] * step[:, None, :]
-    least = likeliest(np.ones(k), np.broadcast_to(np.diag(floor), S.shape))
-    share = np.ones(k) if likeliest is _pooled else e.weight / (k * n)
-    C = likeliest(np.where(some, e.n, 0.0), S) + share[:, None, None] * least
-    C = np.where(some[:, None, None] | (likeliest is _pooled), C, at.C)
+    least = kind.likeliest(np.ones(k), np.broadcast_to(np.diag(floor), S.shape))
+    share = np.ones(k) if kind.shared else e.weight / (k * n)
+    C = kind.likeliest(np.where(some, e.n, 0.0), S) + share[:, None, None] * least
+    C = np.where(some[:, None, None] | kind.shared, C, at.C)
     return GaussianMixturePoint(e.n / e.weight, at.means + step, C)
 
 

@@ -89,8 +89,7 @@ def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: G
 def _refuse_unbounded(problem: GlmProblem, fitted: Attributes, claim: GlmClaim) -> None:
     """An error with its proof, if the likelihood has no maximum; some score is extreme then."""
     scores = problem.rows.map(partial(scores_of, fitted["coef_"], fitted["intercept_"], problem.layout))
-    nearly_certain = {"logit": 12.0, "log": 12.0, "probit": 4.0, "cloglog": 2.5}  # scores of extreme means
-    if not np.abs(scores).max() > nearly_certain.get(claim.link, np.inf):
+    if not np.abs(scores).max() > problem.loss.link.extreme_score:
         return
     certificate = recession.unbounded(problem.rows, claim)
     if certificate is not None:

@@ -1,7 +1,7 @@
 """Shapes of covariances of Gaussian components: full, tied, diagonal, spherical.
 
 A new shape is one more subclass of `CovarianceShape` and one more line in the table `SHAPES` at the end; the checker
-has its own table, `KINDS` in `checkers/mixture/gaussian.py`. Nothing else knows the shapes.
+has its own table, `COVARIANCE_TYPES` in `checkers/mixture/gaussian.py`. Nothing else knows the shapes.
 
 A shape says in which quadratic features q(z) of a row its log-density is linear, zᵀPz = Σ_a c_a q_a(z), and which
 covariances maximise the likelihood given sums of these features. Symmetric matrices are packed as lower triangles,
