@@ -98,8 +98,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         "svm.hard_margin.hard_margin",
         "no margin is larger; or two convex combinations that meet, so that there is none",
     ),
-    Registered("Nystroem", "kernel_approximation.kernel_features", _KERNEL_ERROR),
-    Registered("RBFSampler", "kernel_approximation.kernel_features", _KERNEL_ERROR),
+    Registered("Nystroem", "kernel_approximation.nystroem", _KERNEL_ERROR),
+    Registered("RBFSampler", "kernel_approximation.rbf_sampler", _KERNEL_ERROR),
     Registered(
         "ApproximateSVC",
         "kernel_approximation.approximate_svc",

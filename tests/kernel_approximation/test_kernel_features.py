@@ -17,10 +17,11 @@ from certifit.checkers.kernel_approximation import approximate_svc as certificat
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.svm.linear import Spec
 from certifit.exceptions import DataError, NoSolutionError
-from certifit.kernel_approximation import landmarks
-from certifit.kernel_approximation.approximate_svc import ApproximateSVC
-from certifit.kernel_approximation.kernel_features import Nystroem, RBFSampler
-from certifit.kernel_approximation.problem import NystroemProblem
+from certifit.kernel_approximation.approximate_svc import ApproximateSVC, ApproximateSVCTuning
+from certifit.kernel_approximation.landmarks import RULES, LandmarkKernel, LandmarkPool, LandmarkTuning
+from certifit.kernel_approximation.nystroem import Nystroem
+from certifit.kernel_approximation.nystroem_problem import NystroemProblem
+from certifit.kernel_approximation.rbf_sampler import RBFSampler
 from certifit.rows import ArrayRows, set_threads
 from certifit.rows.mapped import MappedRows
 from certifit.svm.kernel.kernels import RBF, Linear, Polynomial
@@ -133,16 +134,17 @@ def test_several_draws_at_a_time_are_those_of_one_at_a_time():
     for i in range(4):
         left = w * (1.0 - K[i] ** 2)
         expected[i] = w[i] / w.sum() * left / left.sum()
-    pool = landmarks.Pool(X, w, X[:, 0], 2, RBF(1.0), lambda A: np.ones(len(A)), np.inf)
+    kernel = LandmarkKernel(RBF(1.0), lambda A: np.ones(len(A)))
+    pool = LandmarkPool(X, w, X[:, 0], 2, kernel, np.inf, LandmarkTuning())
     found, draws = np.zeros((4, 4)), 3000
     for _ in range(draws):
-        found[tuple(landmarks.RULES["rpcholesky"](pool, rng))] += 1 / draws
+        found[tuple(RULES["rpcholesky"](pool, rng))] += 1 / draws
     assert (np.abs(found - expected) <= 5 * np.sqrt(expected / draws)).all()
 
 
 def test_landmarks_found_until_time_is_up_are_proved_as_any_others():
     X = table(1000)
-    model = Nystroem(n_components=500, random_state=0).hurried(0.0).fit(X)
+    model = Nystroem(n_components=500, random_state=0).limit_seconds(0.0).fit(X)
     assert 0 < len(model.components_) < 500
     assert model.certificate_.holds
     assert audit_nystroem(model, X, None, None, TOL).holds
@@ -395,7 +397,7 @@ def test_bounds_for_the_kernel_itself_are_honest_for_any_coefficients(rho, loss)
     optimum = best.fit(X, y).certificate_.objective
     for size in (0.0, 0.1, 1.0, 10.0):
         coef, b = size * rng.normal(size=(1, 60)), size * rng.normal(size=1) * (rho == 0.0)
-        machines = certificates.Machines(coef, b, Spec(*loss, 1.0, rho), features.feature_map())
+        machines = certificates.FeatureMachines(coef, b, Spec(*loss, 1.0, rho), features.feature_map())
         assert certificates.lower_bound(machines, RBF(0.3), ArrayRows(X, y)) <= optimum * (1 + 1e-9)
 
 
@@ -428,13 +430,13 @@ def test_kernel_values_next_to_dependent_are_left_to_their_features():
 
 
 @pytest.mark.parametrize("features", ["nystroem", "fourier"])
-def test_room_for_features_changes_nothing_but_time(features, monkeypatch):
-    monkeypatch.setattr(
-        "certifit.kernel_approximation.approximate_svc.SAMPLE", 300
-    )  # so that these rows count as many
+def test_room_for_features_changes_nothing_but_time(features):
     X, y = labelled(6000)
     given = {"features": features, "n_components": 25, "tol": 1e-9, "random_state": 0}
-    kept, made = (ApproximateSVC(cache_size=size, **given).fit(X, y) for size in (500, 1e-3))
+    kept, made = (ApproximateSVC(cache_size=size, **given) for size in (500, 1e-3))
+    for model in (kept, made):
+        model._feature_tuning = ApproximateSVCTuning(sample_rows=300)  # so that these rows count as many
+        model.fit(X, y)
     np.testing.assert_allclose(made.certificate_.objective, kept.certificate_.objective, rtol=2e-9)
     np.testing.assert_allclose(made.decision_function(X), kept.decision_function(X), atol=1e-3)
     assert audit_approximate_svc(made, X, y, None, 1e-8).holds
