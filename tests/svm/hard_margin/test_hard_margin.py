@@ -293,14 +293,16 @@ def test_a_wrong_witness_does_not_hold(damage):
     rows, share = np.append(first, second).astype(int), np.append(p, q)
     sign = np.repeat([1.0, -1.0], [len(p), len(q)])
     everyone = np.arange(len(X))
-    assert certificates.meeting_certificate(rows, sign, share, X, everyone, None, everyone).holds
+    witness = partial(certificates.HullWitness, sign=sign)
+    check = partial(certificates.meeting_certificate, X=X, members=everyone, kernel=None, names=everyone)
+    assert check(witness(rows=rows, share=share)).holds
     if damage == "share":
         share[:2] += [-1.1 * share[0], 1.1 * share[0]]
     elif damage == "sum":
         share *= 1.001
     else:
         rows[0] = np.setdiff1d(np.flatnonzero(y == 1), rows)[0]
-    assert not certificates.meeting_certificate(rows, sign, share, X, everyone, None, everyone).holds
+    assert not check(witness(rows=rows, share=share)).holds
 
 
 # ------------------------------------------------------------------------------------------ small margins

@@ -188,10 +188,16 @@ def combined_certificate(
     return Certificate("stationary", claim, objective, np.nan, tol, limit, tuple(checks), facts)
 
 
+class HullWitness(NamedTuple):
+    """Convex combinations of the rows of either class that are claimed to be the same point."""
+
+    rows: Array  # (s,) row numbers in the table
+    sign: Array  # (s,) 1 for rows of the first class, -1 for those of the second
+    share: Array  # (s,)
+
+
 def meeting_certificate(
-    rows: Array,
-    sign: Array,
-    share: Array,
+    witness: HullWitness,
     X: Any,
     members: Array,
     kernel: KernelFunction | None,
@@ -199,12 +205,12 @@ def meeting_certificate(
     *,
     tuning: HardMarginCheckTuning = HardMarginCheckTuning(),
 ) -> Certificate:
-    """Make the certificate that two hulls meet, from the shares (s,) of these rows (s,) of X.
+    """Make the certificate that two hulls meet.
 
-    `sign` (s,) is 1 for rows of the first class and -1 for those of the second. `members` are the rows of both
-    classes, whose size says how large rounding is; `names` what the rows of X are called. The witness is the rows
-    and shares of the first class, then those of the second.
+    `members` are the rows of both classes, whose size says how large rounding is; `names` what the rows of X are
+    called. The certificate's witness is the names and shares of the first class, then those of the second.
     """
+    rows, sign, share = witness
     same = len(rows) == 2 and bool((abs(X[rows[0]] - X[rows[1]])).max() == 0)
     if same:
         name, distance, proved = "distance of the two rows", 0.0, True

@@ -98,9 +98,8 @@ class ClassPair:
         table, kernel = self._table()
         if self.linear and not isinstance(space, ColumnSpace):
             kernel = self.data.kernel
-        proof = certificates.meeting_certificate(
-            self.rows[rows], sign, share, table, self.rows, kernel, self.data.used
-        )
+        witness = certificates.HullWitness(self.rows[rows], sign, share)
+        proof = certificates.meeting_certificate(witness, table, self.rows, kernel, self.data.used)
         named = [_row_names(used[rows[sign == side]]) for side in (1.0, -1.0)]
         if equal is not None:
             got = f"{named[0]} of class {first!r} and {named[1]} of class {second!r}, which are the same"
