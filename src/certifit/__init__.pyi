@@ -26,14 +26,14 @@ from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
 from certifit.naive_bayes.mixed import NaiveBayes as NaiveBayes
 from certifit.exceptions import NoSolutionError as NoSolutionError
-from certifit.kernel_approximation.kernel_features import Nystroem as Nystroem
+from certifit.kernel_approximation.nystroem import Nystroem as Nystroem
 from certifit.decomposition.pca.pca import PCA as PCA
 from certifit.linear_model.regressors import PoissonRegressor as PoissonRegressor
 from certifit.svm.kernel.kernels import Polynomial as Polynomial
 from certifit.decomposition.probabilistic.probabilistic_pca import ProbabilisticPCA as ProbabilisticPCA
 from certifit.core.progress import ProgressBar as ProgressBar
 from certifit.svm.kernel.kernels import RBF as RBF
-from certifit.kernel_approximation.kernel_features import RBFSampler as RBFSampler
+from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
 from certifit.decomposition.robust.robust_pca import RobustPCA as RobustPCA

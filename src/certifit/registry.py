@@ -101,8 +101,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         "svm.hard_margin.hard_margin",
         "no margin is larger; or two convex combinations that meet, so that there is none",
     ),
-    Registered("Nystroem", "kernel_approximation.kernel_features", _Proves.kernel_error),
-    Registered("RBFSampler", "kernel_approximation.kernel_features", _Proves.kernel_error),
+    Registered("Nystroem", "kernel_approximation.nystroem", _Proves.kernel_error),
+    Registered("RBFSampler", "kernel_approximation.rbf_sampler", _Proves.kernel_error),
     Registered(
         "ApproximateSVC",
         "kernel_approximation.approximate_svc",

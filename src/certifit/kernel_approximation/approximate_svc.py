@@ -1,52 +1,43 @@
 """Kernel machines for very many rows: a linear machine on features that stand for the kernel.
 
-    min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ (β·φ(xᵢ) + b)),     φ(x)·φ(z) ≈ k(x, z),   see `kernel_features`
+    min over β, b of   ½ |β|² + C Σᵢ wᵢ loss(yᵢ (β·φ(xᵢ) + b)),     φ(x)·φ(z) ≈ k(x, z)
 
-Features are made from each block of rows as it passes, so that a table of any length, wherever it is, is fitted in
-the memory of a few blocks; Newton's method on sums over rows (`svm.linear.solve`) needs few passes. The gap
-that is proved is that of the problem with the approximated kernel. From Nyström features follows what that means for
-the kernel itself: see `checkers.kernel_approximation.approximate_svc`.
+Features φ are those of `nystroem` or `rbf_sampler`. They are computed from each block of rows as it passes, so that a
+table of any length, wherever it is, is fitted in the memory of a few blocks; Newton's method on sums over rows
+(`svm.linear.solve`) needs few passes. The gap that is proved is that of the problem with the approximated kernel.
+With Nyström features, a bound for the kernel itself follows: see `checkers.kernel_approximation.approximate_svc`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from certifit.checkers.kernel_approximation import approximate_svc as certificates
-from certifit.checkers.kernel_approximation.kernel_error import PROVED
+from certifit.checkers.kernel_approximation.kernel_error import KernelStatus
 from certifit.checkers.svm.linear import ClaimedLinearSvm
 from certifit.core import Attributes, Certificate
-from certifit.core.settings import check_settings
+from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.kernel_approximation.base import KernelFeatures
-from certifit.kernel_approximation.kernel_features import Nystroem, RBFSampler, values
+from certifit.kernel_approximation.nystroem import Nystroem, kernel_values
+from certifit.kernel_approximation.rbf_sampler import RBFSampler
 from certifit.rows import Rows, apply_class_weight, encode_labels
 from certifit.svm.linear.linear_svm import LinearSVC
 from certifit.svm.linear.slacks import one_against_rest
 from certifit.svm.linear.solve import PrimalSvmProblem
 
-SHARE = 8  # one in so many rows to start with: solving for these costs less than a pass over all
-CHOICE = 0.25  # of the time allowed: most that may go into the choice of features
 
-FEATURES: dict[str, Callable[[Any], KernelFeatures]] = {
-    "nystroem": lambda model: Nystroem(
-        model.kernel,
-        gamma=model.gamma,
-        coef0=model.coef0,
-        degree=model.degree,
-        n_components=model.n_components,
-        random_state=model.random_state,
-    ),
-    "fourier": lambda model: RBFSampler(
-        gamma=model.gamma, n_components=model.n_components, random_state=model.random_state
-    ),
-}
+@dataclass(frozen=True)
+class ApproximateSVCTuning:
+    """Numbers that steer how features are made and where the linear machine starts."""
+
+    sample_share: int = 8  # the first fit is to one row in so many at least: it costs less than a pass over all rows
+    time_share: float = 0.25  # most of the time allowed that the choice of features may take
 
 
 class ApproximateSVC(LinearSVC):
@@ -95,6 +86,12 @@ class ApproximateSVC(LinearSVC):
     """
 
     penalize_intercept, intercept_scaling, multi_class = False, 1.0, "ovr"
+    settings: ClassVar[Settings] = {
+        **LinearSVC.settings,
+        "features": Setting(choices=("nystroem", "fourier")),
+        "cache_size": Setting(float, least=0),
+    }
+    _feature_tuning: ClassVar[ApproximateSVCTuning] = ApproximateSVCTuning()
 
     def __init__(
         self,
@@ -131,41 +128,58 @@ class ApproximateSVC(LinearSVC):
         self.max_time = max_time
         self.random_state = random_state
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        check_settings(self, ("cache_size",))
-        if self.features not in FEATURES:
-            raise DataError(got=f"features={self.features!r}", wanted=f"one of {', '.join(map(repr, FEATURES))}")
+    def _check_settings(self) -> None:
+        super()._check_settings()
         if self.features == "fourier" and self.kernel != "rbf":
             raise DataError(
                 got=f"features='fourier' with kernel={self.kernel!r}",
                 wanted="kernel='rbf'",
                 fix="Use features='nystroem' for other kernels.",
             )
-        began, labels = time.perf_counter(), encode_labels(rows)
-        seconds = np.inf if self.max_time is None else CHOICE * self.max_time
-        features = FEATURES[self.features](self).hurried(seconds).fit(labels.rows)
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        began, labels, tuning = time.perf_counter(), encode_labels(rows), self._feature_tuning
+        seconds = np.inf if self.max_time is None else tuning.time_share * self.max_time
+        features = self._unfitted_features().limit_seconds(seconds).fit(labels.rows)
         rows = apply_class_weight(labels, self.class_weight)
         mapped: Rows = features.mapped(rows)
+        # rows whose features fit in the cache
         room, pose = int(self.cache_size * 1e6 / (8 * mapped.n_features)), features.problem(rows)
         if rows.in_memory and rows.n_rows <= room:
             mapped, pose = mapped.load(), PrimalSvmProblem
         rules = one_against_rest(len(labels.classes))
         fixed = {"classes_": labels.classes, "features_": features}
-        sample = min(room, rows.n_rows // SHARE)
+        sample = min(room, rows.n_rows // tuning.sample_share)
         fitted = self._solve_primal(mapped, rules, fixed, partial(pose, sample=sample, began=began))
-        return {**fitted, "certificate_": self._with_kernel(fitted, features, rows)}
+        return {**fitted, "certificate_": self._with_kernel_facts(fitted, features, rows)}
 
-    def _with_kernel(self, fitted: Attributes, features: KernelFeatures, rows: Rows) -> Certificate:
-        """The certificate of the linear machine, and what the features' own adds to it."""
+    def _unfitted_features(self) -> KernelFeatures:
+        if self.features == "fourier":
+            return RBFSampler(gamma=self.gamma, n_components=self.n_components, random_state=self.random_state)
+        return Nystroem(
+            self.kernel,
+            gamma=self.gamma,
+            coef0=self.coef0,
+            degree=self.degree,
+            n_components=self.n_components,
+            random_state=self.random_state,
+        )
+
+    def _with_kernel_facts(self, fitted: Attributes, features: KernelFeatures, rows: Rows) -> Certificate:
+        """The certificate of the linear machine, with the checks and facts of its features."""
         found, own = fitted["certificate_"], features.certificate_
         facts = dict(own.facts)
-        if isinstance(features, Nystroem) and facts["kernel"] == PROVED:
+        if isinstance(features, Nystroem) and facts["kernel"] == KernelStatus.PROVED:
             svm = self._svm_objective()
             spec = ClaimedLinearSvm(*svm.hinge, svm.C, svm.rho)
-            machines = certificates.Machines(fitted["coef_"], fitted["intercept_"], spec, features.feature_map())
-            kernel = partial(values, features.kernel_function())
-            facts = {**certificates.original(machines, kernel, rows, found.objective, own.objective), **facts}
-        return replace(found, claim=certificates.CLAIM, checks=(*found.checks, *own.checks), facts=facts)
+            machines = certificates.FeatureMachines(
+                fitted["coef_"], fitted["intercept_"], spec, features.feature_map()
+            )
+            kernel = partial(kernel_values, features.kernel_function())
+            exact = certificates.exact_kernel_fact(machines, kernel, rows, found.objective, own.objective)
+            facts = {**exact, **facts}
+        claim = certificates.FeatureMachines.claim
+        return replace(found, claim=claim, checks=(*found.checks, *own.checks), facts=facts)
 
     def _rows(self, *args: Any, **options: Any) -> Rows:
         """Rows of features."""

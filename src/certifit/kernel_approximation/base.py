@@ -1,4 +1,4 @@
-"""What all kernel features share: their gamma, and rows to features wherever the rows are."""
+"""What Nyström and Fourier features share: gamma, and features of rows from any source."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from certifit.core import Certificate, Estimator, Objective
-from certifit.core.settings import check_settings
+from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, Sums
 from certifit.rows.mapped import MappedRows
@@ -23,13 +22,17 @@ from certifit.svm.linear.solve import PrimalSvmProblem
 
 
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
-    """An estimator of features, Nyström or Fourier."""
+    """An estimator of features φ(x) with φ(x)·φ(z) ≈ k(x, z), so that linear models of φ(x) are kernel machines."""
 
     sparse = True
+    settings: ClassVar[Settings] = {
+        "n_components": Setting(int, least=1),
+        "gamma": Setting(float, least=0, below=np.inf, choices=("scale", "auto")),
+    }
     _seconds: float = np.inf  # for the choice of features
 
-    def hurried(self, seconds: float) -> Self:
-        """The same, but with features chosen within these seconds: fewer, where that is too little for all."""
+    def limit_seconds(self, seconds: float) -> Self:
+        """Choose features within these seconds from now on: fewer, where that is too little for all."""
         self._seconds = seconds
         return self
 
@@ -38,20 +41,20 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """The fitted features as a function of a block, float64 and picklable."""
 
     def mapped(self, rows: Rows) -> MappedRows:
-        """Rows of features, made as they are asked for."""
+        """Rows of features, which are computed anew in every pass."""
         return MappedRows(rows, self.feature_map(), self._n_features_out)
 
     def problem(self, rows: Rows) -> Callable[..., PrimalSvmProblem]:
-        """What a linear machine on the features of these rows solves, where features are made anew in every pass."""
+        """The problem class of a linear machine on the features of these rows, computed anew in every pass."""
         return PrimalSvmProblem
 
     def transform(self, X: Any) -> Array:
         """φ(x) of each row (n, m)."""
         rows = self._rows(X)
-        return self.mapped(rows).map(partial(_as, rows.dtype))
+        return self.mapped(rows).map(partial(_cast, rows.dtype))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """How far kernel values are off on these rows, as `certificate_` has it."""
+        """The error of kernel values on these rows: the objective of `certificate_`."""
         found = self._certificate(self._rows(X, sample_weight=sample_weight)).objective
         return Objective(found, found, 0.0)
 
@@ -59,11 +62,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     def _certificate(self, rows: Rows) -> Certificate: ...
 
     def _chosen_gamma(self, rows: Rows) -> float:
-        check_settings(self, (), n_components=1)
-        if isinstance(self.gamma, str) and self.gamma in ("scale", "auto"):
-            return 1.0 / rows.n_features if self.gamma == "auto" else scale(rows)
-        if not isinstance(self.gamma, Real) or not 0 <= float(self.gamma) < np.inf:
-            raise DataError(got=f"gamma={self.gamma!r}", wanted="'scale', 'auto' or a number of at least 0")
+        if isinstance(self.gamma, str):
+            return 1.0 / rows.n_features if self.gamma == "auto" else _scale_gamma(rows)
         return float(self.gamma)
 
     def _seed(self) -> int:
@@ -75,35 +75,35 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         return tags
 
 
-def _as(dtype: Any, block: Block) -> Array:
+def _cast(dtype: Any, block: Block) -> Array:
     return block.X.astype(dtype, copy=False)
 
 
 @dataclass(frozen=True)
-class _Entries(Sums):
-    """Of all entries as one sample, about an origin."""
+class EntrySums(Sums):
+    """Sums over all entries of a table as one sample, about an origin."""
 
     weight: float
     x: float
     xx: float
 
 
-def _entries(origin: float, block: Block) -> _Entries:
+def _entry_sums(origin: float, block: Block) -> EntrySums:
     X, w, d = block.X, block.w, block.X.shape[1]
     if not sparse.issparse(X):
         Z = X - np.float64(origin)
-        return _Entries(d * w.sum(), w @ Z.sum(axis=1), w @ np.einsum("ij,ij->i", Z, Z))
+        return EntrySums(d * w.sum(), w @ Z.sum(axis=1), w @ np.einsum("ij,ij->i", Z, Z))
     stored = np.diff(X.indptr)
     z, each, rest = X.data - np.float64(origin), np.repeat(w, stored), w @ (d - stored)
-    return _Entries(d * w.sum(), each @ z - rest * origin, each @ z**2 + rest * origin**2)
+    return EntrySums(d * w.sum(), each @ z - rest * origin, each @ z**2 + rest * origin**2)
 
 
-def scale(rows: Rows) -> float:
-    """1 / (columns · variance of all entries), rows counted by their weights."""
-    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
-        first = rows.sum(partial(_entries, 0.0))
+def _scale_gamma(rows: Rows) -> float:
+    """γ = 1 / (columns · variance of all entries), rows counted by their weights."""
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
+        first = rows.sum(partial(_entry_sums, 0.0))
         mean = first.x / first.weight
-        about = rows.sum(partial(_entries, mean))
+        about = rows.sum(partial(_entry_sums, mean))
         variance = float(about.xx / about.weight - (about.x / about.weight) ** 2)
     if not np.isfinite(variance):
         raise DataError(

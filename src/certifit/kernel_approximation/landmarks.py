@@ -1,19 +1,25 @@
-"""Rows that stand for all others: by randomly pivoted Cholesky, uniformly, or whichever of the two leaves less over.
+"""Landmarks: rows that stand for all others in a Nyström approximation.
 
-Randomly pivoted Cholesky draws each landmark in proportion to what those before it leave over of k(x, x). It is near
-the best rank-m approximation where few directions carry most of the kernel; where no number of landmarks that one can
-afford does that, it spends them on rows far from all others, and uniform ones do better. Both work on rows that were
-drawn first where there are many. They see values and weights only: neither the order of the rows matters, nor whether
-a row is written twice or weighted 2.
+| rule | how landmarks are drawn |
+|---|---|
+| 'rpcholesky' | each in proportion to its residual, the part of k(x, x) that those before it do not explain |
+| 'uniform' | all at once, by row weight |
+| 'auto' | by both rules; those that leave the smaller error are kept |
+
+Randomly pivoted Cholesky is near the best rank-m approximation where few directions carry most of the kernel. Where
+no affordable number of landmarks explains much, it spends them on rows far from all others, and uniform ones are
+better. Where there are many rows, a pool of them is drawn first. Rules see values and weights only: neither the order
+of the rows matters, nor whether a row is written twice or weighted 2.
 References: Chen, Epperly, Tropp & Webber, "Randomly pivoted Cholesky: practical approximation of a kernel matrix with
 few entry evaluations" (2023); Epperly, Tropp & Webber, "Embrace rejection: kernel matrix approximation by accelerated
-randomly pivoted Cholesky" (2024): several draws at a time, each kept with the probability that is left of it.
+randomly pivoted Cholesky" (2024): several draws at a time, each kept with the probability that the others leave it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,30 +27,43 @@ import numpy as np
 from certifit.rows import Array, Matrix, Rows
 from certifit.rows.sampling import draw_rows, pick
 
-POOL, EACH = 8192, 4  # rows to choose from: so many, and at least so many for each landmark
-SEVERAL = 32  # landmarks drawn at a time
-NOTHING = 1e-10  # of k(x, x): what is left over of a row that its landmarks give exactly
-
-Values = Callable[[Matrix, Matrix], Array]
-# what is left of the diagonal, 0 for nothing -> rows that may be next, and what must be left of each by its turn
+# residual diagonal (n,), 0 for rows that are explained -> rows that may be next (b,), and the residual (b,) that each
+# must exceed by its turn
 Propose = Callable[[Array], tuple[Array, Array]]
 
 
-def choose(
+@dataclass(frozen=True)
+class LandmarkTuning:
+    """How many rows landmarks are chosen from, and how many are drawn at a time."""
+
+    pool_rows: int = 8192  # rows to choose from, and at least
+    pool_rows_per_landmark: int = 4
+    batch: int = 32  # landmarks drawn at a time
+    explained: float = 1e-10  # share of k(x, x) up to which a residual is rounding
+
+
+class LandmarkKernel(NamedTuple):
+    """The kernel as functions of tables."""
+
+    values: Callable[[Matrix, Matrix], Array]  # k(x, z) of the rows of two tables
+    own: Callable[[Matrix], Array]  # k(x, x) of each row
+
+
+def choose_landmarks(
     rows: Rows,
     m: int,
-    values: Values,
-    own: Callable[[Matrix], Array],
+    kernel: LandmarkKernel,
     rule: str,
     seconds: float,
     rng: np.random.Generator,
+    tuning: LandmarkTuning,
 ) -> tuple[Array, Matrix]:
-    """Numbers and values of up to m rows; fewer where these give all exactly, are all there are, or time is up.
+    """Choose up to m rows: their numbers (m,) and values (m, d).
 
-    values(A, B) are kernel values of the rows of two tables, own(A) those of the rows of A with themselves.
+    They are fewer where fewer explain all rows exactly, where there are no more, or where the seconds are up.
     """
     end = time.perf_counter() + seconds
-    count = max(POOL, EACH * m)
+    count = max(tuning.pool_rows, tuning.pool_rows_per_landmark * m)
     if rows.n_rows <= count:
         drawn = rows.load()
         index = np.flatnonzero(drawn.w > 0)
@@ -55,31 +74,31 @@ def choose(
     X: Any = drawn.X if drawn.n_rows == len(index) else drawn.X[index]
     place = np.asarray(X @ rng.normal(size=rows.n_features))
     order = np.argsort(place, kind="stable")
-    pool = Pool(X[order], w[order], place[order], m, values, own, end)
+    pool = LandmarkPool(X[order], w[order], place[order], m, kernel, end, tuning)
     chosen = order[RULES[rule](pool, rng)]
     if not len(chosen):  # k(x, x) = 0 everywhere
         chosen = order[:1]
     return index[chosen], X[chosen]
 
 
-class Pool(NamedTuple):
+class LandmarkPool(NamedTuple):
     """Rows to choose from, in an order of their values."""
 
-    X: Matrix
-    w: Array
-    place: Array  # ascending, equal for equal rows
-    m: int
-    values: Values
-    own: Callable[[Matrix], Array]
+    X: Matrix  # (n, d)
+    w: Array  # (n,) row weights
+    place: Array  # (n,) ascending, equal for equal rows
+    m: int  # most landmarks
+    kernel: LandmarkKernel
     end: float  # when time is up
+    tuning: LandmarkTuning
 
     def eliminate(self, propose: Propose, share: float = 1.0) -> tuple[Array, float]:
-        """Pivots of a Cholesky factorisation of the kernel matrix, and Σ w times what they leave of its diagonal.
+        """Choose pivots of a Cholesky factorisation of the kernel matrix, as they are proposed.
 
-        Ends early after this share of the time that remains.
+        Returns their numbers and Σ w times the residual diagonal. Ends early after this share of the remaining time.
         """
         began = time.perf_counter()
-        diagonal = self.own(self.X)
+        diagonal = self.kernel.own(self.X)
         left = diagonal.copy()
         F = np.empty((min(self.m, len(left)), len(left)))
         pivots: list[int] = []
@@ -88,7 +107,7 @@ class Pool(NamedTuple):
             s, least = propose(left)
             if not len(s):
                 break
-            columns = self.values(self.X[s], self.X) - F[: len(pivots), s].T @ F[: len(pivots)]
+            columns = self.kernel.values(self.X[s], self.X) - F[: len(pivots), s].T @ F[: len(pivots)]
             for j in np.arange(len(s)):
                 i = len(pivots)
                 if i == len(F) or left[s[j]] <= least[j]:
@@ -97,30 +116,34 @@ class Pool(NamedTuple):
                 columns[j + 1 :] -= np.outer(F[i, s[j + 1 :]], F[i])
                 left -= F[i] ** 2
                 left[s[j]] = 0.0
-                left[left <= NOTHING * diagonal] = 0.0
+                left[left <= self.tuning.explained * diagonal] = 0.0
                 pivots.append(int(s[j]))
             now = time.perf_counter()
         return np.array(pivots, dtype=np.int64), float(self.w @ left)
 
 
-def _uniform(pool: Pool, rng: np.random.Generator) -> Array:
-    """Distinct rows, without replacement, in proportion to their weights: the first m of exponential clocks."""
+def _draw_uniformly(pool: LandmarkPool, rng: np.random.Generator) -> Array:
+    """Draw distinct rows, without replacement, in proportion to their weights: the first m of exponential clocks."""
     _, first, code = np.unique(pool.place, return_index=True, return_inverse=True)
     clock = rng.exponential(size=len(first)) / np.bincount(code, pool.w)
     return first[np.argsort(clock, kind="stable")[: pool.m]]
 
 
-def _pivoted(pool: Pool, rng: np.random.Generator, share: float = 1.0) -> tuple[Array, float]:
+def _draw_pivots(pool: LandmarkPool, rng: np.random.Generator, share: float = 1.0) -> tuple[Array, float]:
+    """Draw rows in proportion to their residual: the pivots, and the error they leave."""
+    batch = pool.tuning.batch
+
     def propose(left: Array) -> tuple[Array, Array]:
-        drawn = pick(pool.w * left, rng.random(SEVERAL))
-        return drawn, rng.random(SEVERAL) * left[drawn]
+        drawn = pick(pool.w * left, rng.random(batch))
+        return drawn, rng.random(batch) * left[drawn]
 
     return pool.eliminate(propose, share)
 
 
-def _better(pool: Pool, rng: np.random.Generator) -> Array:
-    pivoted, given = _pivoted(pool, rng, 0.5), _uniform(pool, rng)
-    parts = (given[i : i + SEVERAL] for i in range(0, len(given), SEVERAL))
+def _draw_both(pool: LandmarkPool, rng: np.random.Generator) -> Array:
+    """Draw by both rules, the first in half of the time, and keep the landmarks that leave the smaller error."""
+    pivoted, uniform = _draw_pivots(pool, rng, 0.5), _draw_uniformly(pool, rng)
+    parts = (uniform[i : i + pool.tuning.batch] for i in range(0, len(uniform), pool.tuning.batch))
     none = np.empty(0, np.int64)
 
     def propose(_: Array) -> tuple[Array, Array]:
@@ -130,8 +153,8 @@ def _better(pool: Pool, rng: np.random.Generator) -> Array:
     return min(pivoted, pool.eliminate(propose), key=lambda found: found[1])[0]
 
 
-RULES: dict[str, Callable[[Pool, np.random.Generator], Array]] = {
-    "auto": _better,
-    "rpcholesky": lambda pool, rng: _pivoted(pool, rng)[0],
-    "uniform": _uniform,
+RULES: dict[str, Callable[[LandmarkPool, np.random.Generator], Array]] = {
+    "auto": _draw_both,
+    "rpcholesky": lambda pool, rng: _draw_pivots(pool, rng)[0],
+    "uniform": _draw_uniformly,
 }

@@ -18,17 +18,24 @@ from sklearn.metrics.pairwise import rbf_kernel
 from certifit import CertificateWarning, DataError, NoSolutionError
 from certifit.checkers.svm import hard_margin as certificates
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
-from certifit.svm.hard_margin import nearest_points
-from certifit.svm.hard_margin import two_classes as hard_margin_pair
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC
+from certifit.svm.hard_margin.nearest_points import NearestPointTuning
+from certifit.svm.hard_margin.two_classes import HardMarginTuning
 from certifit.svm.kernel.kernels import RBF
 from tests.common.catalogue import unfitted
 
 CORNERS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 
 
-def audit(model, X, y, w=None, tol=None):
-    return audit_hard_margin(model, X, y, w, model.tol if tol is None else tol)
+def audit(model, X, y, w=None, **tuning):
+    return audit_hard_margin(model, X, y, w, model.tol, **tuning)
+
+
+def tuned_machine(tuning, **params):
+    """A HardMarginSVC with other numbers to steer its solver by."""
+    model = HardMarginSVC(**params)
+    model._hull_tuning = tuning
+    return model
 
 
 def apart(n=80, d=3, k=2, gap=0.6, seed=0):
@@ -138,12 +145,12 @@ def test_libsvm_with_a_huge_c_agrees(params, data):
         ({"kernel": "rbf", "ridge": 0.1}, partial(overlapping, 200)),
     ],
 )
-def test_many_rows_at_a_time_find_what_single_ones_do(params, data, monkeypatch):
+def test_many_rows_at_a_time_find_what_single_ones_do(params, data):
     """Wolfe's method (1976), two rows a step, is the reference."""
     X, y = data()
     mine = HardMarginSVC(**params).fit(X, y)
-    monkeypatch.setattr(nearest_points, "MOST", nearest_points.FEWEST)
-    slow = HardMarginSVC(**params).fit(X, y)
+    few = NearestPointTuning(first_batch=2, most_batch=2)
+    slow = tuned_machine(HardMarginTuning(hulls=few), **params).fit(X, y)
     assert mine.certificate_.holds
     assert mine.n_iter_[0] < slow.n_iter_[0]
     np.testing.assert_allclose(mine.margin_, slow.margin_, rtol=1e-7)
@@ -216,7 +223,11 @@ def test_rows_that_overlap_are_proved_to():
         model.fit(X, y)
     assert unfitted(model)
     certificate = caught.value.certificate
-    assert (certificate.kind, certificate.claim, certificate.holds) == ("impossible", certificates.MEET, True)
+    assert (certificate.kind, certificate.claim, certificate.holds) == (
+        "impossible",
+        certificates.HullClaim.MEET,
+        True,
+    )
     first, p, second, q = map(np.array, certificate.witness)
     np.testing.assert_allclose(p @ X[first.astype(int)], q @ X[second.astype(int)], atol=1e-14)
     again = pickle.loads(pickle.dumps(caught.value))
@@ -229,7 +240,7 @@ def test_hulls_that_touch_in_a_point_say_no_more_than_that():
     with pytest.raises(NoSolutionError, match="or only by a margin that rounding hides") as caught:
         HardMarginSVC().fit(X, [0, 0, 0, 1, 1])
     assert caught.value.certificate.holds
-    assert caught.value.certificate.claim == certificates.TOUCH
+    assert caught.value.certificate.claim == certificates.HullClaim.TOUCH
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)])
@@ -256,14 +267,12 @@ def test_the_pair_of_classes_is_named():
         HardMarginSVC().fit(X, np.array(["a", "b", "c"])[y])
 
 
-def test_sparse_rows_with_many_columns_are_judged_by_their_inner_products(monkeypatch):
-    monkeypatch.setattr(hard_margin_pair, "WIDE", 2)
+def test_sparse_rows_with_many_columns_are_judged_by_their_inner_products():
     X, y = apart()
-    np.testing.assert_allclose(
-        HardMarginSVC().fit(sparse.csr_array(X), y).coef_, HardMarginSVC().fit(X, y).coef_, rtol=1e-9
-    )
+    wide = partial(tuned_machine, HardMarginTuning(dense_columns=2))
+    np.testing.assert_allclose(wide().fit(sparse.csr_array(X), y).coef_, HardMarginSVC().fit(X, y).coef_, rtol=1e-9)
     with pytest.raises(NoSolutionError, match="rounding") as caught:
-        HardMarginSVC().fit(sparse.csr_array(overlapping()[0]), overlapping()[1])
+        wide().fit(sparse.csr_array(overlapping()[0]), overlapping()[1])
     assert caught.value.certificate.holds
 
 
@@ -284,14 +293,16 @@ def test_a_wrong_witness_does_not_hold(damage):
     rows, share = np.append(first, second).astype(int), np.append(p, q)
     sign = np.repeat([1.0, -1.0], [len(p), len(q)])
     everyone = np.arange(len(X))
-    assert certificates.meeting(rows, sign, share, X, everyone, None, everyone).holds
+    witness = partial(certificates.HullWitness, sign=sign)
+    check = partial(certificates.meeting_certificate, X=X, members=everyone, kernel=None, names=everyone)
+    assert check(witness(rows=rows, share=share)).holds
     if damage == "share":
         share[:2] += [-1.1 * share[0], 1.1 * share[0]]
     elif damage == "sum":
         share *= 1.001
     else:
         rows[0] = np.setdiff1d(np.flatnonzero(y == 1), rows)[0]
-    assert not certificates.meeting(rows, sign, share, X, everyone, None, everyone).holds
+    assert not check(witness(rows=rows, share=share)).holds
 
 
 # ------------------------------------------------------------------------------------------ small margins
@@ -354,13 +365,14 @@ def test_fit_and_checker_agree(kind):
             )
 
 
-def test_the_checker_works_in_any_parts(monkeypatch):
-    for kind in ("linear", "rbf"):
-        model, X, y = fitted(kind)
-        whole = audit(model, X, y)
-        with monkeypatch.context() as patch:
-            patch.setattr("certifit.checkers.plain.kernel_values.BLOCK", 40)
-            np.testing.assert_allclose(audit(model, X, y).objective, whole.objective, rtol=1e-12)
+def test_the_checker_works_in_any_parts():
+    """A few entries at a time; and a kernel of very wide rows, whose further columns are 0 and change nothing."""
+    model, X, y = fitted("linear")
+    parts = audit(model, X, y, tuning=certificates.HardMarginCheckTuning(block_entries=40))
+    np.testing.assert_allclose(parts.objective, audit(model, X, y).objective, rtol=1e-12)
+    wide = np.hstack([X, np.zeros((len(X), 100_000))])
+    whole, parts = (audit(HardMarginSVC(kernel="rbf", gamma=0.3).fit(Z, y), Z, y) for Z in (X, wide))
+    np.testing.assert_allclose(parts.objective, whole.objective, rtol=1e-12)
 
 
 DAMAGE = {  # factors of the entry that is largest, and of the others
@@ -520,7 +532,7 @@ def test_bad_settings(name):
         HardMarginSVC(**params).fit(*apart())
 
 
-def test_one_class_holes_and_shapes_are_refused():
+def test_one_class_missing_entries_and_shapes_are_refused():
     X, y = apart()
     with pytest.raises(DataError, match="one class"):
         HardMarginSVC().fit(X, np.zeros(len(X)))

@@ -21,43 +21,42 @@ from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.rows.mapped import MappedRows
 
-UNSEEN = "taken as drawn at random: their seed is not known"
-
 
 def audit_nystroem(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Nystroem, with any kernel that SVC takes."""
+    """Check a Nystroem, with any kernel that SVC takes."""
     rows = fitted_rows(model, np.shape(model.components_)[1], X, None, sample_weight, "none")
     return _nystroem(model, rows, tol)
 
 
 def audit_fourier(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """RBFSampler."""
+    """Check an RBFSampler."""
     rows = fitted_rows(model, len(model.random_weights_), X, None, sample_weight, "none")
     return _fourier(model, rows, tol)
 
 
 def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """ApproximateSVC: its features, and the linear machine on them."""
+    """Check an ApproximateSVC: its features, and the linear machine on them."""
     rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
     features, spec = model.features_, claimed_linear_svm(model)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
-    audited = _nystroem if hasattr(features, "components_") else _fourier
-    own = audited(features, labels.rows, checker.TOL)
-    phi, kernel = _maps(features, labels.rows)
+    check = _nystroem if hasattr(features, "components_") else _fourier
+    own = check(features, labels.rows, checker.KernelErrorTuning().feature_tol)
+    phi, kernel = _feature_map(features, labels.rows)
     rows = apply_class_weight(labels, model.class_weight)
     found = linear_svm.certify(coef, intercept, spec, tol, MappedRows(rows, phi, coef.shape[1]))
     facts = dict(own.facts)
-    if facts.get("kernel") == checker.PROVED:
-        machines = approximate_svc.Machines(coef, intercept, spec, phi)
-        exact = approximate_svc.original(machines, partial(_plain, kernel), rows, found.objective, own.objective)
+    if facts.get("kernel") == checker.KernelStatus.PROVED:
+        machines = approximate_svc.FeatureMachines(coef, intercept, spec, phi)
+        of_tables = partial(_values_of_tables, kernel)
+        exact = approximate_svc.exact_kernel_fact(machines, of_tables, rows, found.objective, own.objective)
         facts = {**exact, **facts}
-    checks = (*found.checks, *own.checks, _settings(model, features))
-    return replace(found, claim=approximate_svc.CLAIM, checks=checks, facts=facts)
+    checks = (*found.checks, *own.checks, _settings_check(model, features))
+    return replace(found, claim=approximate_svc.FeatureMachines.claim, checks=checks, facts=facts)
 
 
-def _settings(model: Any, features: Any) -> Check:
-    """Whether the features are those that the machine says it has."""
+def _settings_check(model: Any, features: Any) -> Check:
+    """Check that the features have the settings of the machine."""
     kind = "nystroem" if hasattr(features, "components_") else "fourier"
     set_to = {"features": kind, "kernel": "rbf", **features.get_params()}
     names = ("features", "kernel", "gamma", "degree", "coef0", "n_components")
@@ -68,26 +67,28 @@ def _settings(model: Any, features: Any) -> Check:
 def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
     kernel = _kernel(model, rows)
     index = np.asarray(model.component_indices_)
-    why = checker.PROVED if kernel.valid else checker.UNREFUTED
-    L, N = dense(model.components_), numbers(model, "normalization_")
-    return checker.certify_nystroem(L, N, index, kernel, tol, rows, gamma_check(model, rows), why)
+    status = checker.KernelStatus.PROVED if kernel.valid else checker.KernelStatus.UNREFUTED
+    claim = checker.NystroemClaim(dense(model.components_), numbers(model, "normalization_"), index)
+    return checker.certify_nystroem(claim, kernel, status, tol, rows, gamma_check(model, rows))
 
 
 def _fourier(model: Any, rows: Rows, tol: float) -> Certificate:
     W, b, gamma = numbers(model, "random_weights_"), numbers(model, "random_offset_"), fitted_gamma(model, rows)
-    drawn = _drawn(model, gamma, *W.shape)
-    checks, why = gamma_check(model, rows), UNSEEN
+    drawn = _draw_again(model, gamma, *W.shape)
+    checks, origin = gamma_check(model, rows), checker.FrequencyOrigin.UNKNOWN
     if drawn is not None:
         pairs = zip(("frequencies", "offsets"), (W, b), drawn, strict=True)
-        checks += tuple(checker.same(f"{name} differ from their seed's", *pair) for name, *pair in pairs)
-        why = checker.SEEDED
-    return checker.certify_fourier(W, b, gamma, tol, rows, checks, why)
+        checks += tuple(
+            checker.same(f"{name} differ from their seed's", ours, seeded) for name, ours, seeded in pairs
+        )
+        origin = checker.FrequencyOrigin.SEEDED
+    return checker.certify_fourier(checker.FourierClaim(W, b, gamma), tol, rows, checks, origin)
 
 
-def _drawn(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array] | None:
+def _draw_again(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array] | None:
     """Frequencies and offsets drawn again, ours or as scikit-learn draws them, where the seed is known."""
     if hasattr(model, "seed_"):
-        return checker.drawn_again(int(model.seed_), gamma, d, m)
+        return checker.draw_again(int(model.seed_), gamma, d, m)
     if not isinstance(model.random_state, (int, np.integer)):
         return None
     rng = np.random.RandomState(model.random_state)
@@ -96,23 +97,22 @@ def _drawn(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array] | No
 
 
 def _kernel(model: Any, rows: Rows) -> PlainKernel:
-    """scikit-learn leaves parameters at None, for what its kernels do without them."""
+    """The kernel by its settings; scikit-learn's None stands for the defaults of its kernels."""
     if callable(model.kernel):
         return ForeignKernel(model.kernel)
     coef0, degree = (1.0 if model.coef0 is None else model.coef0), (3 if model.degree is None else model.degree)
     return named_kernel(model.kernel, fitted_gamma(model, rows), degree, coef0)
 
 
-def _maps(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.Kernel]:
-    """Features of a block, and the kernel they stand for."""
+def _feature_map(model: Any, rows: Rows) -> tuple[Callable[[Block], Array], checker.PlainKernelFunction]:
+    """Features of a block, and the kernel they approximate."""
     if hasattr(model, "random_weights_"):
         W, b = numbers(model, "random_weights_"), numbers(model, "random_offset_")
-        return partial(checker.fourier, W, b), PlainRadial(fitted_gamma(model, rows))
+        return partial(checker.fourier_features, W, b), PlainRadial(fitted_gamma(model, rows))
     kernel = _kernel(model, rows)
-    return partial(
-        checker.nystroem, kernel, dense(model.components_), numbers(model, "normalization_"), False
-    ), kernel
+    L, N = dense(model.components_), numbers(model, "normalization_")
+    return partial(checker.nystroem_features, kernel, L, N), kernel
 
 
-def _plain(kernel: checker.Kernel, A: Any, B: Any) -> Array:
+def _values_of_tables(kernel: checker.PlainKernelFunction, A: Any, B: Any) -> Array:
     return kernel(dense(A), dense(B))

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -29,24 +30,39 @@ from certifit.rows import Array, Block, Largest, Rows, Sums, block_rows
 from certifit.rows.mapped import MappedRows
 from certifit.rows.sampling import draw_rows
 
-NYSTROEM = "features span the landmarks: a kernel value k(x, z) is off by at most the root of e(x) e(z)"
-IF_A_KERNEL = f"{NYSTROEM}, if the kernel is positive semidefinite on these rows"
-FOURIER = "frequencies drawn at random; the mean error of kernel values is as stated, with confidence 99 %"
-SEEDED = "as their seed gives them"
-PROVED, UNREFUTED = "positive semidefinite by construction", "not refuted on its landmarks"
-TOL = 1e-4  # by which features may miss what defines them, from rounding in nearly dependent landmarks
-SEVERAL = 64  # rows whose own kernel values are computed at a time
-SAME = 1e-6  # relative difference up to which numbers count as the same: float32 rows may have been stored as float64
-PAIRS = 4096
-MISS = 0.01  # one minus the confidence
-FAIR = 30.0  # n_components times the mean squared error of features: above this for 1 in 20 draws at most (Markov)
+PlainKernelFunction = Callable[[Array, Array], Array]  # of two float64 tables
 
-Kernel = Callable[[Array, Array], Array]  # of two float64 tables
+
+class KernelStatus(StrEnum):
+    """How it is known that a function is a kernel."""
+
+    PROVED = "positive semidefinite by construction"
+    UNREFUTED = "not refuted on its landmarks"
+
+
+class FrequencyOrigin(StrEnum):
+    """Where random frequencies come from."""
+
+    SEEDED = "as their seed gives them"
+    UNKNOWN = "taken as drawn at random: their seed is not known"
 
 
 @dataclass(frozen=True)
-class Errors(Sums):
-    """Of rows with weight, e = k(x, x) - |φ(x)|²."""
+class KernelErrorTuning:
+    """How far numbers may be off, and how many rows are looked at."""
+
+    feature_tol: float = 1e-4  # by which features may miss what defines them: rounding in nearly dependent landmarks
+    same: float = 1e-6  # relative difference of equal numbers: float32 rows may have been stored as float64
+    own_rows: int = 64  # rows whose own kernel values are computed at a time
+    pairs: int = 4096  # random pairs of rows at which Fourier features are measured
+    doubt: float = 0.01  # one minus the confidence of what is stated about all pairs
+    # n_components times the mean squared error of features: above this for 1 in 20 draws at most (Markov)
+    fair_square: float = 30.0
+
+
+@dataclass(frozen=True)
+class FeatureErrors(Sums):
+    """Sums over rows with weight of the errors e = k(x, x) - |φ(x)|² of features."""
 
     weight: float
     trace: float  # Σ w k(x, x)
@@ -55,23 +71,25 @@ class Errors(Sums):
     above: Largest  # -e, relative to k(x, x)
 
 
-def errors(block: Block) -> Errors:
-    """Of rows (φ(x), k(x, x))."""
+def feature_errors(block: Block) -> FeatureErrors:
+    """Measure a block of rows (φ(x), k(x, x))."""
     own, w = block.X[:, -1], block.w
     squares = np.einsum("ij,ij->i", block.X[:, :-1], block.X[:, :-1])
     e, used = own - squares, w > 0
     above = (-e / np.where(own > 0, own, 1.0))[used].max(initial=0.0)
-    return Errors(w.sum(), w @ own, w @ e, Largest(e[used].max(initial=0.0)), Largest(above))
+    return FeatureErrors(w.sum(), w @ own, w @ e, Largest(e[used].max(initial=0.0)), Largest(above))
 
 
-def assemble(found: Errors, K: Array, N: Array, tol: float, checks: tuple[Check, ...], why: str) -> Certificate:
-    """K = k(L, L) (m, m); why: how it is known that the kernel is one."""
+def nystroem_certificate(
+    found: FeatureErrors, K: Array, N: Array, tol: float, checks: tuple[Check, ...], status: KernelStatus
+) -> Certificate:
+    """Make the certificate of Nyström features from their errors; K = k(L, L) (m, m), N (m, m) its inverse root."""
     G, own = N @ K @ N.T, np.diag(K)
     at_landmarks = (own - np.square(K @ N.T).sum(axis=1)) / np.where(own > 0, own, 1.0)
     facts: dict[str, float | str] = {
         "largest error of a kernel value": max(0.0, float(found.largest.value)),
         "share of the kernel's trace that is left over": max(0.0, float(found.lost / (found.trace or 1.0))),
-        "kernel": why,
+        "kernel": status.value,
     }
     checks = (
         Check("features are no projection, by", float(np.abs(G @ G - G).max()), tol),
@@ -80,39 +98,65 @@ def assemble(found: Errors, K: Array, N: Array, tol: float, checks: tuple[Check,
         *checks,
     )
     mean = max(0.0, float(found.lost / found.weight))
-    claim = NYSTROEM if why == PROVED else IF_A_KERNEL
+    claim = "features span the landmarks: a kernel value k(x, z) is off by at most the root of e(x) e(z)"
+    if status is not KernelStatus.PROVED:
+        claim += ", if the kernel is positive semidefinite on these rows"
     return Certificate("exact", claim, mean, 0.0, tol, checks=checks, facts=facts)
 
 
+class NystroemClaim(NamedTuple):
+    """Nyström features as their model states them."""
+
+    L: Array  # (m, d) landmarks
+    N: Array  # (m, m) k(L, L)^(-½)
+    rows: Array  # (m,) the row numbers of the landmarks
+
+
 def certify_nystroem(
-    L: Array, N: Array, index: Array, kernel: Kernel, tol: float, rows: Rows, checks: tuple[Check, ...], why: str
+    claim: NystroemClaim,
+    kernel: PlainKernelFunction,
+    status: KernelStatus,
+    tol: float,
+    rows: Rows,
+    checks: tuple[Check, ...],
+    *,
+    tuning: KernelErrorTuning = KernelErrorTuning(),
 ) -> Certificate:
-    """Check landmarks L (m, d), said to be the rows `index`, and their normalisation N (m, m)."""
-    found = MappedRows(rows, partial(nystroem, kernel, L, N, True), len(N) + 1).sum(errors)
-    checks = (Check("landmarks differ from their rows, relative", _strangers(L, index, rows), SAME), *checks)
-    return assemble(found, kernel(L, L), N, tol, checks, why)
+    """Check landmarks and their normalisation on these rows."""
+    L, N, _ = claim
+    with_own = partial(_features_and_own, kernel, L, N, tuning.own_rows)
+    found = MappedRows(rows, with_own, len(N) + 1).sum(feature_errors)
+    checks = (
+        Check("landmarks differ from their rows, relative", _landmark_difference(claim, rows), tuning.same),
+        *checks,
+    )
+    return nystroem_certificate(found, kernel(L, L), N, tol, checks, status)
 
 
-def nystroem(kernel: Kernel, L: Array, N: Array, with_own: bool, block: Block) -> Array:
-    """φ(x) (rows, m) and, where asked for, k(x, x) beside it."""
+def nystroem_features(kernel: PlainKernelFunction, L: Array, N: Array, block: Block) -> Array:
+    """φ(x) (rows, m)."""
+    return kernel(dense(block.X), L) @ N.T
+
+
+def _features_and_own(kernel: PlainKernelFunction, L: Array, N: Array, own_rows: int, block: Block) -> Array:
+    """φ(x) and k(x, x) beside it (rows, m + 1)."""
     X = dense(block.X)
-    features = kernel(X, L) @ N.T
-    if not with_own:
-        return features
-    parts = [X[i : i + SEVERAL] for i in range(0, len(X), SEVERAL)]
-    return np.column_stack([features, np.concatenate([np.diag(kernel(part, part)) for part in parts])])
+    parts = [X[i : i + own_rows] for i in range(0, len(X), own_rows)]
+    own = np.concatenate([np.diag(kernel(part, part)) for part in parts])
+    return np.column_stack([kernel(X, L) @ N.T, own])
 
 
-def _strangers(L: Array, index: Array, rows: Rows) -> float:
+def _landmark_difference(claim: NystroemClaim, rows: Rows) -> float:
+    L, _, index = claim
     if len(index) != len(L) or index.min() < 0 or index.max() >= rows.n_rows:
         return np.inf
     order = np.argsort(index, kind="stable")
     X = dense(rows.take(index[order]).X)
-    return astray(L[order], X)
+    return row_difference(L[order], X)
 
 
-def astray(found: Array, wanted: Array) -> float:
-    """By how much rows said to be these differ from them, in units of their columns' spreads: what a kernel sees."""
+def row_difference(found: Array, wanted: Array) -> float:
+    """The largest difference of rows from those wanted, in units of their columns' spreads: what a kernel sees."""
     if found.shape != wanted.shape:
         return np.inf
     if not wanted.size:
@@ -123,47 +167,61 @@ def astray(found: Array, wanted: Array) -> float:
 
 
 # ---------------------------------------------------------------------------------------------- random features
-def fourier(weights: Array, offset: Array, block: Block) -> Array:
+class FourierClaim(NamedTuple):
+    """Random Fourier features as their model states them."""
+
+    weights: Array  # (d, m) frequencies W
+    offset: Array  # (m,) b
+    gamma: float
+
+
+def fourier_features(weights: Array, offset: Array, block: Block) -> Array:
     """√(2/m) cos(xW + b) (rows, m)."""
     return np.sqrt(2.0 / len(offset)) * np.cos(dense(block.X) @ weights + offset)
 
 
 def certify_fourier(
-    weights: Array, offset: Array, gamma: float, tol: float, rows: Rows, checks: tuple[Check, ...], why: str
+    claim: FourierClaim,
+    tol: float,
+    rows: Rows,
+    checks: tuple[Check, ...],
+    origin: FrequencyOrigin,
+    *,
+    tuning: KernelErrorTuning = KernelErrorTuning(),
 ) -> Certificate:
-    """Check frequencies W (d, m) and offsets b (m,) by the kernel values exp(-γ |x - z|²) of random pairs."""
-    found = draw_rows(rows, 2 * PAIRS, np.random.default_rng(0))
+    """Check frequencies and offsets by the kernel values exp(-γ |x - z|²) of random pairs."""
+    pairs = tuning.pairs
+    found = draw_rows(rows, 2 * pairs, np.random.default_rng(0))
     index, place = np.unique(found, return_inverse=True)
-    X, first, second = rows.take(index).X, place[:PAIRS], place[PAIRS:]
-    step = block_rows(max(weights.shape))
-    parts = [slice(i, i + step) for i in range(0, PAIRS, step)]
-    off = np.concatenate([_off(weights, offset, gamma, X[first[part]], X[second[part]]) for part in parts])
+    X, first, second = rows.take(index).X, place[:pairs], place[pairs:]
+    step = block_rows(max(claim.weights.shape))
+    parts = [slice(i, i + step) for i in range(0, pairs, step)]
+    off = np.concatenate([_pair_errors(claim, X[first[part]], X[second[part]]) for part in parts])
     mean, square = float(off.mean()), float(np.square(off).mean())
-    rest = np.log(2 / MISS)
-    limit = (
-        mean + np.sqrt(2 * off.var(ddof=1) * rest / PAIRS) + 7 * 3.0 * rest / (3 * (PAIRS - 1))
-    )  # errors in [0, 3]
+    rest = np.log(2 / tuning.doubt)
+    # empirical Bernstein inequality; errors lie in [0, 3]
+    limit = mean + np.sqrt(2 * off.var(ddof=1) * rest / pairs) + 7 * 3.0 * rest / (3 * (pairs - 1))
     facts: dict[str, float | str] = {
         "mean error of a kernel value, at most": float(limit),
-        f"largest error among {PAIRS} pairs of rows": float(off.max()),
-        "share of pairs with a larger one, at most": float(np.log(1 / MISS) / PAIRS),
-        "frequencies": why,
+        f"largest error among {pairs} pairs of rows": float(off.max()),
+        "share of pairs with a larger one, at most": float(np.log(1 / tuning.doubt) / pairs),
+        "frequencies": origin.value,
     }
-    fair = Check(
-        "root mean square error of kernel values", float(np.sqrt(square)), float(np.sqrt(FAIR / len(offset)))
-    )
-    return Certificate("statistical", FOURIER, mean, 0.0, tol, checks=(fair, *checks), facts=facts)
+    fair_root = float(np.sqrt(tuning.fair_square / len(claim.offset)))
+    fair = Check("root mean square error of kernel values", float(np.sqrt(square)), fair_root)
+    words = "frequencies drawn at random; the mean error of kernel values is as stated, with confidence 99 %"
+    return Certificate("statistical", words, mean, 0.0, tol, checks=(fair, *checks), facts=facts)
 
 
-def _off(weights: Array, offset: Array, gamma: float, A: Any, B: Any) -> Array:
-    """|φ(x)·φ(z) - k(x, z)| for the rows x of A and z of B, one by one."""
+def _pair_errors(claim: FourierClaim, A: Any, B: Any) -> Array:
+    """|φ(x)·φ(z) - k(x, z)| (rows,) for the rows x of A and z of B, pair by pair."""
     A, B = dense(A), dense(B)
-    left, right = (fourier(weights, offset, Block(X, None, np.ones(len(X)), 0)) for X in (A, B))
-    return np.abs((left * right).sum(axis=1) - np.exp(-gamma * np.square(A - B).sum(axis=1)))
+    left, right = (fourier_features(claim.weights, claim.offset, Block(X, None, np.ones(len(X)), 0)) for X in (A, B))
+    return np.abs((left * right).sum(axis=1) - np.exp(-claim.gamma * np.square(A - B).sum(axis=1)))
 
 
-def drawn_again(seed: int, gamma: float, d: int, m: int) -> tuple[Array, Array]:
-    """Frequencies (d, m) and offsets (m,) from this seed: orthogonal, in pairs of a cosine and a sine."""
+def draw_again(seed: int, gamma: float, d: int, m: int) -> tuple[Array, Array]:
+    """Draw frequencies (d, m) and offsets (m,) from this seed: orthogonal, in pairs of a cosine and a sine."""
     rng, half = np.random.default_rng(seed), (m + 1) // 2
     runs = []
     for first in range(0, half, d):
@@ -178,15 +236,17 @@ def drawn_again(seed: int, gamma: float, d: int, m: int) -> tuple[Array, Array]:
     return np.column_stack([W, W[:, : m - half]]), offset
 
 
-def same(name: str, found: Array, wanted: Array) -> Check:
-    """Are these the same numbers, relative to the largest?"""
+def same(name: str, found: Array, wanted: Array, limit: float = KernelErrorTuning.same) -> Check:
+    """Check that these are the same numbers, relative to the largest."""
     off = np.abs(found - wanted).max() if found.shape == wanted.shape else np.inf
-    return Check(f"{name}, relative", float(off / (np.abs(wanted).max() or 1.0)), SAME)
+    return Check(f"{name}, relative", float(off / (np.abs(wanted).max() or 1.0)), limit)
 
 
 # --------------------------------------------------------------------------------------------- what both need
 @dataclass(frozen=True)
-class _Moments(Sums):
+class ColumnMoments(Sums):
+    """Weighted sums by column, about an origin."""
+
     weight: float
     x: Array  # (d,) Σ w (x - origin)
     xx: Array  # (d,) Σ w (x - origin)²
@@ -194,14 +254,14 @@ class _Moments(Sums):
 
 def scale_gamma(rows: Rows) -> float:
     """γ = 1 / (columns · variance of all entries), from the columns' own means and variances."""
-    first = rows.sum(partial(_moments, np.zeros(rows.n_features)))
+    first = rows.sum(partial(_column_moments, np.zeros(rows.n_features)))
     origin = first.x / first.weight
-    about = rows.sum(partial(_moments, origin))
+    about = rows.sum(partial(_column_moments, origin))
     means = about.x / about.weight
     variance = float((about.xx / about.weight - means**2).mean() + (origin + means).var())
     return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
 
 
-def _moments(origin: Array, block: Block) -> _Moments:
+def _column_moments(origin: Array, block: Block) -> ColumnMoments:
     Z = dense(block.X) - origin
-    return _Moments(block.w.sum(), block.w @ Z, block.w @ Z**2)
+    return ColumnMoments(block.w.sum(), block.w @ Z, block.w @ Z**2)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.checkers.kernel_approximation.kernel_error import astray, same
+from certifit.checkers.kernel_approximation.kernel_error import row_difference, same
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import GivenKernel, PlainLinear
 from certifit.checkers.svm import joint_kernel, kernel
@@ -260,7 +260,7 @@ def support_checks(model: Any, support: Array, used: Array, X: Any, close: float
     ]
     kept = model.support_vectors_.shape[0] or isinstance(model, Estimator)
     if X is not None and kept:
-        off = astray(dense(model.support_vectors_), dense(X[support]))
+        off = row_difference(dense(model.support_vectors_), dense(X[support]))
         limit = 0.0 if isinstance(model, Estimator) else close  # others may have float32
         checks.append(Check("support vectors differ from their rows, relative", off, limit))
     return checks

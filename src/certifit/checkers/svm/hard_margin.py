@@ -8,8 +8,9 @@ Hulls that meet are shown by shares, of each class's rows, whose two means are t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,22 +22,34 @@ from certifit.checkers.svm import kernel as svc
 from certifit.core import Certificate, Check
 from certifit.rows import Array
 
-CLAIM = "half the squared norm, with every row at its margin, within gap of the smallest: no margin is larger"
-STATIONARY = "complementary slackness holds row by row; the kernel is not proved positive semidefinite"
-MEET = "one convex combination of each class meet in one point: no hyperplane separates the classes"
-TOUCH = "one convex combination of each class meet in one point, up to rounding: no margin is large enough to be told"
-EPS, TINY = svc.EPS, float(np.finfo(float).tiny)
-FEASIBLE = svc.SvmCheckTuning().feasible
-HIDDEN = 1e-3  # most of the objective that rounding may hide
-SCALED = 1e-9  # by which y f of the nearest row may miss 1: no claim depends on it, objectives are scaled by it
-CLOSE = 1e-6  # of the objective: kernel values are computed in a longer type where rounding nears it
-APART = 64 * EPS  # distance of two points, relative to the size of the rows, that may be rounding
+EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
-KernelValues = Callable[[Array, Array], Array]
+KernelFunction = Callable[[Array, Array], Array]
+
+
+class HullClaim(StrEnum):
+    """What is proved of two hulls whose nearest points are the same to rounding."""
+
+    MEET = "one convex combination of each class meet in one point: no hyperplane separates the classes"
+    TOUCH = (
+        "one convex combination of each class meet in one point, up to rounding: no margin is large enough to be told"
+    )
 
 
 @dataclass(frozen=True)
-class Machine:
+class HardMarginCheckTuning:
+    """How far numbers may be off, and how many are held at a time."""
+
+    feasible: float = 1e-6  # relative: coefficients of the wrong sign, out of balance, or of columns and not of rows
+    hidden: float = 1e-3  # share of the objective that rounding may hide
+    scaled: float = 1e-9  # by which the smallest y f may miss 1; no claim depends on it, objectives are scaled by it
+    close: float = 1e-6  # share of the objective: nearer than this to rounding, kernel values get a longer type
+    distance: float = 64 * EPS  # of two points, relative to the size of the rows, that may be rounding
+    block_entries: int = 4_000_000  # of rows held at a time
+
+
+@dataclass(frozen=True)
+class HardMarginMachine:
     """One machine and the rows it was trained on."""
 
     rows: Array  # (m,) row numbers in the table
@@ -47,72 +60,81 @@ class Machine:
     coef: Array | None = None  # (d,) for a linear kernel: the function itself, β only its proof
 
 
-class Values(NamedTuple):
-    """A machine on its rows."""
+class HyperplaneValues(NamedTuple):
+    """The values of a machine at its rows, and its length."""
 
     f: Array  # (m,) with the intercept
     error: Array  # (m,) rounding in f
     square: float  # |f|²
-    hidden: float  # rounding in it
-    least: float  # |Σ β x| of feasible coefficients
-    fuzz: float  # rounding in it
+    square_error: float  # rounding in it
+    feasible: float  # |Σ β x| of feasible coefficients
+    feasible_error: float  # rounding in it
     apart: float  # distance of coef from Σ β x, relative
 
 
-class Judged(NamedTuple):
+class HardMarginFindings(NamedTuple):
     """What a machine's values prove about it."""
 
     objective: float
     bound: float
     rounding: float
-    lowest: float  # y f, of all rows
-    blur: float  # rounding in it, if rows are float64
+    lowest: float  # the smallest y f of any row
+    lowest_error: float  # rounding in it, if rows are float64
     wrong: float  # the worst coefficient of a wrong sign, as a share of the largest
     unbalanced: float  # |Σ β| / Σ |β|
     apart: float
     margin: float  # 1 / |f|
     slacks: Array  # (m,)
     residuals: Array  # (m,) by how much each row's optimality condition is missed
-    kinds: Array  # (m,) as svc numbers them
+    kinds: Array  # (m,) NONE or MARGIN of `checkers.svm.kernel`
 
 
-def judge(machine: Machine, X: Any, kernel: KernelValues | None) -> Judged:
-    """On its rows of X, dense or CSR; without a kernel, for the hyperplane of `coef`."""
+def assess(
+    machine: HardMarginMachine,
+    X: Any,
+    kernel: KernelFunction | None,
+    *,
+    tuning: HardMarginCheckTuning = HardMarginCheckTuning(),
+) -> HardMarginFindings:
+    """Find what a machine proves on its rows of X, dense or CSR; without a kernel, by the hyperplane of `coef`."""
     if kernel is None:
-        return _weigh(machine, _feasible(machine, np.float64), _by_columns(machine, X))
-    return svc.assess_in_enough_digits(_by_kernel, machine, as_plain_kernel(kernel), X, CLOSE)
+        values = _values_by_columns(machine, X, tuning.block_entries)
+        return _findings(machine, _feasible_coefficients(machine, np.float64), values)
+    return svc.assess_in_enough_digits(_assess_by_kernel, machine, as_plain_kernel(kernel), X, tuning.close)
 
 
-def _feasible(machine: Machine, dtype: Any) -> Array:
+def _feasible_coefficients(machine: HardMarginMachine, dtype: Any) -> Array:
+    """The coefficients (m,), changed as little as y β >= 0 and Σ β = 0 ask for."""
     box = np.full(len(machine.y), np.inf)
     return svc.KernelSvm(machine.rows, machine.y, box, machine.beta, machine.intercept).feasible(dtype)
 
 
-def _weigh(machine: Machine, feasible: Array, at: Values) -> Judged:
+def _findings(machine: HardMarginMachine, feasible: Array, at: HyperplaneValues) -> HardMarginFindings:
+    """What follows from the values of a machine and from its feasible coefficients (m,)."""
     y, beta, ridge = machine.y, machine.beta, machine.ridge
-    reach = y * at.f
+    margins = y * at.f
     total, signed, soft = float(np.abs(beta).sum()), y * beta, float(ridge.max()) > 0
-    lowest, slacks, blur = float(reach.min()), np.maximum(0.0, 1.0 - reach), float(at.error.max())
+    lowest, slacks, error = float(margins.min()), np.maximum(0.0, 1.0 - margins), float(at.error.max())
     if soft:
         objective = 0.5 * at.square + 0.5 * float((slacks**2 / ridge).sum())
-        larger = np.maximum(0.0, 1.0 - reach + at.error)
-        rounding = 0.5 * at.hidden + 0.5 * float(((larger - slacks) * (larger + slacks) / ridge).sum())
+        larger = np.maximum(0.0, 1.0 - margins + at.error)
+        rounding = 0.5 * at.square_error + 0.5 * float(((larger - slacks) * (larger + slacks) / ridge).sum())
     else:
         objective = 0.5 * at.square / lowest**2 if lowest > 0 else np.inf
-        most = 0.5 * (at.square + at.hidden) / (lowest - blur) ** 2 if lowest > blur else np.inf
+        most = 0.5 * (at.square + at.square_error) / (lowest - error) ** 2 if lowest > error else np.inf
         rounding = most - objective if lowest > 0 else 0.0
     bound, sharp = (
         0.5 * (float(np.abs(feasible).sum()) / max(float(np.sqrt(z**2 + ridge @ feasible**2)), TINY)) ** 2
-        for z in (at.least + at.fuzz, at.least)
+        for z in (at.feasible + at.feasible_error, at.feasible)
     )
     kinds = np.where(signed <= 0, svc.RowKind.NONE, svc.RowKind.MARGIN).astype(np.int8)
-    miss = 1.0 - reach - ridge * signed
-    return Judged(
+    miss = 1.0 - margins - ridge * signed
+    return HardMarginFindings(
         float(objective),
         bound,
         float(rounding) + sharp - bound + 64 * EPS * bound,
         lowest,
-        blur * EPS / float(np.finfo(at.f.dtype).eps),
+        error * EPS / float(np.finfo(at.f.dtype).eps),
         float(np.maximum(-signed, 0.0).max() / np.abs(beta).max(initial=TINY)),
         abs(float(beta.sum())) / total if total > 0 else 0.0,
         at.apart,
@@ -123,55 +145,81 @@ def _weigh(machine: Machine, feasible: Array, at: Values) -> Judged:
     )
 
 
-def assemble(judged: Sequence[Judged], soft: bool, tol: float, proved: bool, why: str) -> Certificate:
-    """One certificate for all machines; `proved` says whether the kernel is positive semidefinite, `why` how so."""
-    objective, bound = sum(j.objective for j in judged), sum(j.bound for j in judged)
-    rounding = sum(j.rounding for j in judged)
+def combined_certificate(
+    found: Sequence[HardMarginFindings],
+    soft: bool,
+    tol: float,
+    proved: bool,
+    why: str,
+    *,
+    tuning: HardMarginCheckTuning = HardMarginCheckTuning(),
+) -> Certificate:
+    """Make one certificate for all machines.
+
+    `soft` says whether there is a ridge, `proved` whether the kernel is positive semidefinite, and `why` how so.
+    """
+    objective, bound = sum(j.objective for j in found), sum(j.bound for j in found)
+    rounding = sum(j.rounding for j in found)
     checks = [
-        Check("coefficients of the wrong sign, relative", max(j.wrong for j in judged), FEASIBLE),
-        Check("coefficients out of balance, relative", max(j.unbalanced for j in judged), FEASIBLE),
-        Check("rounding in the objective, relative", max(j.rounding / j.objective for j in judged), HIDDEN),
-        Check("coefficients of columns that are not those of rows, relative", max(j.apart for j in judged), FEASIBLE),
+        Check("coefficients of the wrong sign, relative", max(j.wrong for j in found), tuning.feasible),
+        Check("coefficients out of balance, relative", max(j.unbalanced for j in found), tuning.feasible),
+        Check("rounding in the objective, relative", max(j.rounding / j.objective for j in found), tuning.hidden),
+        Check(
+            "coefficients of columns that are not those of rows, relative",
+            max(j.apart for j in found),
+            tuning.feasible,
+        ),
     ]
     if not soft:
-        missed = [(abs(j.lowest - 1.0), max(SCALED, 4 * j.blur)) for j in judged]
+        missed = [(abs(j.lowest - 1.0), max(tuning.scaled, 4 * j.lowest_error)) for j in found]
         checks.append(Check("smallest y f(x) differs from 1 by", *max(missed, key=lambda m: m[0] - m[1])))
     facts: dict[str, float | str] = {
-        "smallest margin": min(j.margin for j in judged),
-        "largest residual of a row": max(float(j.residuals.max()) for j in judged),
-        "rows on the margin": float(sum(int((j.kinds == svc.RowKind.MARGIN).sum()) for j in judged)),
+        "smallest margin": min(j.margin for j in found),
+        "largest residual of a row": max(float(j.residuals.max()) for j in found),
+        "rows on the margin": float(sum(int((j.kinds == svc.RowKind.MARGIN).sum()) for j in found)),
         "kernel": why,
     }
-    limit = tol * objective + 2 * min(rounding, HIDDEN * objective) if objective < np.inf else rounding
+    limit = tol * objective + 2 * min(rounding, tuning.hidden * objective) if objective < np.inf else rounding
     if proved:
-        return Certificate("optimal", CLAIM, objective, bound - rounding, tol, limit, tuple(checks), facts)
+        claim = "half the squared norm, with every row at its margin, within gap of the smallest: no margin is larger"
+        return Certificate("optimal", claim, objective, bound - rounding, tol, limit, tuple(checks), facts)
     checks.append(Check("complementary slackness", objective - bound, limit))
-    return Certificate("stationary", STATIONARY, objective, np.nan, tol, limit, tuple(checks), facts)
+    claim = "complementary slackness holds row by row; the kernel is not proved positive semidefinite"
+    return Certificate("stationary", claim, objective, np.nan, tol, limit, tuple(checks), facts)
 
 
-def meeting(
-    rows: Array,
-    sign: Array,
-    share: Array,
+class HullWitness(NamedTuple):
+    """Convex combinations of the rows of either class that are claimed to be the same point."""
+
+    rows: Array  # (s,) row numbers in the table
+    sign: Array  # (s,) 1 for rows of the first class, -1 for those of the second
+    share: Array  # (s,)
+
+
+def meeting_certificate(
+    witness: HullWitness,
     X: Any,
     members: Array,
-    kernel: KernelValues | None,
+    kernel: KernelFunction | None,
     names: Array,
+    *,
+    tuning: HardMarginCheckTuning = HardMarginCheckTuning(),
 ) -> Certificate:
-    """The certificate that the hulls meet: shares (s,) of these rows, sign says of which class.
+    """Make the certificate that two hulls meet.
 
     `members` are the rows of both classes, whose size says how large rounding is; `names` what the rows of X are
-    called. The witness is the rows and shares of the first class (sign 1), then those of the second.
+    called. The certificate's witness is the names and shares of the first class, then those of the second.
     """
+    rows, sign, share = witness
     same = len(rows) == 2 and bool((abs(X[rows[0]] - X[rows[1]])).max() == 0)
     if same:
         name, distance, proved = "distance of the two rows", 0.0, True
     elif kernel is None:
-        V, size = _about_centre(X, rows, members)
+        V, size = _about_centre(X, rows, members, tuning.block_entries)
         z = (sign * share) @ V
         name = "distance of the two points, relative to the size of the rows"
         distance = float(np.linalg.norm(z)) / size
-        proved = _overlap(sign, share, V / size, distance)
+        proved = _proves_overlap(sign, share, V / size, distance)
     else:
         K = kernel(dense(X[rows]), dense(X[rows]))
         name = "squared distance of the two points, relative to the size of the rows"
@@ -180,11 +228,11 @@ def meeting(
     sums = [float(share[sign == side].sum()) for side in (1.0, -1.0)]
     return Certificate(
         "impossible",
-        MEET if proved else TOUCH,
+        (HullClaim.MEET if proved else HullClaim.TOUCH).value,
         checks=(
-            Check(name, distance, APART),
+            Check(name, distance, tuning.distance),
             Check("shares below zero", max(0.0, -float(share.min())), 0.0),
-            Check("sums of shares differ from 1 by", max(abs(s - 1.0) for s in sums), APART),
+            Check("sums of shares differ from 1 by", max(abs(s - 1.0) for s in sums), tuning.distance),
         ),
         witness=tuple(
             tuple(float(v) for v in part[sign == side]) for side in (1.0, -1.0) for part in (names[rows], share)
@@ -192,8 +240,8 @@ def meeting(
     )
 
 
-def _overlap(sign: Array, share: Array, V: Array, distance: float) -> bool:
-    """Whether exact shares that make the two points equal are proved to be near those given.
+def _proves_overlap(sign: Array, share: Array, V: Array, distance: float) -> bool:
+    """Whether there are proved to be exact shares, near those given, that make the two points equal.
 
     Moving the shares by δ moves (p - q, Σ share of either class) by A δ. If A has full row rank, a δ no longer than
     (distance + rounding) / (smallest singular value) closes the distance, and no share falls below zero on the way.
@@ -205,57 +253,60 @@ def _overlap(sign: Array, share: Array, V: Array, distance: float) -> bool:
     return smallest > 0 and float(share.min()) * smallest > distance + EPS * A.size
 
 
-def _about_centre(X: Any, rows: Array, members: Array) -> tuple[Array, float]:
-    """These rows about their mean, and the length of the longest row of all members about it."""
+def _about_centre(X: Any, rows: Array, members: Array, block_entries: int) -> tuple[Array, float]:
+    """These rows (s, d) about their mean, and the length of the longest row of all members about it."""
     V = dense(X[rows])
     centre = V.mean(axis=0)
-    size = max(float(np.linalg.norm(part - centre, axis=1).max()) for part in _parts(X, members))
+    size = max(float(np.linalg.norm(part - centre, axis=1).max()) for part in _row_blocks(X, members, block_entries))
     return V - centre, size if size > 0 else 1.0
 
 
-def _parts(X: Any, rows: Array) -> list[Array]:
-    step = max(1, kernel_values.PlainValueTuning().block_entries // X.shape[1])
-    return [dense(X[rows[i : i + step]]) for i in range(0, len(rows), step)]
+def _row_blocks(X: Any, rows: Array, entries: int) -> Iterator[Array]:
+    """These rows of X, dense, so many entries at a time."""
+    step = max(1, entries // X.shape[1])
+    return (dense(X[rows[i : i + step]]) for i in range(0, len(rows), step))
 
 
-def _by_columns(machine: Machine, X: Any) -> Values:
+def _values_by_columns(machine: HardMarginMachine, X: Any, block_entries: int) -> HyperplaneValues:
+    """The values of the hyperplane of `coef`."""
     assert machine.coef is not None
-    feasible = _feasible(machine, np.float64)
+    feasible = _feasible_coefficients(machine, np.float64)
     support = np.flatnonzero((machine.beta != 0) | (feasible != 0))
     V = dense(X[machine.rows[support]])
     centre = V.mean(axis=0) if len(V) else np.zeros(X.shape[1])
     V = V - centre
-    w, z = machine.coef, feasible[support] @ V
+    coef, z = machine.coef, feasible[support] @ V
     own = machine.beta[support] @ V + machine.beta.sum() * centre
-    offset = machine.intercept + float(w @ centre)
-    scale = abs(machine.intercept) + float(np.abs(w) @ np.abs(centre))
+    offset = machine.intercept + float(coef @ centre)
+    scale = abs(machine.intercept) + float(np.abs(coef) @ np.abs(centre))
     f, error = [], []
-    for part in _parts(X, machine.rows):
-        part = part - centre
-        f.append(part @ w + offset)
-        error.append(8 * EPS * (np.abs(part) @ np.abs(w) + scale))
-    fuzz = 8 * EPS * float(np.linalg.norm(np.abs(feasible[support]) @ np.abs(V)))
-    size = float(np.linalg.norm(w))
-    apart = max(0.0, float(np.linalg.norm(w - own)) - fuzz)
-    return Values(
+    for block in _row_blocks(X, machine.rows, block_entries):
+        part = block - centre
+        f.append(part @ coef + offset)
+        error.append(8 * EPS * (np.abs(part) @ np.abs(coef) + scale))
+    feasible_error = 8 * EPS * float(np.linalg.norm(np.abs(feasible[support]) @ np.abs(V)))
+    size = float(np.linalg.norm(coef))
+    apart = max(0.0, float(np.linalg.norm(coef - own)) - feasible_error)
+    return HyperplaneValues(
         np.concatenate(f),
         np.concatenate(error),
         size**2,
         8 * EPS * size**2,
         float(np.linalg.norm(z)),
-        fuzz,
+        feasible_error,
         apart / max(size, TINY),
     )
 
 
-def _by_kernel(machine: Machine, kernel: PlainKernel, X: Any, dtype: Any) -> Judged:
-    beta = _feasible(machine, dtype)
+def _assess_by_kernel(machine: HardMarginMachine, kernel: PlainKernel, X: Any, dtype: Any) -> HardMarginFindings:
+    """Findings from kernel values of this float type."""
+    beta = _feasible_coefficients(machine, dtype)
     seen = kernel_values.MachineValues.of(
         kernel, X, machine.rows, machine.rows, np.column_stack([machine.beta, beta]), dtype
     )
     (intercept,), error = seen.intercept(kernel, machine.intercept)
     square = max(0.0, float(beta @ seen.f[:, 1]))
-    fuzz = float(np.sqrt(square + float(np.abs(beta) @ seen.error)) - np.sqrt(square))
-    own, hidden = float(machine.beta @ seen.f[:, 0]), float(np.abs(machine.beta) @ seen.error)
-    at = Values(seen.f[:, 0] + intercept, error, own, hidden, np.sqrt(square), fuzz, 0.0)
-    return _weigh(machine, beta.astype(np.float64), at)
+    feasible_error = float(np.sqrt(square + float(np.abs(beta) @ seen.error)) - np.sqrt(square))
+    own, own_error = float(machine.beta @ seen.f[:, 0]), float(np.abs(machine.beta) @ seen.error)
+    at = HyperplaneValues(seen.f[:, 0] + intercept, error, own, own_error, np.sqrt(square), feasible_error, 0.0)
+    return _findings(machine, beta.astype(np.float64), at)

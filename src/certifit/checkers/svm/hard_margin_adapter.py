@@ -23,8 +23,16 @@ from certifit.core import Certificate, Check
 from certifit.rows import Array, encode_labels
 
 
-def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """HardMarginSVC: one machine for each pair of classes."""
+def audit_hard_margin(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    tol: float,
+    *,
+    tuning: checker.HardMarginCheckTuning = checker.HardMarginCheckTuning(),
+) -> Certificate:
+    """Check a HardMarginSVC: one machine for each pair of classes."""
     rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
     data = encode_labels(rows, np.asarray(model.classes_)).rows.load()
     code, k, used = np.asarray(data.y), len(model.classes_), data.w > 0
@@ -36,21 +44,21 @@ def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     intercepts = numbers(model, "intercept_")
     coef = numbers(model, "coef_") if linear else None
     machines: list[Any] = []
-    judged: list[Any] = []
+    findings: list[checker.HardMarginFindings] = []
     for i, (first, others, values) in enumerate(pair_coefficients(numbers(model, "dual_coef_"), code[support], k)):
         beta = np.zeros(len(code))
         beta[support] = values
         member = np.flatnonzero(np.isin(code, [first, *others]) & used)
         sign = np.where(code[member] == first, 1.0, -1.0)
         slope = None if coef is None else coef[i]
-        machine = checker.Machine(member, sign, ridge[member], beta[member], float(intercepts[i]), slope)
+        machine = checker.HardMarginMachine(member, sign, ridge[member], beta[member], float(intercepts[i]), slope)
         machines.append(machine)
-        judged.append(checker.judge(machine, table, None if linear else kernel))
-    found = checker.assemble(judged, float(model.ridge) > 0, tol, proved, why)
+        findings.append(checker.assess(machine, table, None if linear else kernel, tuning=tuning))
+    found = checker.combined_certificate(findings, float(model.ridge) > 0, tol, proved, why, tuning=tuning)
     checks = [
         *found.checks,
-        *row_checks(model, machines, judged),
-        *_margins(numbers(model, "margin_"), judged),
+        *row_checks(model, machines, findings),
+        _margin_check(numbers(model, "margin_"), findings),
         *meant,
         class_order_check(model, code[support], k),
         *support_checks(model, support, used, None if given else data.X),
@@ -61,6 +69,6 @@ def audit_hard_margin(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     return replace(found, checks=tuple(checks))
 
 
-def _margins(margin: Array, judged: list[Any]) -> list[Check]:
-    off = [abs(m / j.margin - 1.0) for m, j in zip(margin, judged, strict=True)]
-    return [Check("margins off by, relative", float(max(off)), 1e-6)]
+def _margin_check(margin: Array, findings: list[checker.HardMarginFindings]) -> Check:
+    off = [abs(m / found.margin - 1.0) for m, found in zip(margin, findings, strict=True)]
+    return Check("margins off by, relative", float(max(off)), 1e-6)

@@ -2,8 +2,15 @@
 
     min over f, b of   ½ |f|²      with   yᵢ (f(xᵢ) + b) >= 1 for every row,     y = ±1
 
-The margin 1 / |f| is half the distance of the convex hulls of the two classes, whose nearest points are found by
-`svm.hard_margin.nearest_points`. Hulls that meet have no such hyperplane: the point where they do is the witness.
+The margin 1 / |f| is half the distance of the convex hulls of the two classes. Where the hulls meet there is no such
+hyperplane, and the point where they meet is the witness.
+
+| file | what it does |
+|---|---|
+| `nearest_points` | the nearest points of two hulls, in any space |
+| `vector_spaces` | the spaces: of the columns, and of a kernel |
+| `two_classes` | from the nearest points to a hyperplane, or to the error that shows where the hulls meet |
+
 References: Vapnik, Estimation of Dependences Based on Empirical Data (1982); Bennett & Bredensteiner, Duality and
 geometry in SVM classifiers (2000).
 """
@@ -14,8 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -23,21 +29,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.svm import hard_margin as certificates
 from certifit.core import Attributes, Objective
-from certifit.core.settings import check_choices
-from certifit.exceptions import DataError
+from certifit.core.settings import Setting, Settings
 from certifit.rows import Array, Block, Rows, encode_labels
-from certifit.svm.hard_margin import nearest_points
-from certifit.svm.hard_margin.two_classes import Pair, Separated
+from certifit.svm.hard_margin.nearest_points import find_nearest_points
+from certifit.svm.hard_margin.two_classes import ClassPair, HardMarginTuning, SeparatedPair
 from certifit.svm.kernel.kernel_machine import KernelMachine
 from certifit.svm.kernel.schemes import OneVsOne, Side, two_sided
 from certifit.svm.kernel.training import TrainedMachines, TrainingRows
 
-SHAPES = ("ovr", "ovo")
-PAIRS = OneVsOne()
 
-
-class OnlyLinear:
-    """In the place of `coef_` where a fit has not set it."""
+class UnsetCoefficients:
+    """Stands for `coef_` where a fit has not set it: before any fit, and for kernels that are not linear."""
 
     def __get__(self, model: Any, owner: Any) -> Any:
         raise AttributeError("coef_ is there for a fitted kernel='linear' only: other kernels have none per column")
@@ -102,7 +104,14 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
 
     target = "classes"
     indefinite = "refuse"
-    coef_ = OnlyLinear()
+    coef_ = UnsetCoefficients()
+    settings: ClassVar[Settings] = {
+        **KernelMachine.settings,
+        "ridge": Setting(float, least=0, below=np.inf),
+        "decision_function_shape": Setting(choices=("ovr", "ovo")),
+    }
+    _hull_tuning: ClassVar[HardMarginTuning] = HardMarginTuning()
+    _pairs: ClassVar[OneVsOne] = OneVsOne()
 
     def __init__(
         self,
@@ -131,18 +140,14 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
-        self._check_settings()
         self._check_square(rows)
-        check_choices(self, decision_function_shape=SHAPES)
-        if not isinstance(self.ridge, Real) or not 0 <= float(self.ridge) < np.inf:
-            raise DataError(got=f"ridge={self.ridge!r}", wanted="a finite number of at least 0")
         labels = encode_labels(rows)
         data = self._training_rows(labels.rows.load())
         data = replace(data, known={**data.known, "classes_": labels.classes})
-        sides = PAIRS.sides(len(labels.classes))
-        done: list[Separated] = []
+        sides = self._pairs.sides(len(labels.classes))
+        done: list[SeparatedPair] = []
 
-        def so_far(last: Separated) -> Attributes:
+        def so_far(last: SeparatedPair) -> Attributes:
             return self._attributes(data, [*done, last], len(sides))
 
         for i, side in enumerate(sides):
@@ -155,37 +160,44 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _separate(
-        self, data: TrainingRows, side: Side, name: str, began: float, attributes: Callable[[Separated], Attributes]
-    ) -> Separated:
-        """The machine for two classes."""
-        blank = two_sided(data.y, self.ridge / data.w, side)
-        pair = Pair(data, blank.rows, blank.y, blank.C, self._linear)
+        self,
+        data: TrainingRows,
+        side: Side,
+        name: str,
+        began: float,
+        attributes: Callable[[SeparatedPair], Attributes],
+    ) -> SeparatedPair:
+        """Find the machine for two classes; `attributes` are the model's, if it were the last."""
+        blank, tuning = two_sided(data.y, self.ridge / data.w, side), self._hull_tuning
+        pair = ClassPair(data, blank.rows, blank.y, blank.C, self._linear, tuning)
         space = pair.space(float(self.cache_size))
         left = None if self.max_time is None else max(0.0, self.max_time - (time.perf_counter() - began))
-        limit = self.max_iter if self.max_iter >= 0 else nearest_points.FOREVER
-        with self._watch.loop(name, limit, lambda point: attributes(pair.separated(space, point, None))) as watch:
-            found = nearest_points.solve(pair.y, space, tol=self.tol, max_iter=limit, max_time=left, watcher=watch)
+        limit = self.max_iter if self.max_iter >= 0 else tuning.hulls.no_limit
+        with self._watch.loop(name, limit, lambda at: attributes(pair.separate(space, at, None))) as watch:
+            found = find_nearest_points(
+                pair.y, space, watch, tuning.hulls, tol=self.tol, max_iter=limit, max_time=left
+            )
         at = found.params
         square = space.values(at.rows, pair.y[at.rows] * at.share)[1]
         if square <= space.rounding(square):
-            raise pair.inseparable(space, at, *(data.known["classes_"][[*side]].tolist()))
-        return pair.separated(space, at, found)
+            raise pair.no_margin(space, at, *(data.known["classes_"][[*side]].tolist()))
+        return pair.separate(space, at, found)
 
-    def _attributes(self, data: TrainingRows, done: list[Separated], machines: int) -> Attributes:
-        """Fitted attributes; machines that are missing of so many have no support vectors yet."""
+    def _attributes(self, data: TrainingRows, done: list[SeparatedPair], machines: int) -> Attributes:
+        """Fitted attributes; of so many machines, those that are not done yet have no support vectors."""
         shape, k = (len(data.y), machines), len(data.known["classes_"])
         beta, slacks, residuals = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         kinds, intercept, margin = np.zeros(shape, np.int8), np.zeros(machines), np.zeros(machines)
         coef = np.zeros((machines, data.X.shape[1]))
-        for i, (machine, judged) in enumerate((one.machine, one.findings) for one in done):
-            rows = machine.rows
-            beta[rows, i], intercept[i], margin[i] = machine.beta, machine.intercept, judged.margin
-            slacks[rows, i], residuals[rows, i], kinds[rows, i] = judged.slacks, judged.residuals, judged.kinds
+        for i, pair in enumerate(done):
+            machine, found, rows = pair.machine, pair.findings, pair.machine.rows
+            beta[rows, i], intercept[i], margin[i] = machine.beta, machine.intercept, found.margin
+            slacks[rows, i], residuals[rows, i], kinds[rows, i] = found.slacks, found.residuals, found.kinds
             coef[i] = 0.0 if machine.coef is None else machine.coef
-        proof = certificates.assemble(
-            [one.findings for one in done], self.ridge > 0, float(self.tol), data.proved, data.why
+        proof = certificates.combined_certificate(
+            [pair.findings for pair in done], self.ridge > 0, float(self.tol), data.proved, data.why
         )
-        loops = tuple(one.loop for one in done if one.loop is not None)
+        loops = tuple(pair.loop for pair in done if pair.loop is not None)
         trained = TrainedMachines(beta, intercept, slacks, residuals, kinds, loops, proof)
         support = np.flatnonzero(beta.any(axis=1))
         support = support[np.argsort(data.y[support], kind="stable")]
@@ -194,29 +206,31 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
             **({"coef_": coef} if self._linear else {}),
             "margin_": margin,
             "n_support_": np.bincount(data.y[support], minlength=k).astype(np.int32),
-            "dual_coef_": PAIRS.pack(beta[support], data.y[support], k),
+            "dual_coef_": self._pairs.pack(beta[support], data.y[support], k),
         }
 
     def _beta(self) -> Array:
         """Coefficients of the support vectors (s, machines)."""
         k = len(self.classes_)
-        return PAIRS.unpack(self.dual_coef_, np.repeat(np.arange(k), self.n_support_), k)
+        return self._pairs.unpack(self.dual_coef_, np.repeat(np.arange(k), self.n_support_), k)
 
     def _values(self, rows: Rows) -> Array:
         """Values (n, machines) at these rows."""
-        return rows.map(partial(_scores, self.coef_, self.intercept_)) if self._linear else super()._values(rows)
+        return (
+            rows.map(partial(_linear_scores, self.coef_, self.intercept_)) if self._linear else super()._values(rows)
+        )
 
     def decision_function(self, X: Any) -> Array:
         """Values (n,) for two classes, above 0 for the second; else (n, k), or (n, pairs) of shape 'ovo'."""
         values, k = self._values(self._rows(X)), len(self.classes_)
         if k == 2:
             return values[:, 0]
-        return values if self.decision_function_shape == "ovo" else PAIRS.scores(values, k)
+        return values if self.decision_function_shape == "ovo" else self._pairs.scores(values, k)
 
     def predict(self, X: Any) -> Array:
         """The class of each row (n,)."""
         check_is_fitted(self)
-        return self.classes_[PAIRS.winners(self._values(self._rows(X)), len(self.classes_), False)]
+        return self.classes_[self._pairs.winners(self._values(self._rows(X)), len(self.classes_), False)]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the squared norms of all machines, each scaled so that its nearest row has y f(x) = 1.
@@ -225,7 +239,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         """
         labelled = encode_labels(self._rows(X, y, sample_weight, "classes"), self.classes_).rows.load()
         values, penalty, loss = self._values(labelled), 0.0, 0.0
-        for column, side in enumerate(PAIRS.sides(len(self.classes_))):
+        for column, side in enumerate(self._pairs.sides(len(self.classes_))):
             machine = two_sided(np.asarray(labelled.y), labelled.w, side)
             used, half = machine.C > 0, 0.5 / float(self.margin_[column]) ** 2
             reach = (machine.y * values[machine.rows, column])[used]
@@ -238,5 +252,5 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         return Objective(penalty + loss, loss, penalty)
 
 
-def _scores(coef: Array, intercept: Array, block: Block) -> Array:
+def _linear_scores(coef: Array, intercept: Array, block: Block) -> Array:
     return np.asarray(block.X @ coef.T) + intercept

@@ -2,11 +2,17 @@
 
     min over shares λ >= 0 of   |Σᵢ yᵢ λᵢ xᵢ|²,      Σ λ = 1 over the rows with y = +1, and over those with y = -1
 
-Each step brings in rows that lie furthest on the wrong side, and exchanges many rows at a time until the nearest
-points of the affine hulls of those at hand have no share below zero and no other row is on the wrong side. Where
-exchanges go astray, two rows come in, and rows whose share would fall below zero leave one by one: that always ends.
-With z the difference of the two points, the hulls are at most |z| and at least (min of x·z over one class - max over
-the other) / |z| apart.
+The *working set* holds the rows with a positive share. With z the difference of the two points, a row is *behind*
+where y x·z is smaller than for the rows of the working set in its class: bringing it in shortens z.
+
+| step | when | what it does |
+|---|---|---|
+| exchange | first | brings in up to `batch` rows that are furthest behind |
+| walk | exchanges fail | brings in two rows, one of each class |
+
+An exchange swaps many rows at a time until the nearest points of the affine hulls of those kept have no share below
+zero and no other row is behind. In a walk, rows whose share would fall below zero leave one by one: that always ends.
+The hulls are at most |z| and at least (min of x·z over one class - max over the other) / |z| apart.
 References: Wolfe, Finding the nearest point in a polytope (1976); Júdice & Pires, Block principal pivoting algorithms
 for large-scale strictly monotone linear complementarity problems (1994); Keerthi et al., A fast iterative nearest
 point algorithm for support vector machine classifier design (2000).
@@ -14,6 +20,7 @@ point algorithm for support vector machine classifier design (2000).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,16 +29,25 @@ from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.rows import Array
 
-FOREVER = 1_000_000_000
-# Steps are exact, so digits are cheap: aim at a gap that makes the answer the same for rows in any order, but spend
-# no more steps than this on it once the tolerance is reached.
-SHARP, EXTRA = 1e-13, 100
-PATIENCE = 20  # steps that together gain no more than rounding, before the loop ends
-FEWEST, MOST = 2, 512  # rows that come in at a time: twice as many each time, until that fails
-CHANCES = 3  # exchanges in a row that leave no fewer rows on the wrong side
+
+@dataclass(frozen=True)
+class NearestPointTuning:
+    """How many rows a step brings in, and when the loop ends.
+
+    Steps are exact, so that further digits cost little: the loop aims at `sharp_gap`, with which the answer is the
+    same for rows in any order, but spends no more than `extra_steps` on it once the tolerance is reached.
+    """
+
+    sharp_gap: float = 1e-13  # relative
+    extra_steps: int = 100
+    idle_steps: int = 20  # steps that together gain no more than rounding, after which the loop ends
+    first_batch: int = 2  # rows brought in by the first step; twice as many by each one after, up to
+    most_batch: int = 512  # rows, or half of those with which an exchange failed
+    chances: int = 3  # exchanges in a row that leave no fewer rows on the wrong side before they count as failed
+    no_limit: int = 1_000_000_000  # steps, where max_iter sets no limit
 
 
-class Face(Protocol):
+class HullFace(Protocol):
     """Some rows (m,) of both classes, V = y x."""
 
     def values(self, share: Array) -> Array:
@@ -44,143 +60,158 @@ class Face(Protocol):
         """
 
 
-class Space(Protocol):
+class VectorSpace(Protocol):
     """Rows as vectors, known by themselves or by their inner products."""
 
     def values(self, rows: Array, coef: Array) -> tuple[Array, float]:
         """Inner products (n,) of every row with z = Σ coef x over these rows, and |z|²."""
 
-    def face(self, rows: Array, sign: Array) -> Face:
+    def face(self, rows: Array, sign: Array) -> HullFace:
         """Some rows and the y of each."""
 
     def rounding(self, square: float) -> float:
         """By how much |z|² may be wrong."""
 
 
-class Point(NamedTuple):
+class HullPoints(NamedTuple):
+    """One point of each hull, as a convex combination of rows: the working set and its shares."""
+
     rows: Array  # (s,) row numbers
     share: Array  # (s,) > 0, summing to one over each class
 
 
-def solve(
-    y: Array, space: Space, *, tol: float, max_iter: int, max_time: float | None = None, watcher: Watcher
-) -> Solution[Point]:
-    """From one row of each class to shares that prove 2 / distance² to a relative `tol`."""
-    steps = Steps(y, space, tol, watcher)
+def find_nearest_points(
+    y: Array,
+    space: VectorSpace,
+    watcher: Watcher,
+    tuning: NearestPointTuning,
+    *,
+    tol: float,
+    max_iter: int,
+    max_time: float | None = None,
+) -> Solution[HullPoints]:
+    """Go from one row of each class to shares that prove 2 / distance² to a relative `tol`."""
+    steps = HullSteps(y, space, tol, watcher, tuning)
     return fixed_point(
         steps.measure,
         steps.update,
-        Point(np.array([np.argmax(y > 0), np.argmax(y < 0)]), np.ones(2)),
-        tol=min(tol, SHARP),
+        HullPoints(np.array([np.argmax(y > 0), np.argmax(y < 0)]), np.ones(2)),
+        tol=min(tol, tuning.sharp_gap),
         max_iter=max_iter,
         max_time=max_time,
         watcher=steps,
     )
 
 
-class Steps:
-    """One step after another; as a watcher it ends the loop once only rounding is left."""
+class HullSteps:
+    """One step after another; as a watcher it ends the loop once no step gains more than rounding."""
 
-    def __init__(self, y: Array, space: Space, tol: float, watcher: Watcher) -> None:
-        self.y, self.space, self.tol, self.watcher = y, space, tol, watcher
-        self.mark = np.inf  # |z|² when it last fell by more than rounding
-        self.idle = self.extra = 0
-        self.batch, self.most = FEWEST, MOST  # rows that may come in next, and ever
+    def __init__(
+        self, y: Array, space: VectorSpace, tol: float, watcher: Watcher, tuning: NearestPointTuning
+    ) -> None:
+        self.y, self.space, self.tol, self.watcher, self.tuning = y, space, tol, watcher, tuning
+        self.lowest = np.inf  # |z|² when it last fell by more than rounding
+        self.idle = self.extra = 0  # steps since then, and steps since the tolerance was reached
+        self.batch, self.most = tuning.first_batch, tuning.most_batch  # rows that may come in next, and ever
         self.finished = False
 
-    def measure(self, at: Point) -> tuple[Array, float]:
+    def measure(self, at: HullPoints) -> tuple[Array, float]:
         return self.space.values(at.rows, self.y[at.rows] * at.share)
 
-    def update(self, at: Point, measured: tuple[Array, float]) -> Step[Point]:
+    def update(self, at: HullPoints, measured: tuple[Array, float]) -> Step[HullPoints]:
         f, square = measured
-        width, worst = between(self.y, f)
+        width, worst = separation(self.y, f)
         new = worst[~np.isin(worst, at.rows)]
         objective, gap = 2 * square / width / width if width > 0 else np.inf, relative_gap(width, square)
         self.extra += gap <= self.tol
         rounding = self.space.rounding(square)
-        if square < self.mark - rounding:
-            self.mark, self.idle = square, 0
+        if square < self.lowest - rounding:
+            self.lowest, self.idle = square, 0
         else:
             self.idle += 1
-        behind = self._behind(at, self.y * f, rounding)
+        behind = self._rows_behind(at, self.y * f, rounding)
         self.finished = (
             square <= rounding
-            or self.idle >= PATIENCE
-            or self.extra > EXTRA
+            or self.idle >= self.tuning.idle_steps
+            or self.extra > self.tuning.extra_steps
             or not len(new)
             or (gap <= self.tol and not len(behind))
         )
         if self.finished and gap <= self.tol:
-            return Step(at, objective, 0.0)  # but for rounding; an earlier point may seem better by its last digit
-        if self.finished or gap <= SHARP:
+            # A gain of 0 makes the loop return this point: an earlier one may seem better by its last digit.
+            return Step(at, objective, 0.0)
+        if self.finished or gap <= self.tuning.sharp_gap:
             return Step(at, objective, gap)
         return Step(self._next(at, square, new, behind), objective, gap)
 
-    def _next(self, at: Point, square: float, new: Array, behind: Array) -> Point:
-        """With all rows that are behind, or else with the two that are furthest."""
+    def _next(self, at: HullPoints, square: float, new: Array, behind: Array) -> HullPoints:
+        """Bring in all rows that are behind, or else the two that are furthest behind."""
         if len(behind) > len(new):
             found = self._exchange(at, behind, square)
             if found is not None:
                 self.batch = min(2 * self.batch, self.most)
                 return found
-            self.most = max(FEWEST, len(behind) // 2)
+            self.most = max(self.tuning.first_batch, len(behind) // 2)
         self.batch = min(2 * self.batch, self.most)
         return self._walk(at, new)
 
-    def _behind(self, at: Point, f: Array, rounding: float) -> Array:
-        """The rows that are furthest behind those with a share, by more than rounding: up to `batch`.
+    def _rows_behind(self, at: HullPoints, f: Array, rounding: float) -> Array:
+        """Up to `batch` rows that are furthest behind the working set, by more than rounding.
 
-        f (n,) with the sign of each row.
+        f (n,) are the inner products of the rows with z, times y.
         """
-        short = self._levels(at.rows, f[at.rows])[self._side(slice(None))] - f
+        short = self._class_means(at.rows, f[at.rows])[self._class_of(slice(None))] - f
         short[at.rows] = -np.inf
         count = min(self.batch, len(short) - 1)
         found = np.argpartition(-short, count)[:count]
         return np.sort(found[short[found] > rounding])
 
-    def _side(self, rows: Any) -> Array:
+    def _class_of(self, rows: Any) -> Array:
+        """0 for rows with y = +1, 1 for those with y = -1."""
         return (self.y[rows] < 0).astype(np.int64)
 
-    def _levels(self, rows: Array, f: Array) -> Array:
+    def _class_means(self, rows: Array, f: Array) -> Array:
         """Mean values (2,) of these rows, by class."""
-        side = self._side(rows)
+        side = self._class_of(rows)
         return np.bincount(side, f, 2) / np.bincount(side, minlength=2)
 
-    def _exchange(self, at: Point, new: Array, square: float) -> Point | None:
+    def _exchange(self, at: HullPoints, new: Array, square: float) -> HullPoints | None:
         """The nearest points of the hulls of all these rows, if exchanges of several of them at a time get there."""
         rows, share = np.append(at.rows, new), np.append(at.share, np.zeros(len(new)))
-        face, side, rounding = self.space.face(rows, self.y[rows]), self._side(rows), self.space.rounding(square)
-        kept, fewest, chances = np.ones(len(rows), bool), len(rows) + 1, CHANCES
+        face, side = self.space.face(rows, self.y[rows]), self._class_of(rows)
+        rounding, chances = self.space.rounding(square), self.tuning.chances
+        kept, fewest = np.ones(len(rows), bool), len(rows) + 1
         while chances and len(np.unique(side[kept])) == 2:
-            best = self._affine(face, rows, np.flatnonzero(kept), share)
+            best = self._affine_shares(face, rows, np.flatnonzero(kept), share)
             f = face.values(best)
-            level = self._levels(rows[kept], f[kept])[side]
+            level = self._class_means(rows[kept], f[kept])[side]
             wrong = np.where(kept, best <= 0, f < level - rounding)
             count = int(np.count_nonzero(wrong))
             if not count:
-                return Point(rows[kept], best[kept]) if best @ f < square else None
-            chances = CHANCES if count < fewest else chances - 1
+                return HullPoints(rows[kept], best[kept]) if best @ f < square else None
+            chances = self.tuning.chances if count < fewest else chances - 1
             fewest = min(count, fewest)
             kept ^= wrong
         return None
 
-    def _walk(self, at: Point, new: Array) -> Point:
-        """A step to the nearest points of the affine hulls; rows whose share falls to zero on the way leave."""
+    def _walk(self, at: HullPoints, new: Array) -> HullPoints:
+        """Step to the nearest points of the affine hulls; rows whose share falls to zero on the way leave."""
         rows, share = np.append(at.rows, new), np.append(at.share, np.zeros(len(new)))
         face, kept = self.space.face(rows, self.y[rows]), np.arange(len(rows))
         while True:
-            best = self._affine(face, rows, kept, share)
+            best = self._affine_shares(face, rows, kept, share)
             if (best[kept] > 0).all():
-                return Point(rows[kept], best[kept])
+                return HullPoints(rows[kept], best[kept])
             falls = kept[best[kept] <= 0]
             way = share[falls] / np.maximum(share[falls] - best[falls], np.finfo(float).tiny)
             share = np.maximum(share + way.min() * (best - share), 0.0)
-            kept = kept[kept != falls[way.argmin()]]  # one only: a row that has just come in has no share yet
+            # One row only leaves: a row that has just come in has share 0, and must not leave with it.
+            kept = kept[kept != falls[way.argmin()]]
 
-    def _affine(self, face: Face, rows: Array, kept: Array, share: Array) -> Array:
+    def _affine_shares(self, face: HullFace, rows: Array, kept: Array, share: Array) -> Array:
         """Shares (m,), of any sign, of the nearest points of the affine hulls of the rows kept; 0 for the others."""
         sign, best = self.y[rows], np.zeros(len(rows))
-        # measured from the largest share: differences are then no larger than need be
+        # Rows are measured from the one with the largest share of each class, which keeps differences small.
         ends = np.array([kept[np.where(sign[kept] == side, share[kept], -1.0).argmax()] for side in (1.0, -1.0)])
         others = kept[~np.isin(kept, ends)]
         best[ends] = 1.0
@@ -197,10 +228,10 @@ class Steps:
         return self.watcher.end(params, step, tol) or self.finished
 
 
-def between(y: Array, f: Array) -> tuple[float, Array]:
-    """How far apart the values of the two classes are, and the two rows where they are nearest.
+def separation(y: Array, f: Array) -> tuple[float, Array]:
+    """How far apart the values f (n,) of the two classes are, and the two rows where they are nearest.
 
-    >>> between(np.array([1.0, -1.0, 1.0]), np.array([3.0, 1.0, 2.0]))
+    >>> separation(np.array([1.0, -1.0, 1.0]), np.array([3.0, 1.0, 2.0]))
     (1.0, array([2, 1]))
     """
     worst = np.array([np.where(y > 0, f, np.inf).argmin(), np.where(y < 0, f, -np.inf).argmax()])
@@ -208,5 +239,5 @@ def between(y: Array, f: Array) -> tuple[float, Array]:
 
 
 def relative_gap(width: float, square: float) -> float:
-    """Of 2 / distance²: between its values for the distance proved and for |z|; infinite where none is proved."""
+    """The relative gap of 2 / distance² between the distance proved, width / |z|, and |z|; infinite if width <= 0."""
     return max(0.0, 1.0 - (width / square) ** 2) if width > 0 and square > 0 else np.inf

@@ -1,9 +1,9 @@
-"""Two classes: the machine half way between the nearest points of their hulls, or the point where the hulls meet."""
+"""Two classes: the hyperplane half way between the nearest points of their hulls, or the point where these meet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,44 +14,59 @@ from certifit.checkers.svm import hard_margin as certificates
 from certifit.core import Solution
 from certifit.exceptions import NoSolutionError
 from certifit.rows import Array
-from certifit.svm.hard_margin.kernel_vectors import KernelSpace, Vectors
-from certifit.svm.hard_margin.nearest_points import Point, Space, between
+from certifit.svm.hard_margin.nearest_points import HullPoints, NearestPointTuning, VectorSpace, separation
+from certifit.svm.hard_margin.vector_spaces import ColumnSpace, KernelSpace, SpaceTuning
 from certifit.svm.kernel.gram import KernelCache, gram_of
 from certifit.svm.kernel.kernels import Linear
 from certifit.svm.kernel.recheck import plain_of
-from certifit.svm.kernel.training import CheckedMachine, TrainingRows
-
-WIDE = 1000  # columns of sparse rows, up to which those that matter are made dense
-SHOWN = 6  # row numbers of a witness that are named
-
-
-Separated = CheckedMachine[certificates.Machine, certificates.Judged]
+from certifit.svm.kernel.training import TrainingRows
 
 
 @dataclass(frozen=True)
-class Pair:
+class HardMarginTuning:
+    """Numbers that steer how two classes are separated."""
+
+    dense_columns: int = 1000  # up to which the rows of the working set are made dense where the table is sparse
+    space: SpaceTuning = field(default_factory=SpaceTuning)
+    hulls: NearestPointTuning = field(default_factory=NearestPointTuning)
+
+
+@dataclass(frozen=True)
+class SeparatedPair:
+    """The machine of two classes, what it proves, and the loop that found it."""
+
+    machine: certificates.HardMarginMachine
+    findings: certificates.HardMarginFindings
+    loop: Solution[Any] | None  # None while the loop runs
+
+
+@dataclass(frozen=True)
+class ClassPair:
     """The rows of two classes."""
 
     data: TrainingRows
     rows: Array  # (m,) their numbers among data's rows
     y: Array  # (m,) ±1
     ridge: Array  # (m,)
-    linear: bool  # in the space of the columns
+    linear: bool  # whether f is linear in the columns
+    tuning: HardMarginTuning
 
-    def space(self, cache_size: float) -> Space:
+    def space(self, cache_size: float) -> VectorSpace:
+        """The space of the columns where there is no ridge; else, and for kernels, that of inner products."""
         X, soft = self.data.X, bool(self.ridge.any())
-        if not self.linear or (sparse.issparse(X) and (soft or X.shape[1] > WIDE)):
-            return KernelSpace(KernelCache(self.data.gram(self.rows, False), cache_size), self.ridge)
-        vectors = Vectors(X[self.rows])
+        space = self.tuning.space
+        if not self.linear or (sparse.issparse(X) and (soft or X.shape[1] > self.tuning.dense_columns)):
+            return KernelSpace(KernelCache(self.data.gram(self.rows, False), cache_size), self.ridge, space)
+        vectors = ColumnSpace(X[self.rows], space)
         if not soft:
             return vectors
-        return KernelSpace(KernelCache(gram_of(vectors.X, Linear(), False), cache_size), self.ridge)
+        return KernelSpace(KernelCache(gram_of(vectors.X, Linear(), False), cache_size), self.ridge, space)
 
-    def separated(self, space: Space, at: Point, loop: Solution[Any] | None) -> Separated:
-        """The machine at these shares, scaled so that the nearest row of each class has y f = 1 (with its ridge)."""
+    def separate(self, space: VectorSpace, at: HullPoints, loop: Solution[Any] | None) -> SeparatedPair:
+        """Make the machine of these points, scaled so that the nearest row of each class has y f + ridge y β = 1."""
         signed = self.y[at.rows] * at.share
         f, square = space.values(at.rows, signed)
-        width, worst = between(self.y, f)
+        width, worst = separation(self.y, f)
         scale = 2.0 / (width if width > 0 else max(square, np.finfo(float).tiny))
         beta = np.zeros(len(self.rows))
         beta[at.rows] = scale * signed
@@ -59,35 +74,37 @@ class Pair:
         if self.linear:
             coef = scale * self._direction(space, at.rows, signed)
             level = (dense(self.data.X[self.rows[worst]]) @ coef).sum() + (self.ridge * beta)[worst].sum()
-        machine = certificates.Machine(self.rows, self.y, self.ridge, beta, -0.5 * float(level), coef)
-        return Separated(machine, certificates.judge(machine, *self._table()), loop)
+        machine = certificates.HardMarginMachine(self.rows, self.y, self.ridge, beta, -0.5 * float(level), coef)
+        return SeparatedPair(machine, certificates.assess(machine, *self._table()), loop)
 
-    def _direction(self, space: Space, rows: Array, signed: Array) -> Array:
-        """Σ signed x."""
-        if isinstance(space, Vectors):
+    def _direction(self, space: VectorSpace, rows: Array, signed: Array) -> Array:
+        """Σ signed x (d,) over these rows."""
+        if isinstance(space, ColumnSpace):
             return space.direction(rows, signed)
         V = dense(self.data.X[self.rows[rows]])
-        return signed @ (V - V.mean(axis=0))  # Σ signed = 0: an offset does not matter, and must not cancel
+        # Σ signed = 0: a common offset of the rows does not matter, and would cost digits
+        return signed @ (V - V.mean(axis=0))
 
     def _table(self) -> tuple[Any, Callable[[Any, Any], Any] | None]:
-        """What the checker looks at: rows and their kernel, or row numbers and where to look up a kernel value."""
+        """The checker's table and kernel: rows and a function of them, or row numbers and a look-up of values."""
         X, kernel = plain_of(self.data)
         return X, None if self.linear else kernel
 
-    def inseparable(self, space: Space, at: Point, first: Any, second: Any) -> NoSolutionError:
+    def no_margin(self, space: VectorSpace, at: HullPoints, first: Any, second: Any) -> NoSolutionError:
         """The error that shows where the hulls of classes `first` and `second` meet."""
-        twins = self._twins()
-        rows, share = (at.rows, at.share) if twins is None else (twins, np.ones(2))
+        equal = self._equal_rows()
+        rows, share = (at.rows, at.share) if equal is None else (equal, np.ones(2))
         sign, used = self.y[rows], self.data.used[self.rows]
         table, kernel = self._table()
-        if self.linear and not isinstance(space, Vectors):
+        if self.linear and not isinstance(space, ColumnSpace):
             kernel = self.data.kernel
-        proof = certificates.meeting(self.rows[rows], sign, share, table, self.rows, kernel, self.data.used)
-        named = [_named(used[rows[sign == side]]) for side in (1.0, -1.0)]
-        if twins is not None:
+        witness = certificates.HullWitness(self.rows[rows], sign, share)
+        proof = certificates.meeting_certificate(witness, table, self.rows, kernel, self.data.used)
+        named = [_row_names(used[rows[sign == side]]) for side in (1.0, -1.0)]
+        if equal is not None:
             got = f"{named[0]} of class {first!r} and {named[1]} of class {second!r}, which are the same"
         else:
-            sure = proof.claim == certificates.MEET
+            sure = proof.claim == certificates.HullClaim.MEET
             got = (
                 f"classes {first!r} and {second!r} that cannot be separated"
                 f"{'' if sure else ', or only by a margin that rounding hides'}: a convex combination of {named[0]} "
@@ -99,8 +116,8 @@ class Pair:
             proof,
         )
 
-    def _twins(self) -> Array | None:
-        """Two rows that are the same, one of each class, if there are any."""
+    def _equal_rows(self) -> Array | None:
+        """Two rows (2,) that are the same, one of each class, if there are any."""
         X = self.data.X[self.rows]
         if sparse.issparse(X):
             X = X.tocsr()
@@ -119,6 +136,7 @@ class Pair:
         return None
 
 
-def _named(rows: Array) -> str:
-    words = ", ".join(map(str, np.sort(rows)[:SHOWN])) + (", …" if len(rows) > SHOWN else "")
+def _row_names(rows: Array, shown: int = 6) -> str:
+    """Row numbers in words, so many of them at most."""
+    words = ", ".join(map(str, np.sort(rows)[:shown])) + (", …" if len(rows) > shown else "")
     return f"row {words}" if len(rows) == 1 else f"rows {words}"

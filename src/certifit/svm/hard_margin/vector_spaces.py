@@ -1,6 +1,12 @@
-"""Rows as vectors of a space, for `nearest_points`: as they are, or by the kernel values between them."""
+"""The two spaces in which nearest points are looked for: that of the columns, and that of a kernel.
+
+Rows are vectors with their columns as entries (`ColumnSpace`: small distances keep their digits), or vectors that are
+known by the kernel values between them only (`KernelSpace`). See `nearest_points` for what is asked of a space.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -13,50 +19,56 @@ from certifit.svm.kernel.gram import KernelCache
 from certifit.svm.kernel.kernels import squared_lengths
 from certifit.svm.kernel.smo_loops import add_rows
 
-EPS = float(np.finfo(float).eps)
-ROUNDING = 16 * EPS  # in z, or in kernel values, relative to the size of the rows
-CLEAR = 1e-2  # squared distance of the hulls, relative to the size of the rows, next to which rounding is nothing
+
+@dataclass(frozen=True)
+class SpaceTuning:
+    """What counts as rounding."""
+
+    rounding: float = 16 * float(np.finfo(float).eps)  # in z, or in kernel values, relative to the size of the rows
+    clear_square: float = 1e-2  # |z|² relative to the size of the rows, from which rounding in z does not matter
 
 
-class Vectors:
-    """Rows in the space of their columns: distances are good to rounding."""
+class ColumnSpace:
+    """Rows in the space of their columns."""
 
-    def __init__(self, X: Matrix) -> None:
-        # (n, d): an offset neither matters nor cancels; sparse rows are where their zeros are
+    def __init__(self, X: Matrix, tuning: SpaceTuning) -> None:
+        # (n, d) about their mean: a common offset does not matter and would cost digits; sparse rows stay sparse
         self.X = X.astype(np.float64) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
         self.size = float(np.sqrt(squared_lengths(self.X).max()))
+        self.tuning = tuning
 
     def values(self, rows: Array, coef: Array) -> tuple[Array, float]:
         z = self.direction(rows, coef)
         return self.X @ z, float(z @ z)
 
     def direction(self, rows: Array, coef: Array) -> Array:
-        """Σ coef x, less what rounding has left of it along the differences within a class.
+        """Return z = Σ coef x (d,), without its part along the differences of rows within a class.
 
-        There is nothing else of it at nearest points of affine hulls. Next to a small margin it would tip the plane.
+        At the nearest points of affine hulls that part is 0 but for rounding, and where the margin is small this
+        rounding would tip the plane.
         """
         V = dense(self.X[rows])
         z = coef @ V
-        if z @ z > CLEAR * self.size**2:
+        if z @ z > self.tuning.clear_square * self.size**2:
             return z
         sides = V[coef > 0], V[coef < 0]
         differences = np.concatenate([side[1:] - side[0] for side in sides])
         if not len(differences):
             return z
         Q, R, _ = qr(differences.T, mode="economic", pivoting=True)
-        Q = Q[:, np.abs(R.diagonal()) > ROUNDING * self.size]  # without directions made of rounding
+        Q = Q[:, np.abs(R.diagonal()) > self.tuning.rounding * self.size]  # without directions made of rounding
         return np.asarray(z - Q @ (Q.T @ z))
 
-    def face(self, rows: Array, sign: Array) -> VectorFace:
-        return VectorFace(sign[:, None] * dense(self.X[rows]))
+    def face(self, rows: Array, sign: Array) -> ColumnFace:
+        return ColumnFace(sign[:, None] * dense(self.X[rows]))
 
     def rounding(self, square: float) -> float:
-        error = ROUNDING * self.size  # of z
+        error = self.tuning.rounding * self.size  # of z
         return error * max(2 * float(np.sqrt(square)), error)
 
 
-class VectorFace:
-    """Some of these rows, with their signs."""
+class ColumnFace:
+    """Some rows times their signs, as vectors."""
 
     def __init__(self, V: Array) -> None:
         self.V = V  # (m, d)
@@ -66,10 +78,10 @@ class VectorFace:
 
     def steepest(self, ends: Array, others: Array, base: Array) -> Array:
         V = self.V
-        # by orthogonal factors: inner products of the differences would lose half of the digits
+        # Orthogonal factors are used, since inner products of the differences would lose half of the digits.
         z, R, order = qr_multiply((V[others] - V[base]).T, -V[ends].sum(axis=0), mode="right", pivoting=True)
         size = np.abs(R.diagonal())
-        rank = int(np.count_nonzero(size > EPS * max(R.shape) * size.max()))
+        rank = int(np.count_nonzero(size > float(np.finfo(float).eps) * max(R.shape) * size.max()))
         mu = np.zeros(len(others))
         mu[order[:rank]] = solve_triangular(R[:rank, :rank], z[:rank])
         return mu
@@ -78,9 +90,9 @@ class VectorFace:
 class KernelSpace:
     """Rows in the space of a kernel, known by its values; `ridge` (n,) gives every row a direction of its own."""
 
-    def __init__(self, cache: KernelCache, ridge: Array) -> None:
-        self.cache, self.ridge = cache, ridge
-        self.size = 0.0  # largest k(x, x) of the rows met
+    def __init__(self, cache: KernelCache, ridge: Array, tuning: SpaceTuning) -> None:
+        self.cache, self.ridge, self.tuning = cache, ridge, tuning
+        self.size = 0.0  # largest k(x, x) of the rows seen so far
 
     def values(self, rows: Array, coef: Array) -> tuple[Array, float]:
         f = np.zeros(self.cache.gram.n)
@@ -100,15 +112,16 @@ class KernelSpace:
         return KernelFace(G)
 
     def rounding(self, square: float) -> float:
-        return ROUNDING * self.size
+        return self.tuning.rounding * self.size
 
     def _parts(self, rows: Array) -> list[slice]:
+        """Runs of rows for which the cache has room."""
         room = len(self.cache.kept)
         return [slice(i, i + room) for i in range(0, len(rows), room)]
 
 
 class KernelFace:
-    """Some of these rows, with their signs, by their inner products."""
+    """Some rows times their signs, by their inner products."""
 
     def __init__(self, G: Array) -> None:
         self.G = G  # (m, m)
@@ -118,19 +131,20 @@ class KernelFace:
 
     def steepest(self, ends: Array, others: Array, base: Array) -> Array:
         side = (base == ends[1]).astype(np.int64)
+        # H (o, o): inner products of the differences V[others] - V[base] with one another, D (o, 2) with the ends
         H = self.G[np.ix_(others, others)]
-        H -= self.G[np.ix_(ends, others)][side]  # inner products of the differences with others,
-        D = self.G[np.ix_(others, ends)] - self.G[np.ix_(ends, ends)][side]  # with the ends,
-        H -= D[:, side]  # and with one another
+        H -= self.G[np.ix_(ends, others)][side]
+        D = self.G[np.ix_(others, ends)] - self.G[np.ix_(ends, ends)][side]
+        H -= D[:, side]
         g = D.sum(axis=1)
         try:
             return np.asarray(cho_solve(cho_factor(H.T, check_finite=False), -g, check_finite=False))
         except LinAlgError:  # rows that depend on one another, to rounding
-            return _independent(H, g)
+            return _solve_independent(H, g)
 
 
-def _independent(H: Array, g: Array) -> Array:
-    """μ with H μ = -g, of rows that do not depend on one another; 0 for the others."""
+def _solve_independent(H: Array, g: Array) -> Array:
+    """Solve H μ = -g for rows that do not depend on one another; μ is 0 for the others."""
     L, order, rank, _ = lapack.dpstrf(H.T, lower=1)
     order = order[:rank] - 1
     mu = np.zeros(len(g))
