@@ -41,7 +41,7 @@ def audit(model, X, w=None, tol=1e-6):
 
 def covariances(model):
     """As matrices (k, d, d)."""
-    expand, _ = checker.COVARIANCE_TYPES[model.covariance_type]
+    expand = checker.COVARIANCE_TYPES[model.covariance_type].expand
     return expand(np.asarray(model.covariances_), *model.means_.shape)
 
 

@@ -244,7 +244,7 @@ def same(name: str, found: Array, wanted: Array, limit: float = KernelErrorTunin
 
 # --------------------------------------------------------------------------------------------- what both need
 @dataclass(frozen=True)
-class ColumnMoments(Sums):
+class FeatureMoments(Sums):
     """Weighted sums by column, about an origin."""
 
     weight: float
@@ -262,6 +262,6 @@ def scale_gamma(rows: Rows) -> float:
     return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
 
 
-def _column_moments(origin: Array, block: Block) -> ColumnMoments:
+def _column_moments(origin: Array, block: Block) -> FeatureMoments:
     Z = dense(block.X) - origin
-    return ColumnMoments(block.w.sum(), block.w @ Z, block.w @ Z**2)
+    return FeatureMoments(block.w.sum(), block.w @ Z, block.w @ Z**2)
