@@ -12,7 +12,7 @@ To add a kernel:
 | its name for `SVC(kernel=...)` | `KERNELS` at the end of this file |
 | its values again, with their rounding, for the checker | a class and a name in `checkers/plain/kernels.py` |
 | which of the checker's classes it is | `PLAIN_TWINS` in `svm/kernel/recheck.py` |
-| its name in model files | `_KERNELS` in `store.py` |
+| its name in model files | `records` in `store/vocabulary.py` |
 
 >>> k = RBF(0.5) * Linear() + 2.0 * Polynomial(2, coef0=1.0)
 >>> k([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]).tolist(), k.valid
