@@ -72,7 +72,7 @@ def compare(
 
 
 def _distance(c: Certificate) -> tuple[str, str, str]:
-    """From the best possible; a fixed point or a statistical claim says nothing about that."""
+    """Return bound and gap in words, empty where the claim says nothing about the optimum."""
     known = c.kind in ("optimal", "bounded", "impossible")
     return (f"{c.bound:.10g}", f"{c.gap:.3g}", f"{c.relative_gap:.2g}") if known else ("", "", "")
 

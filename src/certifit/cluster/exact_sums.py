@@ -46,17 +46,17 @@ class Anchors(NamedTuple):
 class ExactSums(NamedTuple):
     """The sums of a block's clusters, kept from pass to pass.
 
-    Rows that fit no grid are *stray*: they are left out of `major` and `minor` and added anew in every pass.
+    Rows that fit no grid (`off_grid`) are left out of `coarse_sums` and `fine_sums` and added anew in every pass.
     """
 
     coarse: float  # 3/2 2^52 steps of a grid on which the sum of all rows is exact
     fine: float  # the same for a second grid, which takes most of what terms are beside the first
     limit: float  # the largest (w |x - anchor|)² that fits the grids
     least: float  # the smallest weight that fits the grids: lighter rows would lose digits
-    major: Array  # (k, d) Σ w (x - anchor), its part on the coarse grid
-    minor: Array  # (k, d) its part on the fine grid
+    coarse_sums: Array  # (k, d) Σ w (x - anchor), its part on the coarse grid
+    fine_sums: Array  # (k, d) its part on the fine grid
     square: Array  # (n,) w |x - anchor|² of each row
-    stray: Array  # (n,) bool, rows beyond `limit` or `least`
+    off_grid: Array  # (n,) bool, rows beyond `limit` or `least`
 
 
 def new_exact_sums(block: Block, k: int) -> ExactSums:
@@ -76,10 +76,10 @@ def new_exact_sums(block: Block, k: int) -> ExactSums:
         fine=1.5 * 2.0 ** (top + 2 * bits - 51),
         limit=4.0**top,
         least=usual / 2**10,
-        major=np.empty((k, d)),
-        minor=np.empty((k, d)),
+        coarse_sums=np.empty((k, d)),
+        fine_sums=np.empty((k, d)),
         square=np.zeros(n),
-        stray=np.zeros(n, dtype=bool),
+        off_grid=np.zeros(n, dtype=bool),
     )
 
 

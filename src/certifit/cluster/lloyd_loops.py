@@ -258,18 +258,18 @@ def _settle(X, centres, bounds, rest, scratch, first, m):
 
 @as_written(inline="always")
 def _add_row(X, i, weight, points, a, exact):
-    """Add w (x - anchor): its multiple of a coarse grid to `major`, that of a fine grid in the rest to `minor`.
+    """Add w (x - anchor): its multiple of a coarse grid to `coarse_sums`, the rest's of a fine grid to `fine_sums`.
 
     Adding and subtracting 3/2 2^52 steps of a grid rounds to it. A negative weight gives the opposite multiples, so
     that it takes a row out of a sum exactly.
     """
-    coarse, fine, major, minor = exact.coarse, exact.fine, exact.major, exact.minor
+    coarse, fine, coarse_sums, fine_sums = exact.coarse, exact.fine, exact.coarse_sums, exact.fine_sums
     for j in range(X.shape[1]):
         t = weight * (X[i, j] - points[a, j])
         whole = (t + coarse) - coarse
         left = t - whole
-        major[a, j] += whole
-        minor[a, j] += (left + fine) - fine
+        coarse_sums[a, j] += whole
+        fine_sums[a, j] += (left + fine) - fine
 
 
 @as_written()
@@ -279,20 +279,20 @@ def _update_sums(X, w, anchors, labels, before, first, exact, totals):
     `before` (·,) holds these rows' labels in the pass before.
     """
     points, changed = anchors.points, anchors.changed
-    square, stray = exact.square, exact.stray
+    square, off_grid = exact.square, exact.off_grid
     weight, sums, squares = totals
     for i in range(first, first + len(before)):
         a, b, wi = labels[i], before[i - first], w[i]
         if wi > 0.0 and (a != b or changed[a]):
-            if not (changed[b] or stray[i]):
+            if not (changed[b] or off_grid[i]):
                 _add_row(X, i, -wi, points, b, exact)
             square[i] = wi * _square_distance(X, i, points, a)
-            stray[i] = not (wi >= exact.least and wi * square[i] <= exact.limit)
-            if not stray[i]:
+            off_grid[i] = not (wi >= exact.least and wi * square[i] <= exact.limit)
+            if not off_grid[i]:
                 _add_row(X, i, wi, points, a, exact)
         weight[a] += wi
         squares[a] += square[i]
-        if stray[i]:
+        if off_grid[i]:
             for j in range(X.shape[1]):
                 sums[a, j] += wi * (X[i, j] - points[a, j])
 
@@ -321,8 +321,8 @@ def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
     before = np.empty(BATCH, np.int32)
     for a in range(k):
         if anchors.changed[a]:
-            exact.major[a] = 0.0
-            exact.minor[a] = 0.0
+            exact.coarse_sums[a] = 0.0
+            exact.fine_sums[a] = 0.0
     for start in range(0, n, BATCH):
         stop = min(n, start + BATCH)
         before[: stop - start] = bounds.labels[start:stop]
@@ -340,4 +340,4 @@ def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
     sums = totals[1]
     for a in range(k):
         for j in range(X.shape[1]):
-            sums[a, j] += exact.major[a, j] + exact.minor[a, j]
+            sums[a, j] += exact.coarse_sums[a, j] + exact.fine_sums[a, j]

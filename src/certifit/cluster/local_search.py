@@ -6,7 +6,7 @@ the gain which `move_centres` promises, relative to the objective, and on which 
 the stopping rule, gain <= tol.
 
 Where it stops is a local optimum. To leave it, one centre moves to where rows are far from theirs (`swap_centre`).
-Rows drawn like k-means++ seeds are the places on offer; for each, every centre is tried as the one to go, by what
+Rows drawn like k-means++ seeds are the candidates; for each, every centre is tried as the one to go, by what
 rows then pay at their nearest or second nearest of the others. Lloyd's algorithm starts again from the best pair.
 References: Kanungo et al., A local search approximation algorithm for k-means clustering (2004); Lattanzi & Sohler, A
 better k-means++ algorithm via local search (2019), whose number of such moves keeps within a constant of the optimum.
@@ -85,7 +85,10 @@ def is_better(found: Solution[LloydState], best: Solution[LloydState]) -> bool:
 
 
 def swap_centre(starts: Starts, C: Array) -> Array | None:
-    """Return the centres (k, d) after the best swap on offer, however good; None where every row is at a centre."""
+    """Return the centres (k, d) after the best of the sampled swaps, or None where every row is at a centre.
+
+    That swap may raise the objective.
+    """
     k, w = len(C), starts.sample.w
     D = starts.distances(C)
     labels = D.argmin(axis=1)

@@ -48,7 +48,7 @@ class InferenceSums(Sums):
     """Sums at the solution, from which likelihood and covariances follow."""
 
     information: Array | float  # (m, m) Σ w E φ" z zᵀ
-    meat: Array | float  # (m, m) Σ w u² z zᵀ
+    score_products: Array | float  # (m, m) Σ w u² z zᵀ
     clusters: Any  # ClusterScores, or 0
     half_deviance: float
     null: float  # half deviance of the constant model
@@ -75,19 +75,19 @@ def _block_sums(
     null_phi = loss.rows(null + response.offset, y).phi
     constant = loss.constant(y)
     information: Array | float = 0.0
-    meat: Array | float = 0.0
+    score_products: Array | float = 0.0
     clusters: Any = 0.0
     if kind is not None:
         information = sandwich(Z, w * loss.expected(eta), coordinates.appends_one)
     if kind == "sandwich":
-        meat = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
+        score_products = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
     if kind == "clustered":
         clusters = _by_cluster(Z, w * u, coordinates, response.clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
         pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / loss.family.variance(mu))
     return InferenceSums(
         information,
-        meat,
+        score_products,
         clusters,
         float(w @ (phi + constant)),
         float(w @ (null_phi + constant)),
@@ -115,14 +115,14 @@ def covariance(kind: str, e: InferenceSums, dispersion: float) -> Array:
     eye = np.eye(len(e.information))
     if kind == "classical":
         return dispersion * inverse.solve(eye)
-    meat = e.meat
+    score_products = e.score_products
     if kind == "clustered":
         total, groups = e.clusters.total, len(e.clusters.labels)
         if groups < 2:
             raise DataError(got="one cluster", wanted="at least two, better dozens")
-        meat = total.T @ total * (groups / (groups - 1) * (e.rows - 1) / max(1.0, e.rows - len(eye)))
-    assert isinstance(meat, np.ndarray)
-    return inverse.solve(inverse.solve(meat).T)
+        score_products = total.T @ total * (groups / (groups - 1) * (e.rows - 1) / max(1.0, e.rows - len(eye)))
+    assert isinstance(score_products, np.ndarray)
+    return inverse.solve(inverse.solve(score_products).T)
 
 
 def last_pass(

@@ -57,7 +57,7 @@ class MixtureModel(DensityMixin, Estimator):
         """Draw rows (n, d) of one component."""
 
     # ---------------------------------------------------------------------------------------------- fit
-    def _climb(
+    def _run_em(
         self, rows: Rows, start: Callable[[], MixtureParameters], attributes: Callable[[EMPoint], Attributes]
     ) -> tuple[Solution[EMPoint], MixtureEM]:
         """Run EM from each of `n_init` starts and return the best result, with the EM that found it.
@@ -86,7 +86,7 @@ class MixtureModel(DensityMixin, Estimator):
         assert best is not None
         return best
 
-    def _outcome(
+    def _fit_report(
         self,
         rows: Rows,
         found: Solution[EMPoint],

@@ -20,7 +20,7 @@ from certifit.rows import Array, Largest, Sums
 
 
 @dataclass(frozen=True)
-class Anchor:
+class HessianPoint:
     """The point θ₀ where the Hessian H₀ was measured."""
 
     theta: Array  # (m,)
@@ -29,7 +29,7 @@ class Anchor:
     inverse: Array | None  # (m, m) H₀⁻¹; None where H₀ is singular
 
     @classmethod
-    def at(cls, theta: Array, H: Array) -> Anchor:
+    def at(cls, theta: Array, H: Array) -> HessianPoint:
         found = factor(H)
         inverse = None
         if found.cholesky is not None:
@@ -82,7 +82,7 @@ def concordant_gap(nu: float, c: float, safe: float = 0.9) -> float:
 class ReachRequest(NamedTuple):
     """What the proof asks a pass to measure of the rows."""
 
-    root: Array | None = None  # (m, m) `Anchor.root`: measure the reach in its norm
+    root: Array | None = None  # (m, m) `HessianPoint.root`: measure the reach in its norm
     extent: bool = False  # measure the largest |z| of each column
 
 
@@ -97,7 +97,7 @@ class RowReach(Sums):
 class ConcordanceProof:
     """The state of a proof along a loop: what to ask of the next pass, and what follows from the answers."""
 
-    def __init__(self, R: float, anchor: Anchor | None = None, *, passing: bool = False) -> None:
+    def __init__(self, R: float, anchor: HessianPoint | None = None, *, passing: bool = False) -> None:
         self.R, self.anchor = R, anchor
         self.passing = passing  # the anchor is replaced after the next pass, so that its reach need not be measured
         self.extent: Array | None = None  # (m,) largest |z| of each column, once it is known
@@ -115,7 +115,7 @@ class ConcordanceProof:
         if np.ndim(found.extent.value):
             self.extent = found.extent.value
         if hessian is not None:
-            self.anchor, self.passing = Anchor.at(theta, hessian), False
+            self.anchor, self.passing = HessianPoint.at(theta, hessian), False
             self.reach = np.inf if self.extent is None else self.anchor.box(self.extent)
         elif found.reach.value > 0:
             self.reach = float(found.reach.value)

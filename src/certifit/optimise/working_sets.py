@@ -6,7 +6,7 @@ methods (Osuna, Freund & Girosi 1997) therefore repeat a round of four steps:
 | step | who | what |
 |---|---|---|
 | measure | the caller's `measure` | primal and dual objective of the present point, hence its duality gap |
-| stop? | `WorkingSetSolver.update`, `Patience` | the gap is small enough, or further rounds do not help |
+| stop? | `WorkingSetSolver.update`, `StallWatcher` | the gap is small enough, or further rounds do not help |
 | choose and solve | the subclass's `next_point` | a working set of variables is solved for, all others stand still |
 | update | `KernelRows.add` | the values of all rows follow the change |
 
@@ -116,7 +116,7 @@ class WorkingSetSolver(ABC, Generic[P, M]):
             tol=self.target,
             max_iter=self.limits.most_rounds,
             max_time=self.limits.max_time,
-            watcher=Patience(self, watcher),
+            watcher=StallWatcher(self, watcher),
         )
         assert self.closest is not None
         return replace(found, params=self.closest, objective=self.objective, gain=self.gap, n_iter=self.n_iter)
@@ -154,7 +154,7 @@ class MayStall(Protocol):
         """Whether more rounds are pointless."""
 
 
-class Patience:
+class StallWatcher:
     """Ends a loop whose solver has stalled, and passes every round on to another watcher."""
 
     def __init__(self, solver: MayStall, watcher: Watcher | None) -> None:

@@ -25,9 +25,9 @@ Kind = Literal["number", "date", "yes/no", "category", "missing or not", "left o
 
 @dataclass(frozen=True)
 class TableTuning:
-    """Where a column stops being a group of rows, and a target a class."""
+    """When text counts as categories, and numbers as class labels."""
 
-    most_categories: int = 1000  # more 0/1 columns from one column need a decision by its owner
+    most_categories: int = 1000  # a column with more is left out, and said so
     few_texts: int = 10  # so many different texts may always be categories
     identifier_share: float = 0.9  # text with more different values than this share of its rows names the rows
     most_numeric_classes: int = 50  # a target with more different numbers is a quantity, not a class

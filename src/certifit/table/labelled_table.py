@@ -37,7 +37,7 @@ class LabelledTable:
         return learn_columns(self.table, np.ones(len(self.y)) if self.w is None else self.w)
 
     def encode(self) -> EncodedRows:
-        """The rows as numbers, by the encoding that they teach themselves."""
+        """The rows as numbers, by the encoding learnt from these rows."""
         X, features, _ = encode_columns(self.columns, self.table)
         return EncodedRows(X, self, features)
 

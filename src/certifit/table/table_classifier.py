@@ -67,7 +67,7 @@ class TableClassifier(ClassifierMixin, Estimator):
         self.max_iter = max_iter
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> EncodedRows:
-        """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding that they teach."""
+        """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding learnt from them."""
         data = labelled_table(X, y, sample_weight)
         _check_learnable(data)
         self.n_features_in_ = data.table.num_columns

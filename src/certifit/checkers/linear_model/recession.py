@@ -1,4 +1,4 @@
-"""Maximum likelihood that does not exist: a direction along which no row's loss rises and some falls for ever.
+"""Proof that no maximum-likelihood fit exists: a direction along which no row's loss rises and some falls for ever.
 
 | model | which way a row's scores may go for ever |
 |---|---|
@@ -75,7 +75,7 @@ class ProgramRows(NamedTuple):
 
 @dataclass(frozen=True)
 class DirectionSides(Sums):
-    """Where the rows stand along a direction."""
+    """How far rows move the right and the wrong way along a direction."""
 
     wrong: Largest  # how far a row goes the wrong way, relative to the sizes summed in its score
     strict: int  # rows that strictly gain

@@ -58,7 +58,7 @@ def _repeated_numbers(model: Any, found: checker.FittedGaussianMixture, floor: A
 
 
 def refuse_bayesian_mixture(model: Any, *_: Any, **__: Any) -> Certificate:
-    """Refuse a variational posterior: EM has no point to come to rest at."""
+    """Refuse a variational posterior: it is not a maximum of the likelihood that EM could stay at."""
     raise DataError(
         got=f"a {type(model).__name__}",
         wanted="a GaussianMixture: a variational posterior maximises another objective, which audit does not know",

@@ -1,4 +1,4 @@
-"""What every mixture's certificate says: EM has come to rest, and its next step obeys Jensen's inequality.
+"""What every mixture's certificate says: one more EM step gains nothing, and that step obeys Jensen's inequality.
 
 For the posterior q before the step:  log-likelihood after it = bound + KL(q || posterior after it).
 """

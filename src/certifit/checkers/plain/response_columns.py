@@ -1,4 +1,4 @@
-"""Targets of generalised linear models with what stands beside them (offset, exposure, trials, clusters).
+"""Targets of generalised linear models with their offset, exposure, trials and clusters.
 
 They travel as columns of one `y`; a *layout* says which column holds what. The solver and the checker use the same
 layout, and each takes the columns apart by itself.
@@ -28,7 +28,7 @@ class ResponseLayout(NamedTuple):
 
 
 def lay_out(y: Any, beside: dict[str, Any]) -> tuple[ResponseLayout, Any]:
-    """Put targets and what stands beside them into one `y`: names of columns, or arrays side by side."""
+    """Put targets, offset, exposure, trials and clusters into one `y`: names of columns, or arrays side by side."""
     given = {name: value for name, value in beside.items() if value is not None}
     layout = ResponseLayout(**{name: place for place, name in enumerate(given, start=1)})
     if not given:

@@ -32,7 +32,7 @@ from certifit.numerics.moments import check_overflow
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, descend
 from certifit.optimise.newton import Newton
 from certifit.optimise.proximal_newton import Proximal, subgradient
-from certifit.optimise.self_concordance import Anchor, ConcordanceProof, RowReach
+from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, RowReach
 from certifit.rows import Array, Rows
 
 
@@ -81,7 +81,7 @@ class GlmProblem:
         if self.seed is not None:  # the Hessian of some rows is at most that of all
             _, lam2 = self.penalty.strengths(self.seed.weight)
             H = self.seed.H + lam2 * np.diag(self.penalised(len(self.seed.theta)))
-            anchor = Anchor.at(self.seed.theta, H)
+            anchor = HessianPoint.at(self.seed.theta, H)
         self.proof = ConcordanceProof(self.loss.concordance or 0.0, anchor, passing=self.penalty.alpha == 0)
 
     def measure(self, state: DescentState[Direction]) -> GlmPass:

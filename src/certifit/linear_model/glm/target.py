@@ -1,4 +1,4 @@
-"""Targets and what stands beside them, taken apart for a pass, and refused where they make no sense."""
+"""Targets with their offset, exposure, trials and clusters, taken apart for a pass, refused where wrong."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def covariance(rows: Rows, theta: Array, shift: Array | None, intercept: bool, k
     if kind == "classical":
         C = inverse.solve(np.eye(len(inverse.scale)))
     else:
-        meat = _contrasts(rows.sum(partial(_squared_scores, theta, shift, intercept)), theta.shape)
-        C = inverse.solve(inverse.solve(meat).T)
+        score_products = _contrasts(rows.sum(partial(_squared_scores, theta, shift, intercept)), theta.shape)
+        C = inverse.solve(inverse.solve(score_products).T)
     J = np.kron(_classes(len(theta)), _columns(theta.shape[1], shift, intercept))
     return J @ C @ J.T, len(C)
 

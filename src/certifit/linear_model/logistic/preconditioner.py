@@ -1,7 +1,7 @@
 """Approximate inverse Hessians of the softmax loss, from a subsample: the preconditioners of L-BFGS.
 
 The first is the same for every class and costs one factorisation. Once the fit is near, each class has a block of its
-own, from the few rows whose class is still in doubt. With very many columns a diagonal has to do.
+own, from the few rows whose class is still in doubt. With very many columns only the diagonal is used.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from certifit.optimise.lbfgs import LBFGS
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, Move, descend
 from certifit.optimise.newton import Newton
 from certifit.optimise.proximal_newton import Proximal
-from certifit.optimise.self_concordance import Anchor, ConcordanceProof, RowReach
+from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, RowReach
 from certifit.rows import Array, ArrayRows, Rows
 
 
@@ -139,7 +139,7 @@ class LogisticProblem:
             if self.lam2 + self.lam1 > 0:
                 assert self.totals is not None
                 return duality_gap(theta, (self.lam1, self.lam2), self.intercept, s, self.totals)
-            return np.inf if hessian is None else 0.5 * Anchor.at(x, hessian).decrement(gradient)
+            return np.inf if hessian is None else 0.5 * HessianPoint.at(x, hessian).decrement(gradient)
         assert isinstance(s.reach, RowReach)
         self.proof.learn(x, s.reach, hessian)
         if self.proof.anchor is None:
@@ -227,6 +227,6 @@ def _newton(problem: LogisticProblem, theta: Array, sample: ArrayRows) -> Newton
     assert isinstance(s.H, np.ndarray)
     trial = problem.lam2 == 0
     # The Hessian of some rows is at most that of all: a valid anchor for the proof.
-    anchor = Anchor.at(theta.ravel(), problem.hessian(s.H))
+    anchor = HessianPoint.at(theta.ravel(), problem.hessian(s.H))
     problem.proof = ConcordanceProof(1.0, anchor, passing=trial)
     return Newton(inverse=factor(problem.hessian(times * s.H)), wants_hessian=False, trial=trial)

@@ -134,14 +134,14 @@ class Mixture(MixtureModel):
         else:
             start = partial(self._from_given, single)
         names = self._names
-        return self._result(rows, *self._climb(rows, start, lambda point: _attributes(point.mixture, names)))
+        return self._result(rows, *self._run_em(rows, start, lambda point: _attributes(point.mixture, names)))
 
     def _result(self, rows: Rows, found: Solution[EMPoint], em: MixtureEM) -> Attributes:
         at = found.params.mixture
         counts = all(group.template.support.discrete for group in at.components.groups)
         least = 0.0 if counts else -np.inf  # probabilities are at most 1, densities are not
         advice = "Ask for fewer components, or start elsewhere."
-        more = self._outcome(rows, found, em, lambda _: least, degenerate_components(at), advice)
+        more = self._fit_report(rows, found, em, lambda _: least, degenerate_components(at), advice)
         return {**_attributes(at, self._names), **more}
 
     def _from_groups(

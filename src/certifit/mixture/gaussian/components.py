@@ -104,7 +104,7 @@ class GaussianComponents:
         return near + [(self.anchors[k], np.array([k])) for k in np.flatnonzero(far)]
 
     @cached_property
-    def together(self) -> bool:
+    def shares_features(self) -> bool:
         """Whether all components share the features about the shift: the usual case."""
         return len(self.groups) == 1 and not self.groups[0][0].any()
 
@@ -146,7 +146,7 @@ class GaussianComponents:
 
     def read_rows(self, X: Array, workspace: EMWorkspace) -> GaussianBatch:
         features, (n, d) = self.coefficients.shape[1], X.shape
-        F = _as_table(workspace.features, features, n) if self.together else None
+        F = _as_table(workspace.features, features, n) if self.shares_features else None
         Z = np.empty((d, n)) if F is None else F[-1 - d : -1]
         patterns = BatchPatterns(Z) if shift_rows(X, self.shift, Z) else None
         if F is not None and patterns is None:
@@ -173,7 +173,7 @@ class GaussianComponents:
             completed = CompletedRows(batch.patterns, self.means, self.shape.matrices(self.P, *self.means.shape))
             return completed.log_densities(self.log_det), batch._replace(completed=completed)
         logf = _as_table(workspace.logf, len(self.means), batch.Z.shape[1])
-        if self.together and batch.F is not None:
+        if self.shares_features and batch.F is not None:
             np.matmul(self.coefficients, batch.F, out=logf)
         else:
             for members, F in self._each_anchor(batch.Z):
@@ -184,7 +184,7 @@ class GaussianComponents:
         """Return Σ r (k,) and the sums of the features about each component's anchor (k, width + d + 1)."""
         if batch.completed is not None:
             return self._completed_sums(batch.completed, R)
-        if self.together and batch.F is not None:
+        if self.shares_features and batch.F is not None:
             out = R @ batch.F.T
         else:
             out = np.empty((len(R), self.coefficients.shape[1]))

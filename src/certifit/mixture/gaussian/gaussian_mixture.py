@@ -141,7 +141,7 @@ class GaussianMixture(MixtureModel):
         survey = survey_columns(rows)
         floor = variance_floor(self.reg_covar, survey.spread)
         rng = check_random_state(self.random_state)
-        found, em = self._climb(
+        found, em = self._run_em(
             rows,
             lambda: self._start(survey, floor, rng, previous),
             lambda point: _public_attributes(point.mixture),
@@ -185,7 +185,7 @@ class GaussianMixture(MixtureModel):
             return least_objective(at.components.floor, len(at.weights), rows.sum(_observed_weight) / weight)
 
         advice = "Ask for fewer components, start elsewhere, or set reg_covar below the narrowest group's variance."
-        return {**_public_attributes(at), **self._outcome(rows, found, em, least, wrong, advice)}
+        return {**_public_attributes(at), **self._fit_report(rows, found, em, least, wrong, advice)}
 
     # ---------------------------------------------------------------------------------------------- use
     def _at(self) -> MixtureParameters:

@@ -3,9 +3,10 @@
     max over β of  margin Σᵢ β_iy - ½ Σ_c β_cᵀ K β_c,   low <= β <= high,   Σ_c β_ic = 0,   Σᵢ β_ic = 0
 
 **Idea.** A row moves coefficients from one class to another, and no class may gain in total: a feasible move is a
-cycle of rows, each of which passes on from a class to the next. The biases at which the worst row violates optimality
-least follow from the cycle of largest mean (Karp 1978), and the rows of that cycle are then the worst. So the worst
-rows contain a move that gains, or the point is optimal. Each round solves for these rows alone:
+cycle in the graph of classes, in which one row moves an amount from class a to b, the next from b to c, and the last
+back to a. The biases at which the worst row violates optimality least follow from the cycle of largest mean (Karp
+1978), and the rows of that cycle are then the worst. So the worst rows contain a move that gains, or the point is
+optimal. Each round solves for these rows alone:
 
 | step | function | what it does |
 |---|---|---|
@@ -68,7 +69,7 @@ class JointDual:
     """
 
     y: Array  # (n,) class numbers
-    C: Array  # (n,) > 0, price of a row's loss
+    C: Array  # (n,) > 0, weight of a row's loss
     limits: CoefficientLimits  # (n, k)
     margin: float
     loss: Callable[[Array], Array]  # losses (n,) of scores (n, k)

@@ -40,7 +40,7 @@ from certifit.core.loop import Watcher
 from certifit.linear_model.linear_rows import evenly_spaced, row_shift
 from certifit.losses.multiclass_hinge_loops import multiclass_loss, smoothed_multiclass_loss
 from certifit.losses.multiclass_hinges import MulticlassHinge
-from certifit.optimise.working_sets import Patience, over_blocks
+from certifit.optimise.working_sets import StallWatcher, over_blocks
 from certifit.rows import Array, Rows
 from certifit.svm.joint_linear.joint_sums import (
     AugmentedColumns,
@@ -299,7 +299,7 @@ def solve_jointly(
         tol=problem.target,
         max_iter=max_iter,
         max_time=max_time,
-        watcher=Patience(problem, watcher),
+        watcher=StallWatcher(problem, watcher),
     )
 
 

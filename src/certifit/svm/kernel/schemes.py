@@ -26,11 +26,11 @@ Side = tuple[int, int | None]  # the class with y = +1 and the one with -1; None
 
 
 class SvmRows(NamedTuple):
-    """Rows with their classes and prices."""
+    """Rows with their classes and the weights C of their losses."""
 
     data: TrainingRows
     code: Array  # (n,) class numbers 0 … k-1
-    C: Array  # (n,) price of a row's slack: the box of its coefficients
+    C: Array  # (n,) weight of a row's slack, which is the limit of its coefficient
     k: int
 
     def take(self, rows: Array) -> SvmRows:
@@ -53,7 +53,7 @@ class MulticlassScheme(ABC):
 
     @abstractmethod
     def loss(self, values: Array, rows_code: Array, C: Array, k: int) -> float:
-        """The sum of the rows' losses, each times its price, given the values (n, machines) of the machines."""
+        """The sum of the rows' losses, each times its weight C, given the values (n, machines) of the machines."""
 
     @abstractmethod
     def pack(self, beta: Array, code: Array, k: int) -> Array:

@@ -3,7 +3,7 @@
 | record | what it holds |
 |---|---|
 | `TrainingRows` | the rows that count, their weights and their kernel |
-| `TrainingTask` | the settings of an estimator that steer training, and whom to tell about it |
+| `TrainingTask` | the settings of an estimator that steer training, and the watcher of its progress |
 | `CheckedMachine` | one trained machine and what the checker's formulas say of it |
 | `TrainedMachines` | all machines of a model, with one certificate |
 
@@ -64,7 +64,7 @@ class KernelMachineTuning:
     recheck: RecheckTuning = field(default_factory=RecheckTuning)
 
     def tolerates_single(self, C: Array, tol: float) -> bool:
-        """Whether machines with so many rows, these prices C (n,) and this tolerance do not notice float32."""
+        """Whether float32 changes the objective of so many rows with weights C (n,) by less than the tolerance."""
         return len(C) > self.single_from and tol >= self.single_tol and bool(C.max() <= self.single_C)
 
 
@@ -162,7 +162,7 @@ ToAttributes = Callable[[TrainedMachines], Attributes]  # fitted attributes of w
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """The settings of an estimator that steer training, and whom to tell about it."""
+    """The settings of an estimator that steer training, and the watcher of its progress."""
 
     tol: float
     max_iter: int  # rounds of each machine; -1 for no limit
@@ -175,7 +175,7 @@ class TrainingTask:
     tuning: KernelMachineTuning
 
     def gram(self, data: TrainingRows, rows: Array, C: Array) -> Gram:
-        """The kernel matrix of some rows with prices C (m,), in float32 where the tolerance does not notice."""
+        """The kernel matrix of some rows with weights C (m,), in float32 where the tolerance allows that."""
         return data.gram(rows, self.tuning.tolerates_single(C, self.tol))
 
     def limits(self, gram: Gram) -> RoundLimits:
@@ -266,7 +266,7 @@ def _check(
     point: smo.SvmDualPoint,
     loop: Solution[Any] | None = None,
 ) -> Checked:
-    """The machine at a point of its dual, and what the checker's formulas say of the values at hand."""
+    """The machine at a point of its dual, and what the checker's formulas say of the values stored so far."""
     beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
     fitted = replace(machine, beta=beta, intercept=smo.measure_gap(dual, point).intercept)
     f = data.predicted_values(machine.rows, beta, fitted.intercept, point.f)

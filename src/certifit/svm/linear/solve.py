@@ -110,7 +110,7 @@ def minimise_svm(
     began = problem.began or time.perf_counter()
 
     def time_left(least_share: float = 0.0) -> float | None:
-        """Of the time allowed, but at least this share of it."""
+        """Return the seconds left, at least this share of those allowed."""
         return None if max_time is None else max(least_share * max_time, max_time - (time.perf_counter() - began))
 
     d1 = rows.n_features + svm.intercept
