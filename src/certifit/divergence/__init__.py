@@ -1,4 +1,4 @@
-"""KL divergence and its relatives, between vectors, distributions and samples; fitting by the smallest KL."""
+"""The KL divergence and related measures, between vectors, distributions and samples; projections by the least KL."""
 
 from certifit.divergence.bounds import Bounds, kl_bounds
 from certifit.divergence.measures import cross_entropy, entropy, hellinger, jensen_shannon, kl, renyi, total_variation

@@ -1,12 +1,11 @@
 """Bounds on the KL divergence between mixtures f = Σ π_a f_a and g = Σ ω_b g_b, from pairs of their members.
 
-What one member gains from a mixture, E_{f_a} log g/f_a, lies between
-    below:  log Σ_b ω_b exp(-KL(f_a, g_b))                                   (Hershey & Olsen 2007)
-    above:  min_s 1/s log Σ_b ω_b^s ∫ f_a^(1-s) g_b^s,  0 < s <= 1           (Jensen, and (Σ z)^s <= Σ z^s)
-and KL(f, g) = Σ π_a (E_{f_a} log f/f_a - E_{f_a} log g/f_a). The integral is a Rényi
-divergence, exp(-s D_{1-s}(f_a, g_b)). For single members s -> 0 is exact.
-Bounds on both sides of this difference: Durrieu, Thiran & Kelly (2012).
-A second upper bound is Hershey & Olsen's: the cheapest way to move the weights of f to those of g.
+The divergence is a difference of two log ratios, KL(f, g) = Σ π_a (E_{f_a} log f/f_a - E_{f_a} log g/f_a), and each
+of them, for f as for g, has a bound on either side (used in this way by Durrieu, Thiran & Kelly 2012):
+    lower  log Σ_b ω_b exp(-KL(f_a, g_b))                                    (Hershey & Olsen 2007)
+    upper  min_s 1/s log Σ_b ω_b^s ∫ f_a^(1-s) g_b^s,  0 < s <= 1            (Jensen, and (Σ z)^s <= Σ z^s)
+The integral is exp(-s D_{1-s}(f_a, g_b)) with a Rényi divergence D. For single members s -> 0 is exact.
+A second upper bound, also Hershey & Olsen's, is the least cost of moving the weights of f to those of g.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Bounds(NamedTuple):
 
 
 def kl_bounds(f: Distribution, g: Distribution) -> Bounds:
-    """Bounds on KL(f, g) for mixtures (or single members), without draws or integrals.
+    """Return bounds on KL(f, g) for mixtures or single members, without draws or integrals.
 
     >>> from certifit.divergence import Mixture
     >>> from certifit.families import Gaussian
@@ -42,40 +41,40 @@ def kl_bounds(f: Distribution, g: Distribution) -> Bounds:
     >>> bool(found.lower <= kl(f, g) <= found.upper)
     True
     """
-    (pi, f_members), (omega, g_members) = _parts(f), _parts(g)
+    (pi, f_members), (omega, g_members) = _weights_and_members(f), _weights_and_members(g)
     with single_threaded_blas():  # small matrices: threads would only wait for each other
-        inside, across = _pairs(f_members, f_members), _pairs(f_members, g_members)
-        own_above, above = _above(pi, f_members, f_members), _above(omega, f_members, g_members)
-    own_below, below = _below(pi, inside), _below(omega, across)
-    upper = min(float(pi @ (own_above - below)), _transport(pi, omega, across))
-    lower = max(0.0, float(pi @ (own_below - above)))
-    return Bounds(min(lower, upper), upper, float(pi @ (own_below - below)))
+        within_f, f_to_g = _pairwise_kl(f_members, f_members), _pairwise_kl(f_members, g_members)
+        f_upper, g_upper = _upper_log_ratio(pi, f_members, f_members), _upper_log_ratio(omega, f_members, g_members)
+    f_lower, g_lower = _lower_log_ratio(pi, within_f), _lower_log_ratio(omega, f_to_g)
+    upper = min(float(pi @ (f_upper - g_lower)), _transport_bound(pi, omega, f_to_g))
+    lower = max(0.0, float(pi @ (f_lower - g_upper)))
+    return Bounds(min(lower, upper), upper, float(pi @ (f_lower - g_lower)))
 
 
-def _parts(f: Distribution) -> tuple[Array, tuple[Family, ...]]:
+def _weights_and_members(f: Distribution) -> tuple[Array, tuple[Family, ...]]:
     weights = f.weights[f.weights > 0] if isinstance(f, FiniteMixture) else np.ones(1)
     return weights, components(f)
 
 
-def _pairs(f: tuple[Family, ...], g: tuple[Family, ...]) -> Array:
-    """KL of every member of f from every member of g."""
+def _pairwise_kl(f: tuple[Family, ...], g: tuple[Family, ...]) -> Array:
+    """Return KL(f_a, g_b) of every pair of members."""
     return np.array([[float(kl(a, b)) for b in g] for a in f])
 
 
-def _below(omega: Array, divergences: Array) -> Array:
+def _lower_log_ratio(omega: Array, divergences: Array) -> Array:
     return logsumexp(np.log(omega) - divergences, axis=1)
 
 
-def _above(omega: Array, f: tuple[Family, ...], g: tuple[Family, ...]) -> Array:
-    best = np.zeros(len(f))  # what s = 1 gives
+def _upper_log_ratio(omega: Array, f: tuple[Family, ...], g: tuple[Family, ...]) -> Array:
+    best = np.zeros(len(f))  # the bound at s = 1
     for s in (0.02, 0.1, 0.3, 0.6):
         overlap = -s * np.array([[float(renyi(a, b, 1 - s)) for b in g] for a in f])
         best = np.minimum(best, logsumexp(s * np.log(omega) + overlap, axis=1) / s)
     return best
 
 
-def _transport(pi: Array, omega: Array, divergences: Array) -> float:
-    """min over joint weights φ (rows sum to π) and ψ (columns sum to ω) of KL(φ, ψ) + Σ φ_ab KL(f_a, g_b)."""
+def _transport_bound(pi: Array, omega: Array, divergences: Array) -> float:
+    """Minimise KL(φ, ψ) + Σ φ_ab KL(f_a, g_b) over joint weights φ (rows sum to π) and ψ (columns sum to ω)."""
     if np.isinf(divergences).all(axis=1).any():
         return np.inf
     log_pi, log_omega = np.log(pi)[:, None], np.log(omega)
@@ -83,7 +82,7 @@ def _transport(pi: Array, omega: Array, divergences: Array) -> float:
     for _ in range(200):  # sweeps; each lowers the bound
         log_phi = log_psi - divergences
         log_phi = log_pi + log_phi - logsumexp(log_phi, axis=1, keepdims=True)
-        reached = logsumexp(log_phi, axis=0)  # -inf where no member of f comes near
+        reached = logsumexp(log_phi, axis=0)  # -inf for a member of g that no member of f moves weight to
         log_psi = log_omega + log_phi - np.where(np.isfinite(reached), reached, 0.0)
     phi = np.exp(log_phi)
     cost = (phi[phi > 0] * divergences[phi > 0]).sum()

@@ -1,10 +1,10 @@
-"""Gradient descent on a KL divergence over a family, one step after another for all to see.
+"""Gradient descent on a KL divergence over a family, which keeps every step so that its path can be drawn.
 
 With η the natural parameters, T the statistic, τ = E_q T and H = Cov_q T (the Fisher information):
     forward  KL(p, q_η):  gradient τ - E_p T, convex in η with Hessian H;
     reverse  KL(q_η, p):  gradient Cov_q(T, log q - log p), not convex in general.
-Steps are M⁻¹ g with backtracking. M = H gives the natural gradient of Amari (1998), forward also Newton's step;
-reverse, M is the divergence's own curvature where that is positive, so that the last steps are Newton's too.
+Steps are M⁻¹ g with backtracking. M = H gives the natural gradient of Amari (1998), which forward is Newton's step.
+In the reverse direction M is the Hessian where that is positive definite, so that the last steps are Newton's too.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class DescentTuning:
-    """What steps are accepted, and how curvature is measured."""
+    """The numbers that decide which steps are accepted and how curvature is measured."""
 
     sufficient: float = 1e-4  # Armijo: share of the promised decrease that a step must deliver
-    rounding: float = 1e-14  # relative noise in the objective: smaller rises do not refuse a step
-    halvings: int = 60  # of a step that is refused
+    rounding: float = 1e-14  # relative rounding error of the objective: a step that raises it by less is accepted
+    halvings: int = 60  # how often a refused step is halved
     nearby: float = 1e-3  # distance of the neighbours at which curvature is measured, in Fisher's metric
     least_curvature: float = 0.01  # relative to Fisher's information; below, the latter is used
 
 
 class LocalDivergence(NamedTuple):
-    """The objective around one member."""
+    """The value and the gradient of the objective at one member."""
 
     value: float
     gradient: Array  # (m,) in natural parameters
@@ -47,15 +47,15 @@ class DivergenceObjective(Protocol):
     """A divergence as a function of the member q."""
 
     def at(self, q: Family) -> LocalDivergence:
-        """Value and gradient at a member."""
+        """Return value and gradient at a member."""
 
     def metric(self, q: Family) -> Array:
-        """M (m, m), positive definite: a step is M⁻¹ g."""
+        """Return the positive definite matrix M (m, m) of a step M⁻¹ g."""
 
 
 @dataclass(frozen=True)
 class ForwardDivergence:
-    """Cross-entropy -E_p log q, which is KL(p, q) + a constant, for p given by weighted points."""
+    """The cross-entropy -E_p log q, which is KL(p, q) plus a constant, for p given by weighted points."""
 
     x: Array  # (n,) or (n, d)
     w: Array  # (n,) sums to one
@@ -69,7 +69,7 @@ class ForwardDivergence:
 
 @dataclass(frozen=True)
 class ReverseDivergence:
-    """KL(q, p) for numbers x, by sums or quadrature over where q lives."""
+    """The divergence KL(q, p) for numbers x, by sums or quadrature over the supports."""
 
     p: Distribution
     tuning: DescentTuning = DescentTuning()
@@ -83,28 +83,26 @@ class ReverseDivergence:
         return LocalDivergence(float(total[0]), total[1:])
 
     def metric(self, q: Family) -> Array:
-        """Differences of the gradient where the divergence curves upwards, Fisher's information elsewhere."""
+        """Return the Hessian, from differences of the gradient, if positive definite, else the Fisher information."""
         fisher = q.T_covariance()
         reach = self.tuning.nearby / np.sqrt(np.diag(fisher))  # (m,)
         try:
             sides = [[self.at(neighbour(q, sign * step)).gradient for sign in (1, -1)] for step in np.diag(reach)]
-        except DataError:  # at the border of the family
+        except DataError:  # a neighbour lies outside the family
             return fisher
         M = np.array([(up - down) / (2 * h) for (up, down), h in zip(sides, reach, strict=True)])
         M = 0.5 * (M + M.T)
-        curves_up = (
-            np.linalg.eigvalsh(M * np.outer(reach, reach)).min() > self.tuning.least_curvature * self.tuning.nearby**2
-        )
-        return M if curves_up else fisher
+        curvature = np.linalg.eigvalsh(M * np.outer(reach, reach)).min()
+        return M if curvature > self.tuning.least_curvature * self.tuning.nearby**2 else fisher
 
 
 def neighbour(q: Family, step: Array) -> Family:
-    """The member a step (m,) of natural parameters away."""
+    """Return the member whose natural parameters differ by `step` (m,)."""
     return type(q).from_natural(q.natural + step, **q.known_values)
 
 
 def _reverse_terms(p: Distribution, q: Family, x: Array) -> Array:
-    """Of KL(q, p) and of its gradient (n, 1 + m)."""
+    """Return the terms of KL(q, p) and of its gradient at each x (n, 1 + m)."""
     log_p, log_q = p.log_density(x), q.log_density(x)
     density = np.exp(log_q)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -116,7 +114,7 @@ def _reverse_terms(p: Distribution, q: Family, x: Array) -> Array:
 
 @dataclass(frozen=True)
 class DescentPath:
-    """Where the descent went; the last entry is where it ended."""
+    """The members that a descent visited, the last of which is its result."""
 
     parameters: Array  # (steps, m) natural
     gradients: Array  # (steps, m)
@@ -125,39 +123,39 @@ class DescentPath:
 
     @property
     def ordinary(self) -> Array:
-        """Ordinary parameters that were estimated, in the order of the fields (steps, …)."""
+        """Return the estimated ordinary parameters of every step (steps, p), in the order of the fields."""
         names = [name for name in self.members[0].parameters if name not in self.members[0].known]
         return np.array([np.concatenate([np.ravel(m.parameters[n]) for n in names]) for m in self.members])
 
 
 class DescentResult(NamedTuple):
-    """The path of a descent and how far it may be from its end."""
+    """The path of a descent, and the decrease that one more step would promise."""
 
     path: DescentPath
-    gain: float  # what the next step promises
+    gain: float  # predicted decrease of the objective by the next step
 
 
 def descend(
     objective: DivergenceObjective, start: Family, tol: float, max_iter: int, tuning: DescentTuning
 ) -> DescentResult:
-    """Go down from `start` until a step promises to lower the objective by no more than `tol`."""
-    trace: dict[bytes, tuple[Family, LocalDivergence]] = {}
+    """Descend from `start` until a step promises to lower the objective by no more than `tol`."""
+    known: dict[bytes, LocalDivergence] = {}
 
-    def look(q: Family) -> LocalDivergence:
+    def evaluate(q: Family) -> LocalDivergence:
         key = q.natural.tobytes()
-        if key not in trace:
-            trace[key] = q, objective.at(q)
-        return trace[key][1]
+        if key not in known:
+            known[key] = objective.at(q)
+        return known[key]
 
     steps: list[tuple[Family, LocalDivergence]] = []
 
     def update(q: Family, here: LocalDivergence) -> Step[Family]:
         steps.append((q, here))
-        step = _solve(objective.metric(q), here.gradient)
+        step = _solve_scaled(objective.metric(q), here.gradient)
         slope = float(here.gradient @ step)
-        return Step(_backtrack(q, here, step, look, tuning), here.value, 0.5 * slope)
+        return Step(_backtrack(q, here, step, evaluate, tuning), here.value, 0.5 * slope)
 
-    found = fixed_point(look, update, start, tol=tol, max_iter=max_iter)
+    found = fixed_point(evaluate, update, start, tol=tol, max_iter=max_iter)
     steps = steps[: found.n_iter + 1]
     members, local = zip(*steps, strict=True)
     path = DescentPath(
@@ -169,19 +167,19 @@ def descend(
     return DescentResult(path, found.gain)
 
 
-def _solve(M: Array, gradient: Array) -> Array:
-    """M⁻¹ g, with M scaled to a unit diagonal first."""
+def _solve_scaled(M: Array, gradient: Array) -> Array:
+    """Return M⁻¹ g, solved with M scaled to a unit diagonal."""
     scale = 1 / np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
     return scale * np.linalg.lstsq(scale[:, None] * M * scale, scale * gradient)[0]
 
 
-def _backtrack(q: Family, here: LocalDivergence, step: Array, look: Any, tuning: DescentTuning) -> Family:
-    """The member a full step away, or half of it, … until the objective falls as promised."""
+def _backtrack(q: Family, here: LocalDivergence, step: Array, evaluate: Any, tuning: DescentTuning) -> Family:
+    """Return the member after a full step, or half of it and so on, until the objective falls enough (Armijo)."""
     t, slope = 1.0, float(here.gradient @ step)
     for _ in range(tuning.halvings):
         try:
             trial = neighbour(q, -t * step)
-            value = look(trial).value
+            value = evaluate(trial).value
         except DataError:  # the step leaves the family
             value = np.inf
         if value <= here.value - tuning.sufficient * t * slope + tuning.rounding * abs(here.value):

@@ -1,4 +1,9 @@
-"""Sums and integrals over what two distributions live on: counted, by quadrature, or by draws with an error bar."""
+"""Sums and integrals over the supports of one or two distributions.
+
+whole numbers  a sum, extended until its tail is negligible
+real numbers   adaptive quadrature (`divergence.quadrature`)
+vectors, and whole numbers of very large spread    Monte Carlo with a standard error
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ NO_MASS = "p has mass where q has none"
 
 @dataclass(frozen=True)
 class SumTuning:
-    """How far sums over whole numbers go."""
+    """The numbers that decide how far sums over whole numbers go."""
 
     most_values: int = 500_000  # whole numbers that are still summed one by one
     spread: int = 40  # standard deviations around the means at which sums begin: exp(-40) is below rounding
@@ -40,7 +45,7 @@ def is_discrete(p: Distribution) -> bool:
 
 
 def comparable(p: Distribution, q: Distribution) -> bool:
-    """Whether the two have densities with respect to the same thing; an error where x differs in dimension."""
+    """Return whether both are discrete or both continuous, and refuse two x of different dimensions."""
     if np.shape(p.mean) != np.shape(q.mean):
         raise DataError(
             got=f"distributions over x of shapes {np.shape(p.mean)} and {np.shape(q.mean)}",
@@ -50,40 +55,35 @@ def comparable(p: Distribution, q: Distribution) -> bool:
 
 
 def divergence_total(terms: Terms, p: Distribution, q: Distribution, draws: int, random_state: Any) -> Estimate:
-    """Σ or ∫ of the terms over everywhere p or q live."""
-    if not comparable(p, q):
-        return _apart(terms, "disjoint supports: one is discrete, the other continuous")
+    """Return the sum or integral of the terms over the supports of p and q."""
+    if not comparable(p, q):  # then no point has mass of both: one point stands for p, one for q
+        alone = terms(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([-np.inf, np.inf]))
+        return Estimate(fsum(alone), note="disjoint supports: one is discrete, the other continuous")
     nodes = grid(partial(_terms_at, terms, p, q), p, q) if is_scalar(p) else None
     if nodes is None:
         return _monte_carlo(terms, p, q, draws, random_state)
     return total(nodes, discrete=is_discrete(p))
 
 
-def _apart(terms: Terms, note: str) -> Estimate:
-    """The value where nothing is shared: all of p, then all of q."""
-    p, q, u = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([-np.inf, np.inf])
-    return Estimate(fsum(terms(p, q, u)), note=note)
-
-
 def _terms_at(terms: Terms, p: Distribution, q: Distribution, x: Array) -> Array:
     log_p, log_q = p.log_density(x), q.log_density(x)
     with np.errstate(over="ignore"):
-        return terms(np.exp(log_p), np.exp(log_q), _difference(log_q, log_p))
+        return terms(np.exp(log_p), np.exp(log_q), _log_ratio(log_q, log_p))
 
 
-def _difference(log_q: Array, log_p: Array) -> Array:
-    """log q/p; 0 where neither lives."""
+def _log_ratio(log_q: Array, log_p: Array) -> Array:
+    """Return log q/p, 0 where both densities are 0."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(log_q) & np.isneginf(log_p), 0.0, log_q - log_p)
 
 
 def method_name(discrete: bool) -> str:
-    """How nodes are added up, in words."""
+    """Return the name of the method by which nodes are added up."""
     return "sum over whole numbers" if discrete else "adaptive quadrature"
 
 
 def total(nodes: Nodes, discrete: bool) -> Estimate:
-    """The sum or integral over nodes; an error below 1e-14 of it is rounding, and not reported."""
+    """Return the sum or integral over nodes; an error below 1e-14 of it is rounding and not reported."""
     method = method_name(discrete)
     value = np.inf if np.isinf(nodes.error[0]) else fsum(nodes.dx * nodes.f[:, 0])
     if value == np.inf:
@@ -93,9 +93,9 @@ def total(nodes: Nodes, discrete: bool) -> Estimate:
 
 
 def grid(f: Callable[[Array], Array], *distributions: Distribution) -> Nodes | None:
-    """Nodes at which f (n,) -> (n,) or (n, m) is summed or integrated; None where there are too many to sum."""
+    """Return nodes at which f (n,) -> (n,) or (n, m) is summed or integrated, None where they are too many to sum."""
     members = [m for p in distributions for m in components(p)]
-    ends = [_end(e) for m in members for e in (m.support.low, m.support.high)]
+    ends = [_end_or_infinity(e) for m in members for e in (m.support.low, m.support.high)]
     lower, upper = min(ends), max(ends)
     places = [(float(m.mean), float(np.sqrt(m.variance))) for m in members]
     if not members[0].support.discrete:
@@ -106,16 +106,17 @@ def grid(f: Callable[[Array], Array], *distributions: Distribution) -> Nodes | N
     return None if last - first > tuning.most_values else _whole_numbers(f, (lower, upper), (first, last), tuning)
 
 
-def _end(x: float) -> float:
+def _end_or_infinity(x: float) -> float:
+    """Return the end of a support, with the largest float, which stands for no end, as infinity."""
     return x if abs(x) < np.finfo(float).max else float(np.copysign(np.inf, x))
 
 
 def _whole_numbers(
     f: Callable[[Array], Array], ends: tuple[float, float], start: tuple[float, float], tuning: SumTuning
 ) -> Nodes:
-    """The whole numbers of `start`, and on towards the ends in runs that double in length until they add nothing.
+    """Take the whole numbers of `start`, then runs of doubling length towards the ends until they add nothing.
 
-    The error is the last run.
+    The error is the sum over the last run, where a tail is cut off.
     """
     (lower, upper), (first, last) = ends, start
     x = np.arange(first, last + 1)
@@ -137,13 +138,16 @@ def _whole_numbers(
 
 
 def _monte_carlo(terms: Terms, p: Distribution, q: Distribution, draws: int, random_state: Any) -> Estimate:
-    """Mean of terms/m over draws from m = (p + q)/2, half from each: bounded wherever the terms are."""
+    """Return the mean of terms/m over draws from m = (p + q)/2, half of them from p and half from q.
+
+    Drawing from m keeps the ratios p/m and q/m below 2, so that no draw has a huge weight.
+    """
     rng = np.random.default_rng(random_state)
     means, variances = [], []
     for source in (p, q):
         with single_threaded_blas():  # small matrices: threads would only wait for each other
             x = source.sample(draws // 2, rng)
-            u = _difference(q.log_density(x), p.log_density(x))
+            u = _log_ratio(q.log_density(x), p.log_density(x))
         each = terms(2 * expit(-u), 2 * expit(u), u)
         with np.errstate(invalid="ignore"):
             means.append(each.mean())
@@ -154,7 +158,7 @@ def _monte_carlo(terms: Terms, p: Distribution, q: Distribution, draws: int, ran
 
 
 def expectation(f: Callable[[Array], Array], p: Distribution, draws: int, random_state: Any) -> Estimate:
-    """E f(x) for x from p, f (n,) or (n, d) -> (n,)."""
+    """Return E f(x) for x from p, where f maps (n,) or (n, d) to (n,)."""
     nodes = grid(partial(weighted, f, p), p) if is_scalar(p) else None
     if nodes is not None:
         return total(nodes, discrete=is_discrete(p))
@@ -164,7 +168,7 @@ def expectation(f: Callable[[Array], Array], p: Distribution, draws: int, random
 
 
 def weighted(f: Callable[[Array], Array], p: Distribution, x: Array) -> Array:
-    """p(x) f(x), 0 where p has no mass, whatever f is there."""
+    """Return p(x) f(x), which is 0 where p has no mass, even if f is infinite there."""
     density = np.exp(p.log_density(x))
     with np.errstate(invalid="ignore", over="ignore"):
         values = np.where(density > 0, (density * f(x).T), 0.0)

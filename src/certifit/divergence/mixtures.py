@@ -1,4 +1,4 @@
-"""Mixtures of family members: p(x) = Σ w_a p_a(x)."""
+"""Finite mixtures of members of families, whose densities are p(x) = Σ π_a p_a(x) with weights π that sum to one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from certifit.rows import Array
 
 @dataclass(frozen=True, eq=False)
 class FiniteMixture:
-    """A share `weights[a]` of the mass comes from the distribution `members[a]`; its public name is `Mixture`.
+    """A mixture takes a share `weights[a]` of its mass from the member `members[a]`; its public name is `Mixture`.
 
     >>> from certifit.divergence import Mixture
     >>> from certifit.families import Gaussian
@@ -43,13 +43,13 @@ class FiniteMixture:
         object.__setattr__(self, "members", tuple(members))
 
     def log_density(self, x: Any) -> Array:
-        """log p(x) (n,); no underflow however far x lies from every member."""
+        """Return log p(x) (n,), without underflow however far x lies from every member."""
         with np.errstate(divide="ignore"):
             each = np.stack([m.log_density(x) for m in self.members]) + np.log(self.weights)[:, None]  # (k, n)
             return logsumexp(each, axis=0)
 
     def sample(self, size: int, random_state: Any = None) -> Array:
-        """Draws (size,) or (size, d), in random order."""
+        """Return draws (size,) or (size, d), in random order."""
         rng = np.random.default_rng(random_state)
         counts = rng.multinomial(size, self.weights / self.weights.sum())
         drawn = [m.sample(int(n), rng) for m, n in zip(self.members, counts, strict=True) if n > 0]
@@ -57,19 +57,19 @@ class FiniteMixture:
 
     @property
     def mean(self) -> Any:
-        """E x: a number, or (d,)."""
+        """Return E x, a number or (d,)."""
         mean = np.tensordot(self.weights, np.stack([m.mean for m in self.members]), axes=1)
         return mean if mean.ndim else float(mean)
 
     @property
     def variance(self) -> float:
-        """Of a number x: within the members plus between them."""
+        """Return the variance of a number x: that within the members plus that between them."""
         within = self.weights @ np.array([m.variance for m in self.members])
         return float(within + self.weights @ (np.array([m.mean for m in self.members]) - self.mean) ** 2)
 
     @property
     def covariance(self) -> Array:
-        """Of vectors x (d, d): within the members plus between them."""
+        """Return the covariance (d, d) of vectors x: that within the members plus that between them."""
         between = np.stack([m.mean for m in self.members]) - self.mean  # (k, d)
         within = np.tensordot(self.weights, np.stack([m.covariance for m in self.members]), axes=1)
         return within + (between.T * self.weights) @ between
@@ -80,7 +80,7 @@ Distribution: TypeAlias = Family | FiniteMixture
 
 
 def components(p: Distribution) -> tuple[Family, ...]:
-    """The members that p mixes with positive weight: itself if it is no mixture."""
+    """Return the members that p mixes with positive weight, or p itself if it is no mixture."""
     if isinstance(p, FiniteMixture):
         return tuple(m for m, w in zip(p.members, p.weights, strict=True) if w > 0)
     return (p,)

@@ -1,4 +1,8 @@
-"""A distribution or a sample as points with probabilities, fit for matching the moments of a family."""
+"""A distribution or a sample as points with probabilities, over which the moments of a family can be matched.
+
+A projection needs only E_p T. It is taken over the rows of a sample, over the nodes of a sum or quadrature, over
+draws (vectors), or, for a Gaussian family, over a few points with the mean and covariance of p.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from certifit.rows import Array, as_rows
 
 @dataclass(frozen=True)
 class Empirical:
-    """A sample: its rows as they came, and its distinct values."""
+    """A sample, as its rows in their order and as its distinct values."""
 
     rows: Array  # (n,) or (n, d)
     w: Array  # (n,) sums to one
@@ -36,12 +40,12 @@ class Empirical:
     share: Array  # (k,) probabilities
 
     def mean(self, values: Array) -> float:
-        """Of one value per row."""
+        """Return the weighted mean of one value per row."""
         return math.fsum(self.w * values)
 
 
 def empirical(p: Any) -> Empirical:
-    """From (values, probabilities) or from a table of rows."""
+    """Return the sample given as (values, probabilities) or as a table of rows."""
     if isinstance(p, tuple):
         if len(p) != 2:
             raise DataError(got=f"a tuple of {len(p)}", wanted="(values, probabilities), or a sample as an array")
@@ -58,15 +62,15 @@ def empirical(p: Any) -> Empirical:
 
 
 class WeightedPoints(NamedTuple):
-    """Points with probabilities that stand for a distribution."""
+    """Points with probabilities that represent a distribution."""
 
     x: Array  # (n,) or (n, d)
     w: Array  # (n,) probabilities
-    how: str  # where they come from
+    how: str  # where they come from, in words
 
 
 def _is_gaussian(family: type[Family]) -> bool:
-    """Whether mean and covariance of p are all that a projection on the family needs."""
+    """Return whether a projection on the family needs only the mean and covariance of p."""
     gaussians = (Gaussian, GaussianFixedVariance, MultivariateGaussian, DiagonalGaussian, SphericalGaussian)
     return issubclass(family, gaussians)
 
@@ -74,10 +78,10 @@ def _is_gaussian(family: type[Family]) -> bool:
 def points_of(
     p: Distribution, family: type[Family], known: dict[str, Any], draws: int, random_state: Any
 ) -> WeightedPoints:
-    """Points over which T has the mean that it has under p; an error where it has none."""
+    """Return points over which T has its mean under p; a p under which that mean is not finite is refused."""
     if _is_gaussian(family):
         return _sigma_points(p)
-    points = _sum_points(p, draws, random_state)
+    points = _nodes_or_draws(p, draws, random_state)
     support = family.support_of(**known)
     if not support.contains(points.x).all():
         raise DataError(
@@ -85,7 +89,7 @@ def points_of(
             wanted=support.words,
             fix="Elsewhere KL(p, q) is infinite for every member q.",
         )
-    q = family.fit(points.x, points.w, **known).member  # knows T, whatever its parameters
+    q = family.fit(points.x, points.w, **known).member  # any member will do: T is the same for all
     nodes = grid(partial(weighted, partial(_one_and_T, q), p), p) if is_scalar(p) else None
     if nodes is None:
         return points
@@ -95,22 +99,23 @@ def points_of(
             wanted="finite E T",
             fix="KL(p, q) is infinite for every member q.",
         )
-    return _with_mass(nodes, points.how)
+    return _positive_nodes(nodes, points.how)
 
 
 def points_within(p: Distribution, family: type[Family], known: dict[str, Any]) -> WeightedPoints:
-    """Points of the part of p that the family can describe, roughly: somewhere to begin."""
+    """Return points of the part of p inside the family's support, rough ones, from which a descent starts."""
     if _is_gaussian(family):
         return _sigma_points(p)
-    points = _sum_points(p, 1000, 0)
+    points = _nodes_or_draws(p, 1000, 0)
     inside = family.support_of(**known).contains(points.x)
     return WeightedPoints(points.x[inside], points.w[inside], points.how)
 
 
-def _sum_points(p: Distribution, draws: int, random_state: Any) -> WeightedPoints:
+def _nodes_or_draws(p: Distribution, draws: int, random_state: Any) -> WeightedPoints:
+    """Return the nodes of a sum or quadrature over p, or draws from it where x are vectors or too many."""
     nodes = grid(partial(weighted, np.ones_like, p), p) if is_scalar(p) else None
     if nodes is not None:
-        return _with_mass(nodes, method_name(is_discrete(p)))
+        return _positive_nodes(nodes, method_name(is_discrete(p)))
     x = p.sample(draws, random_state)
     return WeightedPoints(x, np.full(len(x), 1 / len(x)), f"{draws:,} draws")
 
@@ -119,18 +124,18 @@ def _one_and_T(q: Family, x: Array) -> Array:
     return np.column_stack([np.ones(len(x)), q.T(x)])
 
 
-def _with_mass(nodes: Nodes, how: str) -> WeightedPoints:
+def _positive_nodes(nodes: Nodes, how: str) -> WeightedPoints:
     w = nodes.dx * nodes.f[:, 0]
     return WeightedPoints(nodes.x[w > 0], w[w > 0], how)
 
 
 def _sigma_points(p: Distribution) -> WeightedPoints:
-    """2d points with exactly the mean and covariance of p, which is all that a Gaussian asks for."""
+    """Return 2d points with the mean and covariance of p, which a projection on a Gaussian family needs."""
     how = "its mean and variance"
     if is_scalar(p):
         sd = np.sqrt(p.variance)
         return WeightedPoints(p.mean + np.array([-sd, sd]), np.full(2, 0.5), how)
     values, vectors = np.linalg.eigh(p.covariance)
     d = len(values)
-    away = (vectors * np.sqrt(d * np.maximum(values, 0.0))).T  # (d, d) one direction a row
-    return WeightedPoints(np.concatenate([p.mean + away, p.mean - away]), np.full(2 * d, 0.5 / d), how)
+    axes = (vectors * np.sqrt(d * np.maximum(values, 0.0))).T  # (d, d) one direction a row
+    return WeightedPoints(np.concatenate([p.mean + axes, p.mean - axes]), np.full(2 * d, 0.5 / d), how)

@@ -1,7 +1,8 @@
-"""Integrals over a line by adaptive Gauss-Legendre quadrature, many pieces at a time.
+"""Integrals over the real line by adaptive Gauss-Legendre quadrature, with many pieces evaluated at a time.
 
-A piece is compared with its two halves; halves that do not agree are halved again. Next to the finite end of a
-support pieces run in log-distance from it, so that a density like x^(-0.9) is smooth.
+The integral over a piece is compared with the sum over its two halves; where they disagree, the halves are halved
+again. Next to a finite end of a support the variable is the logarithm of the distance from it, in which even a
+density like x^(-0.9) is smooth.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ NODES, WEIGHTS = roots_legendre(16)
 
 @dataclass(frozen=True)
 class QuadratureTuning:
-    """When pieces are fine enough."""
+    """The numbers that decide when pieces are fine enough."""
 
     tol: float = 1e-13  # share of the integral of |f| by which a piece and its halves may differ
     levels: int = 45  # how often a piece may be halved
-    most_pieces: int = 2_000  # at once: where there are more, rounding keeps halves apart, not the shape of f
+    most_pieces: int = 2_000  # at once: where there are more, halves disagree by rounding, not by the shape of f
     slope_length: float = 8.0  # log-distance over which the power of a density at the end of its support is measured
 
 
 class Nodes(NamedTuple):
-    """Where a function was evaluated, and what it adds up to."""
+    """The points at which a function was evaluated, its values, and the weights of the integral."""
 
     x: Array  # (n,)
     dx: Array  # (n,) weights: ∫ f is about Σ dx f(x)
@@ -39,7 +40,7 @@ class Nodes(NamedTuple):
 
 
 class QuadraturePieces(NamedTuple):
-    """Intervals (a, b) in t; x = t (side 0), end + exp t (side 1) or end - exp t (side -1)."""
+    """Intervals (a, b) of a variable t, where x = t (side 0), end + exp t (side 1) or end - exp t (side -1)."""
 
     a: Array  # (k,)
     b: Array  # (k,)
@@ -47,35 +48,32 @@ class QuadraturePieces(NamedTuple):
     end: Array  # (k,)
 
     def at(self, chosen: Array) -> QuadraturePieces:
-        """Some of the pieces."""
+        """Return the chosen pieces."""
         return QuadraturePieces(*(field[chosen] for field in self))
 
     def nodes(self) -> tuple[Array, Array]:
-        """x (k, 16) and dx (k, 16)."""
+        """Return x (k, 16) and dx (k, 16)."""
         half = 0.5 * (self.b - self.a)[:, None]
         t = 0.5 * (self.a + self.b)[:, None] + half * NODES
         side, end = self.side[:, None], self.end[:, None]
-        away = np.exp(np.where(side == 0, 0.0, t))
-        x = np.where(side == 0, t, end + side * away)
-        return x, half * WEIGHTS * away
+        distance = np.exp(np.where(side == 0, 0.0, t))
+        x = np.where(side == 0, t, end + side * distance)
+        return x, half * WEIGHTS * distance
 
-    def blur(self) -> Array:
-        """Relative error (k,) of the distance to the end of a support, where x = end ± exp t is rounded."""
-        return np.where(
-            self.side == 0, 0.0, np.spacing(np.abs(self.end)) * np.exp(-np.where(self.side == 0, 0.0, self.a))
-        )
+    def rounding(self) -> Array:
+        """Return the relative rounding error (k,) of the distance to the end of a support in x = end ± exp t."""
+        plain = self.side == 0
+        return np.where(plain, 0.0, np.spacing(np.abs(self.end)) * np.exp(-np.where(plain, 0.0, self.a)))
 
     def halves(self) -> QuadraturePieces:
-        """All left halves, then all right halves (2k)."""
+        """Return all left halves, then all right halves (2k)."""
         middle = 0.5 * (self.a + self.b)
-        twice = np.concatenate
-        return QuadraturePieces(
-            twice([self.a, middle]), twice([middle, self.b]), np.tile(self.side, 2), np.tile(self.end, 2)
-        )
+        a, b = np.concatenate([self.a, middle]), np.concatenate([middle, self.b])
+        return QuadraturePieces(a, b, np.tile(self.side, 2), np.tile(self.end, 2))
 
 
 class PieceValues(NamedTuple):
-    """A function on the 16 nodes of each of k pieces."""
+    """The values of a function at the 16 nodes of each of k pieces."""
 
     x: Array  # (k, 16)
     dx: Array  # (k, 16)
@@ -83,45 +81,47 @@ class PieceValues(NamedTuple):
     total: Array  # (k, m)
 
 
-def _measure(f: Callable[[Array], Array], pieces: QuadraturePieces) -> PieceValues:
+def _evaluate(f: Callable[[Array], Array], pieces: QuadraturePieces) -> PieceValues:
     x, dx = pieces.nodes()
     values = f(x.ravel()).reshape(*x.shape, -1)
     return PieceValues(x, dx, values, np.einsum("kn,knm->km", dx, values))
 
 
 def integrate(f: Callable[[Array], Array], pieces: QuadraturePieces, tuning: QuadratureTuning) -> Nodes:
-    """Nodes on which every column of f (n,) -> (n,) or (n, m) is integrated to the tolerance."""
-    first, whole = pieces, _measure(f, pieces).total
+    """Return nodes on which every column of f (n,) -> (n,) or (n, m) is integrated to the tolerance."""
+    first, whole = pieces, _evaluate(f, pieces).total
     scale = np.abs(whole).sum(axis=0)  # (m,)
     error = np.zeros_like(scale)
     done: list[PieceValues] = []
     for level in range(tuning.levels):
         halves = pieces.halves()
-        found = _measure(f, halves)
+        found = _evaluate(f, halves)
         left, right = np.split(found.total, 2)
         scale = np.maximum(scale, np.abs(found.total).sum(axis=0))
         parts = left + right  # (k, m)
-        finite = np.isfinite(parts)  # infinity agrees with itself
+        finite = np.isfinite(parts)  # an infinite piece counts as settled: halving would not change it
         with np.errstate(invalid="ignore"):
             apart = np.where(finite, np.abs(parts - whole), 0.0)
-            rounding = np.where(finite, pieces.blur()[:, None] * np.abs(parts), 0.0)
-        enough = level == tuning.levels - 1 or len(whole) > max(tuning.most_pieces, 4 * len(first.a))
-        settled = (apart <= tuning.tol * scale + rounding).all(axis=1) | enough
+            rounding = np.where(finite, pieces.rounding()[:, None] * np.abs(parts), 0.0)
+        give_up = level == tuning.levels - 1 or len(whole) > max(tuning.most_pieces, 4 * len(first.a))
+        settled = (apart <= tuning.tol * scale + rounding).all(axis=1) | give_up
         error += apart[settled].sum(axis=0)
         keep = np.tile(settled, 2)
         done.append(PieceValues(*(field[keep] for field in found)))
         if settled.all():
             break
         pieces, whole = halves.at(~keep), found.total[~keep]
-    error += _beyond(f, first, scale, tuning)
+    error += _end_integrals(f, first, scale, tuning)
     x, dx, values, _ = (np.concatenate(column) for column in zip(*done, strict=True))
     return Nodes(x.ravel(), dx.ravel(), values.reshape(x.size, -1), error)
 
 
-def _beyond(f: Callable[[Array], Array], pieces: QuadraturePieces, scale: Array, tuning: QuadratureTuning) -> Array:
-    """The integral (m,) nearer to the ends of supports than pieces go; inf where it diverges.
+def _end_integrals(
+    f: Callable[[Array], Array], pieces: QuadraturePieces, scale: Array, tuning: QuadratureTuning
+) -> Array:
+    """Return the integral (m,) nearer to the ends of supports than the pieces reach, inf where it diverges.
 
-    f is continued there as a power of the distance. Twice the result is taken, because logarithms may grow on top.
+    f is continued there as a power of the distance. The result is doubled, since f may also have logarithmic factors.
     """
     ends = sorted({(side, end) for side, end in zip(pieces.side.tolist(), pieces.end.tolist(), strict=True) if side})
     rest = np.zeros_like(scale)
@@ -164,12 +164,12 @@ def cut_pieces(
 
 
 def nearest(end: float) -> float:
-    """Log-distance from the end of a support down to which floats tell values from it."""
+    """Return the logarithm of the smallest distance at which floats still differ from the end of a support."""
     return -700.0 if end == 0 else float(np.log(4 * np.spacing(abs(end))))
 
 
 def _logarithmic(distance: float, bottom: float) -> list[tuple[float, float]]:
-    """From exp(bottom) to distance in t = log x, cut at lengths that double."""
+    """Return intervals of t = log x from `bottom` to log(distance) whose lengths double away from the top."""
     top = float(np.log(distance))
     t = np.unique(np.append(np.maximum(top - (2.0 ** np.arange(11) - 1), bottom), bottom))
     return list(pairwise(t.tolist()))

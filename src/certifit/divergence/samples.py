@@ -1,8 +1,9 @@
-"""KL divergence from two samples, by distances to the k-th nearest neighbours.
+"""The KL divergence estimated from two samples, by distances to the k-th nearest neighbours.
 
     KL(p, q) ≈ 1/n Σᵢ d log(νᵢ/ρᵢ) + log(m/(n-1)),    xᵢ ~ p (n rows), yⱼ ~ q (m rows), in d columns
     ρᵢ, νᵢ the distances of xᵢ to its k-th neighbour among the other x and among the y
 
+Where the neighbours among x are closer than those among y, p is denser than q.
 Wang, Kulkarni & Verdú, "Divergence estimation for multidimensional densities via k-nearest-neighbor distances", 2009;
 Pérez-Cruz, "Kullback-Leibler divergence estimation of continuous distributions" (2008).
 """
@@ -20,12 +21,12 @@ from certifit.rows import Array, as_rows
 
 
 def kl_samples(x: Any, y: Any, k: int = 5) -> Divergence:
-    """KL divergence of the density behind the rows `x` from the density behind the rows `y`.
+    """Estimate KL(p, q) from rows `x` drawn from p and rows `y` drawn from q.
 
     The error is one standard error: Var log(p/q)/n for the rows of x and Var (p/q)/m for the rows of y, both measured
     on the neighbour distances. It does not cover the estimator's bias, which fades with more rows and grows with
-    columns. A larger k trades spread for bias. Rows that repeat more than k times in x but not in y are a lump of
-    probability where q has none: the answer is infinite and says so.
+    columns. A larger k lowers the variance and raises the bias. A row that occurs more than k times in x but not in y
+    is a point with probability where q has none: the result is infinite, with a note.
 
     Parameters
     ----------
@@ -37,13 +38,13 @@ def kl_samples(x: Any, y: Any, k: int = 5) -> Divergence:
     >>> bool(abs(found - 0.5) < 2 * found.error), found.method
     (True, '5 nearest neighbours, 4,000 and 4,000 rows')
     """
-    X, Y = _table(x, "x", k), _table(y, "y", k)
+    X, Y = _sample_table(x, "x", k), _sample_table(y, "y", k)
     if X.shape[1] != Y.shape[1]:
         raise DataError(got=f"x with {X.shape[1]} columns and y with {Y.shape[1]}", wanted="the same columns in both")
     (n, d), m = X.shape, len(Y)
     method = f"{k} nearest neighbours, {n:,} and {m:,} rows"
     in_x, in_y = cKDTree(X), cKDTree(Y)
-    rho, nu = _distance(in_x, X, k + 1), _distance(in_y, X, k)  # a row is its own nearest neighbour
+    rho, nu = _neighbour_distance(in_x, X, k + 1), _neighbour_distance(in_y, X, k)  # a row is its own neighbour in x
     if (nu == 0).any():
         row = int(np.argmin(nu))
         raise DataError(
@@ -57,13 +58,13 @@ def kl_samples(x: Any, y: Any, k: int = 5) -> Divergence:
         return Divergence(np.inf, method=method, note=note)
     log_ratio = d * (np.log(nu) - np.log(rho)) + np.log(m / (n - 1))  # (n,) log p/q at the rows of x
     with np.errstate(divide="ignore"):
-        back = np.log(_distance(in_y, Y, k + 1)) - np.log(_distance(in_x, Y, k))
-    ratio = (m - 1) / n * np.exp(d * back)  # (m,) p/q at the rows of y
+        at_y = np.log(_neighbour_distance(in_y, Y, k + 1)) - np.log(_neighbour_distance(in_x, Y, k))
+    ratio = (m - 1) / n * np.exp(d * at_y)  # (m,) p/q at the rows of y
     value, error = float(log_ratio.mean()), float(np.sqrt(log_ratio.var() / n + ratio.var() / m))
     return Divergence(value, error, method, "" if value >= 0 else f"the estimate, {value:.3g}, was below 0")
 
 
-def _table(x: Any, name: str, k: int) -> Array:
+def _sample_table(x: Any, name: str, k: int) -> Array:
     if isinstance(x, np.ndarray | list | tuple) and np.ndim(x) == 1:
         x = np.reshape(x, (-1, 1))
     X = np.asarray(as_rows(x).load().X, dtype=np.float64)
@@ -76,6 +77,6 @@ def _table(x: Any, name: str, k: int) -> Array:
     return X
 
 
-def _distance(tree: cKDTree, X: Array, k: int) -> Array:
-    """Distance of every row to its k-th nearest point of the tree (n,)."""
+def _neighbour_distance(tree: cKDTree, X: Array, k: int) -> Array:
+    """Return the distance of every row to its k-th nearest point of the tree (n,)."""
     return tree.query(X, [k])[0][:, 0]

@@ -1,4 +1,4 @@
-"""A number that knows how it was found and how far it may be off."""
+"""Floats that carry the method by which they were found and an error; divergences and entropies are returned so."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NoReturn, Self
 
 
 class Estimate(float):
-    """A float with `error`, `method` and `note`; compares and computes as the plain number.
+    """A float with `error`, `method` and `note`, which compares and computes as the plain number.
 
-    `error` is one standard error (Monte Carlo, samples), an error estimate (quadrature), a bound on what was left out
-    (sums), or 0 where nothing but rounding is lost (closed forms).
+    `error` is one standard error (Monte Carlo, samples), an error estimate (quadrature, the cut tail of a sum), or 0
+    where only rounding remains (closed forms).
 
     >>> Estimate(0.12345, 0.004, "Monte Carlo, 100,000 draws")
     0.123 ± 0.004 (Monte Carlo, 100,000 draws)
@@ -38,15 +38,15 @@ class Estimate(float):
     def __repr__(self) -> str:
         words = [self.method] if self.error > 0 else []
         words += [self.note] if self.note else []
-        return self._number() + (f" ({'; '.join(words)})" if words else "")
+        return self._number_words() + (f" ({'; '.join(words)})" if words else "")
 
     __str__ = __repr__
 
-    def _number(self) -> str:
+    def _number_words(self) -> str:
         value = float(self)
         if not (self.error > 0 and math.isfinite(self.error) and math.isfinite(value)):
             return f"{value!r} ± {self.error!r}" if self.error > 0 else repr(value)
-        digits = -math.floor(math.log10(self.error))  # decimals that the error's first digit reaches
+        digits = -math.floor(math.log10(self.error))  # number of decimals up to the error's first digit
         error = f"{self.error:.1g}"
         if digits <= 0 or "e" in error:
             kept = max(1, digits + (math.floor(math.log10(abs(value))) + 1 if value else 1))
@@ -55,7 +55,7 @@ class Estimate(float):
 
 
 class Divergence(Estimate):
-    """An `Estimate` of something that is never negative.
+    """An `Estimate` of a quantity that is never negative: a value below 0 is rounding and becomes 0.
 
     >>> Divergence(-1e-17), Divergence(float("inf"), note="q gives no mass to entry 2, p does")
     (0.0, inf (q gives no mass to entry 2, p does))

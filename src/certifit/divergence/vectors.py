@@ -1,4 +1,4 @@
-"""Probability vectors: what they must be, and sums over them without lost digits."""
+"""Probability vectors: checks of what a user gives, and exactly rounded sums over their entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from certifit.rows import Array
 
 
 def probability_vector(p: Any, name: str = "p") -> Array:
-    """`p` as float64 (k,), checked: never normalised, because a sum that is not one is more often a mistake."""
+    """Return `p` as float64 (k,), checked but not normalised: a sum other than one is usually a mistake."""
     p = np.asarray(p)
     if p.ndim != 1 or p.dtype.kind not in "biuf" or len(p) == 0:
         shape = "no entries" if p.size == 0 else f"shape {p.shape} of type {p.dtype}"
@@ -35,7 +35,7 @@ def probability_vector(p: Any, name: str = "p") -> Array:
 
 
 def vector_pair(p: Any, q: Any) -> tuple[Array, Array]:
-    """Two probability vectors over the same entries."""
+    """Return two probability vectors over the same entries."""
     p, q = probability_vector(p, "p"), probability_vector(q, "q")
     if len(p) != len(q):
         raise DataError(
@@ -47,26 +47,22 @@ def vector_pair(p: Any, q: Any) -> tuple[Array, Array]:
 
 
 def vector_total(terms: Terms, p: Array, q: Array) -> Estimate:
-    """Σ of the terms, exactly rounded."""
-    return _noted(fsum(terms(p, q, log_ratio(p, q))), p, q)
+    """Return the sum of the terms, exactly rounded."""
+    return _with_note(fsum(terms(p, q, log_ratio(p, q))), p, q)
 
 
-def _noted(value: float, p: Array, q: Array) -> Estimate:
-    """The value, with words where it comes from supports that differ."""
-    return Estimate(value, method="sum over the entries", note=_mismatch(p, q, value == np.inf))
-
-
-def _mismatch(p: Array, q: Array, infinite: bool) -> str:
+def _with_note(value: float, p: Array, q: Array) -> Estimate:
+    """Return the value, with a note where it is due to supports that differ."""
+    lacking, note = np.flatnonzero((p > 0) & (q == 0)), ""
     if not ((p > 0) & (q > 0)).any():
-        return "disjoint supports: p and q share no entry"
-    lacking = np.flatnonzero((p > 0) & (q == 0))
-    if not infinite or len(lacking) == 0:
-        return ""
-    return f"supports differ: p[{lacking[0]}] = {p[lacking[0]]:.6g}, q[{lacking[0]}] = 0"
+        note = "disjoint supports: p and q share no entry"
+    elif value == np.inf and len(lacking):
+        note = f"supports differ: p[{lacking[0]}] = {p[lacking[0]]:.6g}, q[{lacking[0]}] = 0"
+    return Estimate(value, method="sum over the entries", note=note)
 
 
 def vector_cross_entropy(p: Array, q: Array) -> Estimate:
-    """-Σ p log q, with 0 log 0 = 0."""
+    """Return -Σ p log q, with 0 log 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(p > 0, -p * np.log(q), 0.0)
-    return _noted(fsum(each), p, q)
+    return _with_note(fsum(each), p, q)

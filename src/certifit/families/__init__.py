@@ -1,4 +1,4 @@
-"""Exponential families: densities, entropies, divergences and certified fits, from one definition each.
+"""Exponential families of distributions: each class gives densities, entropies, divergences and certified fits.
 
 >>> from certifit.families import Poisson
 >>> fit = Poisson.fit([2, 0, 3, 1, 4])

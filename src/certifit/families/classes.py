@@ -1,4 +1,7 @@
-"""Draws from k classes with probabilities p: one draw (Categorical), or the counts of n draws (Multinomial)."""
+"""The families of draws from k classes: Categorical is a single draw, Multinomial counts the classes of n draws.
+
+Both have the probabilities p (k,) as parameter, and the last class is the reference of the natural parameters.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ from certifit.rows import Array, Block, Rows
 
 @dataclass(frozen=True, eq=False)
 class ClassShares(Family):
-    """n draws from k classes with probabilities p (k,); the last class is the one the others are compared with.
+    """The common part of both families: n draws from k classes with probabilities p (k,).
 
-    η = log(p_j / p_k) and τ = n p_j for j < k, A = -n log p_k. Zeros in p are limits; the conventions
-    0 log 0 = 0 and log 0 = -inf hold. Fisher information is in p_1 … p_{k-1}.
+    η = log(p_j / p_k) and τ = n p_j for j < k, A = -n log p_k. Zeros in p are limits of the family, with the
+    conventions 0 log 0 = 0 and log 0 = -inf. Fisher information is in p_1 … p_{k-1}.
     """
 
     p: Array
@@ -32,7 +35,7 @@ class ClassShares(Family):
 
         @property
         def n(self) -> int:
-            """Draws."""
+            """Return the number of draws."""
 
     def __post_init__(self) -> None:
         self._set(p=self.p)
@@ -68,16 +71,16 @@ class ClassShares(Family):
         return self.n * (np.diag(p) - np.outer(p, p))
 
     def fisher_information(self) -> Array:
-        with np.errstate(divide="ignore"):  # infinite for limit members
-            of_p = 1 / self.p
-        return self.n * (np.diag(of_p[:-1]) + of_p[-1])
+        with np.errstate(divide="ignore"):  # infinite where a probability is 0
+            inverse = 1 / self.p
+        return self.n * (np.diag(inverse[:-1]) + inverse[-1])
 
     def _kl(self, other: Self) -> float:
         return self.n * float(kl_term(self.p, other.p).sum())
 
     @classmethod
-    def _blended(cls, n: float, mean: Array, request: FitRequest) -> Self:
-        """From the mean of the k counts; all k, so that a rare last class keeps its digits."""
+    def _from_counts(cls, n: float, mean: Array, request: FitRequest) -> Self:
+        """Return the member for the mean of all k counts, so that a rare last class keeps its digits, and a prior."""
         trials = request.known.get("n", 1)
         if request.prior is not None:
             imagined = request.prior.mean
@@ -88,9 +91,9 @@ class ClassShares(Family):
 
 
 class Categorical(ClassShares):
-    """One draw from k classes: x is the class number 0 … k-1; T says which class it is.
+    """The categorical distribution is one draw from k classes: x is a class number 0 … k-1, T its indicator vector.
 
-    `fit` takes the number of classes from the largest number seen, unless told `k`.
+    `fit` takes the number of classes from the largest number in the rows, unless `k` is given.
 
     >>> Categorical.fit([0, 0, 1, 2], k=4).member.p.tolist()
     [0.5, 0.25, 0.25, 0.0]
@@ -137,25 +140,25 @@ class Categorical(ClassShares):
     @classmethod
     def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         fitting.mean(rows, cls.support_of(**request.known))  # checks every row
-        k = request.known.get("k") or 1 + max(rows.each(_largest))
+        k = request.known.get("k") or 1 + max(rows.each(_largest_class))
         if k > 10_000_000:
             raise DataError(got=f"{k} classes", wanted="class numbers 0, 1, …", fix="Number the classes from 0.")
         n, mean = fitting.weighted_mean(rows, partial(onehot, k))
-        return cls._blended(n, mean, request)
+        return cls._from_counts(n, mean, request)
 
 
 def onehot(k: int, X: Array) -> Array:
-    """Class numbers (rows, 1) as indicators (rows, k)."""
+    """Return class numbers (rows, 1) as indicators (rows, k)."""
     return (np.arange(k) == X).astype(np.float64)
 
 
-def _largest(block: Block) -> int:
+def _largest_class(block: Block) -> int:
     return int(block.X[block.w > 0].max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class Multinomial(ClassShares):
-    """Counts of k classes in n draws, n known: x (k,) are whole numbers that sum to n.  h = n!/(x_1! … x_k!).
+    """The multinomial distribution counts k classes in n draws, n known: x (k,) sums to n.  h = n!/(x_1! … x_k!).
 
     >>> Multinomial.fit([[2, 0, 2], [1, 1, 2]], n=4).member.p.tolist()
     [0.375, 0.125, 0.5]
@@ -195,7 +198,7 @@ class Multinomial(ClassShares):
         return log_multinomial(x, self.p)
 
     def entropy(self) -> float:
-        """From the marginal counts, which are binomial: E log x_j! for each class, and log n!."""
+        """Return the entropy from log n! and E log x_j! of each class, whose count alone is binomial."""
         total = -float(factorial_error(self.n))
         for p in self.p:
             count = Binomial(p, self.n)
@@ -211,4 +214,4 @@ class Multinomial(ClassShares):
     @classmethod
     def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, mean = fitting.mean(rows, cls.support_of(**request.known))
-        return cls._blended(n, mean, request)
+        return cls._from_counts(n, mean, request)

@@ -1,4 +1,7 @@
-"""The family of distributions of each column of a table, which its user gives as a word, a class or a member."""
+"""The families of distributions of the columns of a table, each given as a word, a class or a member.
+
+Naive Bayes and mixtures use it: `column_families` turns the user's setting into one member for each column.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from certifit.families import (
     Poisson,
 )
 
-# each family stands here as one of its members, which says that no parameter is known
+# Each family is represented by one of its members, all of whose parameters are to be estimated.
 FAMILY_WORDS: dict[str, Family] = {
     "bernoulli": Bernoulli(0.5),
     "beta": Beta(1.0, 1.0),
@@ -40,7 +43,7 @@ def column_families(
 ) -> list[Family]:
     """Return a member of each column's family, from a family for all, a list, or a dict by column name or number.
 
-    The member says which parameters are known. `advice` ends the message that refuses anything else.
+    The member carries the known parameters. `advice` ends the message that refuses anything else.
 
     >>> column_families({"visits": "poisson", "ill": "bernoulli"}, 2, ["ill", "visits"])
     [Bernoulli(p=0.5), Poisson(rate=1.0)]
@@ -61,7 +64,7 @@ def column_families(
 
 
 def only_counts(given: Any) -> bool:
-    """Whether all families are of whole numbers; False where some are not known.
+    """Return whether all families are of whole numbers, False where some word is not a family's.
 
     >>> only_counts("poisson"), only_counts(["poisson", "gamma"])
     (True, False)
@@ -79,6 +82,7 @@ def family_name(member: Family) -> str:
 
 
 def _member(value: Any, advice: str = "") -> Family:
+    """Return the member that a word, a class or a member stands for."""
     if isinstance(value, type):  # a family whose parameters are all free
         value = next((member for member in FAMILY_WORDS.values() if type(member) is value), value)
     if isinstance(value, str):

@@ -1,4 +1,8 @@
-"""Positive numbers: exponential, gamma and inverse Gaussian."""
+"""The families of positive numbers: exponential, gamma and inverse Gaussian.
+
+Fits are written in terms of small differences (log E x - E log x, E 1/x - 1/E x), which are summed directly because
+subtracting two means would lose their digits.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from certifit.rows import Array, Rows
 
 @dataclass(frozen=True, eq=False)
 class Exponential(MeanFamily):
-    """Waiting times at a constant rate, x >= 0.  η = -rate, T = x, A = -log rate.
+    """The exponential distribution of waiting times at a constant rate, x >= 0, has η = -rate, T = x, A = -log rate.
 
     >>> Exponential.fit([1.0, 2.0, 3.0]).member
     Exponential(rate=0.5)
@@ -61,7 +65,7 @@ class Exponential(MeanFamily):
     @classmethod
     def _from_mean(cls, tau: Array) -> Self:
         if not tau[0] > 0:
-            raise DataError(got=f"a mean of {tau[0]:g}", wanted="a positive mean", fix=_no_spread())
+            raise DataError(got=f"a mean of {tau[0]:g}", wanted="a positive mean", fix=_constant_advice())
         return cls(1 / tau[0])
 
     def log_normaliser(self) -> float:
@@ -88,10 +92,10 @@ class Exponential(MeanFamily):
 
 @dataclass(frozen=True, eq=False)
 class Gamma(Family):
-    """Positive numbers, density ∝ x^(shape - 1) e^(-rate x).
+    """The gamma distribution of positive numbers has a density proportional to x^(shape - 1) e^(-rate x).
 
     η = (shape, -rate), T = (log x, x), A = log Γ(shape) - shape log rate, h = 1/x. The most likely shape a solves
-    log a - ψ(a) = log mean(x) - mean(log x), by Newton's method.
+    log a - ψ(a) = log mean(x) - mean(log x), which Newton's method finds.
 
     >>> fit = Gamma.fit([0.5, 1.0, 2.0, 4.5])
     >>> round(fit.member.mean, 12), fit.certificate.holds
@@ -136,9 +140,9 @@ class Gamma(Family):
 
     @classmethod
     def _from_gap(cls, gap: float, mean: float) -> Self:
-        """From log E x - E log x and E x."""
+        """Return the member with these log E x - E log x (`gap`) and E x (`mean`)."""
         if not gap > 0:
-            fitting.refuse_constant("values", _no_spread())
+            fitting.refuse_constant(_constant_advice())
         shape = solve_shape(gap)
         return cls(shape, shape / mean)
 
@@ -167,8 +171,8 @@ class Gamma(Family):
 
     def _kl(self, other: Self) -> float:
         gap = ratio_gap(self.shape, self.rate, other.shape, other.rate, other.rate - self.rate)
-        of_means = other.shape * excess(other.mean, self.mean, gap)
-        return float(of_means + gamma_bregman(other.shape, self.shape))
+        mean_term = other.shape * excess(other.mean, self.mean, gap)
+        return float(mean_term + gamma_bregman(other.shape, self.shape))
 
     def _sample(self, rng: np.random.Generator, size: int) -> Array:
         return rng.gamma(self.shape, 1 / self.rate, size)
@@ -179,39 +183,39 @@ class Gamma(Family):
             mean, variance = positive_moments(rows, request)
             return cls(mean**2 / variance, mean / variance)
         n, m = fitting.centre(rows, POSITIVE)
-        _, (off, curved) = fitting.weighted_mean(rows, partial(_log_parts, m))
-        mean, gap = float(m[0] * (1 + off)), -float(curved)
+        _, (off, minus_gap) = fitting.weighted_mean(rows, partial(_log_parts, m))
+        mean, gap = float(m[0] * (1 + off)), -float(minus_gap)
         if request.prior is not None:
-            before, share = mean, n / (n + request.prior.strength)
+            row_mean, share = mean, n / (n + request.prior.strength)
             mean_log, prior_mean = pair(request.prior.mean)
-            mean = share * before + (1 - share) * prior_mean
-            gap = share * (gap + np.log(mean / before)) + (1 - share) * (np.log(mean) - mean_log)
+            mean = share * row_mean + (1 - share) * prior_mean
+            gap = share * (gap + np.log(mean / row_mean)) + (1 - share) * (np.log(mean) - mean_log)
         return cls._from_gap(gap, mean)
 
 
 def _log_parts(m: Array, X: Array) -> Array:
-    """x/m - 1, and log (x/m) less that: columns whose means give log E x - E log x without cancelling."""
+    """Return the columns u = x/m - 1 and log(x/m) - u, whose means give log E x - E log x without cancelling."""
     u = (X - m) / m
     return np.concatenate([u, -excess(m, X)], axis=1)
 
 
-def _no_spread() -> str:
-    """What to do about values that are all equal."""
+def _constant_advice() -> str:
+    """Return what to do about values that are all equal."""
     return "The limit is a point mass; drop the column, or add a prior."
 
 
 def positive_moments(rows: Rows, request: FitRequest) -> tuple[float, float]:
-    """Mean and variance of positive numbers that vary."""
+    """Return mean and variance of positive numbers, and refuse those that are all equal."""
     _, mean, variance = fitting.mean_and_variance(rows, POSITIVE, request.unbiased)
     if not variance[0] > 0:
-        fitting.refuse_constant("values", _no_spread())
+        fitting.refuse_constant(_constant_advice())
     return float(mean[0]), float(variance[0])
 
 
 def solve_shape(gap: float) -> float:
-    """a with log a - ψ(a) = gap > 0: Newton's method in 1/a from a start within 2 %.
+    """Solve log a - ψ(a) = gap > 0 for a, by Newton's method in 1/a from a start within 2 % of the solution.
 
-    T. Minka, "Estimating a Gamma distribution" (2002).
+    Reference: T. Minka, "Estimating a Gamma distribution" (2002).
     """
     a = (3 - gap + np.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap)
     for _ in range(20):
@@ -224,7 +228,7 @@ def solve_shape(gap: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class InverseGaussian(Family):
-    """First passage times: positive numbers with a mean and a shape λ; the variance is mean³/λ.
+    """The inverse Gaussian distribution of first passage times has a mean and a shape λ; its variance is mean³/λ.
 
     η = (-λ/(2 mean²), -λ/2), T = (x, 1/x), A = -½ log λ - λ/mean, h = (2π x³)^(-½).
 
@@ -268,9 +272,9 @@ class InverseGaussian(Family):
 
     @classmethod
     def _from_spread(cls, mean: float, spread: float) -> Self:
-        """From E x and E 1/x - 1/E x = 1/λ."""
+        """Return the member with this E x (`mean`) and this E 1/x - 1/E x = 1/λ (`spread`)."""
         if not spread > 0:
-            fitting.refuse_constant("values", _no_spread())
+            fitting.refuse_constant(_constant_advice())
         return cls(mean, 1 / spread)
 
     def log_normaliser(self) -> float:
@@ -314,20 +318,21 @@ class InverseGaussian(Family):
         _, (off, spread) = fitting.weighted_mean(rows, partial(_inverse_parts, m))
         mean = float(m[0] + off)
         if request.prior is not None:
-            before, share = mean, n / (n + request.prior.strength)
+            row_mean, share = mean, n / (n + request.prior.strength)
             prior_mean, prior_inverse = pair(request.prior.mean)
-            mean = share * before + (1 - share) * prior_mean
-            spread = share * (spread + 1 / before - 1 / mean) + (1 - share) * (prior_inverse - 1 / mean)
+            mean = share * row_mean + (1 - share) * prior_mean
+            spread = share * (spread + 1 / row_mean - 1 / mean) + (1 - share) * (prior_inverse - 1 / mean)
         return cls._from_spread(mean, float(spread))
 
 
 def _inverse_parts(m: Array, X: Array) -> Array:
+    """Return the columns x - m and 1/x - 1/m + (x - m)/m²; the added multiple of x - m has mean 0."""
     z = X - m
-    return np.concatenate([z, (z / m) ** 2 / X], axis=1)  # 1/x - 1/m, up to a multiple of x - m
+    return np.concatenate([z, (z / m) ** 2 / X], axis=1)
 
 
 def _scaled_exp1(z: float) -> float:
-    """e^z E1(z), by its continued fraction where the factors under- and overflow."""
+    """Return e^z E1(z), by a continued fraction for large z, where e^z overflows and E1(z) underflows."""
     if z < 20:
         return float(np.exp(z) * exp1(z))
     tail = 0.0

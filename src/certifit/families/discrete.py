@@ -1,4 +1,7 @@
-"""Counts: the families of whole numbers whose statistic is the number itself, T(x) = x."""
+"""The families of counts: Bernoulli, binomial, Poisson, geometric and negative binomial, all with T(x) = x.
+
+Probabilities of 0 and 1 and a rate of 0 are allowed as limits: their natural parameter is infinite.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from certifit.rows import Array
 
 
 def reciprocal(x: float) -> float:
-    """1/x, and infinity at 0: what a limit member knows of its parameter."""
+    """Return 1/x, and infinity at 0, which is the Fisher information at the limits of a family."""
     return 1 / x if x > 0 else np.inf
 
 
@@ -29,7 +32,7 @@ def bernoulli_entropy(p: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Successes(MeanFamily):
-    """Successes in n independent trials."""
+    """The common part of Bernoulli and binomial: successes in n independent trials of probability p."""
 
     p: float
 
@@ -37,7 +40,7 @@ class Successes(MeanFamily):
 
         @property
         def n(self) -> int:
-            """Trials."""
+            """Return the number of trials."""
 
     def __post_init__(self) -> None:
         self._set(p=self.p)
@@ -94,7 +97,7 @@ class Successes(MeanFamily):
 
 
 class Bernoulli(Successes):
-    """One trial: x = 1 with probability p, else 0.  η = log p/(1-p), A = log(1 + e^η).
+    """The Bernoulli distribution is one trial: x = 1 with probability p, else 0.  η = log p/(1-p), A = log(1 + e^η).
 
     >>> Bernoulli.fit([0, 1, 1, 1]).member
     Bernoulli(p=0.75)
@@ -108,7 +111,7 @@ class Bernoulli(Successes):
 
 @dataclass(frozen=True, eq=False)
 class Binomial(Successes):
-    """Successes in n trials, n known.  η = log p/(1-p), A = n log(1 + e^η), h = n over x.
+    """The binomial distribution counts successes in n trials, n known.  η = log p/(1-p), A = n log(1 + e^η).
 
     >>> Binomial.fit([3, 5, 4], n=10).member
     Binomial(p=0.4, n=10)
@@ -124,7 +127,7 @@ class Binomial(Successes):
 
 @dataclass(frozen=True, eq=False)
 class Poisson(MeanFamily):
-    """Events at a constant rate.  η = log rate, A = e^η, h = 1/x!.  A rate of 0 is the limit: x = 0 for certain.
+    """The Poisson distribution counts events at a constant rate, which may be 0.  η = log rate, A = e^η, h = 1/x!.
 
     >>> Poisson.fit([0, 2, 1, 5]).member
     Poisson(rate=2.0)
@@ -180,7 +183,7 @@ class Poisson(MeanFamily):
 
 @dataclass(frozen=True, eq=False)
 class Failures(MeanFamily):
-    """Failures before the r-th success in independent trials with success probability p."""
+    """The common part of geometric and negative binomial: failures before the r-th success, each of probability p."""
 
     p: float
     support = COUNTS
@@ -189,7 +192,7 @@ class Failures(MeanFamily):
 
         @property
         def r(self) -> float:
-            """Successes to wait for."""
+            """Return the number of successes to wait for."""
 
     def __post_init__(self) -> None:
         self._set(p=self.p)
@@ -241,7 +244,7 @@ class Failures(MeanFamily):
 
 
 class Geometric(Failures):
-    """Failures before the first success, x = 0, 1, 2, … (not the number of trials).  η = log(1-p), A = -log p.
+    """The geometric distribution counts failures before the first success, not trials.  η = log(1-p), A = -log p.
 
     >>> Geometric.fit([0, 3, 0, 1]).member
     Geometric(p=0.5)
@@ -255,7 +258,9 @@ class Geometric(Failures):
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(Failures):
-    """Failures before the r-th success, r > 0 known (not only whole).  η = log(1-p), A = -r log p.
+    """The negative binomial distribution counts failures before the r-th success, for known r > 0, not only whole.
+
+    η = log(1-p), A = -r log p.
 
     >>> NegativeBinomial.fit([4, 0, 2], r=2).member
     NegativeBinomial(p=0.5, r=2.0)

@@ -1,8 +1,9 @@
-"""What all exponential families share: p(x | η) = h(x) exp(η·T(x) - A(η)), in three coordinate systems.
+"""The base class of all exponential families, whose densities are p(x | η) = h(x) exp(η·T(x) - A(η)).
 
-The gradient of A is the mean parameter τ = E T, its Hessian the covariance of T, and the likelihood of a sample is
-largest where τ equals the sample's mean of T: fitting is summing (`families.fitting`).
-O. Barndorff-Nielsen, Information and Exponential Families (1978).
+A member can be named by its ordinary parameters (its fields), by its natural parameters η, or by its mean parameters
+τ = E T. The gradient of A is τ, its Hessian the covariance of T, and the likelihood of a sample is largest where τ
+equals the sample's mean of T: a fit needs only that mean (`families.fitting`).
+Reference: O. Barndorff-Nielsen, Information and Exponential Families (1978).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from certifit.rows import Array, Rows
 
 
 class Family(ABC):
-    """A member of a family; the family is its class. Its fields are the ordinary parameters."""
+    """An object is one member of a family: its class is the family, its fields are the ordinary parameters."""
 
     known: ClassVar[tuple[str, ...]] = ()  # parameters that are given, not estimated
-    optional: ClassVar[tuple[str, ...]] = ()  # what else `fit` may be told
+    optional: ClassVar[tuple[str, ...]] = ()  # further keywords that `fit` accepts
     unbiased_methods: ClassVar[tuple[Method, ...]] = ()  # methods whose variance can be corrected for bias
-    # how members are made from natural and mean parameters (m,) and the known ones
+    # Each family writes these as class methods: they make a member from (m,) parameters and the known ones.
     _from_natural: ClassVar[Callable[..., Any]]
     _from_mean: ClassVar[Callable[..., Any]]
 
@@ -35,42 +36,42 @@ class Family(ABC):
 
         @property
         def support(self) -> Support:
-            """Where x lives."""
+            """Return the set of values that x can take."""
 
         @property
         def mean(self) -> Any:
-            """Of x: a number, or (d,) for vectors."""
+            """Return the mean of x: a number, or (d,) for vectors."""
 
         @property
         def variance(self) -> Any:
-            """Of x: a number."""
+            """Return the variance of x, a number."""
 
         @property
         def covariance(self) -> Any:
-            """Of x: (d, d), of families of vectors."""
+            """Return the covariance of x (d, d), for families of vectors."""
 
-    # ------------------------------------------------------------------------------------- what a family writes
+    # ------------------------------------------------------------------------------- what each family must define
     @property
     @abstractmethod
     def natural(self) -> Array:
-        """η (m,)."""
+        """Return the natural parameters η (m,)."""
 
     @property
     @abstractmethod
     def mean_parameters(self) -> Array:
-        """τ = E T = the gradient of A (m,)."""
+        """Return the mean parameters τ = E T, which are the gradient of A (m,)."""
 
     @abstractmethod
     def log_normaliser(self) -> float:
-        """A at the member's η."""
+        """Return A(η)."""
 
     @abstractmethod
     def T_covariance(self) -> Array:
-        """The Hessian of A = the covariance of T = the Fisher information in η (m, m)."""
+        """Return the covariance of T (m, m), which is the Hessian of A and the Fisher information in η."""
 
     @abstractmethod
     def fisher_information(self) -> Array:
-        """In the ordinary parameters that are estimated, in the order of the fields (p, p)."""
+        """Return the Fisher information (p, p) in the estimated ordinary parameters, in the order of the fields."""
 
     @abstractmethod
     def _sample(self, rng: np.random.Generator, size: int) -> Array: ...
@@ -91,19 +92,20 @@ class Family(ABC):
     @abstractmethod
     def _estimate(cls, rows: Rows, request: FitRequest) -> Self: ...
 
-    # ------------------------------------------------------------------------------------- what follows from it
+    # --------------------------------------------------------------------- what follows from these definitions
     @classmethod
     def from_natural(cls, eta: Any, **known: Any) -> Self:
-        """The member with these natural parameters."""
-        return cls._checked(cls._from_natural, eta, known)
+        """Return the member with these natural parameters."""
+        return cls._make_checked(cls._from_natural, eta, known)
 
     @classmethod
     def from_mean(cls, tau: Any, **known: Any) -> Self:
-        """The member with these mean parameters."""
-        return cls._checked(cls._from_mean, tau, known)
+        """Return the member with these mean parameters."""
+        return cls._make_checked(cls._from_mean, tau, known)
 
     @classmethod
-    def _checked(cls, make: Callable[..., Any], parameters: Any, known: dict[str, Any]) -> Self:
+    def _make_checked(cls, make: Callable[..., Any], parameters: Any, known: dict[str, Any]) -> Self:
+        """Make a member from natural or mean parameters, and refuse a wrong number of them."""
         vector = np.atleast_1d(np.asarray(parameters, dtype=np.float64))
         fitting.check_known(cls, known)
         member = make(vector, **known)
@@ -113,7 +115,7 @@ class Family(ABC):
 
     @classmethod
     def support_of(cls, **known: Any) -> Support:
-        """Where x lives, given the known parameters."""
+        """Return the set of values that x can take, given the known parameters."""
         return cls.support  # type: ignore[return-value]
 
     @property
@@ -122,45 +124,45 @@ class Family(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """All ordinary parameters by name."""
+        """Return all ordinary parameters by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def T(self, x: Any) -> Array:
-        """The sufficient statistic of each observation (n, m)."""
+        """Return the sufficient statistic of each observation (n, m)."""
         return self._T(self._array(x))
 
     def log_h(self, x: Any) -> Array:
-        """log h of each observation (n,)."""
+        """Return log h(x) of each observation (n,)."""
         return self._log_h(self._array(x))
 
     def log_density(self, x: Any) -> Array:
-        """log p(x) of each observation (n,); -inf outside the support."""
+        """Return log p(x) of each observation (n,), -inf outside the support."""
         x = self._array(x)
-        with np.errstate(all="ignore"):  # values outside the support are masked
+        with np.errstate(all="ignore"):  # the formula may fail outside the support, where it is not used
             return np.where(self.support.contains(x), self._log_density(x), -np.inf)
 
     def sample(self, size: int, random_state: Any = None) -> Array:
-        """Independent draws: (size,) or (size, d)."""
+        """Return independent draws, (size,) or (size, d)."""
         try:
             return np.asarray(self._sample(np.random.default_rng(random_state), size), dtype=np.float64)
         except ValueError as error:
             raise DataError(got=f"{self}: {error}", wanted="parameters that NumPy can draw with") from error
 
     def entropy(self) -> float:
-        """-E log p(x), in nats; by summation where there is no closed form."""
+        """Return -E log p(x) in nats; this default sums over whole numbers, for families without a closed form."""
         points, weights = self.lattice()
         log_p = self.log_density(points)
         p = np.exp(log_p)
         return float(weights @ (p * np.where(p > 0, -log_p, 0.0)))
 
     def lattice(self) -> tuple[Array, Array]:
-        """Points and weights for sums over whole numbers: Σ f(x) p(x) = weights @ (p(points) * f(points))."""
+        """Return points and weights of sums over whole numbers: Σ f(x) p(x) = weights @ (p(points) * f(points))."""
         if not np.isfinite(self.variance):
             self._refuse("a variance within the range of floating point")
         return lattice(self.mean, self.variance, self.support.high)
 
     def kl(self, other: Self) -> float:
-        """Kullback-Leibler divergence of `other` from this member: the Bregman divergence of A, in closed form.
+        """Return the Kullback-Leibler divergence KL(self, other), a Bregman divergence of A, in closed form.
 
         >>> from certifit.families import Poisson
         >>> Poisson(2.0).kl(Poisson(2.0 + 2**-30))  # (Δλ)²/(2λ) = 2^-62: plain arithmetic would leave no digit
@@ -176,7 +178,7 @@ class Family(ABC):
             return 0.0
         if [np.shape(v) for v in self.parameters.values()] != [np.shape(v) for v in other.parameters.values()]:
             raise DataError(got=f"{self} and {other}", wanted="two members of the same dimension")
-        with np.errstate(all="ignore"):  # what is too large is infinite
+        with np.errstate(all="ignore"):  # a value that overflows is infinite, as it should be
             value = float(self._kl(other))
         if np.isnan(value):
             raise DataError(
@@ -195,7 +197,7 @@ class Family(ABC):
         prior: Prior | None = None,
         **known: Any,
     ) -> Fit:
-        """The member that explains the rows best.
+        """Fit the family to rows and return the fitted member with its certificate.
 
         Parameters
         ----------
@@ -204,12 +206,13 @@ class Family(ABC):
         method : "ml" (maximum likelihood: E T equals its mean over the rows) or "moments" (mean and variance of x
             equal those of the rows)
         unbiased : divide by Σw - 1 in variances; the maximum likelihood variance is too small by (n - 1)/n on average
-        prior : imagined rows to add, for the maximum a posteriori member
+        prior : imagined rows that are added, which gives the maximum a posteriori member
         known : parameters that are given, such as n of Binomial
         """
         return fitting.fit(cls, X, sample_weight, FitRequest(method, unbiased, prior, known))
 
     def _array(self, x: Any) -> Array:
+        """Return observations as float64, (n, d) for vectors, whose dimension is checked."""
         x = np.asarray(x, dtype=np.float64)
         if not self.support.vector:
             return x
@@ -222,14 +225,14 @@ class Family(ABC):
         raise DataError(got=str(self), wanted=wanted, fix=fix)
 
     def _set(self, **values: Any) -> None:
-        """Store parameters as floats or as arrays that nobody can change."""
+        """Store parameters as floats or read-only arrays."""
         for name, value in values.items():
             array = np.array(value, dtype=np.float64)
             array.flags.writeable = False
             object.__setattr__(self, name, array if array.ndim else float(array))
 
     def _set_whole(self, **values: Any) -> None:
-        """Store positive whole numbers."""
+        """Store parameters that must be positive whole numbers."""
         for name, value in values.items():
             if not (value >= 1 and value == int(value)):
                 self._refuse(f"a whole number {name} of at least 1")
@@ -237,6 +240,7 @@ class Family(ABC):
 
     @classmethod
     def _of(cls, **parameters: Any) -> Self:
+        """Make a member from parameters by name, for base classes whose families have different fields."""
         return cls(**parameters)
 
     def __eq__(self, other: object) -> bool:
@@ -247,7 +251,7 @@ class Family(ABC):
 
 
 class MeanFamily(Family):
-    """T(x) = x, a number: τ is the mean, the Hessian of A the variance, and both methods of fitting the same."""
+    """A family with T(x) = x: τ is the mean, the Hessian of A the variance, and both methods of fitting agree."""
 
     @property
     def mean_parameters(self) -> Array:
@@ -270,7 +274,7 @@ def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
 
 
 def pair(values: Array) -> tuple[float, float]:
-    """Two parameters."""
+    """Return two parameters as floats, and refuse any other number of them."""
     if values.shape != (2,):
         raise DataError(got=f"parameters of shape {values.shape}", wanted="two numbers")
     return float(values[0]), float(values[1])

@@ -1,4 +1,7 @@
-"""Fitting a family to rows: weighted means, measured about the sample's own centre so that nothing cancels."""
+"""Fitting a family to rows, which needs nothing but weighted means of the statistic T over the rows.
+
+Spread is summed about the sample's own mean: a column with a large offset then loses no digits.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ Method = Literal["ml", "moments"]
 
 @dataclass(frozen=True)
 class Prior:
-    """A conjugate prior as imagined rows: `strength` of them, whose mean of T is `mean`.
+    """A conjugate prior is a number `strength` of imagined rows, over which the mean of T is `mean`.
 
     >>> from certifit.families import Bernoulli
     >>> Bernoulli.fit([1, 1, 1], prior=Prior(strength=2, mean=0.5)).member.p  # Laplace's rule: (3 + 1) / (3 + 2)
@@ -45,13 +48,13 @@ class Prior:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted member, what is proved about it, and how well it explains the rows."""
+    """The result of a fit: the member, its certificate and the log-likelihood of the rows."""
 
     member: Any
     certificate: Certificate
     n: float  # Σ w
     log_likelihood: float  # Σ w log p(x)
-    note: str = ""  # what to know about the estimate, its bias for instance
+    note: str = ""  # a remark about the estimate, for instance on its bias
 
     def __str__(self) -> str:
         text = f"{self.member}\n  rows (sum of weights)  {self.n:g}\n  log-likelihood  {self.log_likelihood:.10g}\n"
@@ -60,7 +63,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class FitRequest:
-    """How a family is to be fitted."""
+    """The settings of one fit."""
 
     method: Method
     unbiased: bool
@@ -68,7 +71,7 @@ class FitRequest:
     known: dict[str, Any]
 
     def blend(self, n: float, mean: Array, imagined: Array | None = None) -> Array:
-        """The mean over the rows and the prior's imagined rows, whose mean is its τ unless told."""
+        """Return the mean over rows and imagined rows together; `imagined` replaces the prior's own mean."""
         if self.prior is None:
             return mean
         imagined = self.prior.mean if imagined is None else imagined
@@ -79,8 +82,8 @@ class FitRequest:
 
 
 def fit(family: type[Family], X: Any, sample_weight: Any, request: FitRequest) -> Fit:
-    """Fit a family to rows, as `Family.fit` says, and certify the member."""
-    _check(family, request)
+    """Fit a family to rows, as documented at `Family.fit`, and certify the member."""
+    _check_request(family, request)
     support = family.support_of(**request.known)
     rows = as_rows(X if support.vector else one_column(X), sample_weight=sample_weight)
     if not support.vector and rows.n_features != 1:
@@ -90,7 +93,7 @@ def fit(family: type[Family], X: Any, sample_weight: Any, request: FitRequest) -
             fix="Fit each column on its own.",
         )
     member = family._estimate(rows, request)
-    total = rows.sum(partial(_likelihood, member))
+    total = rows.sum(partial(_log_likelihood, member))
     prior = None if request.prior is None else (request.prior.strength, request.prior.mean)
     certificate = certify_family(
         family.__name__, member.parameters, rows, total.x, request.method, unbiased=request.unbiased, prior=prior
@@ -104,7 +107,7 @@ def fit(family: type[Family], X: Any, sample_weight: Any, request: FitRequest) -
     return Fit(member, certificate, total.n, total.x, note)
 
 
-def _check(family: type[Family], request: FitRequest) -> None:
+def _check_request(family: type[Family], request: FitRequest) -> None:
     name = family.__name__
     check_known(family, request.known)
     if request.method not in ("ml", "moments"):
@@ -120,7 +123,7 @@ def _check(family: type[Family], request: FitRequest) -> None:
 
 
 def check_known(family: type[Family], known: dict[str, Any]) -> None:
-    """Refuse known parameters that the family does not have, and the lack of those that it needs."""
+    """Refuse known parameters that the family does not have, and calls that leave out one that it needs."""
     if set(family.known) - set(known) or set(known) - {*family.known, *family.optional}:
         raise DataError(
             got=f"{family.__name__} with {', '.join(known) or 'no known parameters'}",
@@ -129,7 +132,7 @@ def check_known(family: type[Family], known: dict[str, Any]) -> None:
 
 
 def one_column(X: Any) -> Any:
-    """Numbers as a table of one column; tables as they are."""
+    """Return a sequence of numbers as a table of one column, and a table unchanged."""
     if hasattr(X, "to_frame"):  # a pandas, polars or Dask series
         return X.to_frame()
     if isinstance(X, (list, tuple)):
@@ -140,32 +143,33 @@ def one_column(X: Any) -> Any:
 # --------------------------------------------------------------------------------------------------- weighted means
 @dataclass(frozen=True)
 class WeightedTotal(Sums):
-    """A weighted sum over rows, and the sum of the weights."""
+    """The weighted sum of a function over rows, and the sum of the weights."""
 
     n: float  # Σ w
     x: Any  # Σ w f(x)
 
 
-def _counted(block: Block) -> tuple[Array, Array]:
-    """Rows (float64) and weights of those with a positive weight: one of weight 0 is ignored, whatever it holds."""
-    there = block.w > 0
+def _positive_rows(block: Block) -> tuple[Array, Array]:
+    """Return the rows with a positive weight (float64) and their weights; other rows may even hold NaN."""
+    positive = block.w > 0
     X = np.asarray(block.X, dtype=np.float64)
-    return (X, block.w) if there.all() else (X[there], block.w[there])
+    return (X, block.w) if positive.all() else (X[positive], block.w[positive])
 
 
-def _total(f: Callable[[Array], Array], block: Block) -> WeightedTotal:
-    X, w = _counted(block)
+def _weighted_total(f: Callable[[Array], Array], block: Block) -> WeightedTotal:
+    X, w = _positive_rows(block)
     return WeightedTotal(float(w.sum()), w @ f(X))
 
 
 def weighted_mean(rows: Rows, f: Callable[[Array], Array]) -> tuple[float, Array]:
-    """Σ w, and the weighted mean of f(X) (rows, m); f must be picklable."""
-    total = rows.sum(partial(_total, f))
+    """Return Σ w and the weighted mean (m,) of f(X), which is (rows, m); f must be picklable."""
+    total = rows.sum(partial(_weighted_total, f))
     return total.n, total.x / total.n
 
 
-def _away(origin: Array, support: Support, block: Block) -> WeightedTotal:
-    X, w = _counted(block)
+def _checked_total(origin: Array, support: Support, block: Block) -> WeightedTotal:
+    """Sum x - origin over the rows of a block, and refuse rows outside the support."""
+    X, w = _positive_rows(block)
     inside = support.contains(X if support.vector else X[:, 0])
     if not inside.all():
         bad = int(np.argmin(inside))
@@ -176,38 +180,37 @@ def _away(origin: Array, support: Support, block: Block) -> WeightedTotal:
 
 
 def mean(rows: Rows, support: Support, origin: Any = 0.0) -> tuple[float, Array]:
-    """Σ w and the mean of x (d,); every row is checked to lie in the support."""
-    total = rows.sum(partial(_away, origin, support))
+    """Return Σ w and the mean of x (d,); a row outside the support is refused."""
+    total = rows.sum(partial(_checked_total, origin, support))
     return total.n, origin + total.x / total.n
 
 
 def centre(rows: Rows, support: Support) -> tuple[float, Array]:
-    """The mean to measure spread about, summed from the first row: rows that are all equal give exactly that row."""
+    """Return Σ w and the mean, summed as differences to the first row: equal rows give exactly that row."""
     first = next(iter(rows))
     return mean(rows, support, np.asarray(first.X[int(np.argmax(first.w > 0))], dtype=np.float64))
 
 
-def _likelihood(member: Family, block: Block) -> WeightedTotal:
-    X, w = _counted(block)
+def _log_likelihood(member: Family, block: Block) -> WeightedTotal:
+    X, w = _positive_rows(block)
     log_p = member.log_density(X if member.support.vector else X[:, 0])
     return WeightedTotal(float(w.sum()), float(w @ log_p))
 
 
-def _squares(m: Array, X: Array) -> Array:
+def _centred_squares(m: Array, X: Array) -> Array:
     Z = X - m
     return np.concatenate([Z, Z * Z], axis=1)
 
 
 def mean_and_variance(rows: Rows, support: Support, unbiased: bool = False) -> tuple[float, Array, Array]:
-    """Σ w, mean (d,) and variances (d,), the latter about the mean in a second pass."""
+    """Return Σ w, means (d,) and variances (d,), the latter summed about the means in a second pass."""
     n, m = centre(rows, support)
-    both = weighted_mean(rows, partial(_squares, m))[1]
-    off, square = np.split(both, 2)
+    off, square = np.split(weighted_mean(rows, partial(_centred_squares, m))[1], 2)
     return n, m + off, (square - off * off) * bias_factor(n, unbiased)
 
 
 def bias_factor(n: float, unbiased: bool) -> float:
-    """What a variance is multiplied with: n/(n - 1) or 1."""
+    """Return the factor of a variance, n/(n - 1) to make it unbiased, else 1."""
     if not unbiased:
         return 1.0
     if not n > 1:
@@ -215,10 +218,10 @@ def bias_factor(n: float, unbiased: bool) -> float:
     return n / (n - 1)
 
 
-def refuse_constant(what: str, fix: str) -> None:
+def refuse_constant(fix: str) -> None:
     """Refuse a sample without spread: its likelihood grows without bound as the density narrows to a point."""
     raise DataError(
-        got=f"{what} that are all equal (variance 0)",
+        got="values that are all equal (variance 0)",
         wanted="values that vary: the likelihood of equal values has no maximum",
         fix=fix,
     )

@@ -1,7 +1,7 @@
-"""Gaussians of numbers, the variance free or known, and of vectors of independent columns (see also `multivariate`).
+"""Gaussians of numbers, with a free or a known variance, and of vectors whose columns are independent.
 
 The maximum likelihood variance divides by the number of rows n and is on average (n - 1)/n of the true one;
-`fit(..., unbiased=True)` divides by n - 1.
+`fit(..., unbiased=True)` divides by n - 1. Full covariances are in `families.multivariate`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 @dataclass(frozen=True, eq=False)
 class GaussianFixedVariance(MeanFamily):
-    """A Gaussian whose variance is known.  η = mean/variance, T = x, A = mean²/(2 variance), h = N(x | 0, variance).
+    """A Gaussian whose variance v is known has η = mean/v, T = x, A = mean²/(2v), h = N(x | 0, v).
 
     >>> GaussianFixedVariance.fit([1.0, 2.0, 6.0], variance=4.0).member
     GaussianFixedVariance(mean=3.0, variance=4.0)
@@ -77,7 +77,7 @@ class GaussianFixedVariance(MeanFamily):
 
 @dataclass(frozen=True, eq=False)
 class IndependentGaussians(Family):
-    """Gaussian columns that are independent.  η = (m/v, -1/(2v)), T = (x, x²), A = Σ m²/(2v) + ½ log v."""
+    """Gaussian columns are independent here: η = (m/v, -1/(2v)), T = (x, x²), A = Σ m²/(2v) + ½ log v."""
 
     mean: Any
     variance: Any
@@ -97,7 +97,7 @@ class IndependentGaussians(Family):
     @classmethod
     @abstractmethod
     def _from_columns(cls, m: Array, v: Array) -> Self:
-        """The member with these means (d,) and variances (d,)."""
+        """Return the member with these means (d,) and variances (d,)."""
 
     @property
     def _m(self) -> Array:
@@ -169,14 +169,14 @@ class IndependentGaussians(Family):
 
 
 def halves(values: Array) -> tuple[Array, Array]:
-    """Parameters of the columns and of their squares."""
+    """Split parameters (2d,) into those of the columns and those of their squares."""
     if values.ndim != 1 or len(values) % 2:
         raise DataError(got=f"parameters of shape {values.shape}", wanted="two for each column")
     return values[: len(values) // 2], values[len(values) // 2 :]
 
 
 def blend(n: float, m: Array, v: Array, strength: float, prior_mean: Array, prior_v: Array) -> tuple[Array, Array]:
-    """Mean and variance (or covariance) of rows and imagined rows together."""
+    """Return mean and variance (or covariance) of n rows and `strength` imagined rows together."""
     if prior_mean.shape != m.shape:
         raise DataError(got=f"a prior for {len(prior_mean)} columns", wanted=f"one for {len(m)}")
     share = n / (n + strength)
@@ -186,7 +186,7 @@ def blend(n: float, m: Array, v: Array, strength: float, prior_mean: Array, prio
 
 
 class Gaussian(IndependentGaussians):
-    """Numbers with a mean and a variance.  η = (mean/variance, -1/(2 variance)), T = (x, x²).
+    """The Gaussian distribution of numbers has η = (mean/variance, -1/(2 variance)) and T = (x, x²).
 
     >>> Gaussian.fit([1.0, 2.0, 6.0]).member.variance, Gaussian.fit([1.0, 2.0, 6.0], unbiased=True).member.variance
     (4.666666666666667, 7.0)
@@ -200,7 +200,7 @@ class Gaussian(IndependentGaussians):
 
 
 class DiagonalGaussian(IndependentGaussians):
-    """Vectors whose columns are independent Gaussians: `mean` (d,), `variance` (d,).
+    """A diagonal Gaussian describes vectors whose columns are independent: `mean` (d,), `variance` (d,).
 
     >>> DiagonalGaussian.fit([[1.0, 0.0], [3.0, 4.0]]).member.variance.tolist()
     [1.0, 4.0]
@@ -218,7 +218,7 @@ class DiagonalGaussian(IndependentGaussians):
 
 
 class SphericalGaussian(IndependentGaussians):
-    """Vectors with one variance for all directions.  η = (m/v, -1/(2v)), T = (x, |x|²), A = |m|²/(2v) + ½ d log v.
+    """A spherical Gaussian of vectors has one variance v for all directions: η = (m/v, -1/(2v)), T = (x, |x|²).
 
     >>> SphericalGaussian.fit([[1.0, 0.0], [3.0, 4.0]]).member.variance
     2.5
@@ -235,8 +235,8 @@ class SphericalGaussian(IndependentGaussians):
         return np.full(len(self.mean), self.variance)
 
     @property
-    def _tie(self) -> Array:
-        """From (x, x²) to (x, |x|²)  (2d, d + 1)."""
+    def _sum_squares(self) -> Array:
+        """Return the matrix (2d, d + 1) that takes (x, x²) to (x, |x|²)."""
         d = len(self.mean)
         return np.block([[np.eye(d), np.zeros((d, 1))], [np.zeros((d, d)), np.ones((d, 1))]])
 
@@ -246,7 +246,7 @@ class SphericalGaussian(IndependentGaussians):
 
     @property
     def mean_parameters(self) -> Array:
-        return super().mean_parameters @ self._tie
+        return super().mean_parameters @ self._sum_squares
 
     @classmethod
     def _from_natural(cls, eta: Array) -> Self:
@@ -259,13 +259,13 @@ class SphericalGaussian(IndependentGaussians):
         return cls(m, (tau[-1] - m @ m) / len(m))
 
     def T_covariance(self) -> Array:
-        return self._tie.T @ super().T_covariance() @ self._tie
+        return self._sum_squares.T @ super().T_covariance() @ self._sum_squares
 
     def fisher_information(self) -> Array:
-        return self._tie.T @ super().fisher_information() @ self._tie
+        return self._sum_squares.T @ super().fisher_information() @ self._sum_squares
 
     def _T(self, x: Array) -> Array:
-        return super()._T(x) @ self._tie
+        return super()._T(x) @ self._sum_squares
 
     @property
     def covariance(self) -> Array:

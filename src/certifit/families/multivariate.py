@@ -1,4 +1,4 @@
-"""The Gaussian of vectors with a full covariance."""
+"""The Gaussian of vectors with a full covariance, whose statistics are the columns and their products in pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from certifit.rows import Array, Block, Rows, Sums
 
 @dataclass(frozen=True, eq=False)
 class MultivariateGaussian(Family):
-    """Vectors with a mean (d,) and a covariance S (d, d).
+    """The multivariate Gaussian describes vectors by a mean m (d,) and a covariance S (d, d).
 
     η = (S⁻¹m, -½ (S⁻¹)ᵢᵢ and -(S⁻¹)ᵢⱼ for i < j), T = (x, xᵢxⱼ for i <= j, row by row), A = ½ mᵀS⁻¹m + ½ log det S.
     Fisher information is in the means and the entries i <= j of the covariance.
@@ -60,7 +60,7 @@ class MultivariateGaussian(Family):
 
     @cached_property
     def precision(self) -> Array:
-        """The inverse of the covariance (d, d)."""
+        """Return the inverse of the covariance (d, d)."""
         return cho_solve((self._L, True), np.eye(len(self.mean)))
 
     @property
@@ -104,20 +104,20 @@ class MultivariateGaussian(Family):
         return 0.5 * float(self.mean @ self.precision @ self.mean) + 0.5 * self._log_det
 
     def T_covariance(self) -> Array:
-        """By Isserlis' theorem."""
+        """Return the covariance of T by Isserlis' theorem, which gives the fourth moments of a Gaussian."""
         m, S = self.mean, self.covariance
         i, j = self._pairs
         cross = S[:, i] * m[j] + S[:, j] * m[i]
         raw = S + np.outer(m, m)
-        both = _paired(raw, i, j) - 2 * np.outer(m[i] * m[j], m[i] * m[j])
-        return np.block([[S, cross], [cross.T, both]])
+        products = _pair_products(raw, i, j) - 2 * np.outer(m[i] * m[j], m[i] * m[j])
+        return np.block([[S, cross], [cross.T, products]])
 
     def fisher_information(self) -> Array:
         i, j = self._pairs
-        once = np.where(i == j, 0.5, 1.0)
-        of_S = _paired(self.precision, i, j) * np.outer(once, once)
+        factor = np.where(i == j, 0.5, 1.0)  # an entry off the diagonal occurs twice in S
+        in_S = _pair_products(self.precision, i, j) * np.outer(factor, factor)
         zero = np.zeros((len(self.mean), len(i)))
-        return np.block([[self.precision, zero], [zero.T, of_S]])
+        return np.block([[self.precision, zero], [zero.T, in_S]])
 
     def _T(self, x: Array) -> Array:
         i, j = self._pairs
@@ -137,7 +137,7 @@ class MultivariateGaussian(Family):
         L = other._L
         z = solve_triangular(L, self.mean - other.mean, lower=True)
         half = solve_triangular(L, self.covariance - other.covariance, lower=True)
-        t = eigvalsh(solve_triangular(L, half.T, lower=True))  # eigenvalues of S₂⁻¹S₁, less one
+        t = eigvalsh(solve_triangular(L, half.T, lower=True))  # eigenvalues of S₂⁻¹S₁ - I
         if np.abs(t).max() <= NEAR:
             spread = -float(log1pmx(t).sum())
         else:
@@ -151,10 +151,10 @@ class MultivariateGaussian(Family):
     @classmethod
     def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, m = fitting.centre(rows, VECTORS)
-        about = rows.sum(partial(_scatter, m))
-        off = about.z / n
+        sums = rows.sum(partial(_scatter, m))
+        off = sums.z / n
         m = m + off
-        S = (about.zz / n - np.outer(off, off)) * fitting.bias_factor(n, request.unbiased)
+        S = (sums.zz / n - np.outer(off, off)) * fitting.bias_factor(n, request.unbiased)
         if request.prior is not None:
             imagined = cls.from_mean(request.prior.mean)
             m, S = blend(n, m, S, request.prior.strength, imagined.mean, imagined.covariance)
@@ -167,6 +167,8 @@ def _singular_advice() -> str:
 
 @dataclass(frozen=True)
 class _Scatter(Sums):
+    """The sums over rows of which mean and covariance are made, about a centre m."""
+
     z: Array  # Σ w (x - m)  (d,)
     zz: Array  # Σ w (x - m)(x - m)ᵀ  (d, d)
 
@@ -178,7 +180,7 @@ def _scatter(m: Array, block: Block) -> _Scatter:
 
 
 def unpack(flat: Array) -> tuple[Array, Array]:
-    """A vector (d,) and a symmetric matrix (d, d) from their entries, those of the matrix for i <= j."""
+    """Return a vector (d,) and a symmetric matrix (d, d) from their entries, those of the matrix for i <= j."""
     d = int(np.sqrt(2 * len(flat) + 2.25) - 1.5)
     if d + d * (d + 1) // 2 != len(flat):
         raise DataError(got=f"{len(flat)} parameters", wanted="d + d (d + 1)/2 for some dimension d")
@@ -187,6 +189,6 @@ def unpack(flat: Array) -> tuple[Array, Array]:
     return flat[:d], S + np.triu(S, 1).T
 
 
-def _paired(P: Array, i: Array, j: Array) -> Array:
-    """P[i, k] P[j, l] + P[i, l] P[j, k] for all pairs (i, j) and (k, l)."""
+def _pair_products(P: Array, i: Array, j: Array) -> Array:
+    """Return P[i, k] P[j, l] + P[i, l] P[j, k] for all pairs (i, j) and (k, l)."""
     return P[np.ix_(i, i)] * P[np.ix_(j, j)] + P[np.ix_(i, j)] * P[np.ix_(j, i)]

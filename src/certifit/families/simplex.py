@@ -1,4 +1,7 @@
-"""Shares of a whole: Beta, for a number between 0 and 1, is the Dirichlet of (x, 1 - x)."""
+"""The families of shares of a whole: Dirichlet, and Beta for a number x between 0 and 1, the Dirichlet of (x, 1 - x).
+
+Their mean parameters E log x_j = ψ(a_j) - ψ(Σ a) have no inverse in closed form; Newton's method on A finds it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from certifit.rows import Array, Rows
 
 
 def log_means(a: Array) -> Array:
-    """E log x_j = ψ(a_j) - ψ(Σa) (k,)."""
+    """Return E log x_j = ψ(a_j) - ψ(Σa) (k,)."""
     total = a.sum()
     if a.min() < 1:
         return digamma(a) - digamma(total)
@@ -26,27 +29,24 @@ def log_means(a: Array) -> Array:
 
 
 class ShareFamily(Family):
-    """Density ∝ Π x_j^(a_j - 1).  η = a, T = log x, A = Σ log Γ(a_j) - log Γ(Σ a), h = Π 1/x_j.
-
-    E log x_j = ψ(a_j) - ψ(Σ a) has no inverse in closed form; it is found by Newton's method on A.
-    """
+    """The common part of both families: density ∝ Π x_j^(a_j - 1), with η = a, T = log x, h = Π 1/x_j."""
 
     unbiased_methods = ("moments",)
 
     @property
     @abstractmethod
     def natural(self) -> Array:
-        """a (k,)."""
+        """Return a (k,)."""
 
     @staticmethod
     @abstractmethod
     def _parts(x: Array) -> Array:
-        """The shares (n, k)."""
+        """Return the shares (n, k)."""
 
     @staticmethod
     @abstractmethod
     def _logs(x: Array) -> Array:
-        """log of the shares (n, k); x (n, 1) for Beta."""
+        """Return the logarithms of the shares (n, k); for Beta x may be (n, 1)."""
 
     def _check(self) -> None:
         if self.natural.ndim != 1 or len(self.natural) < 2:
@@ -60,15 +60,15 @@ class ShareFamily(Family):
 
     @classmethod
     def _from_mean(cls, tau: Array) -> Self:
-        missing = -float(np.expm1(np.logaddexp.reduce(tau)))  # 1 - Σ exp τ: 0 for a point mass
-        if not missing > 0:
+        spread = -float(np.expm1(np.logaddexp.reduce(tau)))  # 1 - Σ exp τ, which is 0 for a point mass
+        if not spread > 0:
             raise DataError(
                 got=f"mean logarithms {tau.tolist()}",
                 wanted="numbers whose exponentials sum to less than 1, as those of varying shares do",
                 fix="The limit is a point mass; add a prior.",
             )
-        total = 0.5 * (len(tau) - 1) / missing
-        return cls.from_natural(solve_concentration(tau, total * np.exp(tau) + 0.5 * missing))
+        total = 0.5 * (len(tau) - 1) / spread
+        return cls.from_natural(solve_concentration(tau, total * np.exp(tau) + 0.5 * spread))
 
     def log_normaliser(self) -> float:
         a = self.natural
@@ -101,22 +101,25 @@ class ShareFamily(Family):
     def _estimate(cls, rows: Rows, request: FitRequest) -> Self:
         n, m, v = fitting.mean_and_variance(rows, cls.support_of(), request.unbiased)
         if request.prior is None and not v.sum() > 0:
-            fitting.refuse_constant("values", "The limit is a point mass; add a prior.")
+            fitting.refuse_constant("The limit is a point mass; add a prior.")
         if request.method == "moments":
-            # Beta's second share, 1 - x, would add the same to both sums as x does: it may be left out.
+            # Beta's second share, 1 - x, would double both sums, which leaves their ratio: m holds x alone.
             total = (m * (1 - m)).sum() / v.sum() - 1
             return cls.from_natural(total * (m if len(m) > 1 else cls._parts(m)[0]))
         return cls.from_mean(request.blend(n, fitting.weighted_mean(rows, cls._logs)[1]))
 
 
 def solve_concentration(tau: Array, a: Array) -> Array:
-    """a (k,) with ψ(a_j) - ψ(Σa) = τ_j: Newton's method, O(k) a step (T. Minka, "Estimating a Dirichlet", 2000)."""
+    """Solve ψ(a_j) - ψ(Σa) = τ_j for a (k,) by Newton's method from a start a, in O(k) operations a step.
+
+    Reference: T. Minka, "Estimating a Dirichlet distribution" (2000).
+    """
     for _ in range(200):
         g = (log_means(a) - tau) / polygamma(1, a)
         z = polygamma(1, a.sum())
         inverse = 1 / polygamma(1, a)
         step = (g + inverse * (z * g.sum() / (1 - z * inverse.sum()))) / a
-        a = a * np.where(step < 0.5, 1 - step, 0.25 / np.maximum(step, 0.5))  # halved at least, never to 0
+        a = a * np.where(step < 0.5, 1 - step, 0.25 / np.maximum(step, 0.5))  # a long step down stays above 0
         if np.abs(step).max() < 1e-14:
             break
     return a
@@ -124,7 +127,7 @@ def solve_concentration(tau: Array, a: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Beta(ShareFamily):
-    """Numbers between 0 and 1, density ∝ x^(a-1) (1-x)^(b-1).
+    """The beta distribution of numbers between 0 and 1 has a density proportional to x^(a-1) (1-x)^(b-1).
 
     >>> Beta.fit([0.2, 0.4, 0.9], method="moments", unbiased=True).member
     Beta(a=0.461538..., b=0.461538...)
@@ -170,7 +173,9 @@ class Beta(ShareFamily):
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet(ShareFamily):
-    """Shares x (k,) of a whole, with parameters a (k,). The method of moments matches means and the total variance.
+    """The Dirichlet distribution of shares x (k,) has parameters a (k,).
+
+    The method of moments matches the means and the sum of the variances.
 
     >>> Dirichlet([2.0, 3.0, 5.0]).mean.tolist()
     [0.2, 0.3, 0.5]

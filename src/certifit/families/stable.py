@@ -1,8 +1,8 @@
-"""Differences of nearly equal numbers in forms that do not subtract them.
+"""Accurate forms of expressions that would lose all digits if two nearly equal numbers were subtracted.
 
-Every density, entropy and divergence of the families is put together from the few functions below, each accurate to
-a few units in the last place: C. Loader, "Fast and accurate computation of binomial probabilities" (2000), carried on
-to gamma and beta densities and to Bregman divergences of log Γ.
+Every density, entropy and divergence of the families is built from the few functions below, each accurate to a few
+units in the last place. They follow C. Loader, "Fast and accurate computation of binomial probabilities" (2000), and
+extend it to gamma and beta densities and to Bregman divergences of log Γ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ODD = np.arange(1, 16, 2)  # log Γ(a) = (a - ½) log a - a + ½ log 2π + Σ ST
 
 
 def log1pmx(t: Any) -> Array:
-    """log(1 + t) - t, accurate also near t = 0.
+    """Return log(1 + t) - t, accurate also near t = 0.
 
     >>> float(log1pmx(1e-10))
     -4.9999999996666...e-21
@@ -31,12 +31,12 @@ def log1pmx(t: Any) -> Array:
     u = np.where(near, t, 0.0)
     r = u / (2 + u)  # log(1 + t) = 2 artanh r
     tail = np.polyval(1.0 / np.arange(23, 1, -2), r * r)
-    with np.errstate(divide="ignore"):  # t = -1 has its limit
+    with np.errstate(divide="ignore"):  # at t = -1 the result is -inf
         return np.where(near, 2 * r**3 * tail - r * u, np.log1p(t) - t)
 
 
 def expm1mx(u: Any) -> Array:
-    """exp(u) - 1 - u, accurate also near u = 0."""
+    """Return exp(u) - 1 - u, accurate also near u = 0."""
     u = np.asarray(u, dtype=np.float64)
     near = np.abs(u) <= 0.5
     v = np.where(near, u, 0.0)
@@ -47,7 +47,7 @@ def expm1mx(u: Any) -> Array:
 
 
 def excess(x: Any, y: Any, gap: Any = None) -> Array:
-    """y/x - 1 - log(y/x) >= 0 for positive x, y; `gap` = y - x where it is known better than by subtraction."""
+    """Return y/x - 1 - log(y/x) >= 0 for positive x, y; `gap` is y - x where that is known more accurately."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     gap = y - x if gap is None else gap
     t = gap / x
@@ -56,7 +56,7 @@ def excess(x: Any, y: Any, gap: Any = None) -> Array:
 
 
 def kl_term(x: Any, y: Any, gap: Any = None) -> Array:
-    """x log(x/y) - x + y >= 0, with 0 log 0 = 0 and infinity where y = 0 < x.
+    """Return x log(x/y) - x + y >= 0, with 0 log 0 = 0 and infinity where y = 0 < x.
 
     Summed over two vectors of the same total it is their Kullback-Leibler divergence.
 
@@ -73,13 +73,13 @@ def kl_term(x: Any, y: Any, gap: Any = None) -> Array:
 
 
 def ratio_gap(x: Any, y: Any, u: Any, v: Any, gap: Any) -> Array:
-    """x/y - u/v, accurate also where u is nearly x and v nearly y; `gap` = v - y."""
+    """Return x/y - u/v, accurate also where u is nearly x and v nearly y; `gap` is v - y."""
     near = (np.abs(u - x) <= NEAR * x) & (np.abs(gap) <= NEAR * y)
     return np.where(near, (x * (gap / y) - (u - x)) / v, x / y - u / v)
 
 
 def factorial_error(x: Any) -> Array:
-    """log Γ(x + 1) - x log x + x; about ½ log 2πx, and 0 at x = 0.
+    """Return log Γ(x + 1) - x log x + x, which is about ½ log 2πx, and 0 at x = 0.
 
     >>> float(factorial_error(1e15)), float(factorial_error(0))
     (18.188326..., 0.0)
@@ -88,16 +88,14 @@ def factorial_error(x: Any) -> Array:
     large = x >= LARGE
     a = np.where(large, x, LARGE)
     return np.where(
-        large, 0.5 * np.log(2 * np.pi * a) + _stirling(a), gammaln(np.minimum(x, LARGE) + 1) - xlogy(x, x) + x
+        large,
+        0.5 * np.log(2 * np.pi * a) + np.polyval(STIRLING[::-1], a**-2.0) / a,
+        gammaln(np.minimum(x, LARGE) + 1) - xlogy(x, x) + x,
     )
 
 
-def _stirling(a: Array) -> Array:
-    return np.polyval(STIRLING[::-1], a**-2.0) / a
-
-
 def log_minus_digamma(a: Any) -> Array:
-    """log a - ψ(a) > 0; about 1/(2a)."""
+    """Return log a - ψ(a) > 0, which is about 1/(2a)."""
     a = np.asarray(a, dtype=np.float64)
     big = np.maximum(a, LARGE)
     small = np.log(np.minimum(a, LARGE)) - digamma(np.minimum(a, LARGE))
@@ -105,7 +103,7 @@ def log_minus_digamma(a: Any) -> Array:
 
 
 def trigamma_excess(a: Any) -> Array:
-    """ψ'(a) - 1/a > 0; about 1/(2a²)."""
+    """Return ψ'(a) - 1/a > 0, which is about 1/(2a²)."""
     a = np.asarray(a, dtype=np.float64)
     big = np.maximum(a, LARGE)
     small = polygamma(1, np.minimum(a, LARGE)) - 1 / np.minimum(a, LARGE)
@@ -114,10 +112,10 @@ def trigamma_excess(a: Any) -> Array:
 
 
 def gamma_bregman(b: Any, a: Any, gap: Any = None) -> Array:
-    """f(b) - f(a) - (b - a) f'(a) >= 0 for the convex f(a) = log Γ(a) - a log a + a; `gap` = b - a.
+    """Return f(b) - f(a) - (b - a) f'(a) >= 0 for the convex f(a) = log Γ(a) - a log a + a; `gap` is b - a.
 
-    Near arguments: Stirling's series term by term, after raising small ones by log Γ(a) = log Γ(a + 1) - log a, which
-    adds terms that are never negative.
+    Where a and b are close, Stirling's series is used term by term. Small arguments are first raised by ten with
+    log Γ(a) = log Γ(a + 1) - log a, which adds terms that are never negative.
     """
     b, a = (np.asarray(v, dtype=np.float64) for v in np.broadcast_arrays(b, a))
     gap = b - a if gap is None else np.asarray(gap)
@@ -137,25 +135,25 @@ def gamma_bregman(b: Any, a: Any, gap: Any = None) -> Array:
 
 
 def log_dirichlet(a: Array, p: Array) -> Array:
-    """log Γ(Σ a) - Σ log Γ(a) + Σ a log p over the last axis of p, which sums to one or nearly so; a is (k,)."""
+    """Return log Γ(Σ a) - Σ log Γ(a) + Σ a log p for a (k,), over the last axis of p, which sums to one or nearly."""
     total = a.sum()
     terms = factorial_error(a) - np.log(a) + kl_term(a, total * p)
     return factorial_error(total) - np.log(total) - terms.sum(axis=-1) + total * (p.sum(axis=-1) - 1)
 
 
 def log_multinomial(x: Array, p: Array) -> Array:
-    """log n! - Σ log x! + Σ x log p over the last axis, for p that sums to one and n = Σ x."""
+    """Return log n! - Σ log x! + Σ x log p over the last axis, for p that sums to one and n = Σ x."""
     n = x.sum(axis=-1)
     return factorial_error(n) - (factorial_error(x) + kl_term(x, n[..., None] * p)).sum(axis=-1)
 
 
 def gamma_entropy_term(a: Any) -> Array:
-    """log Γ(a) - a ψ(a) + a."""
+    """Return log Γ(a) - a ψ(a) + a."""
     return factorial_error(a) - np.log(a) + a * log_minus_digamma(a)
 
 
 def dirichlet_kl(a: Array, b: Array) -> float:
-    """KL divergence of Dirichlet(a) from Dirichlet(b)."""
+    """Return KL(Dirichlet(a), Dirichlet(b))."""
     gap = b - a
     a0, b0, gap0 = a.sum(), b.sum(), gap.sum()
     shares = kl_term(b / b0, a / a0, ratio_gap(a, a0, b, b0, gap0))

@@ -1,4 +1,7 @@
-"""Which values a family gives density to, in words for people and as a test for arrays; sums over whole numbers."""
+"""The support of a family, the set of values with positive density: in words for messages and as a test for arrays.
+
+`lattice` gives the points at which sums over whole numbers are evaluated.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class Support:
-    """The values x that a family gives density to."""
+    """An interval of numbers to which a family gives positive density."""
 
     words: str
     low: float = -np.inf
@@ -23,14 +26,14 @@ class Support:
     vector: ClassVar[bool] = False
 
     def contains(self, x: Array) -> Array:
-        """Whether each value, or each row of vectors, lies in the support."""
+        """Return for each value, or each row of vectors, whether it lies in the support."""
         if self.closed:
             return (x >= self.low) & (x <= self.high)
         return (x > self.low) & (x < self.high)
 
 
 class WholeNumbers(Support):
-    """Whole numbers from `low` to `high`."""
+    """The support is the whole numbers from `low` to `high`."""
 
     discrete = True
 
@@ -40,7 +43,7 @@ class WholeNumbers(Support):
 
 
 class RealVectors(Support):
-    """All of R^d."""
+    """The support is all of R^d."""
 
     vector = True
 
@@ -50,16 +53,16 @@ class RealVectors(Support):
 
 
 class SimplexVectors(Support):
-    """Positive vectors that sum to one."""
+    """The support is the positive vectors that sum to one."""
 
     vector = True
 
     def contains(self, x: Array) -> Array:
-        return (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) <= 1e-6)  # room for float32 rows
+        return (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) <= 1e-6)  # float32 rows sum to one only so far
 
 
 class CountVectors(Support):
-    """Vectors of counts that sum to `high`."""
+    """The support is the vectors of counts that sum to `high`."""
 
     discrete = True
     vector = True
@@ -78,11 +81,11 @@ SIMPLEX = SimplexVectors("rows of positive numbers that sum to 1")
 
 
 def lattice(mean: float, variance: float, high: float) -> tuple[Array, Array]:
-    """Points and weights that sum a function over 0, 1, … high under a distribution with these moments.
+    """Return points and weights that sum a function over 0, 1, … high under a distribution with these moments.
 
-    Up to 65,536 values are taken one by one. A bell that wide is smooth, and every so-many-th value does: the error
-    falls faster than any power of the step. Where a long tail starts at 0, as a negative binomial's can, steps double
-    with the distance; Euler and Maclaurin's formula joins a run of steps h to the next.
+    Up to 65,536 values are taken one by one. A bell-shaped density wider than that is so smooth that evenly spaced
+    values suffice: the error falls faster than any power of the step. Where a long tail starts at 0, as a negative
+    binomial's can, steps double with the distance, with Euler-Maclaurin corrections where the step changes.
     """
     spread = np.sqrt(variance)
     reach = 40.0  # standard deviations, and tail lengths, beyond which less than 1e-16 of the mass is left
@@ -91,18 +94,18 @@ def lattice(mean: float, variance: float, high: float) -> tuple[Array, Array]:
     tail = variance / mean if mean > 0 else 0.0
     high = min(high, np.ceil(mean + reach * (spread + tail) + reach))
     if high - low < one_by_one:
-        all_points = np.arange(low, high + 1)
-        return all_points, np.ones_like(all_points)
+        points = np.arange(low, high + 1)
+        return points, np.ones_like(points)
     if low > 0:
         step = np.ceil((high - low) / 2**14)
-        some = np.arange(low, high + 1, step)
-        return some, np.full_like(some, step)
+        points = np.arange(low, high + 1, step)
+        return points, np.full_like(points, step)
     start = one_by_one // 4
     x, w = [np.arange(float(start))], [np.ones(start)]
     steps = start // 2
     while start <= high:
         h = start / steps
-        slope = (h * h - 1) / (24 * h)  # (h² - 1)/12 of the derivative, by differences over 2h
+        slope = (h * h - 1) / (24 * h)  # weight of (h² - 1)/12 times the derivative, a difference over 2h
         weights = np.full(steps + 3, h)
         weights[:3] = -slope, (h + 1) / 2, h + slope
         weights[-3:] = h + slope, (h - 1) / 2, -slope

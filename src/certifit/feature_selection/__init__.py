@@ -1,4 +1,4 @@
-"""Columns chosen by their scores, by a search, or by an L1 penalty."""
+"""Selection of columns by their scores, by a search over sets of columns, or by an L1 penalty."""
 
 from certifit.registry import lazy_names, room_names
 

@@ -1,4 +1,4 @@
-"""Paths of L1-penalised fits, from the strength at which every coefficient is 0 downwards, each certified.
+"""Paths of L1-penalised fits at falling strengths, beginning where every coefficient is 0, each fit certified.
 
     min over β, b of   Σ wᵢ φᵢ(β xᵢ + b) + Σ wᵢ · α (ρ |β|₁ + (1 - ρ)/2 |β|²),    α = α₁ > α₂ > …
 
@@ -29,18 +29,18 @@ from certifit.rows.folds import make_folds
 
 @dataclass(frozen=True)
 class L1PathTuning:
-    """How hard a fit of a path is pressed.
+    """The smaller tolerances to which a fit of a path is continued.
 
-    A fit stops by a proof that uses curvature. Screening needs a dual point, whose gap is of the order of the root of
+    A fit stops by a proof that uses curvature. Screening needs a dual point, whose gap is about the square root of
     the fit's: where that is not small enough, the fit goes on to smaller tolerances.
     """
 
-    finer: tuple[float, ...] = (1e-3, 1e-6, 1e-8)  # smaller tolerances, as multiples of the one asked for
+    finer: tuple[float, ...] = (1e-3, 1e-6, 1e-8)  # as multiples of the tolerance asked for
 
 
 @dataclass(frozen=True)
 class L1PathProblem:
-    """What all fits of a path share."""
+    """The settings that all fits of a path share."""
 
     loss: str  # "logistic" or "squared"
     l1_ratio: float  # share ρ of the penalty that is |β|₁
@@ -51,7 +51,7 @@ class L1PathProblem:
 
 @dataclass(frozen=True)
 class L1Path:
-    """Fits at falling strengths and what each proves."""
+    """The fits at falling strengths, and the columns that each proves to be 0."""
 
     alphas: Array  # (m,) strengths, falling
     coef: Array  # (m, k, d)
@@ -63,30 +63,20 @@ class L1Path:
 
     @property
     def nonzero(self) -> Array:
-        """(m, d) columns with some coefficient that is not 0."""
+        """Return the columns with some coefficient that is not 0 (m, d)."""
         return (self.coef != 0).any(axis=1)
 
 
 def strengths(problem: L1PathProblem, rows: Rows, alphas: Any, eps: float) -> Array:
-    """Strengths (m,), falling: those given, or so many from the largest that keeps a column down to eps times it."""
+    """Return falling strengths (m,): those given, or that many from where no column is used down to eps times it."""
     if not isinstance(alphas, (int, np.integer)):
         return np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     p = screening.screening_problem(problem.loss, problem.intercept, rows)
     return screening.largest_strength(p, problem.k, problem.l1_ratio, rows) * np.geomspace(1.0, eps, int(alphas))
 
 
-def _estimator(problem: L1PathProblem) -> Any:
-    cls = GeneralizedLinearRegressor if problem.loss == "squared" else LogisticRegression
-    fixed = {"l1_ratio": problem.l1_ratio, "fit_intercept": problem.intercept}
-    return cls(**fixed, covariance=None, warm_start=True)
-
-
-def _strength(problem: L1PathProblem, alpha: float, weight: float) -> dict[str, float]:
-    return {"alpha": alpha} if problem.loss == "squared" else {"C": 1 / (alpha * weight)}
-
-
 class L1PathFit(NamedTuple):
-    """One fit of a path."""
+    """One fit of a path, and the columns that it proves to be 0."""
 
     coef: Array  # (k, d)
     intercept: Array  # (k,)
@@ -94,18 +84,19 @@ class L1PathFit(NamedTuple):
 
 
 def fit_each(problem: L1PathProblem, rows: Rows, alphas: Array, tuning: L1PathTuning) -> Iterator[L1PathFit]:
-    """A fit at each strength, started from the one before."""
+    """Yield a fit at each strength, started from the one before."""
     p = screening.screening_problem(problem.loss, problem.intercept, rows)
-    model = _estimator(problem)
+    squared = problem.loss == "squared"
+    cls: Any = GeneralizedLinearRegressor if squared else LogisticRegression
+    model = cls(l1_ratio=problem.l1_ratio, fit_intercept=problem.intercept, covariance=None, warm_start=True)
     for alpha in alphas.tolist():
-        model.set_params(**_strength(problem, alpha, p.weight))
+        model.set_params(**({"alpha": alpha} if squared else {"C": 1 / (alpha * p.weight)}))
         for tol in (problem.tol, *(problem.tol * finer for finer in tuning.finer)):
             model.set_params(tol=tol)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CertificateWarning)  # the path's own certificate says it for all
+                warnings.simplefilter("ignore", CertificateWarning)  # the path's certificate covers all fits
                 model.fit(rows)
-            coef = np.atleast_2d(model.coef_)
-            intercept = np.ravel(model.intercept_)
+            coef, intercept = np.atleast_2d(model.coef_), np.ravel(model.intercept_)
             fit = L1PathFit(coef, intercept, screening.screen(p.at(alpha, problem.l1_ratio), coef, intercept, rows))
             if fit.screened.relative_gap <= problem.tol:
                 break
@@ -113,14 +104,14 @@ def fit_each(problem: L1PathProblem, rows: Rows, alphas: Array, tuning: L1PathTu
 
 
 def as_path(alphas: Array, fits: list[L1PathFit]) -> L1Path:
-    """Fits at the first of these strengths as a path."""
+    """Return the fits, at the first of these strengths, as a path."""
     coef, intercept, screened = zip(*fits, strict=True)
     return L1Path(alphas[: len(fits)], np.array(coef), np.array(intercept), screened)
 
 
 # --------------------------------------------------------------------------------------- choosing a strength
 def information_criterion(problem: L1PathProblem, path: L1Path, extended: bool, rows: Rows) -> Array:
-    """BIC (m,), or the extended one, which also charges for the number of sets of so many columns.
+    """Return the BIC (m,), or the extended one, which adds twice the log of the number of sets of that many columns.
 
     Reference: Chen & Chen, Extended Bayesian information criteria for model selection with large model spaces (2008).
     """
@@ -137,7 +128,7 @@ def information_criterion(problem: L1PathProblem, path: L1Path, extended: bool, 
 def held_out_loss(
     problem: L1PathProblem, rows: Rows, alphas: Array, cv: Any, tuning: L1PathTuning
 ) -> tuple[Array, Array]:
-    """Mean loss (m,) on rows left out of the fit, and its standard error over the folds."""
+    """Return the mean loss (m,) on rows held out of the fit, and its standard error over the folds."""
     data = rows.load()
     assert data.y is not None
     losses = []

@@ -1,6 +1,6 @@
-"""Columns kept by an L1 penalty, those left out named as proved where a proof exists.
+"""Selection of the columns that an L1-penalised fit uses, with proofs that others are 0 in every optimum.
 
-See `l1_path` for the problem and `checkers.feature_selection.screening` for the proof.
+The module `l1_path` states the problem, `checkers.feature_selection.screening` the proof.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit.checkers.feature_selection import screening
-from certifit.core import MAX_TIME, TOL, Attributes, Certificate, Objective, Setting, Step
+from certifit.core import MAX_TIME, TOL, Attributes, Objective, Setting, Step
 from certifit.exceptions import DataError
 from certifit.feature_selection.l1_path import (
     L1Path,
@@ -32,7 +32,7 @@ from certifit.rows.checks import Target
 
 
 def _are_strengths(alphas: Any) -> bool:
-    """Whether a setting is a number of strengths, or strengths themselves."""
+    """Return whether a setting is a number of strengths, or an array of strengths."""
     given = np.ravel(alphas)
     return given.size > 0 and bool((given > 0).all() and np.isfinite(given).all())
 
@@ -45,10 +45,10 @@ class L1Selector(Selector):
     loss : 'logistic' or 'squared'
         For classes or for numbers. (Poisson and gamma losses are not smooth: no proof of this kind exists for them.)
     criterion : 'bic', 'ebic' or 'cv'
-        How to choose the strength: (extended) Bayesian information, or the strongest penalty whose held-out loss is
-        within one standard error of the best. At least one column is kept.
+        How to choose the strength: the (extended) Bayesian information criterion, or the strongest penalty whose
+        held-out loss is within one standard error of the best. At least one column is kept.
     alphas : int or array, default=30
-        Strengths, per unit of weight, or how many from the largest that matters down to `eps` times it.
+        Strengths, per unit of weight, or how many, from the one that makes every coefficient 0 to `eps` times it.
     eps : float, default=0.01
     l1_ratio : float in (0, 1], default=1.0
         Share of the penalty that is |β|₁; the rest is |β|²/2.
@@ -132,13 +132,17 @@ class L1Selector(Selector):
 
     @property
     def target(self) -> Target:  # type: ignore[override]
-        """What `fit` needs as y."""
+        """Return the kind of y that `fit` needs."""
         return "numbers" if self.loss == "squared" else "classes"
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
-        rows, classes = self._encoded(rows)
-        problem = self._path_problem(len(classes))
+        classes = np.zeros(0)
+        if self.loss == "logistic":
+            labels = encode_labels(rows)
+            rows, classes = labels.rows, labels.classes
+        k = len(classes) if len(classes) > 2 else 1
+        problem = L1PathProblem(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
         alphas = strengths(problem, rows, self.alphas, float(self.eps))
         if not alphas[0] > 0:
             raise DataError(
@@ -149,12 +153,12 @@ class L1Selector(Selector):
         deadline = np.inf if self.max_time is None else began + self.max_time
         fits: list[L1PathFit] = []
         each = fit_each(problem, rows, alphas, self._tuning)
-        with self._watch.loop("strengths", len(alphas) - 1, partial(_fitted, alphas, classes)) as watch:
+        with self._watch.loop("strengths", len(alphas) - 1, partial(_attributes_so_far, alphas, classes)) as watch:
             for _ in alphas:
                 watch.begin()
                 fits.append(next(each))
                 stop = watch.end(fits, Step(None, fits[-1].screened.objective, np.inf), self.tol)
-                if (stop or time.perf_counter() >= deadline) and fits[-1].coef.any():  # without a column, go on
+                if (stop or time.perf_counter() >= deadline) and fits[-1].coef.any():  # some column must be kept
                     break
         return self._attributes(problem, as_path(alphas, fits), rows, classes)
 
@@ -163,7 +167,10 @@ class L1Selector(Selector):
         chosen = self._choose(path, value, error)
         nonzero, proved = path.nonzero, np.array([s.proved for s in path.screened])
         names = rows.names if rows.names is not None else np.array([f"x{j}" for j in range(rows.n_features)], object)
-        attributes = {
+        asked = int(self.alphas) if isinstance(self.alphas, Integral) else len(self.alphas)
+        used = (path.coef[chosen] != 0).any(axis=0)
+        claim = screening.PathClaim(chosen, proved, nonzero[chosen], used, asked - len(path))
+        return {
             "support_": nonzero[chosen],
             "proved_zero_": names[proved[chosen]],
             "undecided_": names[~proved[chosen] & ~nonzero[chosen]],
@@ -183,42 +190,18 @@ class L1Selector(Selector):
                 "error": error,
             },
             **({"classes_": classes} if problem.loss == "logistic" else {}),
+            "certificate_": screening.certify_path(path.screened, claim, self.tol),
         }
-        return {**attributes, "certificate_": self._certify(attributes, path.screened, chosen)}
-
-    def _certify(self, fitted: Attributes, screened: tuple[screening.Screening, ...], chosen: int) -> Certificate:
-        """The certificate of fitted attributes, from what the fits of the path prove."""
-        asked = int(self.alphas) if isinstance(self.alphas, Integral) else len(self.alphas)
-        claim = screening.PathClaim(
-            chosen,
-            fitted["proved_path_"],
-            fitted["support_"],
-            (fitted["coef_"] != 0).any(axis=0),
-            asked - len(screened),
-        )
-        return screening.certify_path(screened, claim, self.tol)
-
-    def _encoded(self, rows: Rows) -> tuple[Rows, Array]:
-        """Rows with class numbers as targets, and the classes (none for numbers)."""
-        if self.loss == "squared":
-            return rows, np.zeros(0)
-        labels = encode_labels(rows)
-        return labels.rows, labels.classes
-
-    def _path_problem(self, classes: int) -> L1PathProblem:
-        """What all fits share, for so many classes."""
-        k = classes if classes > 2 else 1
-        return L1PathProblem(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
 
     def _criterion(self, problem: L1PathProblem, path: L1Path, rows: Rows) -> tuple[Array, Array]:
-        """What is to be small (m,), and its standard error, 0 where it has none."""
+        """Return the criterion (m,), smaller is better, and its standard error, 0 where it has none."""
         if self.criterion == "cv":
             return held_out_loss(problem, rows, path.alphas, self.cv, self._tuning)
         value = information_criterion(problem, path, self.criterion == "ebic", rows)
         return value, np.zeros(len(value))
 
     def _choose(self, path: L1Path, value: Array, error: Array) -> int:
-        """The first, which has the strongest penalty, within one standard error of the best."""
+        """Return the number of the strongest penalty within one standard error of the best that keeps a column."""
         some = path.nonzero.any(axis=1)
         if not some.any():
             raise DataError(
@@ -230,26 +213,18 @@ class L1Selector(Selector):
         return int(np.flatnonzero(some & (value <= value[best] + error[best]))[0])
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Loss (data term) plus penalty of the fit at the strength chosen, on these rows."""
-        rows = self._labelled(X, y, sample_weight)
-        p = screening.screening_problem(self.loss, bool(self.fit_intercept), rows).at(
-            self.alpha_, float(self.l1_ratio)
-        )
+        """Return loss (data term) and penalty of the fit at the chosen strength, on these rows."""
+        rows = self._rows(X, y, sample_weight, target=self.target)
+        if self.loss == "logistic":
+            rows = encode_labels(rows, self.classes_).rows
+        problem = screening.screening_problem(self.loss, bool(self.fit_intercept), rows)
+        p = problem.at(self.alpha_, float(self.l1_ratio))
         found = screening.screen(p, self.coef_, self.intercept_, rows)
         return Objective(found.objective, found.loss, found.objective - found.loss)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective on these rows."""
-        return -self.objective(X, y, sample_weight).total
 
-    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """Rows for a fitted model's use, with the class numbers of the fit as targets."""
-        rows = self._rows(X, y, sample_weight, target=self.target)
-        return rows if self.loss == "squared" else encode_labels(rows, self.classes_).rows
-
-
-def _fitted(alphas: Array, classes: Array, fits: list[L1PathFit]) -> Attributes:
-    """The fitted attributes after the last of these fits."""
+def _attributes_so_far(alphas: Array, classes: Array, fits: list[L1PathFit]) -> Attributes:
+    """Return the fitted attributes after the last of these fits."""
     coef, intercept, _ = fits[-1]
     kept = (coef != 0).any(axis=0)
     alpha = float(alphas[len(fits) - 1])

@@ -19,7 +19,7 @@ def _names(model: Any) -> Array:
 
 
 def plot_scores(model: Any, ax: Axes | None = None, *, most: int = 30) -> Axes:
-    """Draw the scores of the best columns, `most` of them, as bars; those kept are blue.
+    """Draw the scores of the `most` best columns as bars, blue for the columns kept.
 
     >>> from certifit.feature_selection.select_features import SelectFeatures
     >>> model = SelectFeatures("variance", k=1).fit([[0.0, 1.0], [1.0, 3.0], [2.0, 8.0]])
@@ -43,7 +43,7 @@ def plot_scores(model: Any, ax: Axes | None = None, *, most: int = 30) -> Axes:
 
 
 def plot_search(model: Any, ax: Axes | None = None) -> Axes:
-    """Mean score after each step of a search, with its standard error as a bar.
+    """Draw the mean score after each step of a search, with its standard error as a bar.
 
     >>> from sklearn.linear_model import Ridge
     >>> from certifit.feature_selection.sequential_selector import SequentialSelector
@@ -76,7 +76,7 @@ def plot_search(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_l1_path(model: Any, ax: Axes | None = None) -> Axes:
-    """Columns along the path: in use, undecided, and proved to be 0; the dashed line is the strength chosen.
+    """Draw how many columns are in use, undecided and proved to be 0 along the path; a dashed line marks the choice.
 
     >>> from certifit.feature_selection.l1_selector import L1Selector
     >>> X = np.random.default_rng(0).normal(size=(60, 4))

@@ -1,10 +1,10 @@
-"""Leave out, step by step, the columns that matter least to a fitted estimator, and fit again.
+"""Recursive elimination: fit an estimator, leave out the columns that matter least to it, and fit again.
 
     S ← S - {the `step` columns of S with the smallest importance in a fit on S}
 
-Importance is the sum over classes of squared coefficients, or what the estimator says. With `cv` the number of
-columns is the one with the best mean score over folds, each fold eliminating on its own training rows.
-scikit-learn's RFE and RFECV make the same choices, but keep no importances and offer no way to watch or stop them.
+Importance is the sum over classes of squared coefficients or of the estimator's own importances. With `cv` the number
+of columns is the one with the best mean score over folds, each fold eliminating on its own training rows.
+scikit-learn's RFE and RFECV make the same choices, but keep no importances and cannot be watched or stopped.
 Reference: Guyon, Weston, Barnhill & Vapnik, Gene selection for cancer classification using support vector machines
 (2002).
 """
@@ -35,7 +35,7 @@ def _is_share(value: Any) -> bool:
 
 
 class RecursiveElimination(SubsetSearch):
-    """Recursive feature elimination, with the number of columns given or chosen by cross-validation.
+    """Leave out columns step by step, down to a number that is given or chosen by cross-validation.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class RecursiveElimination(SubsetSearch):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began, d = time.perf_counter(), rows.n_features
-        trial, step = self._trial(rows), self._step(d)
+        trial, step = self._trial(rows), self._step_size(d)
         path: dict[str, Array] = {name: np.zeros(0) for name in ("n_features", "score", "error")}
         if self.n_features_to_select != "auto":
             keep = column_count(self.n_features_to_select, d, "n_features_to_select")
@@ -120,70 +120,66 @@ class RecursiveElimination(SubsetSearch):
             keep = int(path["n_features"][best].min())
         deadline = np.inf if self.max_time is None else began + self.max_time
         table, ranking = self._eliminate(trial, keep, step, deadline)
-        attributes = {
-            "support_": ranking == 1,
+        support = ranking == 1
+        objective = -float(trial.scores(support).mean())
+        steps = checker.EliminationSteps(table, ranking, support, keep)
+        return {
+            "support_": support,
             "ranking_": ranking,
             "importances_": table,
             "path_": path,
             "n_features_wanted_": keep,
+            "certificate_": checker.certify_elimination(steps, objective, self.tol),
         }
-        objective = -float(trial.scores(ranking == 1).mean())
-        certificate = checker.certify_elimination(self._elimination(attributes), objective, self.tol)
-        return {**attributes, "certificate_": certificate}
 
-    def _step(self, d: int) -> int:
-        """Columns that leave at a time."""
+    def _step_size(self, d: int) -> int:
+        """Return how many columns are left out at a time."""
         return int(self.step) if isinstance(self.step, Integral) else max(1, int(float(self.step) * d))
 
     def _eliminate(self, trial: SubsetTrial, keep: int, step: int, deadline: float) -> tuple[Array, Array]:
-        """Importances (steps, d) and ranking (d,), on all rows."""
+        """Return importances (steps, d) and ranking (d,) of an elimination on all rows."""
         d = trial.X.shape[1]
         table: list[Array] = []
         left = np.zeros(d, int)  # the step, from 1, at which a column left; 0: kept
         with self._watch.loop("columns", -(-(d - keep) // step) - 1, as_support) as watch:
             while (left == 0).sum() > keep:
                 watch.begin()
-                there = left == 0
-                fitted = trial.fit(there)
-                table.append(self._importances(fitted, there))
-                left[least_important(table[-1], min(step, int(there.sum()) - keep))] = len(table)
+                present = left == 0
+                table.append(self._importances(trial.fit(present), present))
+                left[least_important(table[-1], min(step, int(present.sum()) - keep))] = len(table)
                 stop = watch.end(left == 0, Step(None, float((left == 0).sum()), np.inf), 0.0)
                 if stop or time.perf_counter() >= deadline:
                     break
         ranking = np.where(left == 0, 1, len(table) + 2 - left)
         return np.array(table).reshape(-1, d), ranking
 
-    def _importances(self, fitted: Any, there: Array) -> Array:
-        """Importances (d,) in a fit on some columns, NaN for the others."""
-        out = np.full(len(there), np.nan)
-        out[there] = column_importances(fitted, self.importance_getter)
-        return out
+    def _importances(self, fitted: Any, present: Array) -> Array:
+        """Return the importances (d,) in a fit on the columns present (a mask), NaN for the others."""
+        importances = np.full(len(present), np.nan)
+        importances[present] = column_importances(fitted, self.importance_getter)
+        return importances
 
     def _cross_validate(self, trial: SubsetTrial, step: int) -> dict[str, Array]:
-        """For each number of columns the mean score over folds that eliminate on their own training rows."""
+        """Return for each number of columns the mean score over folds that eliminate on their own training rows."""
         d = trial.X.shape[1]
         sizes = [max(1, d - i * step) for i in range(-(-(d - 1) // step) + 1)]
         scores = np.empty((len(trial.folds), len(sizes)))
         for f, (train, test) in enumerate(trial.folds):
-            there, fitted = np.ones(d, bool), None
+            present, fitted = np.ones(d, bool), None
             with self._watch.loop(f"fold {f + 1} of {len(scores)}", len(sizes) - 1, as_support) as watch:
                 for i, size in enumerate(sizes):
                     watch.begin()
                     if fitted is not None:
-                        there[least_important(self._importances(fitted, there), int(there.sum()) - size)] = False
-                    fitted = trial.fit(there, train)
-                    scores[f, i] = trial.score(fitted, there, test)
-                    watch.end(there.copy(), Step(None, -float(scores[f, : i + 1].max()), np.inf), 0.0)
+                        leaving = least_important(self._importances(fitted, present), int(present.sum()) - size)
+                        present[leaving] = False
+                    fitted = trial.fit(present, train)
+                    scores[f, i] = trial.score(fitted, present, test)
+                    watch.end(present.copy(), Step(None, -float(scores[f, : i + 1].max()), np.inf), 0.0)
         mean, error = np.array([mean_and_error(column) for column in scores.T]).T
         return {"n_features": np.array(sizes), "score": mean, "error": error}
 
-    def _elimination(self, fitted: Attributes) -> checker.EliminationSteps:
-        """What the certificate is about, from the fitted attributes."""
-        wanted = int(fitted["n_features_wanted_"])
-        return checker.EliminationSteps(fitted["importances_"], fitted["ranking_"], fitted["support_"], wanted)
-
 
 def least_important(importance: Array, n: int) -> Array:
-    """Numbers of the n columns that matter least, the last among equals; NaN stands for columns that are gone."""
+    """Return the numbers of the n columns that matter least, the last among equals; NaN marks columns already out."""
     order = np.lexsort((-np.arange(len(importance)), importance))  # NaN sorts to the end
     return order[:n]

@@ -1,4 +1,7 @@
-"""Sums over rows that feature scores are made of: totals by class, centred products, tables of counts."""
+"""The sums over rows from which feature scores are computed: totals by class, centred products, tables of counts.
+
+Each kind needs one or two passes over the rows, from any source; only the sums are held in memory.
+"""
 
 from __future__ import annotations
 
@@ -13,28 +16,26 @@ from certifit.exceptions import DataError
 from certifit.naive_bayes.class_moments import ClassMoments, measure_class_moments, ratio
 from certifit.rows import Array, Block, Matrix, Rows, Sums
 
-CELLS = (
-    15  # of a column of measurements that is cut; odd, so that no cut is at the mean, where values are often equal
-)
+CELLS = 15  # into which measurements are cut; odd, so that no cut is at the mean, where values are often equal
 
 
 def one_class(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
-    """Targets of rows that are to be summed together."""
+    """Return targets that put all rows into one class, so that they are summed together."""
     return np.zeros(len(w), np.int32), w
 
 
 def column_moments(rows: Rows) -> ClassMoments:
-    """Weight, mean (about a centre) and centred squares of each column over all rows, (1, d)."""
+    """Return weight, mean (about a centre) and centred squares of each column over all rows, (1, d)."""
     return measure_class_moments(rows.relabel(one_class), 1)
 
 
 def as_dense(X: Matrix) -> Array:
-    """Rows of a block as a dense array of the type that they have."""
+    """Return the rows of a block as a dense array of unchanged type."""
     return X.toarray() if sparse.issparse(X) else X
 
 
 def with_weight(block: Block) -> tuple[Array, Array, Array]:
-    """Dense rows with a positive weight, their targets and weights; no copy where these are all rows."""
+    """Return the rows with a positive weight, dense, with targets and weights; no copy where these are all rows."""
     X, y, w = as_dense(block.X), block.y, block.w
     assert y is not None
     used = w > 0
@@ -42,7 +43,7 @@ def with_weight(block: Block) -> tuple[Array, Array, Array]:
 
 
 def total_weight(rows: Rows) -> float:
-    """Σ w."""
+    """Return Σ w."""
     return float(rows.sum(_weight))
 
 
@@ -53,17 +54,19 @@ def _weight(block: Block) -> float:
 # ------------------------------------------------------------------------------------------ totals by class
 @dataclass(frozen=True)
 class _ScoreTotals(Sums):
+    """The sums of values and weights by class."""
+
     x: Array  # Σ w x  (k, d)
     weight: Array  # Σ w  (k,)
 
 
 def class_totals(rows: Rows, k: int) -> tuple[Array, Array]:
-    """Σ w x by class (k, d), of values that must not be negative, and each class's share of the weight (k,)."""
-    s = rows.sum(partial(_totals, k, rows.names))
+    """Return Σ w x by class (k, d) and each class's share of the weight (k,), and refuse negative values."""
+    s = rows.sum(partial(_sum_by_class, k, rows.names))
     return s.x, s.weight / s.weight.sum()
 
 
-def _totals(k: int, names: Array | None, block: Block) -> _ScoreTotals:
+def _sum_by_class(k: int, names: Array | None, block: Block) -> _ScoreTotals:
     values = block.X.data if sparse.issparse(block.X) else block.X
     if values.size and values.min() < 0:
         column = int(as_dense(block.X).min(axis=0).argmin())
@@ -72,19 +75,19 @@ def _totals(k: int, names: Array | None, block: Block) -> _ScoreTotals:
             wanted="counts or amounts of at least 0 for score_func='chi2'",
             fix="Use score_func='anova' for measurements.",
         )
-    one_of = (block.y == np.arange(k)[:, None]) * block.w  # (k, rows)
-    return _ScoreTotals(np.asarray((block.X.T @ one_of.T).T, dtype=np.float64), one_of.sum(axis=1))
+    class_weights = (block.y == np.arange(k)[:, None]) * block.w  # (k, rows)
+    return _ScoreTotals(np.asarray((block.X.T @ class_weights.T).T, dtype=np.float64), class_weights.sum(axis=1))
 
 
 def column_in_words(column: int, names: Array | None) -> str:
-    """A column by its number or, where it has one, its name."""
+    """Return words for a column: its name if it has one, else its number."""
     return f"column {column}" if names is None else f"column {str(names[column])!r}"
 
 
 # ---------------------------------------------------------------------------------------- centred products
 @dataclass(frozen=True)
 class CentredProducts(Sums):
-    """Sums of x and y about the centres of a pass; once done, x and y are the means."""
+    """The sums of x and y about the centres of a pass; in the final result x and y are the means."""
 
     weight: float  # Σ w
     x: Array  # Σ w x  (d,)
@@ -95,15 +98,15 @@ class CentredProducts(Sums):
 
 
 def centred_products(rows: Rows) -> CentredProducts:
-    """Sums of squares and products about the means: two passes."""
+    """Return sums of squares and products about the means, in two passes over the rows."""
     first = next(iter(rows))
     assert first.y is not None
     row = int(np.argmax(first.w > 0))
     x0, y0 = as_dense(first.X[row : row + 1])[0].astype(np.float64), float(first.y[row])
-    s = rows.sum(partial(_products, x0, y0))
+    s = rows.sum(partial(_products_about, x0, y0))
     x0, y0 = x0 + s.x / s.weight, y0 + s.y / s.weight
-    s = rows.sum(partial(_products, x0, y0))
-    dx, dy = s.x / s.weight, s.y / s.weight  # what rounding left of the means
+    s = rows.sum(partial(_products_about, x0, y0))
+    dx, dy = s.x / s.weight, s.y / s.weight  # the rounding errors of the means
     return CentredProducts(
         s.weight,
         x0 + dx,
@@ -114,7 +117,7 @@ def centred_products(rows: Rows) -> CentredProducts:
     )
 
 
-def _products(x0: Array, y0: float, block: Block) -> CentredProducts:
+def _products_about(x0: Array, y0: float, block: Block) -> CentredProducts:
     X, y, w = with_weight(block)
     Z, v = X - x0, y - y0
     xx = np.einsum("i,ij,ij->j", w, Z, Z)  # without a copy of Z
@@ -124,7 +127,7 @@ def _products(x0: Array, y0: float, block: Block) -> CentredProducts:
 # --------------------------------------------------------------------------------------- tables of counts
 @dataclass(frozen=True)
 class ValueTables:
-    """For each column its distinct values and the weight of each beside each class; `+` merges values."""
+    """The distinct values of each column, with their weights in each class; `+` merges two tables."""
 
     values: tuple[Array, ...]  # d times (m,), sorted
     counts: tuple[Array, ...]  # d times (m, k)
@@ -144,23 +147,23 @@ class ValueTables:
 
 
 def value_tables(rows: Rows, k: int) -> list[Array]:
-    """Weight of every distinct value beside every class, (m, k) for each column."""
-    return list(rows.sum(partial(_values, k, rows.names)).counts)
+    """Return the weight of every distinct value in every class, (m, k) for each column."""
+    return list(rows.sum(partial(_tabulate_values, k, rows.names)).counts)
 
 
-def _values(k: int, names: Array | None, block: Block) -> ValueTables:
+def _tabulate_values(k: int, names: Array | None, block: Block) -> ValueTables:
     X, y, w = with_weight(block)
     values, counts = [], []
     for j in range(X.shape[1]):
         v, code = np.unique(X[:, j], return_inverse=True)
         _check_discrete(j, len(v), names)
         values.append(v)
-        counts.append(_cells(code, y, w, len(v), k))
+        counts.append(_cell_weights(code, y, w, len(v), k))
     return ValueTables(tuple(values), tuple(counts), names)
 
 
 def _check_discrete(column: int, values: int, names: Array | None) -> None:
-    """Refuse a column with more distinct values than a discrete one has."""
+    """Refuse a column with too many distinct values for a discrete one."""
     if values > 1000:
         raise DataError(
             got=f"{values} or more different values in {column_in_words(column, names)}",
@@ -169,14 +172,14 @@ def _check_discrete(column: int, values: int, names: Array | None) -> None:
         )
 
 
-def _cells(code: Array, y: Array, w: Array, m: int, k: int) -> Array:
-    """Weight of every value, 0 … m-1, beside every class (m, k)."""
+def _cell_weights(code: Array, y: Array, w: Array, m: int, k: int) -> Array:
+    """Return the weight of every value, 0 … m-1, in every class (m, k)."""
     return np.bincount(code * k + y, w, m * k).reshape(m, k)
 
 
 @dataclass(frozen=True)
 class NormalCuts:
-    """Where measurements are cut: at the quantiles of a normal distribution with their own mean and variance."""
+    """Cuts of measurements at the quantiles of a normal distribution with the mean and variance of each column."""
 
     centre: Array  # (d,)
     delta: Array  # (d,) mean - centre
@@ -187,25 +190,25 @@ class NormalCuts:
         return cls(m.centre[0], m.delta[0], np.sqrt(ratio(m.ssd, m.weight))[0])
 
     def code(self, X: Array) -> Array:
-        """The cell, 0 … CELLS - 1, of each entry of X (rows, d)."""
+        """Return the cell, 0 … CELLS - 1, of each entry of X (rows, d)."""
         cuts = ndtri(np.arange(1, CELLS) / CELLS)  # (CELLS - 1,)
         Z = (X - self.centre) - self.delta
         return np.searchsorted(cuts, np.divide(Z, self.sd, out=np.zeros(Z.shape), where=self.sd > 0))
 
 
 def cut_tables(rows: Rows, k: int, y_cuts: NormalCuts | None = None) -> list[Array]:
-    """Weight of every cell of every column beside every class, or beside every cell of y: (CELLS, k) for each."""
-    return list(rows.sum(partial(_cut, NormalCuts.of(column_moments(rows)), y_cuts, k)))
+    """Return for each column the weight of its cells in every class, or in every cell of y (CELLS, k)."""
+    return list(rows.sum(partial(_tabulate_cells, NormalCuts.of(column_moments(rows)), y_cuts, k)))
 
 
 def target_cuts(rows: Rows) -> NormalCuts:
-    """Where the target is cut."""
+    """Return the cuts of the target."""
     s = centred_products(rows)
     return NormalCuts(np.array([s.y]), np.zeros(1), np.array([np.sqrt(s.yy / s.weight)]))
 
 
-def _cut(cuts: NormalCuts, y_cuts: NormalCuts | None, k: int, block: Block) -> Array:
+def _tabulate_cells(cuts: NormalCuts, y_cuts: NormalCuts | None, k: int, block: Block) -> Array:
     X, y, w = with_weight(block)
     codes = cuts.code(X)
     y = y if y_cuts is None else y_cuts.code(y[:, None])[:, 0]
-    return np.stack([_cells(codes[:, j], y, w, CELLS, k) for j in range(codes.shape[1])])
+    return np.stack([_cell_weights(codes[:, j], y, w, CELLS, k) for j in range(codes.shape[1])])

@@ -1,13 +1,13 @@
-"""How much each column tells about the target by itself: scores that are sums over rows, for any source of rows.
+"""Scores of how much each column by itself tells about the target, computed from sums over rows of any source.
 
     anova        F = [Σ_c n_c (m_c - m)² / (k - 1)] / [Σ_c Σᵢ wᵢ (xᵢ - m_c)² / (n - k)], rows i of class c
-    chi2         Σ_c (O_c - E_c)² / E_c,  O_c = Σ w x of class c,  E_c what its share of the rows would have
+    chi2         Σ_c (O_c - E_c)² / E_c,  O_c = Σ w x of class c,  E_c = its share of the rows times Σ w x
     information  I(x; y) = KL(joint || product of the margins), in nats
     jeffreys     KL(p_c, p_c') + KL(p_c', p_c) between a column's distributions in two classes
     correlation  F = (n - 2) r² / (1 - r²)
 
-Sums are taken about means, so nothing cancels at offset 1e8. A row of weight 2 counts as two rows. A column that is
-constant scores 0, with p-value 1.
+Sums are taken about means, so that an offset of 1e8 costs no digits. A row of weight 2 counts as two rows. A constant
+column scores 0, with p-value 1.
 References: Miller, Note on the bias of information estimates (1955); Jeffreys, An invariant form for the prior
 probability in estimation problems (1946).
 """
@@ -43,19 +43,18 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class FeatureScores(NamedTuple):
-    """One number for each column, larger is better, and how often chance alone would reach it."""
+    """One score for each column, larger is better, and its p-value."""
 
     scores: Array  # (d,)
     pvalues: Array | None  # (d,); None where the score has no known distribution
 
 
 class ScoreFunction(NamedTuple):
-    """A way to score columns."""
+    """A score by name: the kind of y that it needs, and the function that computes it."""
 
-    target: Target  # what it needs as y
-    measure: Callable[
-        [Rows, int], FeatureScores
-    ]  # (rows, number of classes); y are class numbers 0 … k-1, or numbers
+    target: Target
+    # (rows, number of classes); y are class numbers 0 … k-1, or numbers
+    measure: Callable[[Rows, int], FeatureScores]
 
 
 def _variance(rows: Rows, _k: int) -> FeatureScores:
@@ -67,20 +66,20 @@ def _anova(rows: Rows, k: int) -> FeatureScores:
     m = measure_class_moments(rows, k)
     n = float(m.weight[:, 0].sum())
     _check_weight(n, k, "anova")
-    away = (m.centre - m.centre[0]) + m.delta  # class means less one point: small differences keep their digits
-    middle = (m.weight * away).sum(axis=0) / n
-    between, within = (m.weight * (away - middle) ** 2).sum(axis=0), m.ssd.sum(axis=0)
+    means = (m.centre - m.centre[0]) + m.delta  # class means relative to one point, so that they keep their digits
+    overall = (m.weight * means).sum(axis=0) / n
+    between, within = (m.weight * (means - overall) ** 2).sum(axis=0), m.ssd.sum(axis=0)
     F = f_ratio(between / (k - 1), within / (n - k), rounding_of_squares(m))
     return FeatureScores(F, fdtrc(k - 1, n - k, F))
 
 
 def rounding_of_squares(m: ClassMoments) -> Array:
-    """How large rounding alone can make a variance or a squared difference of means (d,)."""
+    """Return how large rounding alone can make a variance or a squared difference of means (d,)."""
     return (8 * EPS * np.abs(m.mean).max(axis=0)) ** 2
 
 
 def _check_weight(n: float, least: int, score: str) -> None:
-    """Refuse rows of so little weight that no degree of freedom is left for the spread."""
+    """Refuse rows of so little total weight that the F statistic has no degrees of freedom."""
     if not n > least:
         raise DataError(
             got=f"a total weight of {n:g} (n_samples={n:g}, rows with weight)",
@@ -89,7 +88,7 @@ def _check_weight(n: float, least: int, score: str) -> None:
 
 
 def f_ratio(between: Array, within: Array, rounding: Array) -> Array:
-    """between / within; 0 where both are nothing but rounding, infinite where only the second is."""
+    """Return between / within, 0 where `between` is only rounding, infinite where `within` alone is."""
     between, within = np.where(between > rounding, between, 0.0), np.where(within > rounding, within, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(between > 0, between / within, 0.0)
@@ -103,10 +102,10 @@ def _chi2(rows: Rows, k: int) -> FeatureScores:
 
 
 def information(table: Array) -> tuple[float, float]:
-    """Mutual information (nats) of a table of weights, and the p-value of its G-test.
+    """Return the mutual information (nats) of a table of weights, and the p-value of its G-test.
 
     The sample's value KL(joint || product) is too large by about (cells - rows - columns + 1) / 2n, counting those
-    that occur: Miller and Madow take that off. 2n times it has, without association, nearly a χ² distribution.
+    that occur; Miller and Madow subtract this. Without association, 2n times the value is nearly χ² distributed.
 
     >>> information(np.array([[25.0, 25.0], [25.0, 25.0]]))
     (0.0, 1.0)
@@ -140,17 +139,18 @@ def _regression_information(rows: Rows, _k: int) -> FeatureScores:
 
 def _jeffreys(rows: Rows, k: int) -> FeatureScores:
     m = measure_class_moments(rows, k)
-    binary = rows.sum(_only_zero_or_one) == 0
-    return FeatureScores(np.where(binary, _pairs(m, _bernoulli), _pairs(m, _gaussian)), None)
+    binary = rows.sum(_count_other_values) == 0
+    return FeatureScores(np.where(binary, _mean_over_pairs(m, _bernoulli), _mean_over_pairs(m, _gaussian)), None)
 
 
-def _only_zero_or_one(block: Block) -> Array:
+def _count_other_values(block: Block) -> Array:
+    """Count the values of each column that are neither 0 nor 1 (d,)."""
     X = as_dense(block.X)[block.w > 0]
     return ((X != 0) & (X != 1)).sum(axis=0)
 
 
-def _pairs(m: ClassMoments, divergence: Callable[[ClassMoments, int, int], Array]) -> Array:
-    """Mean over pairs of classes, each by the product of their weights; for two classes the divergence itself."""
+def _mean_over_pairs(m: ClassMoments, divergence: Callable[[ClassMoments, int, int], Array]) -> Array:
+    """Return the mean divergence over pairs of classes, each pair weighted by the product of the class weights."""
     weight = m.weight[:, 0]
     pairs = [(a, b) for a in range(len(weight)) for b in range(a)]
     each = np.array([divergence(m, a, b) for a, b in pairs])
@@ -163,7 +163,7 @@ def _gaussian(m: ClassMoments, a: int, b: int) -> Array:
     gap = np.where(gap**2 > rounding, gap, 0.0)
     va, vb = (np.where(v > rounding, v, 0.0) for v in (m.ssd[a] / m.weight[a], m.ssd[b] / m.weight[b]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.where(va == vb, 0.0, (va - vb) ** 2 / (2 * va * vb))  # ½ (va/vb + vb/va) - 1, not cancelling
+        spread = np.where(va == vb, 0.0, (va - vb) ** 2 / (2 * va * vb))  # ½ (va/vb + vb/va) - 1 without cancelling
         return spread + np.where(gap == 0, 0.0, 0.5 * gap**2 * (1 / va + 1 / vb))
 
 
@@ -179,8 +179,8 @@ def _correlation(rows: Rows, _k: int) -> FeatureScores:
     _check_weight(s.weight, 2, "correlation")
     explained = ratio(s.xy**2, s.xx)
     rounding = s.weight * (8 * EPS * abs(s.y)) ** 2
-    left = s.yy - explained
-    F = f_ratio(explained, left / (s.weight - 2), np.maximum(rounding, 4 * EPS * s.yy / s.weight))
+    residual = s.yy - explained
+    F = f_ratio(explained, residual / (s.weight - 2), np.maximum(rounding, 4 * EPS * s.yy / s.weight))
     varies = s.xx > s.weight * (8 * EPS * np.abs(s.x)) ** 2
     F = np.where(varies, F, 0.0)
     return FeatureScores(F, fdtrc(1, s.weight - 2, F))
@@ -199,7 +199,7 @@ SCORES: dict[str, ScoreFunction] = {
 
 
 class MeasuredScores(NamedTuple):
-    """Scores of the columns of some rows, and how many rows and classes they are from."""
+    """The scores of the columns, with the total weight and the number of classes of the rows."""
 
     scores: Array  # (d,)
     pvalues: Array | None  # (d,)
@@ -208,15 +208,16 @@ class MeasuredScores(NamedTuple):
 
 
 def score_columns(score: ScoreFunction, rows: Rows) -> MeasuredScores:
-    """Scores of the columns; y are labels of any kind, or numbers, as the score needs."""
+    """Return the scores of the columns; y are labels of any kind, or numbers, as the score needs."""
     if score.target != "classes":
-        return MeasuredScores(*_measure(score, rows, 1), total_weight(rows), 1)
+        return MeasuredScores(*_measure_finite(score, rows, 1), total_weight(rows), 1)
     labels = encode_labels(rows)
     k = len(labels.classes)
-    return MeasuredScores(*_measure(score, labels.rows, k), float(labels.weight.sum()), k)
+    return MeasuredScores(*_measure_finite(score, labels.rows, k), float(labels.weight.sum()), k)
 
 
-def _measure(score: ScoreFunction, rows: Rows, k: int) -> FeatureScores:
+def _measure_finite(score: ScoreFunction, rows: Rows, k: int) -> FeatureScores:
+    """Compute a score of every column, and refuse one that is not a number."""
     with np.errstate(over="ignore"):
         found = score.measure(rows, k)
     if np.isnan(found.scores).any():
@@ -230,12 +231,12 @@ def _measure(score: ScoreFunction, rows: Rows, k: int) -> FeatureScores:
 
 
 def score_setting() -> Setting:
-    """What a setting that names a score may be."""
+    """Return the declaration of a setting that names a score."""
     return Setting(choices=tuple(SCORES), fix="Score functions of your own go into scikit-learn's SelectKBest.")
 
 
 def find_score(name: Any) -> ScoreFunction:
-    """The score with this name."""
+    """Return the score with this name."""
     score_setting().check("score_func", name)
     return SCORES[name]
 
@@ -264,7 +265,7 @@ def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: A
 
 # For scikit-learn's SelectKBest, SelectPercentile, SelectFdr, … as `score_func`.
 def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
-    """F of the analysis of variance and its p-values, (d,) each; right at any offset.
+    """Return F of the analysis of variance and its p-values, (d,) each, accurate at any offset.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.feature_selection import SelectKBest
@@ -275,7 +276,7 @@ def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 
 def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
-    """F of the correlation with a number to predict and its p-values, (d,) each; right at any offset.
+    """Return F of the correlation with a numeric target and its p-values, (d,) each, accurate at any offset.
 
     >>> correlation_f([[0.0], [1.0], [2.0], [4.0]], [0.0, 1.0, 2.0, 3.0])[0].round(4)
     array([56.3333])
@@ -284,7 +285,7 @@ def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 
 def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
-    """Mutual information (nats, bias taken off) of discrete columns with the class, and p-values of the G-test.
+    """Return the mutual information (nats, less its bias) of discrete columns with the class, and G-test p-values.
 
     For measurements by nearest neighbours use scikit-learn's `mutual_info_classif`, which needs all rows at once.
 
@@ -295,7 +296,7 @@ def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 
 def jeffreys(X: Any, y: Any) -> Array:
-    """Symmetric KL between the classes' distributions of each column: Bernoulli where it is 0 or 1, else Gaussian.
+    """Return the symmetric KL between the classes' distributions of each column, Bernoulli if 0 or 1, else Gaussian.
 
     >>> jeffreys([[0.0], [2.0], [3.0], [5.0]], [0, 0, 1, 1])
     array([9.])

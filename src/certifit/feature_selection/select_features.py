@@ -1,9 +1,9 @@
-"""Keep the columns that score best by themselves (a filter), from any source of rows.
+"""Selection of the columns that score best by themselves (a filter), from any source of rows.
 
     max over sets of k columns of  Σ score(column),     scores as in `feature_selection.scores`
 
-One or two passes over the rows; no model is fitted. A column that helps only together with others is not found this
-way: see `SequentialSelector` and `L1Selector`.
+It takes one or two passes over the rows and fits no model. A column that helps only together with others is not found
+this way: see `SequentialSelector` and `L1Selector`.
 Reference: Guyon & Elisseeff, An introduction to variable and feature selection (2003).
 """
 
@@ -23,7 +23,7 @@ from certifit.rows.checks import Target
 
 
 class SelectFeatures(Selector):
-    """Keep the best columns by a score that is a sum over rows.
+    """Keep the columns with the best scores, each column scored by itself.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class SelectFeatures(Selector):
 
     settings: ClassVar[Any] = {"score_func": score_setting(), "threshold": Setting(float, none=True)}
     sparse = True
-    tol: ClassVar[float] = 1e-9  # what `exact` means: relative difference of a score
+    tol: ClassVar[float] = 1e-9  # relative difference of a score up to which it counts as exact
 
     scores_: Array
     pvalues_: Array | None
@@ -68,7 +68,7 @@ class SelectFeatures(Selector):
 
     @property
     def target(self) -> Target:  # type: ignore[override]
-        """What `fit` needs as y."""
+        """Return the kind of y that `fit` needs."""
         return SCORES[self.score_func].target if self.score_func in [*SCORES] else "none"
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
@@ -85,7 +85,7 @@ class SelectFeatures(Selector):
         }
 
     def _wanted_columns(self, scores: Array) -> int:
-        """How many columns the settings ask for, given these scores."""
+        """Return how many columns the settings ask for, given these scores."""
         least = -np.inf if self.threshold is None else self.threshold
         return min(column_count(self.k, len(scores), "k"), int((scores > least).sum()))
 
@@ -102,14 +102,10 @@ class SelectFeatures(Selector):
         return support
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Sum of the scores, on these rows, of the columns that were left out."""
+        """Return the sum of the scores, on these rows, of the columns that were left out."""
         rows = self._rows(X, y, sample_weight, target=self.target)
         total = float(score_columns(find_score(self.score_func), rows).scores[~self.support_].sum())
         return Objective(total, total, 0.0)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective on these rows."""
-        return -self.objective(X, y, sample_weight).total
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""What every selector of columns shares: taking the columns that it keeps out of any source of rows."""
+"""The base class of all selectors, which takes the kept columns out of any source of rows, and two small helpers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from certifit.rows import Array, ArrayRows, Block
 
 
 class Selector(SelectorMixin, Estimator):
-    """scikit-learn's selector (get_support, inverse_transform, names), whose `transform` takes any table."""
+    """A selector has scikit-learn's interface, such as get_support, and its `transform` takes any table."""
 
     support_: Array  # (d,) bool
 
@@ -25,11 +25,15 @@ class Selector(SelectorMixin, Estimator):
         return self.support_
 
     def transform(self, X: Any) -> Any:
-        """The columns that were kept: an array, or a CSR matrix where X is sparse."""
+        """Return the columns that were kept, as an array, or as a CSR matrix where X is sparse."""
         rows = self._rows(X)
         if isinstance(rows, ArrayRows):
             return rows.X[:, self.support_]
         return rows.map(partial(_take_columns, self.support_))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the objective on these rows."""
+        return -self.objective(X, y, sample_weight).total
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -42,7 +46,7 @@ def _take_columns(support: Array, block: Block) -> Array:
 
 
 def column_count(asked: Any, d: int, name: str) -> int:
-    """The number of columns that a setting asks for, as a number or as a share of the d columns, rounded up."""
+    """Return how many columns a setting asks for, given as a number or as a share of the d columns, rounded up."""
     if isinstance(asked, Integral) and not isinstance(asked, bool):
         if 1 <= int(asked) <= d:
             return int(asked)
@@ -55,5 +59,5 @@ def column_count(asked: Any, d: int, name: str) -> int:
 
 
 def best_first(scores: Array) -> Array:
-    """Column numbers from the best score to the worst; among equal scores the first column comes first."""
+    """Return column numbers from the best score to the worst, the first column first among equal scores."""
     return np.argsort(-scores, kind="stable")

@@ -1,10 +1,10 @@
-"""Add (or remove) one column at a time, the one that helps an estimator most: a greedy search over sets of columns.
+"""Sequential selection: a greedy search that adds or removes one column at a time, the best one for the score.
 
     forward   S ← S + argmax over j not in S of  score(S + j),     score: mean over folds, on rows held out
     backward  S ← S - argmax over j in S of      score(S - j)
 
-scikit-learn's SequentialFeatureSelector makes the same choices, but keeps no scores and offers no way to watch or
-stop it; this one records every candidate's score, which is what its certificate checks.
+scikit-learn's SequentialFeatureSelector makes the same choices, but keeps no scores and cannot be watched or stopped.
+This one records every candidate's score, which its certificate checks.
 Reference: Guyon & Elisseeff, An introduction to variable and feature selection (2003), section 4.
 """
 
@@ -23,13 +23,13 @@ from certifit.rows import Array, Rows
 
 
 class SequentialSelector(SubsetSearch):
-    """Greedy forward or backward selection by the cross-validated score of any estimator.
+    """Add or remove columns one by one, by the cross-validated score of any estimator.
 
     Parameters
     ----------
     estimator : estimator with `fit`, and `score` unless `scoring` is given; it sees arrays without names
     n_features_to_select : 'auto', int or float, default='auto'
-        How many columns to keep, or which share of them; 'auto' goes on while a step is worth `tol`.
+        How many columns to keep, or which share of them; 'auto' goes on while a step gains at least `tol`.
     tol : float, default=0.0
         With 'auto': the gain in score without which no further step is taken. Going backward, a negative number
         allows a loss.
@@ -96,7 +96,7 @@ class SequentialSelector(SubsetSearch):
         trial = self._trial(rows)
         start = -np.inf if forward else float(trial.scores(np.ones(d, bool)).mean())
         taken: list[int] = []
-        marks: list[tuple[float, float]] = [(start, 0.0)]  # mean score and standard error, before the first step too
+        reached: list[tuple[float, float]] = [(start, 0.0)]  # mean score and its standard error, from the start on
         table: list[Array] = []
         while len(taken) < steps:
             # The first step is made however long it takes: without a column there is no selection.
@@ -106,24 +106,27 @@ class SequentialSelector(SubsetSearch):
                 break
             table.append(means)
             best = int(np.nanargmax(means))
-            if self.n_features_to_select == "auto" and means[best] - marks[-1][0] < self.tol:
+            if self.n_features_to_select == "auto" and means[best] - reached[-1][0] < self.tol:
                 break
             taken.append(best)
-            marks.append((float(means[best]), float(errors[best])))
+            reached.append((float(means[best]), float(errors[best])))
             if stop:
                 break
-        scores, errors = np.array(marks[1:]).reshape(-1, 2).T
-        attributes = {
-            "support_": kept_columns(taken, d, forward),
-            "path_": {"column": np.array(taken, int), "score": scores, "error": errors},
-            "candidate_scores_": np.array(table).reshape(-1, d),
+        scores, errors = np.array(reached[1:]).reshape(-1, 2).T
+        support, columns = kept_columns(taken, d, forward), np.array(taken, int)
+        candidates = np.array(table).reshape(-1, d)
+        least_gain = float(self.tol) if self.n_features_to_select == "auto" else None
+        path = checker.GreedyPath(candidates, columns, scores, support, forward, steps, start, least_gain)
+        return {
+            "support_": support,
+            "path_": {"column": columns, "score": scores, "error": errors},
+            "candidate_scores_": candidates,
             "start_score_": start,
+            "certificate_": checker.certify_greedy(path, self.tol),
         }
-        path = self._greedy_path(attributes)
-        return {**attributes, "certificate_": checker.certify_greedy(path, self.tol)}
 
     def _steps(self, d: int) -> int:
-        """How many steps are asked for, at most."""
+        """Return the largest number of steps that the settings ask for."""
         forward = self.direction == "forward"
         if self.n_features_to_select == "auto":
             return d if forward else d - 1
@@ -133,9 +136,9 @@ class SequentialSelector(SubsetSearch):
     def _candidates(
         self, trial: SubsetTrial, taken: list[int], steps: int, forward: bool, deadline: float
     ) -> tuple[Array, Array, bool]:
-        """Mean score and standard error of each candidate of a step (d,), and whether to stop.
+        """Return mean score and standard error of each candidate of a step (d,), and whether to stop.
 
-        Where the search is stopped before the last candidate, those that were not scored stay NaN.
+        Where the search is stopped before the last candidate, the remaining ones stay NaN.
         """
         d = trial.X.shape[1]
         rest = np.setdiff1d(np.arange(d), taken)
@@ -148,30 +151,16 @@ class SequentialSelector(SubsetSearch):
                 watch.begin()
                 means[j], errors[j] = mean_and_error(next(found))
                 best = int(np.nanargmax(means))
-                here = kept_columns([*taken, best], d, forward)
-                stop |= watch.end(here, Step(None, -float(means[best]), np.inf), 0.0)
+                best_columns = kept_columns([*taken, best], d, forward)
+                stop |= watch.end(best_columns, Step(None, -float(means[best]), np.inf), 0.0)
                 stop |= time.perf_counter() >= deadline
                 if stop and taken:
                     break
         return means, errors, stop
 
-    def _greedy_path(self, fitted: Attributes) -> checker.GreedyPath:
-        """What the certificate is about, from the fitted attributes."""
-        forward = self.direction == "forward"
-        return checker.GreedyPath(
-            fitted["candidate_scores_"],
-            fitted["path_"]["column"],
-            fitted["path_"]["score"],
-            fitted["support_"],
-            forward,
-            self._steps(len(fitted["support_"])),
-            fitted["start_score_"],
-            float(self.tol) if self.n_features_to_select == "auto" else None,
-        )
-
 
 def kept_columns(taken: list[int], d: int, forward: bool) -> Array:
-    """The columns kept (a mask of d) after these were added (forward) or removed."""
+    """Return the columns kept (a mask of d) after these were added (forward) or removed."""
     mask = np.zeros(d, bool)
     mask[taken] = True
     return mask if forward else ~mask

@@ -1,6 +1,6 @@
-"""Searches over sets of columns, which an estimator of scikit-learn's kind judges: the parts that they share.
+"""The common part of searches over sets of columns, each set judged by the score of a scikit-learn estimator.
 
-A set of columns is as good as the estimator's mean score on rows held out of its fit. `SubsetTrial` holds the rows,
+The value of a set of columns is the estimator's mean score on rows held out of its fit. `SubsetTrial` holds the rows,
 the folds and the scorer; `SubsetSearch` is the base of the selectors that search by it.
 """
 
@@ -28,7 +28,7 @@ from certifit.rows.folds import Fold, make_folds
 
 @dataclass(frozen=True)
 class SubsetTrial:
-    """Rows in memory, an estimator to be fitted on some of their columns, and how to score it."""
+    """The rows in memory, an estimator to be fitted on some of their columns, its folds and its scorer."""
 
     X: Matrix  # (n, d)
     y: Array | None  # (n,)
@@ -39,7 +39,7 @@ class SubsetTrial:
 
     @classmethod
     def of(cls, rows: Rows, estimator: Any, scoring: Any, cv: Any) -> SubsetTrial:
-        """Make the folds; rows of weight 0 are on neither side of any. cv=None: fit and score on all rows."""
+        """Make the folds, without rows of weight 0; cv=None fits and scores on all rows."""
         data = rows.load()
         X, y, w = data.X, data.y, data.w
         weights = None if (w == 1).all() else w
@@ -61,13 +61,13 @@ class SubsetTrial:
         return cls(X, y, weights, estimator, find_scorer(estimator, scoring), used)
 
     def fit(self, columns: Array, rows: Array | None = None) -> Any:
-        """A fresh estimator, fitted to these columns of these rows."""
+        """Return a copy of the estimator, fitted to these columns of these rows."""
         if rows is None:
             rows = np.arange(self.X.shape[0]) if self.w is None else np.flatnonzero(self.w)
         return fit_copy(self.estimator, *self._cut(columns, rows))
 
     def score(self, fitted: Any, columns: Array, rows: Array) -> float:
-        """Score of a fitted estimator on these rows; larger is better."""
+        """Return the score of a fitted estimator on these rows; larger is better."""
         value = score_fitted(self.scorer, fitted, *self._cut(columns, rows))
         if np.isnan(value):
             raise DataError(
@@ -78,33 +78,29 @@ class SubsetTrial:
         return value
 
     def scores(self, columns: Array) -> Array:
-        """One score for each fold, of an estimator on these columns (a mask)."""
+        """Return one score for each fold, of an estimator on these columns (a mask)."""
         return np.array([self.score(self.fit(columns, train), columns, test) for train, test in self.folds])
 
     def each(self, masks: list[Array], n_jobs: int | None) -> Iterator[Array]:
-        """`scores` of every mask, in their order, as they become known."""
+        """Yield the `scores` of every mask, in their order, as they become known."""
         if n_jobs in (None, 1):
             return map(self.scores, masks)
-        return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_scores)(self, mask) for mask in masks)
+        return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(self.scores)(mask) for mask in masks)
 
     def _cut(self, columns: Array, rows: Array) -> tuple[Matrix, Array | None, Array | None]:
-        """These columns of these rows, with their targets and weights."""
+        """Return these columns of these rows, with their targets and weights."""
         y, w = (None if a is None else a[rows] for a in (self.y, self.w))
         return self.X[rows][:, columns], y, w
 
 
-def _scores(trial: SubsetTrial, mask: Array) -> Array:
-    return trial.scores(mask)
-
-
 def mean_and_error(scores: Array) -> tuple[float, float]:
-    """Mean over the folds and its standard error; 0 where there is one fold."""
+    """Return the mean over the folds and its standard error, 0 where there is one fold."""
     n = len(scores)
     return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
 
 
 class SubsetSearch(Selector):
-    """A selector that searches by an estimator: it takes what the estimator takes, and holds all rows in memory."""
+    """A selector that searches by an estimator, accepts the same data as that, and holds all rows in memory."""
 
     estimator: Any
     scoring: Any
@@ -112,41 +108,37 @@ class SubsetSearch(Selector):
 
     @property
     def target(self) -> Target:  # type: ignore[override]
-        """What `fit` needs as y."""
+        """Return the kind of y that `fit` needs."""
         return "classes" if is_classifier(self.estimator) else "numbers" if is_regressor(self.estimator) else "none"
 
     @property
     def sparse(self) -> bool:  # type: ignore[override]
-        """Whether the estimator takes CSR."""
+        """Return whether the estimator takes CSR."""
         return bool(get_tags(self.estimator).input_tags.sparse)
 
     @property
     def missing(self) -> bool:  # type: ignore[override]
-        """Whether the estimator takes NaN."""
+        """Return whether the estimator takes NaN."""
         return bool(get_tags(self.estimator).input_tags.allow_nan)
 
     def _trial(self, rows: Rows) -> SubsetTrial:
-        """How the settings say that sets of columns are judged."""
+        """Return the rows with the estimator, folds and scorer of the settings."""
         return SubsetTrial.of(rows, self.estimator, self.scoring, self.cv)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Minus the mean score on these rows (cross-validated, unless cv is None) of the columns that were kept."""
+        """Return minus the mean score on these rows of the columns kept, cross-validated unless cv is None."""
         rows = self._rows(X, y, sample_weight, target=self.target)
         loss = -float(self._trial(rows).scores(self.support_).mean())
         return Objective(loss, loss, 0.0)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean score on these rows (cross-validated, unless cv is None) of the columns that were kept."""
-        return -self.objective(X, y, sample_weight).total
-
 
 def as_support(mask: Array) -> Attributes:
-    """The fitted attributes of a search that has come to these columns (a mask)."""
+    """Return the fitted attributes of a search that has reached these columns (a mask)."""
     return {"support_": mask}
 
 
 def column_importances(fitted: Any, getter: Any) -> Array:
-    """How much each column matters to a fitted estimator: squared coefficients, summed over classes, or its own."""
+    """Return how much each column matters to a fitted estimator: its squared coefficients, summed over classes."""
     if callable(getter):
         found = getter(fitted)
     elif getter != "auto":

@@ -1,1 +1,1 @@
-"""Checkers of fitted exponential families."""
+"""The checker of fitted exponential families."""

@@ -1,8 +1,8 @@
-"""A fitted exponential family re-checked from the rows: its expected statistics equal their means over the rows.
+"""The checker of a fitted exponential family: its expected statistics must equal their means over the rows.
 
-That equation, E T = mean of T (with a prior's imagined rows; for mean and variance of x with the method of moments),
-holds for the maximum likelihood member alone, which is also the one with the smallest KL(empirical || model).
-The formulas are those of `checkers.plain.exponential_families`; the checker uses no code of the families' own.
+The equation E T = mean of T holds for the maximum likelihood member alone, which is also the one with the smallest
+KL(empirical || model). A prior adds imagined rows to the mean; with the method of moments T is x and its square.
+The formulas are those of `checkers.plain.exponential_families`; the checker uses no code of the solver.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def certify_family(
     unbiased : whether variances were divided by n - 1
     prior : strength and mean statistics (m,) of imagined rows that were added
     """
-    found = rows.sum(partial(_measure, family, theta, method))
+    found = rows.sum(partial(_family_sums, family, theta, method))
     member = family_at(family, theta, method)
     eps = float(np.finfo(float).eps)
     n, mean_T = found.weight, found.T / found.weight
     expected = member.expected
-    if unbiased:  # the last statistics are squares, divided by n - 1 in place of n
+    if unbiased:  # the last statistics are squares, which the fit divided by n - 1
         expected = np.where(expected != 0, expected * (n - 1) / n, 0.0)
     if prior is not None:
         strength, imagined = prior
         mean_T = (n * mean_T + strength * member.imagined(np.asarray(imagined))) / (n + strength)
-    # In standard deviations; a sample of n rows tells its parameters no better than to 1/sqrt(n).
+    # In standard deviations: 1e-9 is far below 1/sqrt(n), to which n rows determine the parameters.
     off, allowed = np.abs(mean_T - expected), 1e-9 + 16 * eps * member.size
     worst = int(np.argmax(off / allowed))
     mean_log = (found.log_p if claimed is None else claimed) / n
@@ -69,23 +69,23 @@ def certify_family(
 
 
 def log_likelihood(family: str, theta: Theta, rows: Rows) -> float:
-    """Σ w log p(x) of the member with these parameters."""
-    return rows.sum(partial(_measure, family, theta, "ml")).log_p
+    """Return Σ w log p(x) of the member with these parameters."""
+    return rows.sum(partial(_family_sums, family, theta, "ml")).log_p
 
 
 # ------------------------------------------------------------------------------------------------------------- sums
 @dataclass(frozen=True)
 class _DistinctRows:
-    """Distinct rows and how much each weighs; `+` merges."""
+    """The distinct rows and the weight of each; `+` merges two sets of rows."""
 
     x: Array  # (u, d)
     w: Array  # (u,)
 
     def __add__(self, other: _DistinctRows) -> _DistinctRows:
-        return _distinct(np.concatenate([self.x, other.x]), np.concatenate([self.w, other.w]))
+        return _merge_equal_rows(np.concatenate([self.x, other.x]), np.concatenate([self.w, other.w]))
 
 
-def _distinct(x: Array, w: Array) -> _DistinctRows:
+def _merge_equal_rows(x: Array, w: Array) -> _DistinctRows:
     one = x.shape[1] == 1  # sorting numbers is faster than sorting rows
     values, where = np.unique(x[:, 0] if one else x, axis=None if one else 0, return_inverse=True)
     return _DistinctRows(values.reshape(-1, x.shape[1]), np.bincount(where.ravel(), w, len(values)))
@@ -93,6 +93,8 @@ def _distinct(x: Array, w: Array) -> _DistinctRows:
 
 @dataclass(frozen=True)
 class _FamilySums(Sums):
+    """The sums over rows that the certificate needs."""
+
     weight: float  # Σ w
     T: Array  # Σ w T  (m,)
     log_p: float  # Σ w log p
@@ -100,11 +102,11 @@ class _FamilySums(Sums):
     seen: _DistinctRows  # empty for continuous families
 
 
-def _measure(family: str, theta: Theta, method: str, block: Block) -> _FamilySums:
+def _family_sums(family: str, theta: Theta, method: str, block: Block) -> _FamilySums:
     member = family_at(family, theta, method)
-    counted = block.w > 0
-    X, w = dense(block.X)[counted], block.w[counted]
+    positive = block.w > 0
+    X, w = dense(block.X)[positive], block.w[positive]
     terms = [np.broadcast_to(term, len(X)) for term in member.log_p(X)]
-    seen = _distinct(X, w) if member.discrete else _DistinctRows(X[:0], w[:0])
+    seen = _merge_equal_rows(X, w) if member.discrete else _DistinctRows(X[:0], w[:0])
     sizes = sum(np.abs(term) for term in terms)
     return _FamilySums(float(w.sum()), w @ member.T(X), float(w @ sum(terms)), float(w @ sizes), seen)

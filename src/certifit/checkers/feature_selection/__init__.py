@@ -1,1 +1,1 @@
-"""Checkers of selected columns: scores, greedy searches, screening by a dual point."""
+"""The checkers of selected columns: of scores, of greedy searches, and of columns proved 0 by a dual point."""

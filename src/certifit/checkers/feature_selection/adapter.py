@@ -1,6 +1,6 @@
-"""Fitted selectors of columns, ours or scikit-learn's, read by their attributes: the choice they claim.
+"""The adapter of fitted selectors, ours or scikit-learn's: it reads their attributes and hands them to the checkers.
 
-How many columns or steps were asked for is worked out here again from the settings.
+The number of columns or steps that the settings ask for is worked out here again.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from certifit.rows.folds import make_folds
 
 
 def _asked_columns(asked: Any, d: int) -> int:
-    """A number of columns, given as such or as a share of the d there are, rounded up."""
+    """Return a number of columns that is given as such or as a share of all d columns, rounded up."""
     return int(asked) if isinstance(asked, Integral) else int(np.ceil(float(asked) * d))
 
 
 # --------------------------------------------------------------------------------------------------------- filters
 def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a SelectFeatures, or scikit-learn's SelectKBest and relatives with a known score function."""
+    """Check a SelectFeatures, or a selector of scikit-learn such as SelectKBest with a known score function."""
     own = isinstance(model.score_func, str)
     name = model.score_func if own else _score_name(model)
-    # scikit-learn gives NaN to a column that does not vary, and then takes it for the worst: no score, no evidence.
+    # scikit-learn scores a constant column NaN and ranks it last: here its score is 0 and its p-value 1.
     scores = np.nan_to_num(np.asarray(model.scores_, dtype=np.float64), nan=0.0, posinf=np.inf)
     p = None if model.pvalues_ is None else np.nan_to_num(np.asarray(model.pvalues_, dtype=np.float64), nan=1.0)
     target = target_of(name)
@@ -51,7 +51,7 @@ def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
 
 
 def _score_name(model: Any) -> str:
-    """Our name for the score function of one of scikit-learn's selectors: its own functions, or ours used there."""
+    """Return our name for the score function of a scikit-learn selector, which may be scikit-learn's or ours."""
     names = {
         "f_classif": "anova",
         "f_regression": "correlation",
@@ -72,7 +72,7 @@ def _score_name(model: Any) -> str:
 
 # -------------------------------------------------------------------------------------------------------- searches
 def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a SequentialSelector: every choice, and a sample of steps scored again."""
+    """Check every choice of a SequentialSelector, and score a sample of its steps again."""
     d, forward = len(model.support_), model.direction == "forward"
     automatic = isinstance(model.n_features_to_select, str)  # 'auto': go on while a step gains `tol`
     kept = (d if forward else 1) if automatic else _asked_columns(model.n_features_to_select, d)
@@ -91,7 +91,7 @@ def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
 
 
 def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a RecursiveElimination: every step, and a sample of them fitted again."""
+    """Check every step of a RecursiveElimination, and fit a sample of them again."""
     found = greedy.EliminationSteps(model.importances_, model.ranking_, model.support_, int(model.n_features_wanted_))
     trial = _Refit.of(model, X, y, sample_weight)
     again = greedy.refit(found, trial.importances)
@@ -100,7 +100,7 @@ def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
 
 @dataclass(frozen=True)
 class _Refit:
-    """The rows and the estimator of a search, to fit sets of columns again, plainly: new folds and a new fit each."""
+    """The rows and the estimator of a search, to fit sets of columns again, each with new folds and new fits."""
 
     X: Matrix  # (n, d)
     y: Array | None  # (n,)
@@ -114,7 +114,7 @@ class _Refit:
         return cls(data.X, data.y, data.w, model, find_scorer(model.estimator, model.scoring))
 
     def _cut(self, columns: Array, rows: Any) -> tuple[Matrix, Array | None, Array | None]:
-        """These columns (a mask) of those of these rows that have weight, with targets and weights."""
+        """Return these columns (a mask) of these rows with a positive weight, with targets and weights."""
         rows = np.arange(len(self.w))[rows]
         rows = rows[self.w[rows] > 0]
         weights = self.w[rows] if (self.w != 1).any() else None
@@ -124,7 +124,7 @@ class _Refit:
         return fit_copy(self.model.estimator, *self._cut(columns, rows))
 
     def mean_score(self, columns: Array) -> float:
-        """Mean score over the folds; cv=None fits and scores on all rows."""
+        """Return the mean score over the folds; cv=None fits and scores on all rows."""
         cv, every = self.model.cv, slice(None)
         if cv is None:
             return score_fitted(self.scorer, self._fit(columns, every), *self._cut(columns, every))
@@ -135,7 +135,7 @@ class _Refit:
         return float(np.mean(scores))
 
     def importances(self, columns: Array) -> Array:
-        """How much each of these columns matters to a fit on all rows: the sum of its squared coefficients."""
+        """Return how much each of these columns matters to a fit on all rows: the sum of its squared coefficients."""
         fitted, getter = self._fit(columns, slice(None)), self.model.importance_getter
         if callable(getter):
             found = getter(fitted)
@@ -149,7 +149,7 @@ class _Refit:
 
 # -------------------------------------------------------------------------------------------------------- L1 paths
 def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check an L1Selector: the gap at every strength, and the columns called 0 there."""
+    """Check the gap at every strength of an L1Selector, and the columns that it calls 0 there."""
     target: Target = "numbers" if model.loss == "squared" else "classes"
     rows = fitted_rows(model, len(model.support_), X, y, sample_weight, target)
     if target == "classes":

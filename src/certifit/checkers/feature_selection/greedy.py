@@ -1,8 +1,8 @@
-"""Greedy searches over sets of columns re-checked: every step took the best of its candidates.
+"""The checker of greedy searches over sets of columns: every step must have taken the best of its candidates.
 
-The scores of all candidates are kept with the model, so that each choice can be compared with what it was chosen
-from; a seeded sample of steps is scored again from the data, by fitting the estimator anew. Nothing is claimed
-about sets of columns that the search did not see.
+A model keeps the scores of all candidates, so that each choice can be compared with its alternatives; a seeded sample
+of steps is scored again from the data, by fitting the estimator anew. Nothing is claimed about sets of columns that
+the search did not try.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class GreedyPath:
-    """Steps that add a column each (forward), or take one away."""
+    """The steps of a search, each of which adds a column (forward) or removes one."""
 
     scores: Array  # (steps, d) of each candidate, NaN for other columns; one row more for a step that was not taken
     taken: Array  # (steps,) the column of each step
@@ -30,7 +30,7 @@ class GreedyPath:
     least: float | None  # gain without which no step is taken; None: all steps asked for are taken
 
     def columns(self, step: int, candidate: int) -> Array:
-        """The columns (a mask) that a candidate of a step stands for."""
+        """Return the columns (a mask) that would be kept after taking a candidate at a step."""
         mask = np.zeros(len(self.support), bool)
         mask[[*self.taken[:step], candidate]] = True
         return mask if self.forward else ~mask
@@ -51,7 +51,7 @@ def certify_greedy(path: GreedyPath, tol: float, rescored: dict[tuple[int, int],
     refused = len(path.scores) > len(path.taken)
     missing = 0 if refused else path.asked - len(path.taken)
     if refused and (path.least is None or float(np.nanmax(path.scores[-1])) - last >= path.least):
-        wrong += 1  # stopped before a step that was worth taking
+        wrong += 1  # the search stopped before a step that gains enough
     checks = [
         Check("score given away by a step", lost, 0.0),
         Check("steps or columns that do not fit together", float(wrong), 0.0),
@@ -67,30 +67,29 @@ def certify_greedy(path: GreedyPath, tol: float, rescored: dict[tuple[int, int],
 
 @dataclass(frozen=True)
 class EliminationSteps:
-    """Steps that leave out the columns that matter least."""
+    """The steps of an elimination, each of which leaves out the columns that matter least."""
 
-    importances: Array  # (steps, d) of each column that was still there, NaN for the others
+    importances: Array  # (steps, d) of each column not yet left out, NaN for the others
     ranking: Array  # (d,) 1 for the columns kept, then 2, 3, … from the last step to the first
     support: Array  # (d,) bool, the columns kept
     wanted: int  # how many columns were to be kept
 
-    def there(self, step: int) -> Array:
-        """The columns (a mask) that a step fitted."""
+    def fitted(self, step: int) -> Array:
+        """Return the columns (a mask) that a step fitted."""
         return self.ranking <= len(self.importances) - step + 1
 
 
 def certify_elimination(
     found: EliminationSteps, objective: float, tol: float, refitted: dict[tuple[int, int], float] | None = None
 ) -> Certificate:
-    """Check that the least important left; `refitted` holds importances computed again by (step, column)."""
+    """Check that each step left out the least important; `refitted` maps (step, column) to recomputed importances."""
     steps = len(found.importances)
     wrong, lost = int(set(found.ranking.tolist()) != set(range(1, steps + 2))), 0.0
     wrong += int((found.support != (found.ranking == 1)).sum())
     for step, row in enumerate(found.importances):
-        there, stays = found.there(step), found.there(step + 1)
-        wrong += not np.array_equal(np.isfinite(row), there)
-        leaves = there & ~stays
-        lost = max(lost, float(row[leaves].max(initial=-np.inf) - row[stays].min(initial=np.inf)))
+        before, after = found.fitted(step), found.fitted(step + 1)
+        wrong += not np.array_equal(np.isfinite(row), before)
+        lost = max(lost, float(row[before & ~after].max(initial=-np.inf) - row[after].min(initial=np.inf)))
     checks = [
         Check("importance of a column left out above one kept", lost, 0.0),
         Check("steps or columns that do not fit together", float(wrong), 0.0),
@@ -105,16 +104,16 @@ def certify_elimination(
 
 
 def _recomputed_check(scores: Array, found: dict[tuple[int, int], float], tol: float) -> list[Check]:
-    """Compare kept scores with those computed again, relative to the largest of their step; at best to 1e-9."""
+    """Compare recorded scores with those computed again, relative to the largest of their step, to 1e-9 at best."""
     if not found:
         return []
     size = np.nanmax(np.abs(scores), axis=1, initial=np.finfo(float).tiny)
-    away = max(abs(scores[at] - value) / size[at[0]] for at, value in found.items())
-    return [Check("scores differ when computed again by (relative)", float(away), max(tol, 1e-9))]
+    difference = max(abs(scores[at] - value) / size[at[0]] for at, value in found.items())
+    return [Check("scores differ when computed again by (relative)", float(difference), max(tol, 1e-9))]
 
 
 def sample_steps(steps: int, sampled: int = 3) -> list[int]:
-    """The first step, the last and some between, so many in all: the same for every check."""
+    """Return the numbers of the first step, the last and some between, the same for every check."""
     if steps <= sampled:
         return list(range(steps))
     between = np.random.default_rng(0).choice(np.arange(1, steps - 1), sampled - 2, replace=False)
@@ -136,10 +135,10 @@ def rescore(path: GreedyPath, score: Callable[[Array], float]) -> dict[tuple[int
 def refit(found: EliminationSteps, importances: Callable[[Array], Array]) -> dict[tuple[int, int], float]:
     """Compute the importances of a sample of steps again, by `importances(mask)`; empty where they are random."""
     steps = sample_steps(len(found.importances))
-    if not steps or not np.array_equal(importances(found.there(0)), importances(found.there(0))):
+    if not steps or not np.array_equal(importances(found.fitted(0)), importances(found.fitted(0))):
         return {}
     again: dict[tuple[int, int], float] = {}
     for step in steps:
-        columns = np.flatnonzero(found.there(step))
-        again |= {(step, int(j)): float(v) for j, v in zip(columns, importances(found.there(step)), strict=True)}
+        columns = np.flatnonzero(found.fitted(step))
+        again |= {(step, int(j)): float(v) for j, v in zip(columns, importances(found.fitted(step)), strict=True)}
     return again

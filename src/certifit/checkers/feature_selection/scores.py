@@ -1,8 +1,8 @@
 """Feature scores recomputed plainly: two passes in extended precision for moments, value by value for tables.
 
-The checker uses no code of the solver. What both share are definitions: a spread of less than 8 units in the last
-place of a mean is rounding, measurements are cut at the 14 inner normal quantiles of their mean and variance, and
-columns that hold nothing but 0 and 1 are Bernoulli.
+The checker uses no code of the solver, only the same definitions: a spread of less than 8 units in the last place of
+a mean is rounding, measurements are cut at the 14 inner normal quantiles of their mean and variance, and columns with
+no values but 0 and 1 are Bernoulli.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Recomputed = tuple[Array, Array | None]  # scores and p-values (d,)
 
 
 def target_of(name: str) -> Literal["none", "classes", "numbers"]:
-    """What a score by this name needs as y."""
+    """Return the kind of y that a score by this name needs."""
     match name:
         case "variance":
             return "none"
@@ -34,14 +34,14 @@ def target_of(name: str) -> Literal["none", "classes", "numbers"]:
 
 
 def recompute(name: str, rows: Rows, k: int) -> Recomputed:
-    """Scores by this name; y are class numbers 0 … k-1, or numbers."""
+    """Return scores by this name and their p-values; y are class numbers 0 … k-1, or numbers."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scores, p = PLAIN_SCORES[name](rows, k)
     return np.asarray(scores, np.float64), None if p is None else np.asarray(p, np.float64)
 
 
 def pvalues(name: str, scores: Array, n: float, k: int) -> Array | None:
-    """p-values that follow from the scores alone, on rows of total weight n; None for the other scores."""
+    """Return the p-values that follow from scores on rows of total weight n, None where the score alone has none."""
     if name == "anova":
         return np.asarray(stats.f.sf(scores, k - 1, n - k))
     if name == "correlation":
@@ -52,71 +52,72 @@ def pvalues(name: str, scores: Array, n: float, k: int) -> Array | None:
 # ------------------------------------------------------------------------------------------------ moments
 @dataclass(frozen=True)
 class _SumsAbout(Sums):
-    """Sums about given points, by class."""
+    """The sums about given points, by class."""
 
     weight: Array  # (k,)
     z: Array  # Σ w (x - c)  (k, d)
     zz: Array  # Σ w (x - c)²  (k, d)
-    odd: Array  # values that are neither 0 nor 1  (d,)
+    others: Array  # number of values that are neither 0 nor 1  (d,)
 
 
 @dataclass(frozen=True)
 class _LongMoments:
-    """Moments in extended precision, of every class and column."""
+    """The moments of every class and column, in extended precision."""
 
     weight: Array  # (k,)
-    away: Array  # class means from `origin`  (k, d)
+    offset: Array  # class means less `origin`  (k, d)
     variance: Array  # (k, d)
     origin: Array  # a row of the table  (d,)
-    odd: Array  # values that are neither 0 nor 1  (d,)
+    others: Array  # number of values that are neither 0 nor 1  (d,)
 
 
-def _used(block: Block) -> tuple[Array, Array, Array]:
-    """Rows with a positive weight in extended precision, their targets (0 where there are none) and weights."""
+def _positive_rows(block: Block) -> tuple[Array, Array, Array]:
+    """Return the rows with a positive weight in extended precision, their targets (0 without any) and weights."""
     used = block.w > 0
     y = np.zeros(int(used.sum()), int) if block.y is None else np.asarray(block.y)[used]
     return dense(block.X)[used].astype(np.longdouble), y, block.w[used].astype(np.longdouble)
 
 
-def _sums_about(origin: Array, away: Array, block: Block) -> _SumsAbout:
-    X, y, w = _used(block)
-    k, d = away.shape
+def _sums_about(origin: Array, offset: Array, block: Block) -> _SumsAbout:
+    X, y, w = _positive_rows(block)
+    k, d = offset.shape
     weight, z, zz = np.zeros(k, np.longdouble), np.zeros((k, d), np.longdouble), np.zeros((k, d), np.longdouble)
     for c in range(k):
-        Z, v = (X[y == c] - origin) - away[c], w[y == c]
+        Z, v = (X[y == c] - origin) - offset[c], w[y == c]
         weight[c], z[c], zz[c] = v.sum(), v @ Z, v @ Z**2
     return _SumsAbout(weight, z, zz, ((X != 0) & (X != 1)).sum(axis=0))
 
 
-def _together(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
+def _one_class(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
     return np.zeros(len(w), int), w
 
 
 def _moments(rows: Rows, k: int) -> _LongMoments:
     first = next(iter(rows))
-    origin = dense(first.X[:1])[0].astype(np.longdouble) if not first.w[:1].any() else _used(first)[0][0]
+    origin = dense(first.X[:1])[0].astype(np.longdouble) if not first.w[:1].any() else _positive_rows(first)[0][0]
     s = rows.sum(partial(_sums_about, origin, np.zeros((k, rows.n_features), np.longdouble)))
-    away = s.z / s.weight[:, None]
-    s = rows.sum(partial(_sums_about, origin, away))
-    rest = s.z / s.weight[:, None]
-    return _LongMoments(s.weight, away + rest, np.maximum(s.zz / s.weight[:, None] - rest**2, 0), origin, s.odd)
+    offset = s.z / s.weight[:, None]
+    s = rows.sum(partial(_sums_about, origin, offset))
+    rest = s.z / s.weight[:, None]  # the rounding error of the means
+    variance = np.maximum(s.zz / s.weight[:, None] - rest**2, 0)
+    return _LongMoments(s.weight, offset + rest, variance, origin, s.others)
 
 
 def _variance(rows: Rows, _k: int) -> Recomputed:
-    return _moments(rows.relabel(_together), 1).variance[0], None
+    return _moments(rows.relabel(_one_class), 1).variance[0], None
 
 
 def _anova(rows: Rows, k: int) -> Recomputed:
     m = _moments(rows, k)
     n = m.weight.sum()
-    away = m.away - (m.weight @ m.away) / n
-    size = TINY * np.abs(m.origin + m.away).max(axis=0) ** 2
-    F = _f_ratio((m.weight @ away**2) / (k - 1), (m.weight @ m.variance) / (n - k), size)
+    effect = m.offset - (m.weight @ m.offset) / n
+    rounding = TINY * np.abs(m.origin + m.offset).max(axis=0) ** 2
+    F = _f_ratio((m.weight @ effect**2) / (k - 1), (m.weight @ m.variance) / (n - k), rounding)
     return F, pvalues("anova", F, float(n), k)
 
 
 def _f_ratio(above: Array, below: Array, rounding: Array) -> Array:
-    """above / below; 0 where the first is nothing but rounding, infinite where only the second is."""
+    """Return above / below, 0 where the first is only rounding, infinite where the second alone is."""
     F = np.where(above > rounding, above / np.where(below > rounding, below, 0), 0)
     return np.asarray(F, np.float64)
 
@@ -128,22 +129,22 @@ def _jeffreys(rows: Rows, k: int) -> Recomputed:
         for b in range(k):
             if a != b:
                 share = float(m.weight[a] * m.weight[b])
-                each = np.where(m.odd == 0, _kl_bernoulli(m, a, b), _kl_gaussian(m, a, b)).astype(np.float64)
+                each = np.where(m.others == 0, _kl_bernoulli(m, a, b), _kl_gaussian(m, a, b)).astype(np.float64)
                 total, mass = total + share * each, mass + share / 2
     return total / mass, None
 
 
 def _kl_gaussian(m: _LongMoments, a: int, b: int) -> Array:
-    size = TINY * np.abs(m.origin + m.away).max(axis=0) ** 2
-    va, vb = (np.where(m.variance[c] > size, m.variance[c], 0) for c in (a, b))
-    gap2 = np.where((m.away[a] - m.away[b]) ** 2 > size, (m.away[a] - m.away[b]) ** 2, 0)
+    rounding = TINY * np.abs(m.origin + m.offset).max(axis=0) ** 2
+    va, vb = (np.where(m.variance[c] > rounding, m.variance[c], 0) for c in (a, b))
+    gap2 = np.where((m.offset[a] - m.offset[b]) ** 2 > rounding, (m.offset[a] - m.offset[b]) ** 2, 0)
     r = va / vb - 1
-    value = np.where(vb > 0, 0.5 * (r - np.log1p(r) + gap2 / vb), np.inf)  # a point has infinite distance
+    value = np.where(vb > 0, 0.5 * (r - np.log1p(r) + gap2 / vb), np.inf)  # infinite against a point mass
     return np.where((va == vb) & (gap2 == 0), 0, value)
 
 
 def _kl_bernoulli(m: _LongMoments, a: int, b: int) -> Array:
-    p, q = m.origin + m.away[a], m.origin + m.away[b]
+    p, q = m.origin + m.offset[a], m.origin + m.offset[b]
 
     def term(x: Array, y: Array) -> Array:
         return np.where(x > 0, x * np.log(x / y), 0)
@@ -154,7 +155,7 @@ def _kl_bernoulli(m: _LongMoments, a: int, b: int) -> Array:
 # -------------------------------------------------------------------------------------------- correlation
 @dataclass(frozen=True)
 class _CrossProducts(Sums):
-    """Sums of products with the target about given points, in extended precision."""
+    """The sums of products with the target about given points, in extended precision."""
 
     weight: Any  # Σ w
     y: Any  # Σ w (y - y₀)
@@ -162,38 +163,38 @@ class _CrossProducts(Sums):
     xy: Array  # Σ w (x - c) (y - y₀)  (d,)
 
 
-def _cross(origin: Array, away: Array, y0: Any, block: Block) -> _CrossProducts:
-    X, y, w = _used(block)
+def _products_about(origin: Array, offset: Array, y0: Any, block: Block) -> _CrossProducts:
+    X, y, w = _positive_rows(block)
     t = y - y0
-    return _CrossProducts(w.sum(), w @ t, w @ t**2, (w * t) @ ((X - origin) - away))
+    return _CrossProducts(w.sum(), w @ t, w @ t**2, (w * t) @ ((X - origin) - offset))
 
 
 def _with_target(rows: Rows) -> tuple[_LongMoments, _CrossProducts, Any]:
-    """Moments of the columns, products with y about its mean, and that mean: two passes each."""
-    m, mean = _moments(rows.relabel(_together), 1), np.longdouble(0)
-    s = rows.sum(partial(_cross, m.origin, m.away[0], mean))
+    """Return moments of the columns, products with y about its mean, and that mean, by two passes each."""
+    m, mean = _moments(rows.relabel(_one_class), 1), np.longdouble(0)
+    s = rows.sum(partial(_products_about, m.origin, m.offset[0], mean))
     mean = s.y / s.weight
-    s = rows.sum(partial(_cross, m.origin, m.away[0], mean))
+    s = rows.sum(partial(_products_about, m.origin, m.offset[0], mean))
     return m, s, mean
 
 
 def _correlation(rows: Rows, _k: int) -> Recomputed:
     m, s, mean = _with_target(rows)
     n, sxx, syy = s.weight, m.variance[0] * s.weight, s.yy - s.y**2 / s.weight
-    explained = np.where(m.variance[0] > TINY * (m.origin + m.away[0]) ** 2, s.xy**2 / sxx, 0)
+    explained = np.where(m.variance[0] > TINY * (m.origin + m.offset[0]) ** 2, s.xy**2 / sxx, 0)
     rounding = max(n * TINY * mean**2, 4 * np.finfo(float).eps * syy / n)
     F = _f_ratio(explained, (syy - explained) / (n - 2), np.full(len(sxx), rounding))
     return F, pvalues("correlation", F, float(n), 1)
 
 
 # -------------------------------------------------------------------------------------------------- tables
-def _totals(k: int, block: Block) -> Array:
-    X, y, w = _used(block)
+def _sum_by_class(k: int, block: Block) -> Array:
+    X, y, w = _positive_rows(block)
     return np.array([np.append(w[y == c] @ X[y == c], w[y == c].sum()) for c in range(k)])
 
 
 def _chi2(rows: Rows, k: int) -> Recomputed:
-    s = rows.sum(partial(_totals, k))  # (k, d + 1), the last column the classes' weights
+    s = rows.sum(partial(_sum_by_class, k))  # (k, d + 1); the last column holds the weights of the classes
     observed, share = s[:, :-1], s[:, -1] / s[:, -1].sum()
     scores = np.zeros(rows.n_features)
     for j in np.flatnonzero(observed.sum(axis=0) > 0):
@@ -202,20 +203,20 @@ def _chi2(rows: Rows, k: int) -> Recomputed:
     return scores, pvalues("chi2", scores, float(s[:, -1].sum()), k)
 
 
-def _as_they_are(X: Array, y: Array) -> tuple[Array, Array]:
+def _unchanged(X: Array, y: Array) -> tuple[Array, Array]:
     return X, y
 
 
 @dataclass(frozen=True)
 class _CutIntoCells:
-    """Turns entries, and y where it is a number, into the numbers of their cells."""
+    """A function that turns entries, and y where it is a number, into the numbers of their cells."""
 
     m: _LongMoments
     y: tuple[Any, Any] | None  # mean and standard deviation
 
     def __call__(self, X: Array, y: Array) -> tuple[Array, Array]:
         sd = np.sqrt(self.m.variance[0])
-        Z = np.where(sd > 0, ((X - self.m.origin) - self.m.away[0]) / np.where(sd > 0, sd, 1), 0)
+        Z = np.where(sd > 0, ((X - self.m.origin) - self.m.offset[0]) / np.where(sd > 0, sd, 1), 0)
         cuts = stats.norm.ppf(np.arange(1, 15) / 15)
         cells = (Z[:, :, None] > cuts).sum(axis=2)
         if self.y is None:
@@ -226,7 +227,7 @@ class _CutIntoCells:
 
 
 class _PairWeights(dict[tuple[int, float, int], float]):
-    """Weight of each (column, value, class); `+` adds."""
+    """The weight of each (column, value, class); `+` adds two tables."""
 
     def __add__(self, other: _PairWeights) -> _PairWeights:
         total = _PairWeights(self)
@@ -235,8 +236,8 @@ class _PairWeights(dict[tuple[int, float, int], float]):
         return total
 
 
-def _count(cells: Callable[[Array, Array], tuple[Array, Array]], block: Block) -> _PairWeights:
-    X, y, w = _used(block)
+def _tabulate(cells: Callable[[Array, Array], tuple[Array, Array]], block: Block) -> _PairWeights:
+    X, y, w = _positive_rows(block)
     X, y = cells(X, y)
     found = _PairWeights()
     for j in range(X.shape[1]):
@@ -247,16 +248,16 @@ def _count(cells: Callable[[Array, Array], tuple[Array, Array]], block: Block) -
 
 
 def _information(rows: Rows, cells: Callable[[Array, Array], tuple[Array, Array]]) -> Recomputed:
-    """I = H(x) + H(y) - H(x, y), less its bias."""
+    """Return the mutual information I = H(x) + H(y) - H(x, y) of every column, less its bias, and p-values."""
     columns: list[dict[tuple[float, int], float]] = [{} for _ in range(rows.n_features)]
-    for (j, value, label), mass in rows.sum(partial(_count, cells)).items():
+    for (j, value, label), mass in rows.sum(partial(_tabulate, cells)).items():
         columns[j][value, label] = mass
-    found = np.array([_one_information(table) for table in columns])
+    found = np.array([_table_information(table) for table in columns])
     return found[:, 0], found[:, 1]
 
 
-def _one_information(table: dict[tuple[float, int], float]) -> tuple[float, float]:
-    """Mutual information of one table of weights by (value, class), less its bias, and the p-value of its G-test."""
+def _table_information(table: dict[tuple[float, int], float]) -> tuple[float, float]:
+    """Return the mutual information of weights by (value, class), less its bias, and its G-test p-value."""
     joint = np.array(list(table.values()))
     n = joint.sum()
     margins = []
@@ -272,15 +273,15 @@ def _one_information(table: dict[tuple[float, int], float]) -> tuple[float, floa
     return max(0.0, value - bias), stats.chi2.sf(2 * n * value, freedom) if freedom else 1.0
 
 
-def _discrete(rows: Rows, _k: int) -> Recomputed:
-    return _information(rows, _as_they_are)
+def _discrete_information(rows: Rows, _k: int) -> Recomputed:
+    return _information(rows, _unchanged)
 
 
-def _binned(rows: Rows, _k: int) -> Recomputed:
-    return _information(rows, _CutIntoCells(_moments(rows.relabel(_together), 1), None))
+def _binned_information(rows: Rows, _k: int) -> Recomputed:
+    return _information(rows, _CutIntoCells(_moments(rows.relabel(_one_class), 1), None))
 
 
-def _regression(rows: Rows, _k: int) -> Recomputed:
+def _regression_information(rows: Rows, _k: int) -> Recomputed:
     m, s, mean = _with_target(rows)
     return _information(rows, _CutIntoCells(m, (mean, np.sqrt(s.yy / s.weight))))
 
@@ -289,9 +290,9 @@ PLAIN_SCORES: dict[str, Callable[[Rows, int], Recomputed]] = {
     "variance": _variance,
     "anova": _anova,
     "chi2": _chi2,
-    "information": _discrete,
-    "binned_information": _binned,
+    "information": _discrete_information,
+    "binned_information": _binned_information,
     "jeffreys": _jeffreys,
     "correlation": _correlation,
-    "regression_information": _regression,
+    "regression_information": _regression_information,
 }

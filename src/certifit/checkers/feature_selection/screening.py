@@ -1,4 +1,7 @@
-"""Columns proved to have no part in the optimum of an L1-penalised fit, from any coefficients near it.
+"""Proofs that columns are 0 in every optimum of an L1-penalised fit, from any coefficients near the optimum.
+
+Any feasible dual point bounds the optimum, and its duality gap bounds its distance from the best dual point u*. A
+column whose dual constraint is not tight anywhere within that distance cannot be used.
 
     P(β, b) = Σ wᵢ φᵢ(ηᵢ) + λ₁ |β|₁ + λ₂/2 |β|²,   η = β x + b
     D(u) = - Σ wᵢ φᵢ*(uᵢ) - Σⱼ (|vⱼ| - λ₁)₊² / 2λ₂,   v = Σ wᵢ uᵢ xᵢ;  λ₂ = 0: |vⱼ| <= λ₁;  b free: Σ wᵢ uᵢ = 0
@@ -6,7 +9,7 @@
 Where φ" <= γ (squares 1, two classes 1/4, softmax 1/2) φ* is strongly convex, so that the best dual point u* obeys
 Σ wᵢ |uᵢ - uᵢ*|² <= 2γ (D(u*) - D(u)) <= 2γ gap = r² for every feasible u, and |vⱼ - vⱼ*| <= r |xⱼ| with
 |xⱼ|² = Σ wᵢ xᵢⱼ² (about the weighted mean where b is free, since u and u* are balanced). A column with |vⱼ*| < λ₁ is
-0 in every optimum. Hence  |vⱼ| + r |xⱼ| < λ₁  proves it. Poisson and gamma losses have no such γ and are not taken.
+0 in every optimum. Hence  |vⱼ| + r |xⱼ| < λ₁  proves it. Poisson and gamma losses have no such γ and are left out.
 Reference: Ndiaye, Fercoq, Gramfort & Salmon, Gap safe screening rules for sparsity enforcing penalties (2017).
 """
 
@@ -28,7 +31,7 @@ BALANCED = 1e-12  # Σ w u relative to Σ w |u| up to which it counts as 0
 
 
 class ScreeningLoss(NamedTuple):
-    """A smooth loss of the scores η (n, k)."""
+    """A smooth loss φ of the scores η (n, k)."""
 
     value: Callable[[Array, Array], Array]  # φ (n,)
     slope: Callable[[Array, Array], Array]  # u = φ' (n, k)
@@ -38,7 +41,7 @@ class ScreeningLoss(NamedTuple):
 
 
 def _targets(y: Array, k: int) -> Array:
-    """Class numbers as (n, k) zeros and ones; two classes have one column."""
+    """Return class numbers as zeros and ones (n, k); two classes have one column."""
     return (y[:, None] == (np.arange(k) if k > 1 else 1)).astype(np.float64)
 
 
@@ -84,7 +87,7 @@ LOSSES = {
 
 @dataclass(frozen=True)
 class ScreeningProblem:
-    """The objective of a fit on some rows; y are class numbers 0 … k-1, or numbers."""
+    """The objective P of a fit on some rows; y are class numbers 0 … k-1, or numbers."""
 
     loss: str  # a name in LOSSES
     lam1: float  # λ₁
@@ -95,13 +98,13 @@ class ScreeningProblem:
     weight: float  # Σ w
 
     def at(self, alpha: float, l1_ratio: float) -> ScreeningProblem:
-        """With this strength, per unit of weight."""
+        """Return the problem with this strength, per unit of weight."""
         total = alpha * self.weight
         return replace(self, lam1=total * l1_ratio, lam2=total * (1 - l1_ratio))
 
 
 class Screening(NamedTuple):
-    """What coefficients prove."""
+    """The objective and bound at some coefficients, and the columns that these prove to be 0."""
 
     objective: float  # P at the coefficients
     loss: float  # its data term
@@ -115,7 +118,7 @@ class Screening(NamedTuple):
 
 @dataclass(frozen=True)
 class _DualSums(Sums):
-    """Sums over rows at given coefficients; u = φ' is the dual point before scaling by τ."""
+    """The sums over rows at given coefficients; u = φ' is the dual point before scaling by τ."""
 
     loss: float  # Σ w φ
     conjugate: float  # Σ w φ*(τu)
@@ -128,37 +131,39 @@ class _DualSums(Sums):
 
 @dataclass(frozen=True)
 class _ColumnSpread(Sums):
+    """The sums of columns and their squares about given points."""
+
     weight: float  # Σ w
     z: Array  # Σ w (x - m)  (d,)
     zz: Array  # Σ w (x - m)²  (d,)
 
 
-def _spread(m: Array, block: Block) -> _ColumnSpread:
-    used = block.w > 0
-    Z, w = dense(block.X)[used] - m, block.w[used]
+def _column_spread(m: Array, block: Block) -> _ColumnSpread:
+    positive = block.w > 0
+    Z, w = dense(block.X)[positive] - m, block.w[positive]
     return _ColumnSpread(float(w.sum()), w @ Z, w @ Z**2)
 
 
 def screening_problem(loss: str, intercept: bool, rows: Rows) -> ScreeningProblem:
-    """The objective on these rows, its strengths still 0."""
+    """Return the objective on these rows, with strengths 0 until `at` sets them."""
     m = dense(next(iter(rows)).X[:1])[0] if intercept else np.zeros(rows.n_features)
-    s = rows.sum(partial(_spread, m))
+    s = rows.sum(partial(_column_spread, m))
     if intercept:
         m = m + s.z / s.weight
-        s = rows.sum(partial(_spread, m))
+        s = rows.sum(partial(_column_spread, m))
     return ScreeningProblem(loss, 0.0, 0.0, intercept, m, np.sqrt(s.zz), s.weight)
 
 
-def _measure(p: ScreeningProblem, beta: Array, b: Array, share: float, block: Block) -> _DualSums:
-    used = block.w > 0
+def _dual_sums(p: ScreeningProblem, beta: Array, b: Array, scale: float, block: Block) -> _DualSums:
+    positive = block.w > 0
     assert block.y is not None
-    Z, y, w = dense(block.X)[used] - p.m, np.asarray(block.y)[used], block.w[used]
+    Z, y, w = dense(block.X)[positive] - p.m, np.asarray(block.y)[positive], block.w[positive]
     loss, eta = LOSSES[p.loss], Z @ beta.T + b
     u = loss.slope(eta, y)
     wu = w[:, None] * u
     return _DualSums(
         float(w @ loss.value(eta, y)),
-        float(w @ loss.conjugate(share * u, y)),
+        float(w @ loss.conjugate(scale * u, y)),
         wu.T @ Z,
         wu.sum(axis=0),
         np.abs(wu).sum(axis=0),
@@ -168,59 +173,59 @@ def _measure(p: ScreeningProblem, beta: Array, b: Array, share: float, block: Bl
 
 
 class _Balanced(NamedTuple):
-    """An intercept at which the dual point is feasible, Σ w u = 0."""
+    """The intercept at which the dual point is feasible, Σ w u = 0."""
 
     b: Array  # (k,)
     sums: _DualSums
-    found: bool  # whether it was found
+    found: bool  # whether Newton's method reached Σ w u = 0
     loss: float  # at the intercept that was given
 
 
 def _balance(p: ScreeningProblem, beta: Array, b: Array, rows: Rows) -> _Balanced:
-    """The intercept at which Σ w u = 0, by Newton's method."""
-    start = here = rows.sum(partial(_measure, p, beta, b, 1.0))
-    limit = np.inf if p.loss == "squared" else 2.0  # one step solves squares
+    """Find the intercept at which Σ w u = 0 by Newton's method."""
+    start = here = rows.sum(partial(_dual_sums, p, beta, b, 1.0))
+    limit = np.inf if p.loss == "squared" else 2.0  # of a step; for squares one full step is exact
     for _ in range(50 if p.intercept else 0):
         if (np.abs(here.u) <= 0.01 * BALANCED * here.size).all():
             break
         step = np.clip(np.linalg.lstsq(here.h, here.u)[0], -limit, limit)
-        trial = rows.sum(partial(_measure, p, beta, b - step, 1.0))
+        trial = rows.sum(partial(_dual_sums, p, beta, b - step, 1.0))
         if not trial.loss <= here.loss and not np.abs(trial.u).max() < np.abs(here.u).max():
-            break  # the step is nothing but rounding
+            break  # a step that improves nothing is only rounding
         b, here = b - step, trial
     found = not p.intercept or bool((np.abs(here.u) <= BALANCED * here.size).all())
     return _Balanced(b, here, found, start.loss)
 
 
 def screen(p: ScreeningProblem, coef: Array, intercept: Array, rows: Rows) -> Screening:
-    """The gap at these coefficients (k, d), (1, d) for two classes or numbers, and the columns that it proves 0."""
+    """Return the gap at these coefficients, (k, d) or (1, d) for two classes or numbers, and the columns proved 0."""
     beta = np.atleast_2d(np.asarray(coef, np.float64))
     b = np.broadcast_to(np.asarray(intercept, np.float64).ravel(), len(beta)) + beta @ p.m
     b, s, balanced, loss = _balance(p, beta, b, rows)
     objective = loss + p.lam1 * float(np.abs(beta).sum()) + 0.5 * p.lam2 * float((beta**2).sum())
     worst = float(np.abs(s.v).max(initial=0.0))
-    share = 1.0 if p.lam2 > 0 or worst <= p.lam1 else p.lam1 / worst
-    if share < 1:
-        s = rows.sum(partial(_measure, p, beta, b, share))
-    above = float((np.maximum(share * np.abs(s.v) - p.lam1, 0.0) ** 2).sum()) / (2 * p.lam2) if p.lam2 > 0 else 0.0
-    slack = 2 * float(np.abs(b * s.u).sum()) if p.intercept else 0.0  # what a balance that is not exact may cost
-    bound = -s.conjugate - above - slack if balanced else -np.inf
+    scale = 1.0 if p.lam2 > 0 or worst <= p.lam1 else p.lam1 / worst  # makes the dual point feasible
+    if scale < 1:
+        s = rows.sum(partial(_dual_sums, p, beta, b, scale))
+    excess = float((np.maximum(scale * np.abs(s.v) - p.lam1, 0.0) ** 2).sum()) / (2 * p.lam2) if p.lam2 > 0 else 0.0
+    slack = 2 * float(np.abs(b * s.u).sum()) if p.intercept else 0.0  # allows for Σ w u that is not exactly 0
+    bound = -s.conjugate - excess - slack if balanced else -np.inf
     rounding = 1e-13  # of P - D relative to P, and of v relative to |u| |x|
     gap = max(0.0, objective - bound) + rounding * abs(objective)
     radius = np.sqrt(2 * LOSSES[p.loss].smoothness(len(beta)) * gap)
-    edge = share * np.abs(s.v).max(axis=0) + (radius + rounding * np.sqrt(s.uu)) * p.length
+    edge = scale * np.abs(s.v).max(axis=0) + (radius + rounding * np.sqrt(s.uu)) * p.length
     return Screening(objective, loss, bound, edge < p.lam1)
 
 
 def largest_strength(p: ScreeningProblem, k: int, l1_ratio: float, rows: Rows) -> float:
-    """The smallest strength, per unit of weight, at which every coefficient is 0."""
+    """Return the smallest strength, per unit of weight, at which every coefficient is 0."""
     beta = np.zeros((k, rows.n_features))
     null = _balance(p, beta, np.zeros(k), rows).sums
     return float(np.abs(null.v).max(initial=0.0)) / (l1_ratio * p.weight)
 
 
 class PathClaim(NamedTuple):
-    """What a selector claims about a path of fits."""
+    """The claims of a selector about a path of fits."""
 
     chosen: int  # which strength was chosen
     proved: Array  # (strengths, d) bool, columns that it calls proved
@@ -230,7 +235,7 @@ class PathClaim(NamedTuple):
 
 
 def certify_path(path: tuple[Screening, ...], claim: PathClaim, tol: float) -> Certificate:
-    """Check a claim against what the coefficients at every strength of the path prove."""
+    """Compare a claim with what the coefficients at every strength of the path prove."""
     chosen, proved = path[claim.chosen], np.array([s.proved for s in path])
     checks = (
         Check("largest relative gap of the path", max(s.relative_gap for s in path), tol + 1e-12),

@@ -1,1 +1,1 @@
-"""Checkers of naive Bayes: the moment equations of every parameter."""
+"""The checkers of naive Bayes, which verify the moment equations of every parameter."""

@@ -1,4 +1,4 @@
-"""Fitted naive Bayes models, ours or scikit-learn's, read by their attributes and handed to the moment equations."""
+"""The adapter of naive Bayes models, ours or scikit-learn's: it reads their attributes for the moment equations."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class ClassRows(NamedTuple):
 
 
 def class_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> ClassRows:
-    """The rows, with labels replaced by the numbers that the model gives them."""
+    """Return the rows, with labels replaced by the class numbers of the model."""
     rows = as_rows(X, y, sample_weight, estimator=model, target="classes", sparse=True, missing=True, reset=False)
     labels = encode_labels(rows, np.asarray(model.classes_))
     return ClassRows(labels.rows, labels.weight, len(labels.weight))
 
 
 def _attribute(model: Any, name: str) -> Array:
-    """A fitted attribute as floating point, in the precision that it has."""
+    """Return a fitted attribute as floating point, in its own precision."""
     values = np.asarray(getattr(model, name))
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
 def audit_gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a GaussianNB: means, variances (with `epsilon_`), priors and, where there is one, the linear form."""
+    """Check means, variances (with `epsilon_`) and priors of a GaussianNB, and its linear form if there is one."""
     data = class_rows(model, X, y, sample_weight)
     theta, var, prior = (_attribute(model, name) for name in ("theta_", "var_", "class_prior_"))
     shared = getattr(model, "variance", "separate") == "shared"
@@ -55,7 +55,7 @@ def audit_gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
 
 
 def audit_bernoulli_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a BernoulliNB: smoothed shares of the values above the threshold."""
+    """Check the probabilities of a BernoulliNB, which are smoothed shares of the values above the threshold."""
     data = class_rows(model, X, y, sample_weight)
     t = 0.5 if model.binarize is None else float(model.binarize)
     mass = threshold_counts(data.rows, data.k, t)
@@ -69,7 +69,7 @@ def audit_bernoulli_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
 
 
 def audit_multinomial_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a MultinomialNB: smoothed shares of the columns in the counts of a class."""
+    """Check the probabilities of a MultinomialNB, which are smoothed shares of the columns in a class's counts."""
     data = class_rows(model, X, y, sample_weight)
     total = class_totals(data.rows, data.k)
     evidence = [
@@ -81,7 +81,7 @@ def audit_multinomial_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: fl
 
 
 def audit_complement_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a ComplementNB: smoothed shares of the columns in the counts of all other classes."""
+    """Check the weights of a ComplementNB, which are smoothed shares in the counts of all other classes."""
     data = class_rows(model, X, y, sample_weight)
     total = class_totals(data.rows, data.k)
     others = np.stack([np.delete(total, c, axis=0).sum(axis=0) for c in range(data.k)])
@@ -95,7 +95,7 @@ def audit_complement_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: flo
 
 
 def audit_categorical_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a CategoricalNB: smoothed shares of the categories, column by column."""
+    """Check the probabilities of a CategoricalNB, which are smoothed shares of the categories of each column."""
     data = class_rows(model, X, y, sample_weight)
     tables = [np.asarray(table, dtype=np.float64) for table in model.feature_log_prob_]
     mass = category_counts(data.rows, data.k, np.array([t.shape[1] for t in tables]))
@@ -112,14 +112,14 @@ def audit_categorical_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: fl
 
 
 def category_evidence(tables: list[Array], mass: list[Array], alpha: Any, tol: float) -> list[MomentEvidence]:
-    """Log-probabilities (k, categories) against counts (k, categories + 1), whose last cell must be empty."""
+    """Compare log-probabilities (k, categories) with counts (k, categories + 1), whose last cell must be empty."""
     unknown = (equations.count_evidence("unknown categories", m[:, -1], np.zeros(len(m)), 0.0) for m in mass)
     known = (equations.cell_evidence(t, m[:, :-1] + alpha, tol) for t, m in zip(tables, mass, strict=True))
     return [equations.worst_of_columns(unknown), equations.worst_of_columns(known)]
 
 
 def class_evidence(model: Any, data: ClassRows, log_prior: Array, given: Any, tol: float) -> list[MomentEvidence]:
-    """Priors, given or learnt, and the stored weights of the classes."""
+    """Check the priors, given or learnt, and the stored weights of the classes."""
     given = None if given is None else np.asarray(given, dtype=np.float64)
     return [
         equations.prior_evidence(log_prior, data.weight, given, tol),
@@ -135,6 +135,6 @@ def _discrete_class_evidence(model: Any, data: ClassRows, tol: float) -> list[Mo
 
 
 def _pseudo_counts(model: Any) -> Any:
-    """α as a number or (d,); scikit-learn raises it to 1e-10 unless `force_alpha`."""
+    """Return α as a number or (d,); scikit-learn raises it to 1e-10 unless `force_alpha`."""
     alpha = np.asarray(model.alpha, dtype=np.float64)
     return alpha if model.force_alpha else np.maximum(alpha, 1e-10)

@@ -1,6 +1,6 @@
-"""Sums by class for the checker of naive Bayes, recomputed from the rows in plain float64 NumPy.
+"""Sums by class for the checkers of naive Bayes, recomputed from the rows in plain float64 NumPy.
 
-Means and variances take two passes, counts are added cell by cell. Missing entries and rows of weight 0 are left out.
+Means and variances take two passes, counts one. Missing entries and rows of weight 0 are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from certifit.rows import Array, Block, Rows, Sums
 
 @dataclass(frozen=True)
 class _CentredClassSums(Sums):
+    """The sums of one pass about given centres."""
+
     weight: Array  # Σ w of the rows in which the column is not missing  (k, d)
     z: Array  # Σ w (x - centre)  (k, d)
     zz: Array  # Σ w (x - centre)²  (k, d)
@@ -24,7 +26,7 @@ class _CentredClassSums(Sums):
 
 @dataclass(frozen=True)
 class PlainClassMoments:
-    """Weight, mean and scatter of every class and column."""
+    """The weight, mean and sum of squared deviations of every class and column."""
 
     weight: Array  # Σ w of the rows in which the column is not missing  (k, d)
     mean: Array  # (k, d)
@@ -33,39 +35,41 @@ class PlainClassMoments:
 
 @dataclass(frozen=True)
 class _CellWeights(Sums):
-    mass: Array  # weight of the rows in each cell of a partition, by class first
+    """The weights of the rows in each cell of a partition."""
+
+    mass: Array  # (k, …)
 
 
-def _pieces(block: Block) -> Iterator[tuple[Array, Array, Array]]:
-    """Rows with a positive weight, their class numbers and weights, about two million entries at a time."""
+def _positive_rows(block: Block) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield rows with a positive weight, their class numbers and weights, about two million entries at a time."""
     step = max(1, 2**21 // block.X.shape[1])
     for first in range(0, len(block.w), step):
         here = slice(first, first + step)
-        some = block.w[here] > 0
+        positive = block.w[here] > 0
         assert block.y is not None
-        yield dense(block.X[here])[some], block.y[here][some], block.w[here][some]
+        yield dense(block.X[here])[positive], block.y[here][positive], block.w[here][positive]
 
 
 def _centred_sums(centre: Array, block: Block) -> _CentredClassSums:
     weight, z, zz = np.zeros((3, *centre.shape))
-    for X, y, w in _pieces(block):
+    for X, y, w in _positive_rows(block):
         for c in np.unique(y):
             Z, v = X[y == c] - centre[c], w[y == c]
-            there = ~np.isnan(Z)
-            Z[~there] = 0.0
-            weight[c] += v @ there
+            present = ~np.isnan(Z)
+            Z[~present] = 0.0
+            weight[c] += v @ present
             z[c] += v @ Z
             zz[c] += v @ Z**2
     return _CentredClassSums(weight, z, zz)
 
 
 def class_totals(rows: Rows, k: int) -> Array:
-    """Σ w x by class (k, d)."""
+    """Return Σ w x by class (k, d)."""
     return rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features)))).z
 
 
 def class_moments(rows: Rows, k: int) -> PlainClassMoments:
-    """Means of every class and column, then centred sums of squares: two passes."""
+    """Return the moments of every class and column: a pass for the means, then one for squares about them."""
     first = rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features))))
     mean = safe_ratio(first.z, first.weight)
     second = rows.sum(partial(_centred_sums, mean))
@@ -75,7 +79,7 @@ def class_moments(rows: Rows, k: int) -> PlainClassMoments:
 
 def _threshold_cells(t: float, k: int, block: Block) -> _CellWeights:
     mass = np.zeros((k, block.X.shape[1], 2))
-    for X, y, w in _pieces(block):
+    for X, y, w in _positive_rows(block):
         for c in np.unique(y):
             Z, v = X[y == c], w[y == c]
             mass[c] += np.stack([v @ (t >= Z), v @ (t < Z)], axis=-1)
@@ -83,29 +87,29 @@ def _threshold_cells(t: float, k: int, block: Block) -> _CellWeights:
 
 
 def threshold_counts(rows: Rows, k: int, t: float) -> Array:
-    """Weights of x <= t and x > t by class (k, d, 2)."""
+    """Return the weights of x <= t and x > t by class (k, d, 2)."""
     return rows.sum(partial(_threshold_cells, t, k)).mass
 
 
 def _category_cells(sizes: Array, k: int, block: Block) -> _CellWeights:
-    first = np.concatenate([[0], np.cumsum(sizes + 1)])  # one more cell a column: not among its categories
+    first = np.concatenate([[0], np.cumsum(sizes + 1)])  # the last cell of a column is for unknown categories
     mass = np.zeros((k, first[-1]))
-    for X, y, w in _pieces(block):
+    for X, y, w in _positive_rows(block):
         for j, size in enumerate(sizes):
             x = X[:, j]
-            there = ~np.isnan(x)
+            present = ~np.isnan(x)
             known = (x >= 0) & (x < size)
-            cell = np.where(known, np.floor(x), size)[there].astype(np.int64)
-            np.add.at(mass, (y[there], first[j] + cell), w[there])
+            cell = np.where(known, np.floor(x), size)[present].astype(np.int64)
+            np.add.at(mass, (y[present], first[j] + cell), w[present])
     return _CellWeights(mass)
 
 
 def category_counts(rows: Rows, k: int, sizes: Array) -> list[Array]:
-    """Weights of each category by class, (k, categories + 1) for each column; the last cell is for unknown ones."""
+    """Return weights of categories by class, (k, categories + 1) for each column, unknown ones in the last cell."""
     mass = rows.sum(partial(_category_cells, np.asarray(sizes, np.int64), k)).mass
     return np.split(mass, np.cumsum(np.asarray(sizes) + 1)[:-1], axis=1)
 
 
 def safe_ratio(a: Array, b: Array | float) -> Array:
-    """a / b, and 0 where b is 0."""
+    """Return a / b, and 0 where b is 0."""
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))), where=np.asarray(b) > 0)

@@ -1,6 +1,6 @@
-"""A fitted `NaiveBayes` of a mixed table, read by its attributes: each family is checked with the checker of its own.
+"""The adapter of `NaiveBayes` for mixed tables, which hands the columns of each family to the checker of that family.
 
-`parameters_` holds, for every family in use, its name, its columns and the parameters of each class.
+Its attribute `parameters_` holds, for every family in use, its name, its columns and the parameters of each class.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from certifit.rows import Block, Rows
 
 
 class _SomeColumns:
-    """Some columns of rows; given a class, only of its rows in which they are not missing. Sums as `Rows` do."""
+    """Some columns of rows, summed as `Rows` are; given a class, only its rows without missing entries there."""
 
     def __init__(self, rows: Rows, columns: Any, c: int | None = None) -> None:
         self.rows, self.columns, self.c = rows, columns, c
         self.n_features = len(columns)
 
     def sum(self, f: Callable[[Block], Any]) -> Any:
-        return self.rows.sum(partial(_narrow, self.columns, self.c, f))
+        return self.rows.sum(partial(_apply_to_columns, self.columns, self.c, f))
 
 
-def _narrow(columns: Any, c: int | None, f: Callable[[Block], Any], block: Block) -> Any:
+def _apply_to_columns(columns: Any, c: int | None, f: Callable[[Block], Any], block: Block) -> Any:
     X, y, w = dense(block.X[:, columns]), block.y, block.w
     assert y is not None
     if c is not None:
-        some = (y == c) & (w > 0) & ~np.isnan(X).any(axis=1)
-        X, y, w = X[some], y[some], w[some]
+        kept = (y == c) & (w > 0) & ~np.isnan(X).any(axis=1)
+        X, y, w = X[kept], y[kept], w[kept]
     return f(Block(X, y, w, block.start))
 
 
 def audit_naive_bayes(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a NaiveBayes: the moment equations of every class and column."""
+    """Check the moment equations of every class and column of a NaiveBayes."""
     data = class_rows(model, X, y, sample_weight)
     evidence = class_evidence(model, data, safe_log(np.asarray(model.class_prior_)), model.priors, tol)
     for found in model.parameters_:
@@ -54,7 +54,7 @@ def audit_naive_bayes(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
 
 
 def _group_evidence(found: Mapping[str, Any], data: ClassRows, alpha: float, tol: float) -> list[MomentEvidence]:
-    """The evidence of the columns of one family, with pseudo-counts α where they are counted."""
+    """Return the evidence of the columns of one family; counted families have pseudo-counts α."""
     rows: Any = _SomeColumns(data.rows, found["columns"])
     match found["family"]:
         case "gaussian":
@@ -72,13 +72,13 @@ def _group_evidence(found: Mapping[str, Any], data: ClassRows, alpha: float, tol
 
 
 def _family_evidence(found: Mapping[str, Any], data: ClassRows) -> list[MomentEvidence]:
-    """Each class and column by the checker of its family; no bound is claimed where it does not hold."""
+    """Check each class and column by the checker of its family; where that fails, the bound is -inf."""
     family = found["family"].replace("_", " ").title().replace(" ", "")  # inverse_gaussian -> InverseGaussian
     parts = []
     for c in range(data.k):
         for column, values in zip(found["columns"], found["members"][c], strict=True):
             rows: Any = _SomeColumns(data.rows, [column], c)
-            if rows.sum(_weight) > 0:
+            if rows.sum(_block_weight) > 0:
                 theta = dict(zip(parameter_names(family), values, strict=True))
                 checked = certify_family(family, theta, rows, None)
                 value = log_likelihood(family, theta, rows)
@@ -87,5 +87,5 @@ def _family_evidence(found: Mapping[str, Any], data: ClassRows) -> list[MomentEv
     return [equations.worst_of_columns(parts)] if parts else []
 
 
-def _weight(block: Block) -> float:
+def _block_weight(block: Block) -> float:
     return float(block.w.sum())

@@ -1,8 +1,8 @@
-"""The moment equations of naive Bayes: what proves that parameters minimise the objective in closed form.
+"""The moment equations of naive Bayes, which prove that parameters minimise the objective.
 
     min over π, θ of   - Σᵢ wᵢ [log π_{yᵢ} + Σⱼ log p(xᵢⱼ | θ_{yᵢ,j})]  +  pseudo-observations of the smoothing
 
-has its minimum where every class expects what its rows have on average, E_θ[T] = mean of T, pseudo-observations
+has its minimum where, in every class, E_θ[T] equals the mean of T over the rows of that class, pseudo-observations
 included. Each function below takes parameters and the sums of the rows, and returns the objective at the parameters,
 its value at the solution of the equations (a lower bound), and how far the parameters are from that solution.
 """
@@ -21,7 +21,7 @@ from certifit.rows import Array
 
 
 class MomentEvidence(NamedTuple):
-    """What one group of parameters contributes to the certificate."""
+    """The contribution of one group of parameters to the certificate."""
 
     objective: float  # at the parameters
     bound: float  # at the solution of the moment equations
@@ -30,7 +30,7 @@ class MomentEvidence(NamedTuple):
 
 # --------------------------------------------------------------------------------------------- putting it together
 def assemble(evidence: Iterable[MomentEvidence], tol: float) -> Certificate:
-    """One certificate from the evidence of all groups of parameters, whose objectives add up."""
+    """Return one certificate from the evidence of all groups of parameters, whose objectives are added."""
     parts = list(evidence)
     objective, bound = sum(part.objective for part in parts), sum(part.bound for part in parts)
     checks = tuple(check for part in parts for check in part.checks)
@@ -39,7 +39,7 @@ def assemble(evidence: Iterable[MomentEvidence], tol: float) -> Certificate:
 
 
 def worst_of_columns(evidence: Iterable[MomentEvidence]) -> MomentEvidence:
-    """The evidence of many columns as one: objectives added, the worst of each check."""
+    """Combine the evidence of many columns: their objectives are added, and of each check the worst is kept."""
     parts = list(evidence)
     worst = [
         max(same, key=lambda c: math.inf if math.isnan(c.residual) else c.residual)
@@ -49,13 +49,13 @@ def worst_of_columns(evidence: Iterable[MomentEvidence]) -> MomentEvidence:
 
 
 def with_prefix(name: str, evidence: MomentEvidence) -> MomentEvidence:
-    """The same evidence, each check named after the columns that it is about."""
+    """Return the same evidence with a prefix, the family of the columns, to the name of each check."""
     return evidence._replace(checks=tuple(Check(f"{name}: {c.name}", c.residual, c.limit) for c in evidence.checks))
 
 
 # ------------------------------------------------------------------------------------------------ classes and counts
 def prior_evidence(log_prior: Array, count: Array, given: Array | None, tol: float) -> MomentEvidence:
-    """Class priors (k,) against the share of each class, or against those given."""
+    """Compare class priors (k,) with the share of each class, or with those given."""
     expected = safe_ratio(count, count.sum()) if given is None else given
     with np.errstate(over="ignore"):
         residual = _largest(np.exp(log_prior) - expected)
@@ -64,7 +64,7 @@ def prior_evidence(log_prior: Array, count: Array, given: Array | None, tol: flo
 
 
 def count_evidence(name: str, found: Array, expected: Array, tol: float) -> MomentEvidence:
-    """Stored counts against those of the rows, relative to the largest. They add nothing to the objective."""
+    """Compare stored counts with those of the rows, relative to the largest; they add nothing to the objective."""
     scale = max(float(np.abs(expected).max(initial=0.0)), 1e-300)
     return MomentEvidence(0.0, 0.0, (Check(f"{name}, relative", _largest((found - expected) / scale), tol),))
 
@@ -73,12 +73,12 @@ def count_evidence(name: str, found: Array, expected: Array, tol: float) -> Mome
 def gaussian_evidence(
     theta: Array, var: Array, epsilon: float, shared: bool, found: PlainClassMoments, tol: float
 ) -> MomentEvidence:
-    """Means and variances (k, d) of the classes that have rows; ε is added to every variance.
+    """Check means and variances (k, d) of the classes that have rows; ε is added to every variance.
 
     var = ssd / weight + ε minimises  Σ weight [log(2π var) + (ssd / weight + ε) / var] / 2.
     """
     W = found.weight
-    some = W > 0
+    observed = W > 0
     if shared:
         wanted = np.broadcast_to(safe_ratio(found.ssd.sum(0), W.sum(0)), W.shape)
     else:
@@ -87,18 +87,17 @@ def gaussian_evidence(
     eps = float(np.finfo(theta.dtype).eps) if theta.dtype.kind == "f" else 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         off = np.abs(theta.astype(np.float64) - found.mean)
-        off = np.where(off <= 4 * eps * np.abs(found.mean), 0.0, off)  # a mean is stored rounded
-        at_mean = off / np.sqrt(wanted)
-        at_var = var / wanted - 1.0
+        off = np.where(off <= 4 * eps * np.abs(found.mean), 0.0, off)  # the stored mean is rounded to its precision
+        mean_error, variance_error = off / np.sqrt(wanted), var / wanted - 1.0
         spread = safe_ratio(found.ssd, W) + epsilon
         objective = 0.5 * W * (np.log(2 * np.pi * var) + (spread + off**2) / var)
         bound = 0.5 * W * (np.log(2 * np.pi * wanted) + spread / wanted)
     return MomentEvidence(
-        _sum_or_inf(objective[some]),
-        _sum_or_inf(bound[some]),
+        _sum_or_inf(objective[observed]),
+        _sum_or_inf(bound[observed]),
         (
-            Check("class means, in standard deviations", _largest(at_mean[some]), tol),
-            Check("class variances, relative", _largest(at_var[some]), tol),
+            Check("class means, in standard deviations", _largest(mean_error[observed]), tol),
+            Check("class variances, relative", _largest(variance_error[observed]), tol),
         ),
     )
 
@@ -106,7 +105,7 @@ def gaussian_evidence(
 def linear_form_evidence(
     coef: Array, intercept: Array, theta: Array, var: Array, prior: Array, tol: float
 ) -> MomentEvidence:
-    """The linear form of shared variances: coef (k, d) and intercept (k,) against those that θ, v and π give.
+    """Compare coef (k, d) and intercept (k,) of shared variances with those that θ, v and π give.
 
     A vector common to all classes changes no probability, so differences to the first class are compared.
     """
@@ -120,7 +119,7 @@ def linear_form_evidence(
 
 # -------------------------------------------------------------------------------------------------- counted columns
 def cell_evidence(log_p: Array, mass: Array, tol: float) -> MomentEvidence:
-    """Log-probabilities of the cells of a partition (last axis) against smoothed counts, normalised.
+    """Compare log-probabilities of the cells of a partition (last axis) with normalised smoothed counts.
 
     p = mass / Σ mass minimises - Σ mass log p; without any mass the cells are equally likely.
     """
@@ -132,7 +131,7 @@ def cell_evidence(log_p: Array, mass: Array, tol: float) -> MomentEvidence:
 
 
 def complement_evidence(weights: Array, mass: Array, norm: bool, tol: float) -> list[MomentEvidence]:
-    """Weights -log p (k, d) of the words of all other classes (smoothed mass), or those divided by their sum."""
+    """Compare weights with -log p (k, d) of the columns in all other classes (smoothed mass), normalised or not."""
     if not norm:
         return [cell_evidence(-weights, mass, tol)]
     expected = -log_shares(mass)
@@ -143,20 +142,20 @@ def complement_evidence(weights: Array, mass: Array, norm: bool, tol: float) -> 
 
 
 def log_shares(mass: Array) -> Array:
-    """log(mass / Σ mass) over the last axis; equal shares where there is no mass."""
+    """Return log(mass / Σ mass) over the last axis, with equal shares where there is no mass."""
     total = mass.sum(axis=-1, keepdims=True)
     return np.where(total > 0, safe_log(safe_ratio(mass, total)), -math.log(mass.shape[-1]))
 
 
 def both_sides(log_p: Array) -> Array:
-    """log(1 - p) and log p, stacked (…, 2); NaN where p > 1."""
+    """Return log(1 - p) and log p, stacked (…, 2), NaN where p > 1."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.stack([np.log(-np.expm1(log_p)), log_p], axis=-1)
 
 
 # --------------------------------------------------------------------------------------------- exponential families
 class StatisticMeans(NamedTuple):
-    """Sums over the rows of one class and column of a statistic T of m numbers."""
+    """The sums of a statistic T of m numbers over the rows of one class and column."""
 
     total: Array  # Σ w T  (m,)
     squares: Array  # Σ w T²  (m,)
@@ -164,7 +163,7 @@ class StatisticMeans(NamedTuple):
 
 
 def statistic_evidence(expected: Array, found: StatisticMeans, loss: float, tol: float) -> MomentEvidence:
-    """E T (m,) of a member against the mean of T over its rows, relative to the root of the mean of T²."""
+    """Compare E T (m,) of a member with the mean of T over its rows, relative to the root of the mean of T²."""
     total, squares, weight = found
     off = np.abs(expected - safe_ratio(total, weight)) if weight > 0 else np.zeros(total.shape)
     off = safe_ratio(off, np.sqrt(safe_ratio(squares, weight))) + np.where((squares == 0) & (off > 0), np.inf, 0.0)
@@ -173,13 +172,13 @@ def statistic_evidence(expected: Array, found: StatisticMeans, loss: float, tol:
 
 # ------------------------------------------------------------------------------------------------------- arithmetic
 def safe_log(p: Array) -> Array:
-    """log p with log 0 = -inf and no warning; NaN for what is no probability."""
+    """Return log p with log 0 = -inf and NaN for negative numbers, without warnings."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(p)
 
 
 def _log_likelihood(mass: Array, log_p: Array) -> float:
-    """Σ mass log p with 0 log 0 = 0; -inf where that is not a number."""
+    """Return Σ mass log p with 0 log 0 = 0, and -inf where that is not a number."""
     with np.errstate(invalid="ignore"):
         return -_sum_or_inf(-np.where(mass > 0, mass * log_p, 0.0))
 

@@ -1,10 +1,10 @@
-"""Exponential families as the textbook has them, for their checkers: plain NumPy and SciPy.
+"""The textbook formulas of exponential families, for their checkers, in plain NumPy and SciPy.
 
     p(x | θ) = h(x) exp(η·T(x) - A(η)),    at the likeliest parameters  E T = mean of T over the rows
 
-Statistics are measured in units of the member itself, (T - location)/standard deviation, so that an offset of 1e8
-hides nothing. Log-densities are given as the terms that add up to them, so that a checker knows how much rounding to
-allow. `family_at(name, θ)` gives a member; the table at the end lists all families.
+Statistics are standardised by the member itself, (T - location)/standard deviation, so that an offset of 1e8 hides no
+error. A log-density is given as the terms of its sum, so that a checker knows how much rounding to allow.
+`family_at(name, θ)` returns a member; the table TEXTBOOK lists all families.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 2.4 and appendix B.
 """
 
@@ -24,25 +24,25 @@ LogDensity = Callable[[Array], list[Any]]  # of rows (n, d): terms that add up t
 
 
 class PlainFamily(NamedTuple):
-    """One member of a family of m statistics; rows X are (n, d)."""
+    """One member of a family with m statistics; rows X are (n, d)."""
 
     T: Callable[[Array], Array]  # (n, m), in standard deviations from the member's location
     expected: Array  # E T  (m,)
-    size: Array  # the location in standard deviations, which rounding is relative to  (m,)
+    size: Array  # |location| in standard deviations: rounding errors are proportional to it  (m,)
     log_p: LogDensity
-    imagined: Callable[[Array], Array]  # a prior's mean of the statistics, in its own units, as a mean of T  (m,)
+    imagined: Callable[[Array], Array]  # standardises a prior's mean of the statistics  (m,)
     discrete: bool = False
 
 
 def family_at(family: str, theta: Theta, method: str = "ml") -> PlainFamily:
-    """The member with these parameters; its statistics are mean and variance of x for the method of moments."""
+    """Return the member with these parameters; for the method of moments T is x and its squared deviation."""
     member = TEXTBOOK[family](theta)
     mean_and_variance = _mean_and_variance(family, theta) if method == "moments" else None
     return member if mean_and_variance is None else _with_total_square(*mean_and_variance, member.log_p)
 
 
 def parameter_names(family: str) -> tuple[str, ...]:
-    """Names of the parameters of a family of numbers, in the order in which fitted models keep them."""
+    """Return the names of the parameters of a family of numbers, in the order in which fitted models keep them."""
     names: dict[str, tuple[str, ...]] = {
         "Bernoulli": ("p",),
         "Beta": ("a", "b"),
@@ -59,11 +59,9 @@ def parameter_names(family: str) -> tuple[str, ...]:
     return names[family]
 
 
-# -------------------------------------------------------------------------------------- statistics that many share
-
-
+# --------------------------------------------------------------------------- statistics that several families share
 def _linear(mean: Any, variance: Any, log_p: LogDensity, total: float | None = None) -> PlainFamily:
-    """T(x) = x, of counts. Where the columns have a known total, a prior's means leave out the last column."""
+    """Return a family of counts with T(x) = x; if the columns have a known total, a prior's mean omits the last."""
     mean, sd = np.atleast_1d(mean), np.atleast_1d(np.sqrt(variance))
     sd = np.where(sd > 0, sd, 1.0)
 
@@ -74,7 +72,7 @@ def _linear(mean: Any, variance: Any, log_p: LogDensity, total: float | None = N
 
 
 def _with_total_square(mean: Any, variance: Any, log_p: LogDensity) -> PlainFamily:
-    """T = the columns, and the sum of their squares about the mean; of one column, its mean and its variance."""
+    """Return a family whose T are the columns and the sum of their squared deviations from the mean."""
     mean, total = np.atleast_1d(mean), float(np.sum(variance))
     sd = np.sqrt(np.broadcast_to(variance, len(mean)))
 
@@ -90,14 +88,14 @@ def _with_total_square(mean: Any, variance: Any, log_p: LogDensity) -> PlainFami
 
 
 def _gaussian_log_p(mean: Any, variance: Any) -> LogDensity:
-    """Of independent Gaussian columns."""
+    """Return the log-density of independent Gaussian columns."""
     mean = np.atleast_1d(mean)
     v = np.broadcast_to(variance, len(mean))
     return lambda X: [-0.5 * ((X - mean) ** 2 / v).sum(axis=1), -0.5 * np.log(2 * np.pi * v).sum()]
 
 
 def _diagonal(theta: Theta) -> PlainFamily:
-    """Independent Gaussian columns: T = the columns and their squares."""
+    """Return independent Gaussian columns, with T = the columns and their squares."""
     mean, v = theta["mean"], theta["variance"]
     sd = np.sqrt(v)
 
@@ -114,7 +112,7 @@ def _diagonal(theta: Theta) -> PlainFamily:
 
 
 def _full(theta: Theta) -> PlainFamily:
-    """A Gaussian with a full covariance: T = the whitened columns and their products."""
+    """Return a Gaussian with a full covariance, with T = the whitened columns and their products."""
     mean, L = theta["mean"], cholesky(theta["covariance"], lower=True)
     d = len(mean)
     i, j = np.triu_indices(d)
@@ -143,17 +141,17 @@ def _full(theta: Theta) -> PlainFamily:
 
 
 def _gamma(theta: Theta) -> PlainFamily:
-    """T = x and log x. The second is measured less the first, which it nearly equals where the shape is large."""
+    """Return a gamma distribution, with T = u and log(x/mean) - u, u = x/mean - 1: log x is nearly linear in x."""
     a, b = theta["shape"], theta["rate"]
     m = a / b
     if a < 1e4:
         below, sd = digamma(a) - np.log(a), np.sqrt(polygamma(1, a) - 1 / a)
-    else:  # the first terms of their asymptotic series: the rest is below rounding
+    else:  # the first terms of the asymptotic series, the rest of which is below rounding
         below, sd = -(1 / 2 + 1 / (12 * a)) / a, np.sqrt(1 / 2 + 1 / (6 * a)) / a
 
     def T(X: Array) -> Array:
         u = (X - m) / m
-        log = np.where(u < -0.5, np.log(X / m), np.log1p(np.maximum(u, -0.5)))  # x far below m keeps its digits
+        log = np.where(u < -0.5, np.log(X / m), np.log1p(np.maximum(u, -0.5)))  # log1p loses digits far below m
         return np.concatenate([u * np.sqrt(a), (log - u) / sd], axis=1)
 
     def log_p(X: Array) -> list[Any]:
@@ -168,7 +166,7 @@ def _gamma(theta: Theta) -> PlainFamily:
 
 
 def _inverse_gaussian(theta: Theta) -> PlainFamily:
-    """T = x and 1/x, the latter as (x - mean)²/x, which does not cancel."""
+    """Return an inverse Gaussian, with T = x and (x - mean)²/x, which replaces 1/x because it does not cancel."""
     m, s = theta["mean"], theta["shape"]
     sd = np.sqrt(m**3 / s)
 
@@ -186,7 +184,7 @@ def _inverse_gaussian(theta: Theta) -> PlainFamily:
 
 
 def _dirichlet(a: Array, logs: Callable[[Array], Array]) -> PlainFamily:
-    """T = the logarithms of the shares, which `logs` gives for rows."""
+    """Return a Dirichlet distribution, with T = the logarithms of the shares, which `logs` computes from rows."""
     total = a.sum()
     mean, sd = digamma(a) - digamma(total), np.sqrt(polygamma(1, a) - polygamma(1, total))
 
@@ -199,7 +197,7 @@ def _dirichlet(a: Array, logs: Callable[[Array], Array]) -> PlainFamily:
 
 
 def _trials(theta: Theta) -> PlainFamily:
-    """Successes in n trials, one unless given."""
+    """Return the distribution of successes in n trials, one unless given."""
     p, n = theta["p"], theta.get("n", 1)
 
     def log_p(X: Array) -> list[Any]:
@@ -216,7 +214,7 @@ def _poisson(theta: Theta) -> PlainFamily:
 
 
 def _failures(theta: Theta) -> PlainFamily:
-    """Failures before the r-th success, the first unless given."""
+    """Return the distribution of failures before the r-th success, the first unless given."""
     p, r = theta["p"], theta.get("r", 1.0)
 
     def log_p(X: Array) -> list[Any]:
@@ -227,7 +225,7 @@ def _failures(theta: Theta) -> PlainFamily:
 
 
 def _classes(theta: Theta) -> PlainFamily:
-    """One draw from classes: T says which class it was."""
+    """Return the distribution of one draw from classes, with T = the indicators of the classes."""
     p = theta["p"]
     member = _linear(p, p * (1 - p), lambda X: [np.log(p[X[:, 0].astype(int)])], total=1.0)
     return member._replace(T=lambda X: member.T((np.arange(len(p)) == X).astype(float)))
@@ -250,13 +248,13 @@ def _exponential(theta: Theta) -> PlainFamily:
 
 
 def _known_variance(theta: Theta) -> PlainFamily:
-    """A Gaussian whose variance is known."""
+    """Return a Gaussian whose variance is known."""
     mean, v = theta["mean"], theta["variance"]
     return _linear(mean, v, _gaussian_log_p(mean, v))._replace(discrete=False)
 
 
 def _plain_gaussian(theta: Theta) -> PlainFamily:
-    """A Gaussian of numbers, or of vectors with one variance for all columns."""
+    """Return a Gaussian of numbers, or of vectors with one variance for all columns."""
     mean, v = theta["mean"], theta["variance"]
     return _with_total_square(mean, np.broadcast_to(v, np.size(mean)), _gaussian_log_p(mean, v))
 
@@ -285,7 +283,7 @@ TEXTBOOK: dict[str, Callable[[Theta], PlainFamily]] = {
 
 
 def _mean_and_variance(family: str, theta: Theta) -> tuple[Any, Any] | None:
-    """Mean and variance of x; None where they are the statistics T already."""
+    """Return mean and variance of x, None where T already consists of them."""
     match family:
         case "Gamma":
             return theta["shape"] / theta["rate"], theta["shape"] / theta["rate"] ** 2
@@ -300,6 +298,6 @@ def _mean_and_variance(family: str, theta: Theta) -> tuple[Any, Any] | None:
 
 
 def _share_moments(a: Array) -> tuple[Array, Array]:
-    """Means and variances of the shares of a Dirichlet distribution."""
+    """Return means and variances of the shares of a Dirichlet distribution."""
     mean = a / a.sum()
     return mean, mean * (1 - mean) / (a.sum() + 1)
