@@ -130,11 +130,8 @@ def _csr_rows(X: Matrix, rows: slice) -> Matrix:
     start, stop, _ = rows.indices(X.shape[0])
     first, last = X.indptr[start], X.indptr[stop]
     part = type(X)((stop - start, X.shape[1]), dtype=X.dtype)
-    part.data, part.indices, part.indptr = (
-        X.data[first:last],
-        X.indices[first:last],
-        X.indptr[start : stop + 1] - first,
-    )
+    part.data, part.indices = X.data[first:last], X.indices[first:last]
+    part.indptr = X.indptr[start : stop + 1] - first
     return part
 
 

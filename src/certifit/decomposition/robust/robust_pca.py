@@ -110,16 +110,9 @@ class RobustPCA(LinearCodes, Estimator):
                 watcher=watch,
             )
         fitted = attributes(found.params)
-        parts = certificates.RobustPCAParts(
-            fitted["low_rank_"],
-            fitted["sparse_"],
-            fitted["components_"],
-            fitted["singular_values_"],
-            fitted["mean_"],
-            fitted["dual_"],
-            table.lam,
-            bool(self.center),
-        )
+        names = ("low_rank_", "sparse_", "components_", "singular_values_", "mean_", "dual_")
+        L, S, B, sigma, centre, Y = (fitted[name] for name in names)
+        parts = certificates.RobustPCAParts(L, S, B, sigma, centre, Y, table.lam, bool(self.center))
         return {
             **fitted,
             "n_samples_": rows.n_rows,
