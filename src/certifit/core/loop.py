@@ -1,6 +1,7 @@
 """The loop that every iterative fit runs: measure the rows at the current parameters, update, repeat.
 
-Each update also says how much the objective can still fall (the gain); the loop ends when that is small.
+Each update reports a gain, a bound on the gap to the optimum or the decrease by one more step; the loop ends when it
+is small.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Step(NamedTuple, Generic[P]):
 
     params: P  # the next parameters
     objective: float  # at the present parameters; smaller is better
-    gain: float  # how much the objective can still fall; inf where nothing is known yet
+    gain: float  # gap to the optimum, or decrease by one more step; inf where not known yet
 
 
 class Mark(NamedTuple):

@@ -43,9 +43,8 @@ def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
     """Decide whether A (n, n), array or sparse, has a basis of eigenvectors, real or complex.
 
     Diagonalisable matrices lie arbitrarily close to every matrix, so the question has a meaning only up to rounding.
-    The answer is no where a matrix within tol |A|₂ of A has a Jordan chain, (A - λI)v = u and (A - λI)u = 0, with |u|
-    / |v| well above that distance, which the certificate states. Symmetric and normal matrices are always
-    diagonalisable.
+    The answer is no where a matrix within tol |A|₂ of A has a Jordan chain, (A - λI)v = u and (A - λI)u = 0, and
+    |u| / |v| is well above that distance, which the certificate states. Normal matrices are always diagonalisable.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Singular values, and the nearest matrix of low rank: A ≈ U diag(s) Vᵀ.
 
-LAPACK finds all triplets of small matrices; ARPACK or randomised block Krylov iteration find a few of large ones. The
-first k triplets make the nearest matrix of rank k in the Frobenius and the spectral norm (Eckart & Young, "The
+LAPACK finds many triplets or those of small matrices, ARPACK or block Krylov iteration a few of large ones. The first
+k triplets make the nearest matrix of rank k in the Frobenius and the spectral norm (Eckart & Young, "The
 approximation of one matrix by another of lower rank", 1936); the certificate compares its distance with a lower
 bound for all matrices of rank k.
 """
@@ -44,9 +44,7 @@ class LowRank:
     s: Array  # (k,)
     Vt: Array  # (k, n)
     distance_frobenius: float  # from the entries of A - U diag(s) Vt
-    distance_spectral: (
-        float  # an upper bound: sharp to rounding where it is proved, to a few percent where it is likely
-    )
+    distance_spectral: float  # an upper bound, sharp to rounding where proved, to a few percent where likely
     certificate: Certificate
 
     def toarray(self) -> Array:
@@ -65,8 +63,7 @@ def svd(A: Any, k: int | None = None, *, method: str = "auto", tol: float = 1e-8
     random_state : seed of the starting vectors; a whole number, a numpy Generator, or None
 
     The certificate does not depend on the method. For large matrices it is `statistical`: residuals, orthonormality
-    and the lower bound on the spectral distance are proved; that no larger value was missed has the probability
-    stated.
+    and the lower bound on the spectral distance are proved; that no larger one was missed has the stated probability.
 
     >>> found = svd([[3.0, 0.0], [4.0, 5.0]])
     >>> (found.s**2).round(10), found.certificate.holds

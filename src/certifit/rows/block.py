@@ -29,8 +29,8 @@ class BlockTuning:
 
     A block has about `entries` entries. It has at least `few_rows` rows, unless these have more than `most_entries`
     entries: with fewer rows, adding d x d matrices would take longer than computing them. It has at most `most_rows`
-    rows, so that there is a block for every thread. A block of CSR rows has `entries_per_column` entries for each
-    column, or `most_rows` rows.
+    rows, so that there is a block for every thread. A block of CSR rows has at least `entries_per_column` entries
+    for each column, or `most_rows` rows.
     """
 
     entries: int = 2**19

@@ -1,7 +1,4 @@
-"""Rows drawn at random in proportion to their weight.
-
-The draw depends neither on the order of the rows nor on whether a row is written twice or has weight 2.
-"""
+"""Rows drawn at random in proportion to their weight."""
 
 from __future__ import annotations
 
@@ -16,7 +13,8 @@ from certifit.rows.rows import Rows
 def draw_rows(rows: Rows, count: int, rng: np.random.Generator) -> Array:
     """Return the numbers of rows drawn in proportion to their weight, with replacement (count,).
 
-    A table of at most `count` rows is first sorted by a random projection, so that the order of rows does not matter.
+    A table of at most `count` rows is first sorted by a random projection: then neither the order of rows matters,
+    nor whether a row is written twice or has weight 2.
     """
     u = rng.random(count)
     key = rows.map(partial(_place_and_weight, rng.normal(size=rows.n_features) if rows.n_rows <= count else None))

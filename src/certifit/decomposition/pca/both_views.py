@@ -97,7 +97,7 @@ def two_views(X: Any, n_components: int | None = None, sample_weight: Any = None
     Parameters
     ----------
     X : any table that `fit` takes; its covariance (d, d) must fit in memory
-    n_components : how many directions; None for as many as columns. Each takes one more pass over X
+    n_components : how many directions; None for as many as columns. Each adds O(n d) operations
     sample_weight : array of non-negative row weights, or the name of a column in X
 
     Examples

@@ -6,8 +6,7 @@ the codes is free, z ~ N(ν, Γ); afterwards W and μ are changed so that it is 
 same, but steps are larger (parameter-expanded EM).
 
 With automatic relevance determination each column w_j of W has a prior N(0, I / α_j), α_j = d / |w_j|². That is a
-penalty d/2 log det WᵀW. α_j |w_j|² / 2 is an upper bound that touches it, so that a regression with α fixed lowers
-both.
+penalty d/2 log det WᵀW. α_j |w_j|² / 2 is an upper bound that touches it, so a regression with α fixed lowers both.
 
 A step lowers the objective by at least the gain in expected log-likelihood, which is the gain reported. After every
 second step a jump extrapolates the path (SQUAREM); it is undone where the objective rises.

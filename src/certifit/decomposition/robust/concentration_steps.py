@@ -2,8 +2,7 @@
 
 Neither half of a step can raise the objective. Several starts are compared after a few steps on a sample of the rows,
 and the best is continued on all rows. One start takes the principal axes of the directions of rows about their
-median, the others are planes through random rows. A step takes two passes over the rows and holds one number for each
-row.
+median, the others are planes through random rows. A step takes two passes and holds one number per row.
 References: Rousseeuw & Van Driessen, A fast algorithm for the minimum covariance determinant estimator (1999), and
 Computing LTS regression for large data sets (2006); for the first start, Locantore et al., Robust principal component
 analysis for functional data (1999).
