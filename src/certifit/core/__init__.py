@@ -1,4 +1,4 @@
-"""Certificates, the loop and the estimator base: what every model stands on."""
+"""What every model is built on: the certificate, the loop of passes over the rows, and the estimators' base class."""
 
 from certifit.core.certificate import Certificate, Check
 from certifit.core.estimator import Estimator, Objective

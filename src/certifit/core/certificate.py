@@ -1,4 +1,8 @@
-"""What a fit proves about itself: a claim, the numbers behind it, and whether they hold."""
+"""The certificate of a fit: a claim about the model, the inequalities that prove it, and whether they hold.
+
+A checker writes it from the rows and the fitted numbers. Its `kind` says how strong the claim is: from `exact` and
+`optimal` (a lower bound on the objective is proved) to `stationary` (one more step gains next to nothing).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistic
 
 @dataclass(frozen=True)
 class Check:
-    """One inequality: residual <= limit."""
+    """One inequality, residual <= limit, with the words that name the residual."""
 
     name: str
     residual: float
@@ -22,7 +26,8 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        return bool(self.residual <= self.limit)  # a NaN residual does not pass
+        # A residual that is NaN does not pass.
+        return bool(self.residual <= self.limit)
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Proved distance to the optimum, in the objective's units (never below 0; NaN where there is no bound)."""
+        """The proved distance to the optimum in the objective's units: at least 0, or NaN where there is no bound."""
         gap = self.objective - self.bound
         return gap if math.isnan(gap) else max(0.0, gap)
 
@@ -72,22 +77,22 @@ class Certificate:
 
     @property
     def ratio(self) -> float:
-        """objective / bound: how many times the optimum the objective can be at most."""
+        """How many times the optimum the objective can be at most: objective / bound."""
         return self.objective / self.bound if self.bound > 0 else math.inf
 
     @property
     def holds(self) -> bool:
-        """Every check passes and, for `optimal`, the gap is within its limit."""
-        return all(c.passed for c in self.checks) and (self.kind != "optimal" or self._close)
+        """Whether every check passes and, for `optimal`, the gap is within its limit."""
+        return all(c.passed for c in self.checks) and (self.kind != "optimal" or self._gap_is_small)
 
     @property
-    def _close(self) -> bool:
+    def _gap_is_small(self) -> bool:
         return math.isfinite(self.gap) and bool(self.gap <= self.limit)
 
     def failures(self) -> list[str]:
-        """One phrase for each thing that does not hold, with the number reached and the number asked for."""
+        """Return a phrase for each inequality that does not hold, with the number reached and the number allowed."""
         out = [f"{c.name}: {c.residual:.3g}, allowed {c.limit:.3g}" for c in self.checks if not c.passed]
-        if self.kind == "optimal" and not self._close:
+        if self.kind == "optimal" and not self._gap_is_small:
             out.insert(
                 0,
                 f"objective within {self.gap:.3g} ({self.relative_gap:.2g} of its value) of the optimum; "
@@ -96,7 +101,7 @@ class Certificate:
         return out
 
     def lines(self) -> list[tuple[str, str]]:
-        """The certificate as (label, value) pairs, in reading order."""
+        """Return the certificate as (label, value) pairs, in the order in which they are printed."""
         out: list[tuple[str, str]] = []
         if not math.isnan(self.objective):
             out.append(("objective", f"{self.objective:.10g}"))
@@ -132,20 +137,16 @@ class Certificate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and words; numbers that JSON lacks (NaN, infinities) become words."""
+        """Return plain numbers and words; NaN and infinities, which JSON lacks, become words."""
         return {
             "kind": self.kind,
             "claim": self.claim,
-            "objective": _plain(self.objective),
-            "bound": _plain(self.bound),
-            "gap": _plain(self.gap),
-            "tol": _plain(self.tol),
-            "limit": _plain(self.limit),
+            **{name: _to_json(getattr(self, name)) for name in ("objective", "bound", "gap", "tol", "limit")},
             "checks": [
-                {"name": c.name, "residual": _plain(c.residual), "limit": _plain(c.limit), "passed": c.passed}
+                {"name": c.name, "residual": _to_json(c.residual), "limit": _to_json(c.limit), "passed": c.passed}
                 for c in self.checks
             ],
-            "facts": {k: v if isinstance(v, str) else _plain(v) for k, v in self.facts.items()},
+            "facts": {k: v if isinstance(v, str) else _to_json(v) for k, v in self.facts.items()},
             "witness": [list(row) for row in self.witness],
             "holds": self.holds,
         }
@@ -155,16 +156,16 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
-        number = _number
+        objective, bound, tol, limit = (_from_json(data[name]) for name in ("objective", "bound", "tol", "limit"))
         return cls(
             data["kind"],
             data["claim"],
-            number(data["objective"]),
-            number(data["bound"]),
-            number(data["tol"]),
-            number(data["limit"]),
-            tuple(Check(c["name"], number(c["residual"]), number(c["limit"])) for c in data["checks"]),
-            {k: v if isinstance(v, str) and v not in _WORDS else number(v) for k, v in data["facts"].items()},
+            objective,
+            bound,
+            tol,
+            limit,
+            tuple(Check(c["name"], _from_json(c["residual"]), _from_json(c["limit"])) for c in data["checks"]),
+            {k: v if isinstance(v, str) and v not in _WORDS else _from_json(v) for k, v in data["facts"].items()},
             tuple(tuple(row) for row in data["witness"]),
         )
 
@@ -172,9 +173,9 @@ class Certificate:
 _WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-def _plain(x: float) -> float | str:
+def _to_json(x: float) -> float | str:
     return float(x) if math.isfinite(x) else str(float(x))
 
 
-def _number(x: float | str) -> float:
+def _from_json(x: float | str) -> float:
     return _WORDS[x] if isinstance(x, str) else float(x)

@@ -1,4 +1,8 @@
-"""The scikit-learn face of every model: `fit` is written once, here; a model writes `_fit(rows)`."""
+"""The base class of every estimator, with scikit-learn's interface: `fit` is written here, once.
+
+`fit` checks the settings, turns any table into rows, calls the model's own `_fit(rows, previous)` and keeps the
+fitted attributes that it returns, or none where it fails.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ else:
 
 
 class Objective(NamedTuple):
-    """What a fit minimises, in parts."""
+    """The number that a fit minimises, and its two parts."""
 
     total: float
     data: float
@@ -38,22 +42,19 @@ class Objective(NamedTuple):
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
-    """`fit` turns any table into rows, calls `_fit`, and installs what it returns all at once.
-
-    A fit that fails or is interrupted leaves the estimator unfitted, never half-fitted.
-    """
+    """An estimator whose fit carries a certificate; where a fit fails or is interrupted, it is left unfitted."""
 
     target: ClassVar[Target] = "none"  # what `fit` needs as y
-    sparse: ClassVar[bool] = False  # takes CSR
-    missing: ClassVar[bool] = False  # takes NaN in X as missing entries
-    settings: ClassVar[Settings] = {}  # what its parameters may be
-    finite: ClassVar[bool] = True  # has arrays searched for infinities first; else it refuses them itself, as it goes
+    sparse: ClassVar[bool] = False  # whether X may be a sparse (CSR) matrix
+    missing: ClassVar[bool] = False  # whether X may have missing entries (NaN)
+    settings: ClassVar[Settings] = {}  # the values that its parameters may have
+    finite: ClassVar[bool] = True  # whether `fit` looks for infinities first; else `_fit` refuses them itself
 
     certificate_: Certificate
 
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        """Fitted attributes, `certificate_` among them. `previous` holds those of an earlier fit (warm starts)."""
+        """Return fitted attributes, with `certificate_`; `previous` are those of an earlier fit, for a warm start."""
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -72,7 +73,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         return self._fit_rows(X, y, sample_weight)
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any, targets: int = 1, **more: Any) -> Self:
-        """Fit to rows with this many columns of y; `more` is handed to `_fit` as it is."""
+        """Fit to rows with this many columns of y; `more` is passed on to `_fit`."""
         previous = {name: self.__dict__.pop(name) for name in [*self.__dict__] if name.endswith("_")}
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         with self._all_or_nothing():
@@ -102,7 +103,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     @contextmanager
     def _all_or_nothing(self, first: bool = True) -> Iterator[None]:
-        """While rows are learnt from, BLAS on one thread; where that fails the `first` time, no features noted."""
+        """Hold BLAS to one thread during a fit; where the `first` fit fails, forget the features it had noted."""
         try:
             with single_threaded_blas():
                 yield
@@ -112,24 +113,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             raise
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
-        return as_rows(
-            X,
-            y,
-            sample_weight,
-            estimator=self,
-            target=self.target,
-            targets=targets,
-            sparse=self.sparse,
-            missing=self.missing,
-            finite=self.finite,
-            reset=reset,
-        )
+        """Return rows to learn from, with the target that this estimator needs."""
+        return self._as_rows(X, y, sample_weight, self.target, targets, reset)
 
     def _rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1
     ) -> Rows:
-        """Rows for a fitted model's use: same columns as in `fit`."""
+        """Return rows for a fitted model, with the columns that `fit` had."""
         check_is_fitted(self)
+        return self._as_rows(X, y, sample_weight, target, targets, reset=False)
+
+    def _as_rows(self, X: Any, y: Any, sample_weight: Any, target: Target, targets: int, reset: bool) -> Rows:
         return as_rows(
             X,
             y,
@@ -140,12 +134,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             sparse=self.sparse,
             missing=self.missing,
             finite=self.finite,
-            reset=False,
+            reset=reset,
         )
 
     @abstractmethod
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The fitted model's objective on these rows: total, data term and penalty."""
+        """Return the fitted model's objective on these rows: total, data term and penalty."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,8 @@
-"""The one loop: measure the data at the current parameters, update, until the promised gain is small."""
+"""The loop that every iterative fit runs: measure the rows at the current parameters, update, repeat.
+
+Each update reports a gain, a bound on the gap to the optimum or the decrease by one more step; the loop ends when it
+is small.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,11 @@ Status = Literal["converged", "max_iter", "max_time", "stopped"]
 
 
 class Step(NamedTuple, Generic[P]):
-    """What one pass over the data taught us."""
+    """The result of one pass over the rows."""
 
-    params: P  # where to go next
-    objective: float  # value here; smaller is better
-    gain: float  # decrease still promised; inf = no promise yet
+    params: P  # the next parameters
+    objective: float  # at the present parameters; smaller is better
+    gain: float  # gap to the optimum, or decrease by one more step; inf where not known yet
 
 
 class Mark(NamedTuple):
@@ -33,6 +37,8 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution(Generic[P]):
+    """Where the loop ended, and why."""
+
     params: P  # the parameters whose objective and gain are reported
     objective: float
     gain: float
@@ -42,7 +48,7 @@ class Solution(Generic[P]):
 
 
 class Watcher(Protocol):
-    """Is told of every pass; may end the loop by answering True."""
+    """An observer that is told of every pass, and ends the loop where `end` returns True."""
 
     def begin(self) -> None: ...
 
@@ -59,10 +65,10 @@ def fixed_point(
     max_time: float | None = None,
     watcher: Watcher | None = None,
 ) -> Solution[P]:
-    """params <- update(params, measure(params)) until the promised gain is at most `tol`.
+    """Repeat params <- update(params, measure(params)) until the gain is at most `tol`.
 
-    Returns the parameters it measured, not one update later: on running out of iterations or time, those with
-    the smallest objective seen. A pass that measures NaN is an error, never a result.
+    The parameters returned are those that the last pass measured, or where iterations or time ran out, those with the
+    smallest objective of all passes. A pass that measures NaN is an error.
 
     >>> halve = lambda x: Step(x / 2, objective=x, gain=x / 2)
     >>> found = fixed_point(lambda x: None, lambda x, _: halve(x), 8.0, tol=0.5, max_iter=50)

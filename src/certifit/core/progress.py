@@ -1,7 +1,7 @@
-"""A progress display that shows the gap falling, on scikit-learn's callback protocol.
+"""A progress bar that shows how the gap of a fit falls, by scikit-learn's callbacks.
 
-The bar fills on a logarithmic scale: from the first gap seen to the one asked for. A loop that promises nothing (yet)
-fills it by the passes it has made, of as many as it may make.
+The bar is logarithmic, from the first gap to the tolerance. While a loop cannot bound its gap, the bar shows the
+share of the allowed passes that were made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 
 class ProgressBar:
-    """Shows, for each loop of a fit, the passes made, the objective and the gap still to close.
+    """Show, for each loop of a fit, the passes made, the objective and the gap.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ class ProgressBar:
         task, first = self._bars[id(loop)]
         if math.isnan(first) and math.isfinite(step.gain):
             self._bars[id(loop)] = task, step.gain
-        promises = math.isfinite(step.gain)
-        done = closed(first, step.gain, context.tol) if promises else (context.task_id + 1) / (loop.max_subtasks or 1)
-        shown = f"{step.gain:.1e} -> {context.tol:.1e}" if promises else "-"
+        bounded = math.isfinite(step.gain)
+        done = closed(first, step.gain, context.tol) if bounded else (context.task_id + 1) / (loop.max_subtasks or 1)
+        shown = f"{step.gain:.1e} -> {context.tol:.1e}" if bounded else "-"
         screen.update(
             task,
-            completed=done if promises or math.isnan(first) else None,
+            completed=done if bounded or math.isnan(first) else None,
             passes=context.task_id + 1,
             objective=f"{step.objective:.8g}",
             gap=shown,
@@ -90,7 +90,7 @@ class ProgressBar:
 
 
 def closed(first: float, gap: float, tol: float) -> float:
-    """Share of the way, on a logarithmic scale, from the first gap to the tolerance.
+    """Return the share of the way from the first gap to the tolerance, on a logarithmic scale.
 
     >>> closed(1.0, 1e-3, 1e-6), closed(1.0, 0.0, 1e-6), closed(1.0, 5.0, 1e-6)
     (0.5, 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Any estimator of scikit-learn's kind, fitted afresh on some rows and scored on others."""
+"""Copies of any scikit-learn estimator, fitted to some rows and scored on others."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["find_scorer", "fit_copy", "is_classifier", "score_fitted"]
 
 
 def find_scorer(estimator: Any, scoring: Any) -> Callable[..., float]:
-    """The function (estimator, X, y) -> score that scikit-learn's setting `scoring` stands for."""
+    """Return the function (estimator, X, y) -> score that scikit-learn's setting `scoring` stands for."""
     return check_scoring(estimator, scoring=scoring)
 
 
 def fit_copy(estimator: Any, X: Matrix, y: Array | None, w: Array | None) -> Any:
-    """A copy of an estimator with the same settings, fitted to these rows; w=None where every row counts once."""
+    """Return a copy of an estimator, fitted to these rows; w=None where every row has weight 1."""
     return clone(estimator).fit(*_data(X, y), **_weights(w))
 
 
 def score_fitted(scorer: Callable[..., float], fitted: Any, X: Matrix, y: Array | None, w: Array | None) -> float:
-    """The score of a fitted estimator on these rows; larger is better."""
+    """Return the score of a fitted estimator on these rows; larger is better."""
     return float(scorer(fitted, *_data(X, y), **_weights(w)))
 
 

@@ -1,9 +1,9 @@
-"""What the settings of an estimator may be: declared in a class, checked before every fit.
+"""The values that the settings of an estimator may have, declared in its class and checked before every fit.
 
     class KMeans(Estimator):
         settings = {**LOOP, "n_clusters": Setting(int, least=1), "init": Setting(choices=("k-means++", "random"))}
 
-A setting that is wrong is refused with what was got and what was wanted; `__init__` only stores.
+A wrong setting is an error that says what was got and what was wanted. As in scikit-learn, `__init__` checks nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from certifit.exceptions import DataError
 
 @dataclass(frozen=True)
 class Setting:
-    """Values that a setting may have: numbers between limits, words to choose from, or anything that `other` accepts.
+    """The values that a setting may have: numbers between limits, words, or whatever `other` accepts.
 
     >>> Setting(int, least=1).wanted
     'a whole number of at least 1'
@@ -31,12 +31,12 @@ class Setting:
     "one of 'hinge', 'squared_hinge'"
     """
 
-    kind: type | None = None  # int, float or bool; None where only words count
+    kind: type | None = None  # int, float or bool; None where no number is allowed
     least: float | None = None  # the smallest number allowed
     above: float | None = None  # all numbers are larger than this
     most: float | None = None  # the largest number allowed
     below: float | None = None  # all numbers are smaller than this; inf for finite numbers
-    choices: Collection[str] = ()  # words allowed besides
+    choices: Collection[str] = ()  # words that are allowed too
     none: bool = False  # whether None is allowed
     other: Callable[[Any], bool] | None = None  # whether some further value is allowed
     other_words: str = ""  # what `other` accepts, in words
@@ -106,9 +106,7 @@ LOOP: Settings = {"tol": TOL, "max_iter": Setting(int, least=0), "max_time": MAX
 
 
 def check_settings(model: Any, numbers: Sequence[str] = ("tol", "max_time"), **least: int) -> None:
-    """Refuse settings of a model that are not whole numbers of at least so much, or `numbers` of at least 0.
-
-    None stands for no limit on time.
+    """Refuse settings that are not whole numbers of at least `least`, or (`numbers`) numbers of at least 0.
 
     >>> from types import SimpleNamespace
     >>> check_settings(SimpleNamespace(tol=1e-6, max_time=None, max_iter=10), max_iter=0)

@@ -1,4 +1,4 @@
-"""Lines of cells as a text table: the one way in which tables are printed."""
+"""Tables printed as text, everywhere in the same way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def text_table(lines: Sequence[Sequence[str]], align: str = "l", rule: bool = False) -> str:
-    """Cells in columns of equal width, two blanks apart.
+    """Return lines of cells as text, in aligned columns two blanks apart.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fit tells scikit-learn's callbacks: the loops it runs, and each pass of them."""
+"""How a fit reports to scikit-learn's callbacks: every loop it runs, and every pass of a loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Attributes = Mapping[str, Any]  # fitted attributes by name
 
 
 class Watch:
-    """Tells scikit-learn callbacks about each pass of a loop; hands out sub-watches for nested loops."""
+    """Report each pass of a loop to scikit-learn's callbacks; loops inside it get a watch of their own."""
 
     def __init__(self, estimator: BaseEstimator, context: Any, X: Any, y: Any, metadata: dict[str, Any]) -> None:
         self.estimator, self.context = estimator, context
@@ -24,7 +24,7 @@ class Watch:
 
     @contextmanager
     def loop(self, name: str, max_iter: int, attributes: Callable[[Any], Attributes]) -> Iterator[Watch]:
-        """A watch for one loop of the fit; `attributes(params)` are the fitted attributes at `params`."""
+        """Give a watch for one loop of the fit; `attributes(params)` are the fitted attributes at `params`."""
         context = self.context.subcontext(task_name=name, max_subtasks=max_iter + 1)
         watch = Watch(self.estimator, context, **self.data)
         watch.attributes = attributes
@@ -33,7 +33,7 @@ class Watch:
         context.call_on_fit_task_end(estimator=self.estimator, **self.data)
 
     def inner_fit(self, estimator: BaseEstimator) -> Any:
-        """A context in which an estimator that this one wraps is fitted, and tells the same callbacks."""
+        """Return a context in which an inner estimator is fitted and reports to the same callbacks."""
         return self.context.subcontext(task_name="fit").propagate_callback_context(estimator)
 
     def begin(self) -> None:
@@ -41,7 +41,7 @@ class Watch:
         self._pass.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
     def end(self, params: Any, step: Step[Any], tol: float) -> bool:
-        # what our own progress display reads; contexts live as long as the fit, parameters need not
+        # `ProgressBar` reads these. Contexts live as long as the fit, so they keep no parameters.
         self._pass.step, self._pass.tol = step._replace(params=None), tol
         attributes = self.attributes
         return bool(

@@ -1,4 +1,4 @@
-"""Questions about matrices whose answers prove themselves.
+"""Certified answers about matrices: eigenvalues, singular values, low rank, definiteness, diagonalisation.
 
 >>> from certifit import linalg
 >>> linalg.eigen([[2.0, 1.0], [1.0, 2.0]]).certificate.holds

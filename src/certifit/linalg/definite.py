@@ -1,7 +1,7 @@
-"""Is a symmetric matrix positive definite? Yes with a factor that proves it, no with a witness, or not decided.
+"""Is a symmetric matrix A positive definite? A Cholesky factor proves yes, a vector v with vᵀAv <= 0 proves no.
 
-The factor is Cholesky's, the witness the eigenvector of the smallest eigenvalue; where neither convinces the checker,
-small matrices are decided by elimination in rational numbers.
+The vector is the eigenvector of the smallest eigenvalue. Where the checker accepts neither because of rounding, small
+matrices are decided by elimination in rational numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Verdict = Literal["yes", "no", "not decided to rounding"]
 
 @dataclass(frozen=True)
 class Definite:
-    """True only where it is proved; `verdict` tells a proved no from what floating point cannot decide."""
+    """The answer, true only where it is proved; `verdict` also tells whether a no is proved."""
 
     verdict: Verdict
     certificate: Certificate
@@ -37,12 +37,12 @@ class Definite:
 
 
 def positive_definite(A: Any, *, strict: bool = True) -> Definite:
-    """Is vᵀAv > 0 for every v except 0? With strict=False: is it never below 0 by more than rounding?
+    """Decide whether vᵀAv > 0 for every v except 0 or, if not strict, that it is never below 0 but for rounding.
 
     Parameters
     ----------
     A : array or sparse matrix (n, n), symmetric
-    strict : ask of the numbers as they are stored, where vᵀAv = 0 counts against A; or else up to rounding
+    strict : whether A must be definite, exactly as its numbers are stored; else semidefinite up to rounding
 
     >>> answer = positive_definite([[2.0, 1.0], [1.0, 2.0]])
     >>> bool(answer), (answer.factor @ answer.factor.T).round(12).tolist()
@@ -56,7 +56,7 @@ def positive_definite(A: Any, *, strict: bool = True) -> Definite:
     factor, witness = _factor(A), _witness(A)
     proof = certificates.certify_factor(A, factor, strict)
     refusal = certificates.certify_witness(A, witness, strict)
-    # Up to this order elimination in rational numbers is quick.
+    # Up to this order elimination in rational numbers is fast.
     if not (proof.holds or refusal.holds) and len(A) <= 32:
         found = certificates.eliminate(A)
         if found.witness is None:
@@ -76,7 +76,7 @@ def _units(A: Array) -> Array:
 
 
 def _factor(A: Array) -> Array:
-    """Return the Cholesky factor; where there is none, one of the nearest semidefinite matrix, not triangular."""
+    """Return the Cholesky factor or, where there is none, a factor of the nearest semidefinite matrix."""
     units = _units(A)
     S = A / units / units[:, None]
     try:
@@ -88,7 +88,7 @@ def _factor(A: Array) -> Array:
 
 
 def _witness(A: Array) -> Array:
-    """Return the axis of the smallest diagonal entry if that is not positive, else the direction of least vᵀAv."""
+    """Return v with a small vᵀAv: a unit vector where a diagonal entry shows it, else an eigenvector."""
     worst = int(np.diag(A).argmin())
     if A[worst, worst] < 0 or not A[worst].any():
         return np.eye(len(A))[worst]

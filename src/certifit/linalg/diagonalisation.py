@@ -1,7 +1,7 @@
-"""Can a square matrix be diagonalised, A = P D P⁻¹? Yes with P and D, no with a Jordan chain.
+"""Can a square matrix be diagonalised, A = P D P⁻¹? P and D prove yes, a Jordan chain proves no.
 
-Eigenvectors that nearly coincide hint at a Jordan block: for each such group a vector v is sought with (A - λI)²v = 0
-but (A - λI)v ≠ 0, both to rounding.
+Eigenvectors that nearly coincide are a sign of a Jordan block: for each such group we look for a vector v with
+(A - λI)²v = 0 but (A - λI)v ≠ 0, both to rounding.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Verdict = Literal["yes", "no", "not decided to rounding"]
 
 @dataclass(frozen=True)
 class Diagonalisable:
-    """True where P and `values` diagonalise A; `verdict` tells a proved no from what floating point cannot decide."""
+    """The answer, true where P and `values` diagonalise A; `verdict` also tells whether a no is proved."""
 
     verdict: Verdict
     certificate: Certificate
     values: Array  # (n,) eigenvalues, complex unless all are real
-    P: Array  # (n, n) eigenvectors of length 1 as columns: A P = P diag(values), as far as that goes
+    P: Array  # (n, n) eigenvectors of length 1 as columns: A P = P diag(values) where the answer is yes
     condition: float  # of P: 1 for symmetric and normal matrices, infinite where no basis was found
     witness: Array | None = None  # (n,) v: (A - λI)²v = 0 to rounding, but (A - λI)v is not
     eigenvalue: complex | None = None  # λ of the witness
@@ -40,12 +40,11 @@ class Diagonalisable:
 
 
 def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
-    """Has A (n, n), array or sparse, a basis of eigenvectors, real or complex?
+    """Decide whether A (n, n), array or sparse, has a basis of eigenvectors, real or complex.
 
-    Every matrix has diagonalisable ones arbitrarily close by, so the question is only meaningful up to rounding. The
-    answer is no where a matrix within tol |A|₂ of A has a Jordan chain, (A - λI)v = u and (A - λI)u = 0, with a link
-    |u| / |v| well beyond that: Jordan blocks, and what floating point cannot tell from them. The certificate states
-    the distance. Symmetric and normal matrices are always diagonalisable.
+    Diagonalisable matrices lie arbitrarily close to every matrix, so the question has a meaning only up to rounding.
+    The answer is no where a matrix within tol |A|₂ of A has a Jordan chain, (A - λI)v = u and (A - λI)u = 0, and
+    |u| / |v| is well above that distance, which the certificate states. Normal matrices are always diagonalisable.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
     values, P = _eigenvectors(scaled)
     smallest = float(np.linalg.svd(P, compute_uv=False)[-1])
     condition = float(np.linalg.norm(P, 2)) / smallest if smallest > 0 else np.inf
-    # Two eigenvectors lie within about sqrt(tol) of each other.
+    # Two eigenvectors may lie within about sqrt(tol) of each other.
     near = condition * np.sqrt(tol) > 0.01
     value, v = _nearest_chain(scaled, values, P) if near else (0.0, None)
     if v is not None:
@@ -92,14 +91,14 @@ def _eigenvectors(A: Array) -> tuple[Array, Array]:
 
 
 def _nearest_chain(A: Array, values: Array, P: Array) -> tuple[complex, Array | None]:
-    """Return the eigenvalue and the vector of the Jordan chain that is nearest to being one of A, if any is near."""
+    """Return the eigenvalue and vector of what is nearest to a Jordan chain of A, or None where nothing is near."""
     best: tuple[complex, Array | None] = (0.0, None)
     nearest = np.inf
-    # Eigenvectors with a cosine above 0.99 may be one.
+    # Eigenvectors with a cosine above 0.99 may be the same one.
     for cluster in np.unique(np.abs(P.conj().T @ P) > 0.99, axis=0):
         if cluster.sum() < 2:
             continue
-        # Rounding moves their mean much less than each of them.
+        # Rounding changes the mean of their eigenvalues much less than each of them.
         value = complex(values[cluster].mean())
         B = A - (value if value.imag else value.real) * np.eye(len(A))
         v = _chain_vector(B)
@@ -111,7 +110,7 @@ def _nearest_chain(A: Array, values: Array, P: Array) -> tuple[complex, Array | 
 
 
 def _chain_vector(B: Array) -> Array:
-    """Return v of length 1 with B²v nearly 0 and Bv as long as that allows."""
+    """Return the vector v of length 1 with the longest Bv, among those with B²v nearly 0."""
     _, s, Vt = svd(B @ B)
     flat = Vt[s <= max(s[-1], np.sqrt(EPS) * np.linalg.norm(B, 2) ** 2)].conj().T  # (n, dimensions)
     v = flat @ svd(B @ flat)[2][0].conj()

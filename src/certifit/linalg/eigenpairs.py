@@ -6,12 +6,13 @@
 | "arpack" (restarted Lanczos) | a few pairs of a large matrix, by products alone |
 | "lobpcg", "krylov" (randomised block Krylov), "power" (power iteration) | never |
 
-Whatever the method, the certificate says how far the values can be from the true ones.
+The certificate does not depend on the method; it bounds how far the values can be from the true ones.
 """
 
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -48,13 +49,15 @@ class Eigen:
 
 
 class EigenPairs(NamedTuple):
+    """Eigenpairs as a method found them, in any order."""
+
     values: Array  # (k,)
     vectors: Array  # (d, k)
     trace: PowerTrace | None = None
 
 
 class EigenSearch(NamedTuple):
-    """How a method is to search."""
+    """The settings of a method."""
 
     tol: float  # residuals asked for, relative to |A|
     rng: np.random.Generator  # of the starting vectors
@@ -70,7 +73,7 @@ def eigen(
     random_state: Any = 0,
     tuning: EigenTuning = EigenTuning(),
 ) -> Eigen:
-    """The k largest eigenvalues (None: all) of a symmetric A, and their vectors.
+    """Find the k largest eigenvalues (None: all) of a symmetric A, and their vectors.
 
     Parameters
     ----------
@@ -79,11 +82,11 @@ def eigen(
         iteration with deflation, whose convergence is in `trace`); "auto" takes LAPACK for small matrices or many
         pairs, else ARPACK
     tol : residuals |Av - λv| asked for, relative to |A|
-    random_state : of the starting vectors; a whole number, a numpy Generator, or None
+    random_state : seed of the starting vectors; a whole number, a numpy Generator, or None
     tuning : numbers that steer the methods
 
-    Eigenvalues are taken in the order of their values, not of their size. A certificate of kind `statistical` (large
-    sparse matrices, operators) rests on a random start; for others `optimal` is proved.
+    Eigenvalues are ordered by value, not by absolute value. For large sparse matrices and operators the certificate
+    is `statistical`, because it depends on a random start; for others it is `optimal`, a proof.
 
     >>> found = eigen([[2.0, 1.0], [1.0, 2.0]])
     >>> found.values.round(12), found.certificate.kind, found.certificate.holds
@@ -116,18 +119,16 @@ def eigen(
 def warn_unless_holds(certificate: Certificate, name: str) -> None:
     """Warn the caller where a certificate does not hold."""
     if not certificate.holds:
-        message = f"{name}: {'; '.join(certificate.failures())}."
-        warn_caller(message, CertificateWarning)
+        warn_caller(f"{name}: {'; '.join(certificate.failures())}.", CertificateWarning)
 
 
 def _lapack(A: Any, k: int, _search: EigenSearch) -> EigenPairs:
     A = to_dense(A)
     d = len(A)
     if k < d // 3:
-        try:
+        # LAPACK's selective driver can fail where eigenvalues coincide.
+        with suppress(LinAlgError):
             return EigenPairs(*eigh(A, subset_by_index=[d - k, d - 1], driver="evr"))
-        except LinAlgError:
-            pass  # LAPACK's selective driver can fail where eigenvalues coincide
     values, vectors = eigh(A, driver="evd")
     return EigenPairs(values[d - k :], vectors[:, d - k :])
 
@@ -139,8 +140,8 @@ def _arpack(A: Any, k: int, search: EigenSearch) -> EigenPairs:
 def arpack(A: Any, k: int, search: EigenSearch) -> EigenPairs:
     """Return the k largest eigenvalues by restarted Lanczos, where k < d and d > 3.
 
-    From one starting vector Lanczos sees one copy of a multiple eigenvalue; rounding brings in the others, but maybe
-    not in time. So one more is sought outside the span of those found, until none there is larger.
+    From one starting vector, Lanczos may find only one vector of a multiple eigenvalue. So we look for one more
+    vector outside the span of those found, until none there has a larger eigenvalue.
     """
     d, (tol, rng, tuning) = A.shape[0], search
     try:
@@ -157,7 +158,7 @@ def arpack(A: Any, k: int, search: EigenSearch) -> EigenPairs:
             values, Y = eigh(basis.T @ (A @ basis), subset_by_index=[1, k])
             pairs = EigenPairs(values, basis @ Y)
     except ArpackError:
-        # Out of iterations, or nearly all eigenvalues of A are the same.
+        # It ran out of iterations, or nearly all eigenvalues of A are equal.
         return _krylov(A, k, search)
     return pairs
 
@@ -168,9 +169,9 @@ def _lobpcg(A: Any, k: int, search: EigenSearch) -> EigenPairs:
     if 5 * k >= d:
         return _lapack(A, k, search)
     with warnings.catch_warnings():
-        # The certificate says what was reached.
+        # Warnings are not needed: the certificate says how accurate the result is.
         warnings.simplefilter("ignore")
-        # A few more vectors than asked for converge faster.
+        # With a few more vectors than asked for, it converges faster.
         block = search.rng.normal(size=(d, min(k + 3, d // 5)))
         values, vectors = lobpcg(A, block, tol=search.tol / 4, maxiter=search.tuning.max_iter, largest=True)
     return EigenPairs(values[:k], vectors[:, :k])
@@ -182,7 +183,7 @@ def _krylov(A: Any, k: int, search: EigenSearch) -> EigenPairs:
 
 
 def _power(A: Any, k: int, search: EigenSearch) -> EigenPairs:
-    """Power iteration on A + c I, with c so large that the largest eigenvalue is also the largest in size."""
+    """Apply power iteration to A + c I, with c so large that its largest eigenvalue is largest in size."""
     d, (tol, rng, tuning) = A.shape[0], search
     lowest = largest_eigenvalue(_AffineOperator(-1.0, A, 0.0), steps=30, seed=int(rng.integers(2**31)))
     c = lowest.value if lowest.value > 1e-12 else 0.0
@@ -199,7 +200,7 @@ def _operator(A: Any) -> LinearOperator:
 
 
 class _DeflatedOperator:
-    """(I - VVᵀ) A (I - VVᵀ) - c VVᵀ: A with the eigenvalues of the eigenvectors V (d, k) moved to -c."""
+    """The operator (I - VVᵀ) A (I - VVᵀ) - c VVᵀ, in which the eigenvectors V (d, k) have eigenvalue -c."""
 
     def __init__(self, A: Any, V: Array, c: float) -> None:
         self.A, self.V, self.c, self.shape = A, V, c, A.shape
@@ -211,7 +212,7 @@ class _DeflatedOperator:
 
 
 class _AffineOperator:
-    """a A + c I."""
+    """The operator a A + c I."""
 
     def __init__(self, a: float, A: Any, c: float) -> None:
         self.a, self.A, self.c, self.shape = a, A, c, A.shape

@@ -1,9 +1,9 @@
 """Singular values, and the nearest matrix of low rank: A ≈ U diag(s) Vᵀ.
 
-LAPACK for all triplets or small matrices, ARPACK or randomised block Krylov iteration for a few of a large one.
-The first k triplets make the nearest matrix of rank k in the Frobenius and the spectral norm (Eckart & Young, "The
-approximation of one matrix by another of lower rank", 1936); the certificate compares the distance with the least
-that any matrix of rank k reaches.
+LAPACK finds many triplets or those of small matrices, ARPACK or block Krylov iteration a few of large ones. The first
+k triplets make the nearest matrix of rank k in the Frobenius and the spectral norm (Eckart & Young, "The
+approximation of one matrix by another of lower rank", 1936); the certificate compares its distance with a lower
+bound for all matrices of rank k.
 """
 
 from __future__ import annotations
@@ -44,27 +44,26 @@ class LowRank:
     s: Array  # (k,)
     Vt: Array  # (k, n)
     distance_frobenius: float  # from the entries of A - U diag(s) Vt
-    distance_spectral: float  # an upper bound that is sharp to rounding (a few percent where it is likely only)
+    distance_spectral: float  # an upper bound, sharp to rounding where proved, to a few percent where likely
     certificate: Certificate
 
     def toarray(self) -> Array:
-        """The matrix itself, (m, n)."""
+        """Return the matrix as an array (m, n)."""
         return (self.U * self.s) @ self.Vt
 
 
 def svd(A: Any, k: int | None = None, *, method: str = "auto", tol: float = 1e-8, random_state: Any = 0) -> SVD:
-    """The k largest singular values (None: all) of a matrix (m, n), dense or sparse, and their vectors.
+    """Find the k largest singular values (None: all) of a matrix (m, n), dense or sparse, and their vectors.
 
     Parameters
     ----------
     method : "lapack"; for some triplets only "arpack" or "randomized" (block Krylov from a random block, as many
         products as `tol` takes); "auto" takes LAPACK for small matrices or many triplets, else ARPACK
     tol : residuals |Av - σu| asked for, relative to |A|
-    random_state : of the starting vectors; a whole number, a numpy Generator, or None
+    random_state : seed of the starting vectors; a whole number, a numpy Generator, or None
 
-    The certificate is measured afterwards and does not depend on the method. Where it is of kind `statistical` (large
-    matrices), residuals, orthonormality and the lower bound on the spectral distance are proved; that nothing larger
-    was missed holds with the probability stated.
+    The certificate does not depend on the method. For large matrices it is `statistical`: residuals, orthonormality
+    and the lower bound on the spectral distance are proved; that no larger one was missed has the stated probability.
 
     >>> found = svd([[3.0, 0.0], [4.0, 5.0]])
     >>> (found.s**2).round(10), found.certificate.holds
@@ -77,7 +76,7 @@ def svd(A: Any, k: int | None = None, *, method: str = "auto", tol: float = 1e-8
 
 
 def low_rank(A: Any, k: int, *, method: str = "auto", tol: float = 1e-8, random_state: Any = 0) -> LowRank:
-    """The nearest matrix of rank k to A (m, n), dense or sparse, and its certified distance. Parameters as of `svd`.
+    """Find the nearest matrix of rank k to A (m, n), dense or sparse, and its distance; parameters as of `svd`.
 
     >>> near = low_rank([[2.0, 0.0], [0.0, 1.0]], 1)
     >>> near.toarray().round(9) + 0.0
@@ -95,7 +94,7 @@ def low_rank(A: Any, k: int, *, method: str = "auto", tol: float = 1e-8, random_
 
 
 def _triplets(A: Any, k: int | None, method: str, tol: float, random_state: Any) -> tuple[Any, Array, Array, Array]:
-    """Return A as checked, U, s and Vt."""
+    """Return the checked A, and U, s and Vt."""
     A, tuning = as_matrix(A), EigenTuning()
     (m, n), k = A.shape, check_count(k, min(A.shape))
     if method == "auto":
@@ -125,14 +124,14 @@ def _lapack(A: Any, k: int, _search: EigenSearch) -> Triplets:
 
 
 def _arpack(A: Any, k: int, search: EigenSearch) -> Triplets:
-    # ARPACK finds fewer pairs than the order, of matrices of order 4 or more.
+    # ARPACK needs fewer pairs than the order of the matrix, and an order of at least 4.
     if k == min(A.shape) or min(A.shape) < 4:
         return _lapack(A, k, search)
     return _triplets_in_span(A, arpack(_SmallerGram(A), k, search._replace(tol=search.tol / 4)).vectors)
 
 
 def _randomized(A: Any, k: int, search: EigenSearch) -> Triplets:
-    # A finer tolerance: small singular values have smaller squares.
+    # A smaller tolerance, because the squares of small singular values are smaller still.
     depth = search.tuning.krylov_depth
     ritz = block_krylov(_SmallerGram(A), k, rng=search.rng, depth=depth, tol=search.tol / 1000)
     U, s, Vt = _triplets_in_span(A, ritz.vectors)
@@ -140,7 +139,7 @@ def _randomized(A: Any, k: int, search: EigenSearch) -> Triplets:
 
 
 def _triplets_in_span(A: Any, B: Array) -> Triplets:
-    """Return triplets of A from a basis B on its narrow side: by products with A itself, not as roots of squares."""
+    """Return triplets of A in the span of B, a basis on its shorter side, without square roots of eigenvalues."""
     if A.shape[0] < A.shape[1]:
         V, s, Ut = _triplets_in_span(A.T, B)
         return Ut.T, s, V.T
@@ -150,7 +149,7 @@ def _triplets_in_span(A: Any, B: Array) -> Triplets:
 
 
 class _SmallerGram:
-    """AᵀA or AAᵀ, whichever is smaller, by its products."""
+    """The operator AᵀA or AAᵀ, whichever is smaller."""
 
     def __init__(self, A: Any) -> None:
         self.A, self.shape = (A if A.shape[0] >= A.shape[1] else A.T), (min(A.shape), min(A.shape))

@@ -1,7 +1,7 @@
-"""The covariance of rows as an operator: S Q in one pass over the rows, without ever forming S (d, d).
+"""The covariance of rows as an operator: products S Q take one pass over the rows, and S (d, d) is never formed.
 
-Where a table has both many rows and many columns, S and the Gram matrix are too large to hold, but S Q for a few
-columns Q is a sum over blocks. CSR rows stay sparse: the mean is subtracted from the products, not from the rows.
+Where a table has many rows and many columns, neither S nor the Gram matrix fits in memory, but S Q for a few columns
+Q is a sum over blocks. CSR rows stay sparse: the mean is subtracted from the products, not from the rows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _column_sums(origin: Array | None, block: Block) -> _ColumnSums:
     return _ColumnSums(int((block.w > 0).sum()), float(block.w.sum()), np.asarray(adjoint(X, block.w), np.float64))
 
 
-def _squares(mean: Array, block: Block) -> Array:
+def _square_sums(mean: Array, block: Block) -> Array:
     """Return Σ w (x - mean)² of each column (d,)."""
     X, w = block.X, block.w
     if not sparse.issparse(X):
@@ -55,12 +55,12 @@ def _squares(mean: Array, block: Block) -> Array:
             return w @ (X - mean) ** 2
     each, d = np.repeat(w, np.diff(X.indptr)), len(mean)
     off = np.bincount(X.indices, each * (X.data - mean[X.indices]) ** 2, d)
-    # Entries that are not stored are zeros.
+    # Entries that a CSR matrix does not store are zeros.
     return off + (w.sum() - np.bincount(X.indices, each, d)) * mean**2
 
 
 def column_moments(rows: Rows, centred: bool = True) -> ColumnMoments:
-    """Return means and variances in two passes; about zero where the rows are not to be `centred`.
+    """Return means and variances of the columns in two passes; about zero where not `centred`.
 
     >>> from certifit.rows import as_rows
     >>> column_moments(as_rows([[1.0, 2.0], [3.0, 2.0]])).variances
@@ -71,7 +71,7 @@ def column_moments(rows: Rows, centred: bool = True) -> ColumnMoments:
     first = rows.sum(partial(_column_sums, origin))
     mean = first.x / first.weight + (0.0 if origin is None else origin)
     mean = mean if centred else np.zeros(rows.n_features)
-    variances = check_overflow(rows.sum(partial(_squares, mean))) / first.weight
+    variances = check_overflow(rows.sum(partial(_square_sums, mean))) / first.weight
     return ColumnMoments(first.count, first.weight, mean, variances)
 
 
@@ -81,7 +81,7 @@ class _CovarianceProducts(Sums):
     y: Array | float  # (m,) Σ w y of sparse rows, 0.0 of dense ones
 
 
-def _products(mean: Array, Q: Array, block: Block) -> _CovarianceProducts:
+def _product_sums(mean: Array, Q: Array, block: Block) -> _CovarianceProducts:
     X, w = block.X, block.w if Q.ndim == 1 else block.w[:, None]
     if sparse.issparse(X):
         Y = w * (X @ Q - mean @ Q)
@@ -92,14 +92,14 @@ def _products(mean: Array, Q: Array, block: Block) -> _CovarianceProducts:
 
 
 class Covariance(LinearOperator):
-    """S = Σ w (x - mean)(x - mean)ᵀ / Σ w as an operator; each product is a pass over the rows."""
+    """The operator S = Σ w (x - mean)(x - mean)ᵀ / Σ w; each product is a pass over the rows."""
 
     def __init__(self, rows: Rows, columns: ColumnMoments) -> None:
         self.rows, self.columns = rows, columns
         super().__init__(np.dtype(np.float64), (rows.n_features, rows.n_features))
 
     def _matmat(self, Q: Array) -> Array:
-        found = self.rows.sum(partial(_products, self.columns.mean, Q))
+        found = self.rows.sum(partial(_product_sums, self.columns.mean, Q))
         out: Array = found.xy / self.columns.weight
         if not np.isscalar(found.y) and self.columns.mean.any():
             out -= np.multiply.outer(self.columns.mean, found.y / self.columns.weight)
@@ -114,46 +114,45 @@ class Covariance(LinearOperator):
 
 @dataclass(frozen=True)
 class CentredRows:
-    """Z = sqrt(w) (x - mean) of rows in memory; not formed where they are sparse and no digits are lost by that."""
+    """The rows Z = sqrt(w) (x - mean); sparse rows stay sparse where that loses no digits."""
 
     data: ArrayRows  # (n, d)
     columns: ColumnMoments
 
     @property
     def stays_sparse(self) -> bool:
-        """Whether the mean is subtracted from products: rows are sparse, and this loses no digits."""
+        """Whether the mean is subtracted from products, because rows are sparse and no digits are lost."""
         m = self.columns
         return sparse.issparse(self.data.X) and not (m.mean**2 > far(self.data.dtype) ** 2 * m.variances).any()
 
     def dense(self) -> Array:
-        """Return Z (n, d)."""
+        """Return Z as a dense array (n, d)."""
         X: Matrix = self.data.X
         Z = (X.toarray() if sparse.issparse(X) else X) - self.columns.mean
         return np.sqrt(self.data.w)[:, None] * Z
 
     def gram(self) -> Array:
-        """Return Z Zᵀ / Σ w (n, n)."""
+        """Return the Gram matrix Z Zᵀ / Σ w (n, n)."""
         with np.errstate(over="ignore", invalid="ignore"):
             if not self.stays_sparse:
                 Z = self.dense()
                 return Z @ Z.T / self.columns.weight
-            X = scale_rows(self.data.X.astype(np.float64), np.sqrt(self.data.w))
-            Xm = X @ self.columns.mean
             root = np.sqrt(self.data.w)
+            X = scale_rows(self.data.X.astype(np.float64), root)
+            Xm = X @ self.columns.mean
             cross = np.multiply.outer(Xm, root)
             inner = float(self.columns.mean @ self.columns.mean)
-            return (
-                (X @ X.T).toarray() - cross - cross.T + inner * np.multiply.outer(root, root)
-            ) / self.columns.weight
+            total = (X @ X.T).toarray() - cross - cross.T + inner * np.multiply.outer(root, root)
+            return total / self.columns.weight
 
     def times(self, V: Array) -> Array:
-        """Return Z V."""
+        """Return the product Z V."""
         if not self.stays_sparse:
             return self.dense() @ V
         return np.sqrt(self.data.w)[:, None] * (self.data.X @ V - self.columns.mean @ V)
 
     def adjoint(self, U: Array) -> Array:
-        """Return Zᵀ U."""
+        """Return the product Zᵀ U."""
         if not self.stays_sparse:
             return self.dense().T @ U
         V = np.sqrt(self.data.w)[:, None] * U

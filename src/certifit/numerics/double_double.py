@@ -1,7 +1,6 @@
 """Sums and products to twice the working precision ("double-double"), from float64 arithmetic alone.
 
-Each operation returns its rounded result and the exact rounding error. It is the only such code of the solvers
-(checkers sum in their own plain ways).
+Each operation returns its rounded result and the exact rounding error. Checkers have such code of their own.
 References: Dekker, "A floating-point technique for extending the available precision" (1971);
 Knuth, The Art of Computer Programming, vol. 2, section 4.2.2.
 """
@@ -39,7 +38,7 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Double:
-    """The numbers high + low, of twice the precision of float64."""
+    """Numbers high + low with twice the precision of float64."""
 
     high: Array  # any shape
     low: Array  # the same shape, much smaller
@@ -54,7 +53,7 @@ class Double:
 
 
 def column_sums(A: Double) -> Double:
-    """Sum over the first axis, pairwise."""
+    """Return the pairwise sum over the first axis."""
     high, low = A.high, A.low
     while len(high) > 1:
         half = len(high) // 2

@@ -1,7 +1,7 @@
-"""Solves with a symmetric positive semidefinite matrix, scaled so that the units of its columns do not matter.
+"""Linear systems with a symmetric positive semidefinite matrix.
 
-The matrix is scaled to a diagonal of ones and factored by Cholesky; where that fails or meets tiny pivots, its
-eigenvectors with eigenvalues above rounding stand in, and solutions are the shortest ones.
+The matrix is scaled to a diagonal of ones, so that the units of its columns do not matter, and factored by Cholesky.
+Where that fails or pivots are tiny, eigenvectors with eigenvalues above rounding give the shortest solution.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class Factor:
-    """A⁻¹ in factored form; where A is singular, the inverse on its range."""
+    """The factored inverse of A; where A is singular, its inverse on the range of A."""
 
     scale: Array  # (d,) 1 / sqrt(diag A)
     cholesky: tuple[Array, bool] | None  # the factor (d, d), and whether it is the lower one
@@ -49,7 +49,7 @@ def factor(A: Array) -> Factor:
     scaled = A * scale * scale[:, None]
     try:
         lower = cho_factor(scaled, lower=True)
-        # Smaller pivots are rounding, not information.
+        # Smaller pivots are rounding.
         if np.diag(lower[0]).min() > 1e-7:
             return Factor(scale, lower, None, None)
     except LinAlgError:

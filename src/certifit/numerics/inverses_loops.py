@@ -1,7 +1,7 @@
-"""Inverses of many small positive definite matrices (k, k), 64 of them side by side.
+"""Inverses and log-determinants of many small positive definite matrices (k, k), 64 of them side by side.
 
-T (k k, LANES) holds the lower triangles of LANES matrices, entry (i, j) in row i k + j: every step of the Cholesky
-factorisation is then one loop over numbers that lie together in memory. Outside of this file the matrices are packed:
+T (k k, LANES) holds the lower triangles of LANES matrices, entry (i, j) in row i k + j, so that every step of the
+Cholesky factorisation is a loop over numbers that are contiguous in memory. Outside of this file matrices are packed:
 lower triangles row after row, k (k + 1) / 2 numbers.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-LANES = 64  # matrices that are worked on side by side
+LANES = 64  # matrices that are factored side by side
 # The bits of a float64 without sign and exponent, and the bits of 1.0.
 MANTISSA, ONE = np.int64(2**52 - 1), np.int64(1023 * 2**52)
 
@@ -40,7 +40,7 @@ def _scale(T, out, factor, sign):
         o[lane] *= sign * f[lane]
 
 
-# error_model: a matrix that is not positive definite gives NaN or infinity, no exception.
+# With this error model a matrix that is not positive definite gives NaN or infinity instead of an exception.
 @njit(cache=True, nogil=True, error_model="numpy")
 def _factor(T, k):
     """Overwrite T by its Cholesky factor L, with the reciprocals of L's diagonal in the diagonal's place."""
@@ -73,10 +73,10 @@ def _invert(T, k):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_determinants(T, k, out):
-    """Write log-determinants to out (n,), n <= LANES, from what `_factor` left; not finite where the factor is not.
+    """Write log-determinants to out (n,), n <= LANES, from the result of `_factor`; not finite where that is not.
 
-    The diagonal is multiplied up; the power of 2 is taken off the product at each step, so that nothing overflows and
-    one logarithm a matrix is enough.
+    The diagonal entries are multiplied, with the power of 2 of the product kept apart: nothing overflows, and one
+    logarithm for each matrix is enough.
     """
     product, power = np.ones(LANES), np.zeros(LANES)
     for i in range(k):

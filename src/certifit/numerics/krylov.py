@@ -1,9 +1,10 @@
-"""Leading eigenpairs of a symmetric positive semidefinite operator from products with it alone.
+"""Leading eigenpairs of a symmetric positive semidefinite operator A from products with A alone.
 
-`block_krylov`: Rayleigh-Ritz in the space spanned by Q, AQ, A²Q, ... of a random block Q (Musco & Musco, "Randomized
-block Krylov methods for stronger and faster approximate singular value decomposition", 2015). `power`: one vector
-at a time, each kept orthogonal to those before. Both know A times their basis, so the residuals cost no further
-product.
+`block_krylov` takes the best approximations (Rayleigh-Ritz) in the span of Q, AQ, A²Q, ... of a random block Q.
+`power` finds one vector at a time, orthogonal to the earlier ones. Both keep A times their basis, so that residuals
+need no further product.
+Reference: Musco & Musco, "Randomized block Krylov methods for stronger and faster approximate singular value
+decomposition" (2015).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class RitzPairs:
 
 @dataclass(frozen=True)
 class PowerTrace:
-    """How power iteration converged: for each vector, what every product with A showed."""
+    """How power iteration converged: the Rayleigh quotient and the residual of every vector at every iteration."""
 
     rayleigh: tuple[Array, ...]  # (iterations,) vᵀAv
     residual: tuple[Array, ...]  # (iterations,) |Av - (vᵀAv) v|, without the part along earlier vectors
@@ -44,7 +45,7 @@ def block_krylov(
     Parameters
     ----------
     A : anything with `shape` and `A @ block`
-    depth : the most products of A with a block of k + oversample vectors; more depth, more accuracy
+    depth : the most products of A with a block of k + oversample vectors; more are more accurate
     tol : stop once the residuals of the k leading pairs are at most tol times the largest value
 
     >>> ritz = block_krylov(np.diag(np.arange(100.0)), 2, rng=np.random.default_rng(0), depth=9)
@@ -61,7 +62,7 @@ def block_krylov(
         W = np.asarray(A @ Q, dtype=np.float64) / unit
         products += 1
         if products == 1:
-            # From now on in units in which squares neither over- nor underflow.
+            # A is divided by this unit from now on, so that squares neither overflow nor vanish.
             unit = float(np.abs(W).max(initial=0.0)) or 1.0
             W /= unit
         K, AK = np.hstack([K, Q]), np.hstack([AK, W])
@@ -72,7 +73,7 @@ def block_krylov(
         Q, R = _next_block(W, K, across)
         if Q.shape[1] == 0:
             break
-        # Tested now and then only: once T is large, a test costs as much as a step.
+        # Not tested after every product: where T is large, a test takes as long as a step.
         if tol > 0 and products >= next_test:
             values, Y = _leading(T, k)
             # The part of A V - V diag(values) outside the span of K.
@@ -92,7 +93,7 @@ def _leading(T: Array, k: int) -> tuple[Array, Array]:
 
 
 def _next_block(W: Array, K: Array, across: Array) -> tuple[Array, Array]:
-    """Return Q and R with W = K KᵀW + Q R up to rounding, [K Q] orthonormal; directions of no size are left out."""
+    """Return Q and R with W = K KᵀW + Q R and [K Q] orthonormal, to rounding; negligible directions are dropped."""
     size = float(np.abs(across).max(initial=0.0))
     Z = W - K @ across
     Z -= K @ (K.T @ Z)
@@ -101,7 +102,7 @@ def _next_block(W: Array, K: Array, across: Array) -> tuple[Array, Array]:
     # [K Q] has at most as many columns as rows.
     keep &= np.arange(len(keep)) < len(W) - K.shape[1]
     Q, R = Q[:, keep], R[keep]
-    # A direction of little size may have kept a part along K.
+    # A small direction may still have a part along K.
     Q = Q - K @ (K.T @ Q)
     Q, lift = qr(Q, mode="economic", overwrite_a=True)
     return Q, lift @ R
@@ -110,7 +111,7 @@ def _next_block(W: Array, K: Array, across: Array) -> tuple[Array, Array]:
 def power(
     A: Any, k: int, *, rng: np.random.Generator, tol: float = 1e-10, max_iter: int = 1000
 ) -> tuple[RitzPairs, PowerTrace]:
-    """Return the k leading eigenpairs by power iteration and deflation, and how each converged.
+    """Return the k leading eigenpairs by power iteration with deflation, and how each converged.
 
     The residual of vector j falls like (λ_{j+1} / λ_j)^t. An iteration stops once it is at most tol λ_1.
 
@@ -156,7 +157,7 @@ def power(
 def _unit_vector(z: Array, known: Array) -> Array:
     """Return z without its part along the known columns, scaled to length 1."""
     z = z / np.abs(z).max()
-    # Twice is enough for orthogonality to rounding.
+    # Projecting twice makes it orthogonal to rounding.
     for _ in range(2):
         z = z - known @ (known.T @ z)
         z = z / np.linalg.norm(z)

@@ -1,4 +1,4 @@
-"""Matrices that users bring: checked, in float64, and in units in which squares neither over- nor underflow."""
+"""Matrices that users pass: checked, in float64, and scaled so that squares neither overflow nor vanish."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def as_matrix(A: Any, *, square: bool = False, operator: bool = False) -> Any:
-    """Return A as a float64 array or CSR matrix of finite numbers, or as it is where an `operator` is allowed.
+    """Return A as a float64 array or CSR matrix of finite numbers, or as a linear operator where `operator`.
 
     >>> as_matrix([[1, 2], [3, 4]]).dtype
     dtype('float64')
@@ -55,11 +55,11 @@ def _check_numbers(entries: Array) -> None:
 
 
 def symmetric(A: Any) -> Any:
-    """Return A with both triangles equal; refuse it where they differ by more than rounding."""
+    """Return A made exactly symmetric; refuse it where its triangles differ by more than rounding."""
     if isinstance(A, LinearOperator):
         _check_symmetric_operator(A)
         return A
-    # Halves, so that nothing overflows.
+    # Divided by 2 first, so that nothing overflows.
     difference = A / 2 - A.T / 2
     size = np.abs(difference)
     if float(size.max()) > 4 * EPS * float(np.abs(A).max()):
@@ -88,20 +88,17 @@ def _check_symmetric_operator(A: LinearOperator) -> None:
 
 
 def in_units(A: Any) -> tuple[Any, float]:
-    """Return A / unit and the unit, which for an array or a sparse matrix is its largest entry."""
+    """Return A / unit and the unit, the largest entry of A or of an operator's product with a random vector."""
     if isinstance(A, LinearOperator):
         probe = np.asarray(A @ np.random.default_rng(1).normal(size=A.shape[1]), np.float64)
         unit = float(np.abs(probe).max()) or 1.0
-        return _scaled(A, unit), unit
+
+        def product(X: Array) -> Array:
+            return np.asarray(A @ X, np.float64) / unit
+
+        return LinearOperator(A.shape, matvec=product, matmat=product, dtype=np.float64), unit
     unit = float(np.abs(A).max()) or 1.0
     return A / unit, unit
-
-
-def _scaled(A: LinearOperator, unit: float) -> LinearOperator:
-    def product(X: Array) -> Array:
-        return np.asarray(A @ X, np.float64) / unit
-
-    return LinearOperator(A.shape, matvec=product, matmat=product, dtype=np.float64)
 
 
 def to_dense(A: Any, most: int = 2000) -> Array:

@@ -1,4 +1,4 @@
-"""Missing entries of a table, which are NaN here."""
+"""Missing entries of a table, which are written as NaN."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def has_missing(X: Array) -> bool:
     (True, False)
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        # A sum is quicker than a mask; it is also NaN where both infinities occur.
+        # A sum is faster than a mask, but it is NaN too where both infinities occur.
         return bool(np.isnan(X.sum()) and np.isnan(X).any())

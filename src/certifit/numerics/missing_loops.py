@@ -1,4 +1,4 @@
-"""Rows with missing entries (NaN), centred."""
+"""The compiled loop that centres rows with missing entries (NaN)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ def centre(X, mean, Z):
     for r in range(len(X)):
         x, z = X[r], Z[r]
         for j in range(len(x)):
-            away = x[j] - mean[j]
+            difference = x[j] - mean[j]
             # NaN is not equal to itself.
-            z[j] = away if away == away else 0.0
+            z[j] = difference if difference == difference else 0.0

@@ -1,8 +1,8 @@
-"""Mean and scatter of weighted rows in one pass, or a triangular (QR) factor of the centred rows.
+"""Mean and scatter of weighted rows in one pass, or the triangular (QR) factor of the centred rows.
 
-The scatter is summed about a shift, so that nothing cancels at offset 1e8. It cannot tell directions of less than
-about 1e-10 of the largest variance from rounding; the triangular factor squares nothing and can. Both merge over
-blocks.
+The scatter is summed about a shift, so that no digits cancel where rows lie far from zero. In the scatter, variances
+below about 1e-10 of the largest are rounding; the triangular factor squares nothing and keeps them. Both are summed
+over blocks.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class ShiftedMoments(Sums):
     zz: Array  # (d, d) Σ w (x - c)(x - c)ᵀ
 
 
-def _weighted(block: Block, shift: Array | None) -> tuple[Array, Array]:
-    """Return sqrt(w) (x - c) and Σ w (x - c); X itself where there is neither shift nor weight."""
+def _weighted_rows(block: Block, shift: Array | None) -> tuple[Array, Array]:
+    """Return the rows sqrt(w) (x - c) and Σ w (x - c); X itself where there is no shift and every weight is 1."""
     X, w = block.X, block.w
     if shift is not None:
         X = (X.toarray() if sparse.issparse(X) else X) - shift.astype(X.dtype)
@@ -41,17 +41,17 @@ def _weighted(block: Block, shift: Array | None) -> tuple[Array, Array]:
     return X, total
 
 
-def _moments(shift: Array | None, block: Block) -> ShiftedMoments:
+def _block_moments(shift: Array | None, block: Block) -> ShiftedMoments:
     # Overflow is found by `check_overflow`, once all blocks are summed.
     with np.errstate(over="ignore", invalid="ignore"):
-        Z, total = _weighted(block, shift)
+        Z, total = _weighted_rows(block, shift)
         zz = gram(Z).astype(np.float64, copy=False)
     return ShiftedMoments(int((block.w > 0).sum()), float(block.w.sum()), total, zz)
 
 
 @dataclass(frozen=True)
 class MeanAndScatter:
-    """Where weighted rows lie, and their scatter about that point."""
+    """The mean of weighted rows, and their scatter about it."""
 
     count: int  # rows with w > 0
     weight: float  # Σ w
@@ -59,31 +59,31 @@ class MeanAndScatter:
     S: Array  # (d, d) Σ w (x - mean)(x - mean)ᵀ
 
     def __add__(self, other: MeanAndScatter) -> MeanAndScatter:
-        """Merge two tables, each measured about its own mean (Chan, Golub & LeVeque 1983)."""
+        """Merge two tables, each with the scatter about its own mean (Chan, Golub & LeVeque 1983)."""
         weight = self.weight + other.weight
-        apart = other.mean - self.mean
-        S = self.S + other.S + (self.weight * other.weight / weight) * apart[:, None] * apart
-        mean = self.mean + other.weight / weight * apart
+        between = other.mean - self.mean
+        S = self.S + other.S + (self.weight * other.weight / weight) * between[:, None] * between
+        mean = self.mean + other.weight / weight * between
         return MeanAndScatter(self.count + other.count, weight, mean, check_overflow(S))
 
 
 def scatter(rows: Rows, centred: bool = True) -> MeanAndScatter:
-    """Return the weighted mean and the scatter about it, in one pass, or two where the first shift was far off.
+    """Return the weighted mean and the scatter about it, in one pass, or two where the first shift was bad.
 
-    Where the rows are not to be `centred`, the scatter is about zero, which then stands for the mean.
+    Where not `centred`, the scatter is about zero, and zero is returned as the mean.
     """
     if not centred:
-        raw = rows.sum(partial(_moments, None))
+        raw = rows.sum(partial(_block_moments, None))
         return MeanAndScatter(raw.count, raw.weight, np.zeros(rows.n_features), check_overflow(raw.zz))
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
-    m = rows.sum(partial(_moments, shift))
+    m = rows.sum(partial(_block_moments, shift))
     check_overflow(m.zz)
     delta = m.z / m.weight
-    # The shift comes from the first block, which may not be like the rest.
+    # The shift comes from the first block, which the other rows need not resemble.
     if (delta**2 > far(rows.dtype) ** 2 * _variances(m)).any():
         shift = delta if shift is None else shift + delta
-        m = rows.sum(partial(_moments, shift))
+        m = rows.sum(partial(_block_moments, shift))
         delta = m.z / m.weight
     S = m.zz
     S -= m.weight * delta[:, None] * delta
@@ -91,7 +91,7 @@ def scatter(rows: Rows, centred: bool = True) -> MeanAndScatter:
 
 
 def fold_scatters(rows: Rows, folds: int) -> list[MeanAndScatter]:
-    """Return mean and scatter of each fold's rows, in one pass; row i is in fold i mod `folds`."""
+    """Return the mean and scatter of each fold, in one pass; row i is in fold i mod `folds`."""
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
     m: Any = rows.sum(partial(_fold_moments, shift, folds))
@@ -110,13 +110,13 @@ def _fold_moments(shift: Array | None, folds: int, block: Block) -> ShiftedMomen
     parts = []
     for fold in range(folds):
         mine = slice((fold - block.start) % folds, None, folds)
-        parts.append(_moments(shift, Block(block.X[mine], None, block.w[mine], 0)))
+        parts.append(_block_moments(shift, Block(block.X[mine], None, block.w[mine], 0)))
     stacked: Any = [np.array(field) for field in zip(*map(astuple, parts), strict=True)]
     return ShiftedMoments(*stacked)
 
 
 def check_overflow(squares: Array) -> Array:
-    """Return the sums of squares, or refuse them where one is too large for its type."""
+    """Return sums of squares, or refuse them where one is not finite."""
     if not np.isfinite(squares).all():
         raise DataError(
             got="values so large that their squares overflow",
@@ -132,21 +132,21 @@ def _variances(m: ShiftedMoments) -> Array:
 
 @dataclass(frozen=True)
 class Triangle:
-    """An upper triangular R with RᵀR = Σ w (x - c)(x - c)ᵀ; `+` stacks two and factors them again."""
+    """An upper triangular R with RᵀR = Σ w (x - c)(x - c)ᵀ; `+` factors two of them, one above the other."""
 
     R: Array  # (<= d, d)
 
     def __add__(self, other: Triangle) -> Triangle:
-        return Triangle(_triangle(np.concatenate([self.R, other.R])))
+        return Triangle(_qr_triangle(np.concatenate([self.R, other.R])))
 
 
-def _triangle(A: Array) -> Array:
+def _qr_triangle(A: Array) -> Array:
     return qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: A.shape[1]]
 
 
 def block_triangle(Z: Array, w: Array) -> Triangle:
     """Return the triangular factor of the rows Z (rows, d) with row weights w (rows,)."""
-    return Triangle(_triangle(np.sqrt(w)[:, None] * Z))
+    return Triangle(_qr_triangle(np.sqrt(w)[:, None] * Z))
 
 
 def _centred_triangle(mean: Array, block: Block) -> Triangle:

@@ -1,4 +1,4 @@
-"""Symmetric matrices packed as their lower triangles, row after row: half the numbers, in one run of memory."""
+"""Symmetric matrices packed as their lower triangles, row after row, which halves the memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and products of packed symmetric matrices, one for each row or column of a table.
+"""Compiled loops for sums and products of packed symmetric matrices, one for each row or column of a table.
 
 A symmetric matrix (k, k) is packed as its lower triangle, row after row: k (k + 1) / 2 numbers.
 """
@@ -13,8 +13,8 @@ from numba import njit
 def sum_unmarked(marks, subtract, source, total, base, out):
     """Write base + Σ source[j], over the j that marks[r] does not mark, to out[r].
 
-    Where subtract[r] is true, the sum is computed as `total` (the sum over all j) minus the marked ones. Eight rows
-    of `source` are added at a time, so that `out` is read and written an eighth as often.
+    Where subtract[r] is true, the marked ones are subtracted from `total`, the sum over all j. Eight rows of `source`
+    are added at a time, so that `out` is read and written less often.
     Shapes: marks (rows, m), subtract (rows,), source (m, p), total and base (p,), out (rows, >= p).
     """
     listed = np.empty(marks.shape[1], np.int64)

@@ -1,6 +1,6 @@
 """Products of rows, dense or CSR, and the shift that keeps sums of their squares accurate.
 
-Σ (x - c)² with a centre c near the mean keeps nearly all digits; at offset 1e8 and spread 1 the raw Σ x² keeps none.
+Σ (x - c)² with a centre c near the mean keeps nearly all digits; with mean 1e8 and deviation 1, Σ x² keeps none.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ ENOUGH = 2048  # rows from which a shift is estimated
 def far(dtype: Any) -> float:
     """Return how many standard deviations from zero a column may lie before its squares lose too many digits.
 
-    That is four digits of the 16 of float64, and one of the 7 of float32.
+    At these distances, squares lose four of the 16 digits of float64, and one of the 7 of float32.
     """
     return 100.0 if dtype == np.float64 else 3.0
 
 
 def choose_shift(X: Matrix, w: Array) -> Array | None:
-    """Return a centre c (d,) to subtract before squaring, or None where squares of the raw values lose no digits.
+    """Return a centre c (d,) to subtract before squaring, or None where that is not needed.
 
-    Columns whose mean lies within `far` standard deviations of zero keep c = 0, so that most tables need no copy. CSR
+    c is 0 in columns whose mean is within `far` standard deviations of zero, so that most tables need no copy. CSR
     rows are never shifted.
     """
     if sparse.issparse(X) or not w.any():
@@ -46,23 +46,23 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
 
 
 def shifted(X: Matrix, shift: Array | None) -> Matrix:
-    """Return X - shift in float64, dense where there is a shift; X itself where there is nothing to do."""
+    """Return X - shift in float64, dense where there is a shift; X itself where it is float64 and there is none."""
     if shift is not None:
         return np.subtract(X.toarray() if sparse.issparse(X) else X, shift, dtype=np.float64)
     return X if X.dtype == np.float64 else X.astype(np.float64)
 
 
 def adjoint(X: Matrix, R: Array) -> Array:
-    """Return Xᵀ R."""
+    """Return the product Xᵀ R."""
     return X.T @ R
 
 
 def gram(X: Matrix) -> Array:
-    """Return XᵀX as a dense array (d, d); BLAS computes one triangle of it."""
+    """Return XᵀX as a dense array (d, d)."""
     product = X.T @ X
     return product.toarray() if sparse.issparse(product) else product
 
 
 def scale_rows(X: Matrix, s: Array) -> Matrix:
-    """Return diag(s) X."""
+    """Return the rows of X multiplied by s, diag(s) X."""
     return sparse.diags_array(s) @ X if sparse.issparse(X) else X * s[:, None]

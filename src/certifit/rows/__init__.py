@@ -1,4 +1,4 @@
-"""Tables of any kind as blocks of rows that know how to sum."""
+"""Tables of any kind, in memory, in files or on a cluster, as sequences of row blocks over which sums are taken."""
 
 from certifit.rows.as_rows import as_rows
 from certifit.rows.block import Array, Block, Matrix, block_rows

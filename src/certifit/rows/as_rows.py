@@ -1,4 +1,4 @@
-"""Any table as `Rows`. The only place where input is validated: dtype, shape, finite, names, weights, targets."""
+"""Any table as `Rows`, and all checks of what users pass: types, shapes, finite numbers, names, weights, targets."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ def as_rows(
     finite: bool = True,
     reset: bool = True,
 ) -> Rows:
-    """Turn a table into rows.
+    """Turn a table of any kind into rows, and check it.
 
     Parameters
     ----------
     X : NumPy array or memory map, SciPy sparse matrix, pandas or polars frame (also lazy), Arrow table, stream or
         dataset, path to a Parquet file, a directory of them or a CSV file, Dask array or frame
     y, sample_weight : arrays, or names of columns of X
-    estimator : whose `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
-    target : what y must be; numbers come as float64
+    estimator : its `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
+    target : what y must be: nothing, classes or numbers (which become float64)
     targets : columns of y; where there are several, y is an array (n, targets) of numbers or a list of names
     sparse : whether sparse X is accepted
-    missing : whether X may have NaN or null entries, which come as NaN
-    finite : whether to look for other values that are not finite in arrays in memory (a pass over them)
+    missing : whether X may have missing entries, NaN or null, which become NaN
+    finite : whether arrays in memory are searched for infinities and NaN, which takes a pass over them
 
     >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
     >>> rows.n_rows, rows.n_features, rows.dtype
     (3, 2, dtype('float64'))
 
-    ColumnRoles of a table go by their names:
+    The target and the weights can be columns of the table, given by name:
 
     >>> import pyarrow as pa
     >>> rows = as_rows(pa.table({"x": [1, 2], "z": [3, 4], "kind": ["a", "b"]}), y="kind", target="classes")
@@ -94,7 +94,8 @@ def _array_rows(
     options: dict[str, Any] = {
         "accept_sparse": "csr" if terms.sparse else False,
         "dtype": [np.float64, np.float32],
-        "ensure_all_finite": False,  # checked below, on all threads
+        # `check_finite` looks below, on all threads.
+        "ensure_all_finite": False,
         "reset": reset,
     }
     try:
@@ -102,7 +103,8 @@ def _array_rows(
             X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, terms, reset)
             options["dtype"] = np.float32 if (X.dtypes == np.float32).all() else np.float64
         refuse_names(X, y, sample_weight, terms)
-        if isinstance(X, np.memmap):  # left where it is
+        # A memory map stays on disk: only its first row is validated here.
+        if isinstance(X, np.memmap):
             validate_data(estimator, X[:1], **options)
         else:
             X = validate_data(estimator, X, **options)
@@ -115,7 +117,8 @@ def _array_rows(
             fix="Encode text (for instance with sklearn.preprocessing.OneHotEncoder) or leave it out.",
         ) from error
     if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()  # the caller's matrix stays as it is
+        # A copy, because the caller's matrix must not change.
+        X = X.copy()
         X.sum_duplicates()
     names = getattr(estimator, "feature_names_in_", None)
     n_rows = X.shape[0]
@@ -128,7 +131,7 @@ def _array_rows(
 def _source_rows(
     source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> Rows:
-    """Rows of a table with named columns that is read batch by batch."""
+    """Return rows of a table with named columns that is read batch by batch."""
     from certifit.rows.streamed import FileRows
 
     rows = FileRows(source, choose_columns(source.schema.names, y, sample_weight, estimator, terms, reset), terms)

@@ -1,4 +1,4 @@
-"""A run of consecutive rows, and how many rows make one."""
+"""Blocks: runs of consecutive rows, the unit in which rows are read, measured and summed, and how large they are."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Block(NamedTuple):
 
     X: Matrix  # (rows, d) float32 or float64, C-contiguous or CSR
     y: Array | None  # (rows,); (rows, m) where m > 1 targets are asked for
-    w: Array  # (rows,) row weights, float64, always there
+    w: Array  # (rows,) row weights, float64; ones where the table has none
     start: int  # index of the first row in the whole table
 
 
 @dataclass(frozen=True)
 class BlockTuning:
-    """How large blocks are. The borders of blocks depend on the data's shape alone, never on the number of threads.
+    """How large blocks are. That depends on the shape of the data alone, never on the number of threads.
 
-    A block has about `entries` entries, but no fewer than `few_rows` rows unless that makes `most_entries` (sums of
-    d x d matrices should not cost more than the products they add), and no more than `most_rows`, so that threads
-    share the work. A block of CSR rows has at least `entries_per_column` entries a column, as far as `most_rows`
-    allows.
+    A block has about `entries` entries. It has at least `few_rows` rows, unless these have more than `most_entries`
+    entries: with fewer rows, adding d x d matrices would take longer than computing them. It has at most `most_rows`
+    rows, so that there is a block for every thread. A block of CSR rows has at least `entries_per_column` entries
+    for each column, or `most_rows` rows.
     """
 
     entries: int = 2**19
@@ -46,7 +46,7 @@ _tuning = BlockTuning()
 
 @contextmanager
 def block_tuning(tuning: BlockTuning) -> Iterator[None]:
-    """Rows that are made inside this context are cut into blocks by `tuning`.
+    """Cut rows that are made inside this context into blocks by `tuning`.
 
     >>> with block_tuning(BlockTuning(fixed_rows=7)):
     ...     block_rows(784)
@@ -61,9 +61,9 @@ def block_tuning(tuning: BlockTuning) -> Iterator[None]:
 
 
 def block_rows(row_entries: float) -> int:
-    """Rows in a block of rows with this many entries: a power of two, from the data's shape alone.
+    """Return how many rows with this many entries make a block: a power of two.
 
-    A power of two makes any Dask partition or file of 2^k rows an aligned run of blocks: see `tree_sum`.
+    With a power of two, a Dask partition or file of 2^k rows is a whole subtree of the sum: see `tree_sum`.
 
     >>> block_rows(784), block_rows(50), block_rows(16), block_rows(50_000)
     (2048, 8192, 32768, 64)
@@ -77,7 +77,7 @@ def block_rows(row_entries: float) -> int:
 
 
 def sparse_block_rows(row_entries: float, columns: int) -> int:
-    """Rows in a block of CSR rows with this many entries on average: sums by column should not outweigh the rows."""
+    """Return how many CSR rows with this many entries on average make a block: enough to pay for sums by column."""
     rows = block_rows(row_entries)
     if _tuning.fixed_rows is None:
         while rows * row_entries < _tuning.entries_per_column * columns and rows < _tuning.most_rows:

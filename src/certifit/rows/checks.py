@@ -1,4 +1,7 @@
-"""What values must be: finite features, a target for every row, weights that say how often a row counts."""
+"""Checks of the values of a table: finite features, a target in every row, and weights of at least 0.
+
+A row of weight w counts as w equal rows.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,17 @@ Target = Literal["none", "classes", "numbers"]
 
 @dataclass(frozen=True)
 class TableTerms:
-    """On what terms a table is taken."""
+    """What an estimator needs of a table, and what it allows."""
 
     target: Target = "none"
     targets: int = 1  # columns of y
     sparse: bool = False  # X may be sparse
     missing: bool = False  # X may have NaN
-    finite: bool = True  # arrays in memory are checked at once; else by whoever reads every entry anyway
+    finite: bool = True  # arrays in memory are checked at once; else by the model, as it reads them
 
 
 def check_block(block: Block, terms: TableTerms, names: Array | None, targets: Sequence[str] = ()) -> None:
-    """Check a block that was just read; sources that stay outside memory do this on every pass.
-
-    `names` and `targets` are the columns of X and of y, for messages.
-    """
+    """Check a block that was just read from a file or a Dask partition; `names` are of X, `targets` of y."""
     check_finite(block, names, terms.missing)
     if not (block.w >= 0).all() or np.isinf(block.w).any():
         row = int(np.argmin((block.w >= 0) & np.isfinite(block.w)))
@@ -50,11 +50,11 @@ def check_block(block: Block, terms: TableTerms, names: Array | None, targets: S
 
 
 def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
-    """Refuse targets without a value and infinite ones, naming the first."""
+    """Refuse targets that are missing or infinite, and name the first of them."""
     if y.dtype.kind == "f":
         bad = ~np.isfinite(y)
-    elif y.dtype.kind == "O" and any(_is_hole(label) for label in set(y.flat)):
-        bad = np.array([_is_hole(label) for label in y.flat]).reshape(y.shape)
+    elif y.dtype.kind == "O" and any(_is_missing(label) for label in set(y.flat)):
+        bad = np.array([_is_missing(label) for label in y.flat]).reshape(y.shape)
     else:
         return
     if bad.any():
@@ -68,12 +68,12 @@ def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
         )
 
 
-def _is_hole(label: Any) -> bool:
+def _is_missing(label: Any) -> bool:
     return label is None or bool(label != label)
 
 
 def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
-    """A target that came apart from X, as an array (n_rows,), or (n_rows, targets) where there are several."""
+    """Return a target that is no column of X as an array (n_rows,), or (n_rows, targets) where there are several."""
     if terms.target == "none":
         return None
     if y is None:
@@ -83,7 +83,7 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
             fix="Pass an array, or the name of the target column of X.",
         )
     names = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
-    y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _several_columns(y, terms.targets)
+    y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _as_columns(y, terms.targets)
     if len(y) != n_rows:
         raise DataError(got=f"y of {len(y)} entries", wanted=f"one for each of the {n_rows} rows")
     _check_labels(y, names)
@@ -92,37 +92,38 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
     return y
 
 
-def _several_columns(y: Any, targets: int) -> Array:
+def _as_columns(y: Any, targets: int) -> Array:
     try:
         y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
     except (TypeError, ValueError) as error:
-        raise DataError(got=f"y that is not a table of numbers ({error})", wanted=_wanted(targets)) from error
+        raise DataError(got=f"y that is not a table of numbers ({error})", wanted=_columns_wanted(targets)) from error
     check_width(y.shape, targets)
     return y
 
 
 def check_width(shape: Sequence[int], targets: int) -> None:
-    """Refuse a y that has not the columns asked for."""
+    """Refuse a y with another number of columns than `targets`."""
     if len(shape) != 2 or shape[1] != targets:
         got = f"y with {shape[1]} columns" if len(shape) == 2 else f"y with {len(shape)} dimensions"
-        raise DataError(got=got, wanted=_wanted(targets), fix="Join columns with numpy.column_stack.")
+        raise DataError(got=got, wanted=_columns_wanted(targets), fix="Join columns with numpy.column_stack.")
 
 
-def _wanted(targets: int) -> str:
+def _columns_wanted(targets: int) -> str:
     return f"{targets} columns of numbers: an array (n, {targets}), or the names of {targets} columns of X"
 
 
 def as_numbers(y: Array | None, w: Array) -> tuple[Array | None, Array]:
-    """Targets to predict as numbers, whatever type they were read in: float64."""
+    """Return targets as float64, whatever type they were read in, and the weights as they are."""
     if y is not None and y.dtype.kind == "O" and all(isinstance(value, Number) for value in y.flat):
-        y = y.astype(np.float64)  # decimals, or numbers of several types
+        # Decimals, or numbers of several types.
+        y = y.astype(np.float64)
     if y is not None and y.dtype.kind not in "biuf":
         refuse_targets(y.dtype)
     return None if y is None else np.ascontiguousarray(y, dtype=np.float64), w
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
-    """Row weights as float64 (n_rows,): finite, none negative, not all zero. None means 1 for every row."""
+    """Return row weights as float64 (n_rows,): finite, none negative, not all zero. None means 1 for every row."""
     if sample_weight is None:
         return None
     if np.isscalar(sample_weight):
@@ -160,7 +161,7 @@ def refuse_targets(kind: Any) -> None:
 
 
 def check_finite(block: Block, names: Array | None = None, missing: bool = False) -> None:
-    """Refuse infinities and, unless `missing`, NaN, naming the first one."""
+    """Refuse infinities and, unless `missing`, NaN; the message names the first one."""
     values = block.X.data if sparse.issparse(block.X) else block.X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):

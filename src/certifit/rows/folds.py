@@ -1,4 +1,4 @@
-"""Folds of cross-validation, made nowhere else: the rows that a model is fitted on, and those it is scored on."""
+"""Folds of cross-validation: the rows that a model is fitted to, and the rows that it is scored on."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ Fold: TypeAlias = tuple[Array, Array]  # numbers of the rows to fit and of the r
 
 
 def make_folds(cv: Any, X: Matrix, y: Array | None, classes: bool) -> Iterator[Fold]:
-    """The folds that scikit-learn's setting `cv` (a number, a splitter or an iterable) stands for.
+    """Return the folds that scikit-learn's setting `cv` (a number, a splitter or an iterable) stands for.
 
-    Parameters
-    ----------
-    classes : whether y are classes, whose shares a number of folds keeps
+    Where `cv` is a number and y are `classes`, every fold has nearly the same share of each class.
     """
     return check_cv(cv, y, classifier=classes).split(X, y)
 
 
 def stratified_folds(codes: Array, n_folds: int, seed: int) -> Iterator[Fold]:
-    """Shuffled folds of rows with these class numbers (n,), each with nearly the same share of every class.
+    """Return shuffled folds of rows with class numbers `codes` (n,), each with nearly the same share of every class.
 
     >>> import numpy as np
     >>> codes = np.array([0, 0, 1, 1])

@@ -1,4 +1,4 @@
-"""Class labels of any type as whole numbers 0 … k-1, found in one pass over any source of rows."""
+"""Class labels of any type as codes 0 … k-1, and class weights. One pass over the rows finds the classes."""
 
 from __future__ import annotations
 
@@ -14,42 +14,45 @@ from certifit.rows.rows import Rows
 
 
 @dataclass(frozen=True)
-class _Classes:
-    """The distinct labels seen, and the weight of each."""
+class _ClassWeights:
+    """The distinct labels of some rows, and the total weight of each."""
 
-    labels: Array
-    weight: Array  # Σ w of each label
+    labels: Array  # (k,) sorted
+    weight: Array  # (k,) Σ w
 
-    def __add__(self, other: _Classes) -> _Classes:
+    def __add__(self, other: _ClassWeights) -> _ClassWeights:
         labels, code = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
-        return _Classes(labels, np.bincount(code, np.concatenate([self.weight, other.weight]), len(labels)))
+        return _ClassWeights(labels, np.bincount(code, np.concatenate([self.weight, other.weight]), len(labels)))
 
 
-def _classes(block: Block) -> _Classes:
+def _count_classes(block: Block) -> _ClassWeights:
     assert block.y is not None
     labels, code = np.unique(block.y, return_inverse=True)
-    return _Classes(labels, np.bincount(code, block.w, len(labels)))
+    return _ClassWeights(labels, np.bincount(code, block.w, len(labels)))
 
 
 @dataclass(frozen=True)
 class Labels:
-    classes: Array  # (k,) sorted; those that have weight
+    """Rows whose labels were replaced by codes, and the classes that the codes stand for."""
+
+    classes: Array  # (k,) sorted; those of positive weight
     weight: Array  # (k,) Σ w of each class
     rows: Rows  # the rows, with y replaced by codes 0 … k-1
 
 
 @dataclass(frozen=True)
-class _Encode:
+class _EncodeLabels:
     classes: Array
 
     def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
         assert y is not None
-        return _places(self.classes, y).astype(np.int32), w  # rows of other classes have weight 0
+        # Rows of other classes have weight 0, so that their codes do not matter.
+        return _codes(self.classes, y).astype(np.int32), w
 
 
 def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> Labels:
-    """Find the classes that have weight (`fewest` at least), or expect those given; replace labels by numbers."""
-    found = rows.sum(_classes)
+    """Replace labels by codes; classes are those given, or those of positive weight (at least `fewest`)."""
+    found = rows.sum(_count_classes)
     check_classification_targets(found.labels)
     labels, weight = found.labels[found.weight > 0], found.weight[found.weight > 0]
     if classes is not None:
@@ -60,25 +63,25 @@ def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> 
                 wanted=f"labels among {classes.tolist()}",
             )
         total = np.zeros(len(classes))
-        total[_places(classes, labels)] = weight
-        return Labels(classes, total, rows.relabel(_Encode(classes)))
+        total[_codes(classes, labels)] = weight
+        return Labels(classes, total, rows.relabel(_EncodeLabels(classes)))
     if len(labels) < fewest:
         raise DataError(
             got=f"a target with one class: {labels.tolist()} (a classifier cannot learn from 1 class)",
             wanted="at least two classes, each with a row of positive weight",
             fix="Check that the right column is the target and that no filter removed the others.",
         )
-    return Labels(labels, weight, rows.relabel(_Encode(labels)))
+    return Labels(labels, weight, rows.relabel(_EncodeLabels(labels)))
 
 
-def _places(classes: Array, y: Array) -> Array:
-    """Where in `classes` each label is; a model's own may be in any order."""
+def _codes(classes: Array, y: Array) -> Array:
+    """Return the place of each label in `classes`, which need not be sorted."""
     order = np.argsort(classes)
     return np.asarray(order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)])
 
 
 @dataclass(frozen=True)
-class _Reweight:
+class _MultiplyWeights:
     factor: Array  # (k,)
 
     def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
@@ -86,14 +89,14 @@ class _Reweight:
 
 
 def apply_class_weight(labels: Labels, class_weight: Any) -> Rows:
-    """Multiply each row's weight by its class's: a mapping, 'balanced' (equal total weight), or None."""
+    """Multiply row weights by the weight of their class: a mapping, 'balanced' (equal total weight) or None."""
     if class_weight is None:
         return labels.rows
-    return labels.rows.relabel(_Reweight(class_weight_vector(labels.classes, labels.weight, class_weight)))
+    return labels.rows.relabel(_MultiplyWeights(class_weight_vector(labels.classes, labels.weight, class_weight)))
 
 
 def class_weight_vector(classes: Array, weight: Array, class_weight: Any) -> Array:
-    """One factor per class, as scikit-learn's `class_weight` means it."""
+    """Return a factor for each class (k,), as scikit-learn defines `class_weight`."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):

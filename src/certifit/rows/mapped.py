@@ -1,4 +1,4 @@
-"""Rows seen through a function of them (features, say), made block by block and never held all at once."""
+"""Rows computed from other rows, for instance kernel features, block by block: never all of them are in memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from certifit.rows.sums import S, tree_sum
 
 
 class MappedRows(Rows):
-    """The rows f(block) (rows, width) of other rows, wherever these are, with their targets and weights.
+    """The rows f(block) (rows, width) of other rows, with their targets and weights.
 
-    Blocks are cut to the size that suits the new width. `f` must be picklable and work row by row; every pass calls
-    it again, so that these rows are not in memory even where the others are.
+    Blocks are cut again to the size for the new width. `f` must be picklable and work row by row. Every pass calls it
+    again, so that these rows are never all in memory, even where the other rows are.
 
     >>> from certifit.rows import as_rows
     >>> squares = MappedRows(as_rows([[1.0, 2.0], [3.0, 4.0]]), lambda block: block.X[:, :1] ** 2, 1)
@@ -38,18 +38,19 @@ class MappedRows(Rows):
             yield from _pieces(self.f, self.piece, block)
 
     def sum(self, f: Callable[[Block], S]) -> S:
-        return self.rows.sum(partial(_sum, f, self.f, self.piece))
+        return self.rows.sum(partial(_sum_pieces, f, self.f, self.piece))
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
-        return [found for part in self.rows.each(partial(_each, f, self.f, self.piece)) for found in part]
+        return [found for part in self.rows.each(partial(_list_pieces, f, self.f, self.piece)) for found in part]
 
     def take(self, index: Array) -> ArrayRows:
         return MappedRows(self.rows.take(index), self.f, self.n_features).load()
 
     def load(self) -> ArrayRows:
         rows = self.rows.load()
-        X = np.empty((self.n_rows, self.n_features))  # filled as they are made, else twice the memory is needed
-        MappedRows(rows, self.f, self.n_features).each(partial(_put, X))
+        # Blocks are written into place as they are made: joining them afterwards would take twice the memory.
+        X = np.empty((self.n_rows, self.n_features))
+        MappedRows(rows, self.f, self.n_features).each(partial(_write_block, X))
         return ArrayRows(X, rows.y, rows.w)
 
 
@@ -61,13 +62,13 @@ def _pieces(f: Callable[[Block], Array], size: int, block: Block) -> Iterator[Bl
         yield piece._replace(X=f(piece))
 
 
-def _sum(f: Callable[[Block], S], mapped: Callable[[Block], Array], size: int, block: Block) -> S:
+def _sum_pieces(f: Callable[[Block], S], mapped: Callable[[Block], Array], size: int, block: Block) -> S:
     return tree_sum(map(f, _pieces(mapped, size, block)))
 
 
-def _each(f: Callable[[Block], R], mapped: Callable[[Block], Array], size: int, block: Block) -> list[R]:
+def _list_pieces(f: Callable[[Block], R], mapped: Callable[[Block], Array], size: int, block: Block) -> list[R]:
     return [f(piece) for piece in _pieces(mapped, size, block)]
 
 
-def _put(X: Array, block: Block) -> None:
+def _write_block(X: Array, block: Block) -> None:
     X[block.start : block.start + len(block.w)] = block.X

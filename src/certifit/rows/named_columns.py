@@ -1,4 +1,4 @@
-"""Named columns: which are features, which is the target, which the weights; decided once for every kind of table."""
+"""The roles of named columns, in every kind of table: which are features, which the target, which the weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMPTY = ("null", "null[pyarrow]")  # types of a column without any value, in Arr
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """The part each column plays."""
+    """The names of the columns that are features, targets and row weights."""
 
     features: tuple[str, ...]
     y: tuple[str, ...] = ()
@@ -34,10 +34,10 @@ class ColumnRoles:
 def choose_columns(
     names: Sequence[str], y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> ColumnRoles:
-    """Split named columns into features, target and weights; tell the estimator its features, or compare them.
+    """Split named columns into features, targets and weights, and set or compare the estimator's features.
 
-    A fitted estimator gets exactly the columns it knows, by name, whatever else the table holds. A target column is
-    never a feature, also where no target is asked for.
+    A fitted estimator gets the columns it was fitted to, by name; others are ignored. A column that y names is never
+    a feature, even where the estimator needs no target.
     """
     twice = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
@@ -54,7 +54,7 @@ def choose_columns(
 
 
 def named_targets(y: Any, targets: int) -> tuple[str, ...]:
-    """The columns of X that y names: one by its name, several by a list of names; none where y is data."""
+    """Return the names of columns in y: one name, or a list of them where `targets` > 1; () where y is data."""
     if isinstance(y, str):
         names: tuple[str, ...] = (y,)
     elif targets > 1 and isinstance(y, (list, tuple)) and all(isinstance(name, str) for name in y):
@@ -71,12 +71,12 @@ def named_targets(y: Any, targets: int) -> tuple[str, ...]:
 
 
 def stack_columns(columns: Sequence[Array]) -> Array:
-    """Target columns as one array: (rows,) of one, (rows, m) of several."""
+    """Return target columns as one array: (rows,) of one, (rows, m) of several."""
     return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 def find_column(name: str, names: Sequence[Any], role: str) -> str:
-    """`name`, if it is a column; otherwise an error with the columns there are."""
+    """Return `name` if it is a column, else raise an error that lists the columns."""
     if name in names:
         return name
     near = difflib.get_close_matches(name, [str(other) for other in names], n=3, cutoff=0.6)
@@ -88,7 +88,7 @@ def find_column(name: str, names: Sequence[Any], role: str) -> str:
 
 
 def known_columns(estimator: BaseEstimator, names: Sequence[Any]) -> list[str] | None:
-    """The features a fitted estimator knows, if the table has them all."""
+    """Return the features that an estimator was fitted to, if the table has them all."""
     known = getattr(estimator, "feature_names_in_", None)
     return None if known is None or not set(known) <= set(names) else list(known)
 
@@ -104,7 +104,7 @@ def note_features(estimator: BaseEstimator, n_features: int, names: Iterable[str
 
 
 def refuse_columns(types: Mapping[str, Any], missing: bool) -> None:
-    """Refuse feature columns that are not numbers, naming them and their types; empty ones may stay as `missing`."""
+    """Refuse feature columns of types other than numbers; columns without any value pass where `missing`."""
     empty = [name for name, kind in types.items() if str(kind) in EMPTY]
     if empty and not missing:
         raise DataError(
@@ -123,7 +123,7 @@ def refuse_columns(types: Mapping[str, Any], missing: bool) -> None:
 
 
 def refuse_names(X: Any, y: Any, sample_weight: Any, terms: TableTerms) -> None:
-    """Refuse names of columns where X has none."""
+    """Refuse column names for y or sample_weight where the columns of X have no names."""
     for role, value, targets in (("y", y, terms.targets), ("sample_weight", sample_weight, 1)):
         if named_targets(value, targets):
             raise DataError(
@@ -140,10 +140,7 @@ def is_pandas(X: Any) -> bool:
 def pandas_parts(
     X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> tuple[Any, Any, Any]:
-    """X, y and sample_weight of a pandas frame, the named ones taken out of it; features checked to be numbers.
-
-    scikit-learn compares the names and their order afterwards.
-    """
+    """Return features, target and weights of a pandas frame. scikit-learn compares names and their order later."""
     names = list(X.columns)
     taken = [find_column(name, names, "y") for name in named_targets(y, terms.targets)]
     if taken:
@@ -158,35 +155,37 @@ def pandas_parts(
     if len(features) < len(names):
         X = X[features]
     refuse_columns(dict(not_numbers(X)), terms.missing)
-    if any(str(kind).endswith(("object", "[pyarrow]")) for kind in X.dtypes):  # NumPy does not know pandas.NA
+    # NumPy does not know pandas.NA.
+    if any(str(kind).endswith(("object", "[pyarrow]")) for kind in X.dtypes):
         values = X.where(X.notna(), np.nan).to_numpy(dtype=np.float64, na_value=np.nan)
         X = type(X)(values, columns=X.columns, copy=False)
     return X, y, sample_weight
 
 
 def not_numbers(X: Any) -> list[tuple[str, Any]]:
-    """ColumnRoles of a pandas frame that hold something else than numbers, with their types."""
+    """Return the columns of a pandas frame that hold anything but numbers, with their types."""
     from pandas.api.types import infer_dtype
 
     numbers = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
 
-    def fine(name: Any, kind: Any) -> bool:
+    def holds_numbers(name: Any, kind: Any) -> bool:
         if kind == np.dtype(object):
-            values = X[name]  # a frame where the name stands twice: scikit-learn's matter
+            # A name that occurs twice gives a frame; scikit-learn refuses that later.
+            values = X[name]
             return values.ndim > 1 or infer_dtype(values, skipna=True) in numbers
         return is_number(kind)
 
-    return [(name, kind) for name, kind in X.dtypes.items() if not fine(name, kind)]
+    return [(name, kind) for name, kind in X.dtypes.items() if not holds_numbers(name, kind)]
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a column of this pandas type holds numbers or booleans."""
+    """Say whether a column of this pandas type holds numbers or booleans."""
     from pandas.api.types import is_numeric_dtype
 
     return bool(is_numeric_dtype(kind)) or str(kind) == "bool[pyarrow]"
 
 
 def list_names(names: Sequence[Any], most: int = 20) -> str:
-    """Names for a message: all, or the first of many."""
+    """Return names for a message: all of them, or the first `most`."""
     words = [repr(name) for name in names[:most]]
     return ", ".join(words) + (f", ... ({len(names)} in all)" if len(names) > most else "")

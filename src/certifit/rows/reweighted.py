@@ -1,4 +1,4 @@
-"""Rows under other weights, held beside them: what a model needs that keeps some rows and leaves others out."""
+"""The same rows with other weights, for models that leave some rows out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from certifit.rows.sums import S
 class ReweightedRows(Rows):
     """The same rows, wherever they are, with weights `w` (n,).
 
-    What rows of weight 0 say is replaced by `filler` (d,), a row like those that count (in CSR rows by zeros): a row
-    left out may be so far away that its square, its shift or its rounding would be felt in a sum even so.
+    A row of weight 0 is replaced by `filler` (d,), a row like the others, or by zeros where rows are sparse. It may
+    be an outlier so far away that its square overflows, or that it spoils the shift and the rounding of a sum.
 
     >>> from certifit.rows import as_rows
     >>> rows = ReweightedRows(as_rows([[1.0], [2.0], [1e200]]), np.array([1.0, 1.0, 0.0]), np.array([1.5]))
@@ -49,7 +49,7 @@ class ReweightedRows(Rows):
         return self._reweigh(self.rows.load(), self.w)
 
     def _reweigh(self, found: ArrayRows, w: Array) -> ArrayRows:
-        rows = ArrayRows(_filled(found.X, w, self.filler), found.y, w, self.names)
+        rows = ArrayRows(_replace_unused(found.X, w, self.filler), found.y, w, self.names)
         for f in self.relabels:
             rows = rows.relabel(f)
         return rows
@@ -61,10 +61,10 @@ def _apply(f: Callable[[Block], R], w: Array, filler: Array, relabels: tuple[Rel
 
 def _reweighted(w: Array, filler: Array, relabels: tuple[Relabel, ...], block: Block) -> Block:
     w = w[block.start : block.start + len(block.w)]
-    return relabelled(block._replace(X=_filled(block.X, w, filler), w=w), relabels)
+    return relabelled(block._replace(X=_replace_unused(block.X, w, filler), w=w), relabels)
 
 
-def _filled(X: Matrix, w: Array, filler: Array) -> Matrix:
+def _replace_unused(X: Matrix, w: Array, filler: Array) -> Matrix:
     out = w == 0
     if not out.any():
         return X

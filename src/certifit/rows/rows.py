@@ -1,4 +1,7 @@
-"""A table seen as a fixed sequence of row blocks. *Rows* know how to sum; *models* never loop over data."""
+"""A table as a fixed sequence of row blocks. Models never loop over rows: they ask `Rows` for sums over blocks.
+
+The same model then runs on arrays, files and Dask collections.
+"""
 
 from __future__ import annotations
 
@@ -19,47 +22,47 @@ Relabel: TypeAlias = Callable[[Array | None, Array], tuple[Array | None, Array]]
 
 
 class Rows(ABC):
-    """A re-iterable table of rows; every pass gives the same blocks in the same order."""
+    """A table of rows that can be passed over many times, with the same blocks in the same order."""
 
     n_features: int
     n_rows: int
     dtype: np.dtype[Any]
     names: Array | None = None  # column names, where the source has them
-    in_memory = False  # True where a pass costs no reading, so that O(n) state beside it pays
+    in_memory = False  # True where a pass reads nothing from disk, so that keeping numbers for every row is worth it
 
     @abstractmethod
     def __iter__(self) -> Iterator[Block]:
-        """The blocks, in order."""
+        """Give the blocks, in order."""
 
     @abstractmethod
     def relabel(self, f: Relabel) -> Rows:
-        """The same rows with targets and weights `f(y, w)`; `f` must work row by row."""
+        """Return the same rows with targets and weights `f(y, w)`; `f` must work row by row."""
 
     def sum(self, f: Callable[[Block], S]) -> S:
-        """Add `f(block)` over all blocks; the same bits for any number of threads."""
+        """Return the sum of `f(block)` over all blocks, the same to the last bit for any number of threads."""
         return parallel_sum(f, self)
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
-        """`f(block)` for every block, in their order."""
+        """Return `f(block)` for every block, in order."""
         return parallel_map(f, self)
 
     def map(self, f: Callable[[Block], Array]) -> Array:
-        """`f(block)` for every block, one output per row, in the order of the rows."""
+        """Return an array with one entry per row, joined from `f(block)` of every block."""
         return np.concatenate(self.each(f))
 
     def take(self, index: Array) -> ArrayRows:
-        """The rows with these numbers (ascending), in memory."""
+        """Load the rows with these numbers, which must be ascending."""
         picked = self.each(partial(_pick, np.asarray(index)))
         X = np.concatenate([b.X for b in picked])
         y = None if picked[0].y is None else np.concatenate([b.y for b in picked if b.y is not None])
         return ArrayRows(X, y, np.concatenate([b.w for b in picked]), self.names)
 
     def thin(self, stride: int) -> ArrayRows:
-        """Every `stride`-th row, in memory."""
+        """Load every `stride`-th row."""
         return self.take(np.arange(0, self.n_rows, stride))
 
     def load(self) -> ArrayRows:
-        """All rows, in memory."""
+        """Load all rows into memory."""
         X = np.empty((self.n_rows, self.n_features), self.dtype)
         y: list[Array] = []
         w = np.empty(self.n_rows)
@@ -72,11 +75,11 @@ class Rows(ABC):
 
 
 class ArrayRows(Rows):
-    """A dense array (also a memory map) or a CSR matrix that is already here. Expects validated input."""
+    """Rows of an array, a memory map or a CSR matrix that was validated before."""
 
     def __init__(self, X: Matrix, y: Array | None = None, w: Array | None = None, names: Array | None = None) -> None:
         self.in_memory = not isinstance(X, np.memmap)
-        # one conversion, not one per pass; a memory map is left where it is
+        # Converted once instead of in every pass; a memory map stays on disk.
         self.X = np.ascontiguousarray(X) if self.in_memory and not sparse.issparse(X) else X
         self.n_rows, self.n_features = X.shape
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
@@ -87,7 +90,7 @@ class ArrayRows(Rows):
             self.block_rows = sparse_block_rows(X.nnz / max(1, self.n_rows), self.n_features)
         else:
             self.block_rows = block_rows(self.n_features)
-        self._parts: dict[int, Matrix] = {}  # of a CSR matrix, by their first row
+        self._parts: dict[int, Matrix] = {}  # blocks of a CSR matrix, by their first row
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
@@ -97,7 +100,8 @@ class ArrayRows(Rows):
     def _part(self, rows: slice) -> Matrix:
         if not sparse.issparse(self.X):
             return np.ascontiguousarray(self.X[rows], dtype=self.dtype)
-        if rows.start not in self._parts:  # made once, not in every pass
+        # Cut once instead of in every pass.
+        if rows.start not in self._parts:
             self._parts[rows.start] = _csr_rows(self.X, rows)
         return self._parts[rows.start]
 
@@ -114,7 +118,7 @@ class ArrayRows(Rows):
 
 
 def relabelled(block: Block, relabels: Iterable[Relabel]) -> Block:
-    """A block after each of these in turn."""
+    """Return a block with targets and weights changed by each function in turn."""
     for f in relabels:
         y, w = f(block.y, block.w)
         block = block._replace(y=y, w=w)
@@ -122,15 +126,12 @@ def relabelled(block: Block, relabels: Iterable[Relabel]) -> Block:
 
 
 def _csr_rows(X: Matrix, rows: slice) -> Matrix:
-    """A run of rows that shares its entries with X, where slicing would copy them on every pass."""
+    """Return a run of rows that shares its entries with X; slicing would copy them."""
     start, stop, _ = rows.indices(X.shape[0])
     first, last = X.indptr[start], X.indptr[stop]
     part = type(X)((stop - start, X.shape[1]), dtype=X.dtype)
-    part.data, part.indices, part.indptr = (
-        X.data[first:last],
-        X.indices[first:last],
-        X.indptr[start : stop + 1] - first,
-    )
+    part.data, part.indices = X.data[first:last], X.indices[first:last]
+    part.indptr = X.indptr[start : stop + 1] - first
     return part
 
 

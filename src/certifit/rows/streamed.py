@@ -1,4 +1,4 @@
-"""Rows that are read again on every pass, in bounded memory, in the same blocks as the table would have in memory."""
+"""Rows that are read from their source in every pass: in bounded memory, and in the blocks of a table in memory."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from certifit.rows.threads import parallel_map, parallel_sum
 
 
 class UnparsedBlock(NamedTuple):
-    """A block as it was read: columns, not yet rows."""
+    """A block as it was read, in columns."""
 
     start: int
     batches: list[Any]  # Arrow record batches
 
 
 class FileRows(Rows):
-    """Rows of an Arrow source, with target and weights from its columns or beside it.
+    """Rows of an Arrow source; target and weights are columns of it, or arrays.
 
-    One thread reads a block ahead; the threads that sum turn columns into rows, so that both go on at once.
+    One thread reads the next block while the others turn columns into rows and sum.
     """
 
     def __init__(self, source: Source, columns: ColumnRoles, terms: TableTerms) -> None:
@@ -54,7 +54,8 @@ class FileRows(Rows):
         self.columns, self.terms = columns, terms
         self.names = np.array(columns.features, dtype=object)
         self.block_rows = block_rows(self.n_features)
-        self.y: Array | None = None  # target and weights that come apart from the source
+        # Target and weights that are no columns of the source.
+        self.y: Array | None = None
         self.w: Array | None = None
         self.relabels: tuple[Relabel, ...] = ()
         if columns.w is not None:
@@ -71,28 +72,28 @@ class FileRows(Rows):
         return rows
 
     def __iter__(self) -> Iterator[Block]:
-        with closing(self._pieces()) as pieces:
+        with closing(self._read_ahead()) as pieces:
             yield from map(self._block, pieces)
 
     def sum(self, f: Callable[[Block], S]) -> S:
-        return parallel_sum(partial(self._apply, f), self._pieces())
+        return parallel_sum(partial(self._apply, f), self._read_ahead())
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
-        return parallel_map(partial(self._apply, f), self._pieces())
+        return parallel_map(partial(self._apply, f), self._read_ahead())
 
     def _apply(self, f: Callable[[Block], R], piece: UnparsedBlock) -> R:
         return f(self._block(piece))
 
-    def _pieces(self) -> Generator[UnparsedBlock, None, None]:
-        """Blocks as they were read; the next one is read while this one is worked on."""
-        with closing(self._cut()) as pieces, ThreadPoolExecutor(1) as reader:
+    def _read_ahead(self) -> Generator[UnparsedBlock, None, None]:
+        """Give blocks as they were read; the next one is read meanwhile."""
+        with closing(self._cut_blocks()) as pieces, ThreadPoolExecutor(1) as reader:
             ahead = reader.submit(next, pieces, None)
             while (piece := ahead.result()) is not None:
                 ahead = reader.submit(next, pieces, None)
                 yield piece
 
-    def _cut(self) -> Generator[UnparsedBlock, None, None]:
-        """The source's batches, cut and joined to blocks."""
+    def _cut_blocks(self) -> Generator[UnparsedBlock, None, None]:
+        """Cut and join the batches of the source into blocks."""
         start, rows = 0, 0
         held: list[Any] = []
         for batch in self.source.read(self.types, self.block_rows):
@@ -126,13 +127,14 @@ class FileRows(Rows):
 
 
 def _matrix(batches: Sequence[Any], wanted: Any, dtype: np.dtype[Any]) -> Array:
-    """ColumnRoles as rows, C-contiguous (rows, d); nulls become NaN."""
+    """Return columns as rows (rows, d), C-contiguous; nulls become NaN."""
     parts = []
     for batch in batches:
         batch = batch.select(wanted.names)
         if not batch.schema.equals(wanted):
             kinds = set(batch.schema.types)
-            if len(kinds) > 1 or not pa.types.is_integer(kinds.pop()):  # whole numbers of one type go as they are
+            # Whole numbers of one type need no cast.
+            if len(kinds) > 1 or not pa.types.is_integer(kinds.pop()):
                 batch = batch.cast(wanted, safe=False)
         parts.append(batch.to_tensor(null_to_nan=True, row_major=True).to_numpy())
     X = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -140,7 +142,7 @@ def _matrix(batches: Sequence[Any], wanted: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _vector(batches: Sequence[Any], name: str, kind: Any) -> Array:
-    """One column as an array (rows,); text becomes Python strings, a null NaN or None."""
+    """Return a column as an array (rows,); text becomes Python strings, a null NaN or None."""
     parts = [batch.column(name).cast(kind, safe=False) for batch in batches]
     return pa.chunked_array(parts, kind).to_numpy()
 
@@ -156,7 +158,7 @@ def _weight_type(field: Any) -> Any:
 
 
 def _label_type(field: Any, target: Target) -> Any:
-    """The type to read a target column in."""
+    """Return the type in which a target column is read."""
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if target == "numbers" and not _is_number(kind):
         refuse_targets(kind)

@@ -1,4 +1,4 @@
-"""Statistics that are sums over rows, and the one order in which they are added."""
+"""Statistics that are sums over rows, and the order in which they are added, which fixes every bit of the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Addable(Protocol):
-    """Anything with `+`: partial results of two runs of rows combine into one."""
+    """Anything with `+`, which merges the results of two runs of rows."""
 
     def __add__(self, other: Self, /) -> Self: ...
 
@@ -20,7 +20,7 @@ S = TypeVar("S", bound=Addable)
 
 @dataclass(frozen=True)
 class Sums:
-    """Named numbers and arrays, each a sum over rows; `a + b` adds field by field."""
+    """A record whose fields are sums over rows; `a + b` adds field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -28,7 +28,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Largest:
-    """Numbers whose `+` is the maximum."""
+    """Numbers of which `+` keeps the larger ones."""
 
     value: Any
 
@@ -37,10 +37,9 @@ class Largest:
 
 
 def tree_sum(parts: Iterable[S]) -> S:
-    """Add pairwise, holding O(log n) partial sums; the tree's shape depends on the number of parts only.
+    """Add parts pairwise, in a binary tree that depends on their number alone; log₂ n partial sums are held.
 
-    An aligned run of 2^k parts is always one subtree, so summing such runs first (a Dask partition, say)
-    and then their totals gives the same bits.
+    Every aligned run of 2^k parts is a subtree, so that summing each Dask partition first gives the same bits.
 
     >>> tree_sum(iter([1.0, 2.0, 3.0]))
     6.0

@@ -1,7 +1,7 @@
-"""Threads over blocks: how many, BLAS held to one thread, and a tree sum that is the same for any number.
+"""Threads that work on blocks, with BLAS held to one thread, and a sum that does not depend on their number.
 
-Each worker takes the next block, measures it, and merges finished neighbours upwards. Which thread merges is
-chance; what is merged with what is not, so the bits do not depend on the number of threads.
+Each thread takes the next block, measures it, and adds the result to that of the neighbouring block in the tree of
+`tree_sum`, if that is there already. The tree is fixed, so the bits are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from certifit.rows.sums import S
 T = TypeVar("T")
 R = TypeVar("R")
 
-_chosen: int | None = None
+_chosen_threads: int | None = None
 
 
 def thread_count() -> int:
-    """Number of threads that work on blocks: `set_threads`, else CERTIFIT_NUM_THREADS, else the cores we may use."""
-    if _chosen is not None:
-        return _chosen
+    """Return how many threads work on blocks: by `set_threads`, else CERTIFIT_NUM_THREADS, else one per core."""
+    if _chosen_threads is not None:
+        return _chosen_threads
     asked = os.environ.get("CERTIFIT_NUM_THREADS")
     if asked is not None:
         if not asked.isdigit() or int(asked) < 1:
@@ -38,11 +38,11 @@ def thread_count() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use `n` threads from now on (None: decide from the machine). The answer does not depend on it."""
-    global _chosen
+    """Use `n` threads from now on (None: one per core). No result depends on it."""
+    global _chosen_threads
     if n is not None and n < 1:
         raise DataError(got=f"{n} threads", wanted="at least 1, or None to use every core")
-    _chosen = n
+    _chosen_threads = n
 
 
 @cache
@@ -52,37 +52,38 @@ def _controller() -> ThreadpoolController:
 
 _lock = threading.Lock()
 _holders: set[object] = set()
-_before: list[tuple[LibController, int]] = []  # the BLAS libraries while held, and what they go back to
+# BLAS libraries that are held to one thread, and their numbers of threads before.
+_held: list[tuple[LibController, int]] = []
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS to one thread while anyone is inside: the blocks are what runs in parallel.
+    """Hold BLAS to one thread inside this context, because blocks already run in parallel.
 
-    Entered by several threads at once (Dask workers, nested sums), the first sets the limit and the last lifts it;
-    an interrupt that arrives half-way leaves nothing that the next to leave would not put right.
+    Several threads may be inside at once (Dask workers, nested sums): the first sets the limit, the last lifts it.
+    Where an interrupt arrives in between, the next thread that leaves restores the numbers.
     """
-    global _before
+    global _held
     me = object()
     try:
         with _lock:
             _holders.add(me)
-            if not _before:
-                _before = [(lib, lib.num_threads) for lib in _controller().lib_controllers if lib.user_api == "blas"]
-            for lib, _ in _before:
+            if not _held:
+                _held = [(lib, lib.num_threads) for lib in _controller().lib_controllers if lib.user_api == "blas"]
+            for lib, _ in _held:
                 lib.set_num_threads(1)
         yield
     finally:
         with _lock:
             _holders.discard(me)
             if not _holders:
-                for lib, threads in _before:
+                for lib, threads in _held:
                     lib.set_num_threads(threads)
-                _before = []
+                _held = []
 
 
 def parallel_sum(f: Callable[[T], S], blocks: Iterable[T]) -> S:
-    """`tree_sum(map(f, blocks))` on threads, merges included; the bits are those of the serial sum."""
+    """Return `tree_sum(map(f, blocks))`, computed on threads, with the same bits."""
     nodes: dict[tuple[int, int], S] = {}  # (rank, index) -> sum over the aligned run of 2^rank blocks
     lock = threading.Lock()
 
@@ -108,7 +109,7 @@ def parallel_sum(f: Callable[[T], S], blocks: Iterable[T]) -> S:
 
 
 def parallel_map(f: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
-    """`list(map(f, blocks))` on threads."""
+    """Return `list(map(f, blocks))`, computed on threads."""
     results: dict[int, R] = {}
 
     def work(i: int, block: T) -> None:
@@ -119,10 +120,9 @@ def parallel_map(f: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
 
 
 def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
-    """Call `work(i, block)` for every block, on `thread_count()` threads of which the caller is one.
+    """Call `work(i, block)` for every block, on `thread_count()` threads including this one.
 
-    The first error, an interrupt included, stops every thread after the block it is on; whatever blocks are
-    read from is closed.
+    After the first error or interrupt every thread finishes its block and stops, and a generator of blocks is closed.
     """
     iterator = iter(blocks)
     source = enumerate(iterator)
@@ -148,7 +148,8 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
             run()
             for thread in helpers:
                 thread.join()
-        except BaseException as interrupt:  # arrived while joining
+        # An interrupt that arrives while threads are joined.
+        except BaseException as interrupt:
             errors.append(interrupt)
         for thread in helpers:
             thread.join()

@@ -1,11 +1,11 @@
-"""How much variance a basis captures, and how much any direction outside of it could have.
+"""How much variance a basis captures, and an upper bound on the variance of any direction outside of it.
 
 With S the covariance of the rows, B (k, d) an orthonormal basis and P = BᵀB its projector, let
     E = (I - P) S (I - P)   the covariance outside the basis,
-    C = (I - P) S Bᵀ        the leak between the two: 0 exactly if the basis is spanned by eigenvectors of S.
-The PCA checker needs an upper bound on λmax(E). There are three ways to it:
+    C = (I - P) S Bᵀ        the covariance between inside and outside (the leak), 0 if eigenvectors of S span B.
+The PCA checker needs an upper bound on λmax(E), in one of three ways:
 
-| what can be held | how λmax(E) is bounded |
+| what fits in memory | how λmax(E) is bounded |
 |---|---|
 | S (d, d): as many rows as columns | a Cholesky factor of τ I - E exists, so that no eigenvalue of E exceeds τ |
 | the Gram matrix (n, n): fewer rows | the same, with the Gram matrix of the rows outside the basis in place of E |
@@ -38,7 +38,7 @@ class PCACheckTuning:
 
 @dataclass(frozen=True)
 class CapturedVariance:
-    """What the checker measures of S and B. All but `captured` belong to an orthonormal basis of B's span."""
+    """What the checker measures of S and B; all fields but `captured` are of an orthonormal basis of B's span."""
 
     total: float  # tr S
     captured: Array  # (k,) diag B S Bᵀ of B as it is
@@ -58,7 +58,7 @@ class CapturedVariance:
 
 
 def measure_covariance(S: Array, B: Array, hint: float | None = None) -> CapturedVariance:
-    """Measure from S (d, d). `hint` is a guess of λmax(E), which a Cholesky factorisation then proves or refutes."""
+    """Measure B on S (d, d). `hint` is a guess of λmax(E), which a Cholesky factorisation proves or refutes."""
     Q = _orthonormal_rows(B)
     SQ = S @ Q.T
     inner = Q @ SQ
@@ -70,7 +70,7 @@ def measure_covariance(S: Array, B: Array, hint: float | None = None) -> Capture
 
 
 def measure_centred_rows(Z: Array, B: Array) -> CapturedVariance:
-    """Measure from centred rows Z (n, d) with ZᵀZ = S, where n < d."""
+    """Measure B on centred rows Z (n, d) with ZᵀZ = S, where n < d."""
     Q = _orthonormal_rows(B)
     ZQ = Z @ Q.T
     outside = Z - ZQ @ Q
@@ -82,7 +82,7 @@ def measure_centred_rows(Z: Array, B: Array) -> CapturedVariance:
 def measure_operator(
     rows: Rows, m: Array, n: float, variances: Array, B: Array, tuning: PCACheckTuning
 ) -> CapturedVariance:
-    """Measure from products with S alone, each a pass over the rows; `variances` are those of the columns about m."""
+    """Measure B by products with S, each a pass over the rows; `variances` are those of the columns about m."""
     SB = _multiply_covariance(rows, m, n, B.T)
     captured = (B * SB.T).sum(axis=1)
     Q, SQ = B.T, SB
@@ -106,7 +106,7 @@ def _assemble(
     total: float, captured: Array, inner: Array, rest: float, C: Array, deviations: Array
 ) -> CapturedVariance:
     ritz = np.linalg.eigvalsh(inner)[::-1]
-    # The size of C is taken out, so that squares neither over- nor underflow.
+    # C is divided by its largest entry, so that squares neither overflow nor vanish.
     size = float(np.abs(C).max(initial=0.0))
     C = C / (size or 1.0)
     nuclear = size * float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
@@ -135,7 +135,7 @@ def _product_sums(m: Array, V: Array, block: Block) -> _ProductSums:
 
 
 def upper_bound(E: Array, hint: float | None) -> float:
-    """Return a number τ that λmax(E) does not exceed: τ I - E is proved positive definite by its Cholesky factor."""
+    """Return a number τ that λmax(E) does not exceed, because τ I - E has a Cholesky factor."""
     slack = len(E) * np.finfo(float).eps * float(np.abs(np.diag(E)).max(initial=0.0)) + np.finfo(float).tiny
     if hint is not None and has_cholesky_factor(hint * np.eye(len(E)) - E):
         return hint + slack

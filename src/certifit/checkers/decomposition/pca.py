@@ -1,13 +1,13 @@
-"""PCA checked against its rows: principal axes in order, their variances, and how much the best basis could add.
+"""The checker of PCA: principal axes in their order, their variances, and how much better any basis could be.
 
 Claim: the mean squared reconstruction error, tr S - tr BSBᵀ, is within the gap of the smallest that any k directions
 reach. With θ the eigenvalues of BSBᵀ, and E and C as in `captured_variance`, no k directions capture more than
     tr BSBᵀ + k (λmax(E) - θ_k)₊ + |C|_*            (Ky Fan's inequality), and where θ_k > λmax(E) no more than
     tr BSBᵀ + |C|²_F / (θ_k - λmax(E)).
-Everything is recomputed from the rows: the mean and S (or the centred rows, or products with S), what B captures of
-S, and the reconstruction error row by row, which must equal the discarded variance. The checker uses no code of the
-solver. About zero instead of the mean, the same proves the low-rank approximation of a table by its leading singular
-vectors (Eckart & Young, 1936).
+Everything is recomputed from the rows: the mean, S (or the centred rows, or products with S), the variance that B
+captures, and the reconstruction error row by row, which must equal the discarded variance. The checker uses no code
+of the solver. With zero in place of the mean, the same inequalities prove the low-rank approximation of a table by
+its leading singular vectors (Eckart & Young, 1936).
 Reference: Fan, "On a theorem of Weyl concerning eigenvalues of linear transformations I" (1949).
 """
 
@@ -34,7 +34,7 @@ from certifit.rows import Array, Block, Rows, Sums
 
 
 class PCAClaim(NamedTuple):
-    """What a fitted PCA says of its rows. The last two fields repeat the variances; they are checked where given."""
+    """The fitted attributes of a PCA. The last two repeat the variances and are checked where given."""
 
     components: Array  # (k, d) B
     mean: Array  # (d,)
@@ -44,12 +44,12 @@ class PCAClaim(NamedTuple):
 
 
 class PCAMeasured(NamedTuple):
-    """What the checker finds in the rows themselves."""
+    """The same quantities, as the checker computes them from the rows."""
 
     mean: Array  # (d,)
     weight: float  # Σ w
     variance: CapturedVariance
-    error: float | None = None  # mean squared reconstruction error, where it was summed row by row
+    error: float | None = None  # mean squared reconstruction error, or None where it was not summed row by row
 
 
 def certify(claim: PCAClaim, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()) -> Certificate:
@@ -76,13 +76,13 @@ def certify(claim: PCAClaim, tol: float, rows: Rows, *, tuning: PCACheckTuning =
 def certify_svd(
     components: Array, singular_values: Array, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()
 ) -> Certificate:
-    """Check right singular vectors (k, d) and their singular values (k,): PCA about zero instead of the mean."""
+    """Check right singular vectors (k, d) and singular values (k,), as a PCA with zero in place of the mean."""
     B = np.asarray(components, dtype=np.float64)
     n, zero = _mean(rows)[1], np.zeros(rows.n_features)
     measured = _measure(rows, zero, n, B, tuning)
     unbiased = n / (n - 1) if n > 1 else 1.0
     sigma = np.asarray(singular_values, np.float64)
-    # |σ| σ: a negative singular value does not pass for its square.
+    # With |σ| σ a negative singular value fails, where σ² would pass.
     claim = PCAClaim(B, zero, unbiased * np.abs(sigma) * sigma / n)
     return certify_measured(claim, measured, tol, rows.dtype, tuning=tuning)
 
@@ -98,7 +98,7 @@ def certify_measured(
     mean_off = np.abs(np.asarray(claim.mean, np.float64) - m) / mean_limit
     variance_off = np.abs(np.asarray(claim.explained_variance, np.float64) - unbiased * s.captured)
     largest = float(s.captured.max(initial=0.0))
-    # 0 only for the principal axes, in their order.
+    # This is 0 only for the principal axes in their order.
     turned = float(np.abs(s.captured - s.ritz).max(initial=0.0))
     checks = [
         Check("basis orthonormal to", float(np.abs(B @ B.T - np.eye(k)).max(initial=0.0)), max(1e-10, 64 * eps)),
@@ -126,26 +126,26 @@ def certify_measured(
 
 
 def _most_to_gain(s: CapturedVariance, k: int) -> float:
-    """Return how much more variance than the basis any k directions can capture: Ky Fan's inequality."""
+    """Return how much more variance than the basis any k directions can capture, by Ky Fan's inequality."""
     more = k * max(0.0, s.rest - s.smallest) + s.leak_nuclear
     return min(more, s.leak * (s.leak / (s.smallest - s.rest))) if s.smallest > s.rest else more
 
 
 def _allowed(tol: float, dtype: Any) -> float:
-    """Return the tolerance, or the rounding of variances where rows of this type lie three deviations off zero."""
+    """Return the tolerance, but no less than the rounding of variances computed from rows of this type."""
     return max(tol, 128 * float(np.finfo(dtype).eps))
 
 
 # ------------------------------------------------------------------------------------ sums over the rows
 def _measure(rows: Rows, m: Array, n: float, B: Array, tuning: PCACheckTuning) -> PCAMeasured:
-    """Measure what B captures about m, and the error row by row unless the table is so large that a pass is slow."""
+    """Measure the variance that B captures about m and, unless the table is very large, the error row by row."""
     if min(rows.n_rows, rows.n_features) > tuning.largest_order:
         variances = rows.sum(partial(_squares, m)) / n
         return PCAMeasured(m, n, measure_operator(rows, m, n, variances, B, tuning))
     if rows.n_rows >= rows.n_features:
         variance = measure_covariance(rows.sum(partial(_scatter, m)) / n, B)
     else:
-        variance = measure_centred_rows(rows.map(partial(_centred, m)) / np.sqrt(n), B)
+        variance = measure_centred_rows(rows.map(partial(centred_rows, m)) / np.sqrt(n), B)
     return PCAMeasured(m, n, variance, rows.sum(partial(_error, B, m)) / n)
 
 
@@ -175,7 +175,7 @@ def _scatter(m: Array, block: Block) -> Array:
 
 
 def _squares(m: Array, block: Block) -> Array:
-    """Return Σ w (x - m)² of each column (d,); entries that are not stored are zeros."""
+    """Return Σ w (x - m)² of each column (d,); entries that a CSR matrix does not store are zeros."""
     X, w = block.X, block.w
     if not sparse.issparse(X):
         return w @ (X - m) ** 2
@@ -184,7 +184,7 @@ def _squares(m: Array, block: Block) -> Array:
     return off + (w.sum() - np.bincount(X.indices, each, len(m))) * m**2
 
 
-def _centred(m: Array, block: Block) -> Array:
+def centred_rows(m: Array, block: Block) -> Array:
     """Return the rows sqrt(w) (x - m)."""
     return (dense(block.X) - m) * np.sqrt(block.w)[:, None]
 

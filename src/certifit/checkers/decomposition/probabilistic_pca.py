@@ -1,11 +1,11 @@
-"""Probabilistic PCA checked against its rows.
+"""The checker of probabilistic PCA.
 
-Complete rows, claim: no model of k components is likelier by more than the gap. With λ the eigenvalues of the rows'
-covariance, descending, and s the mean of all but the k largest, no model of k components has a mean negative
+Claim for complete rows: no model of k components is likelier by more than the gap. With λ the eigenvalues of the
+rows' covariance, descending, and s the mean of all but the k largest, no model of k components has a mean negative
 log-likelihood below
     ½ (d log 2π + Σ_{j <= k} log λ_j + (d - k) log s + d)      (Tipping & Bishop 1999).
-Rows with missing entries, claim: one more EM step gains at most the tolerance. The likelihood of the observed entries
-is computed before and after one plain EM step, in which every row has a matrix of its own.
+Claim for rows with missing entries: one more EM step gains at most the tolerance. The likelihood of the observed
+entries is computed before and after one textbook EM step, with a matrix for every row.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.decomposition.pca import centred_rows
 from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
@@ -25,7 +26,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 
 class PPCAModel(NamedTuple):
-    """The fitted attributes."""
+    """The fitted attributes of a probabilistic PCA."""
 
     components: Array  # (k, d)
     explained_variance: Array  # (k,)
@@ -53,10 +54,10 @@ def _first_pass(origin: Array, block: Block) -> _FirstPass:
 
 
 def certify(model: PPCAModel, tol: float, rows: Rows, ard: bool = False) -> Certificate:
-    """Check a model on these rows; `ard` says that its columns were penalised by their own size."""
+    """Check a model on these rows; `ard` where it was fitted by automatic relevance determination."""
     first = rows.sum(partial(_first_pass, model.mean))
     if (first.missing or ard) and not (model.noise > 0 and (not ard or (model.W != 0).any(axis=0).all())):
-        # There is no density, or no penalty.
+        # The model has no density, or the penalty is not finite.
         return stationary(model, np.inf, np.inf, tol, ard)
     if first.missing or ard:
         before = rows.sum(partial(_expect, model.mean, model.W, model.noise))
@@ -70,7 +71,7 @@ def certify(model: PPCAModel, tol: float, rows: Rows, ard: bool = False) -> Cert
     m = model.mean + first.x / first.weight
     if rows.n_rows >= rows.n_features:
         return from_covariance(model, tol, rows.sum(partial(_scatter, m)) / first.weight, m)
-    return _from_rows(model, tol, rows.map(partial(_centred, m)) / np.sqrt(first.weight), m)
+    return _from_rows(model, tol, rows.map(partial(centred_rows, m)) / np.sqrt(first.weight), m)
 
 
 # ------------------------------------------------------------------------------------------ complete rows
@@ -78,10 +79,6 @@ def _scatter(m: Array, block: Block) -> Array:
     some = block.w > 0
     Z = dense(block.X)[some] - m
     return (Z * block.w[some][:, None]).T @ Z
-
-
-def _centred(m: Array, block: Block) -> Array:
-    return (dense(block.X) - m) * np.sqrt(block.w)[:, None]
 
 
 def from_covariance(model: PPCAModel, tol: float, S: Array, m: Array) -> Certificate:
@@ -107,14 +104,14 @@ def _optimal(model: PPCAModel, tol: float, values: Array, trace: float, inner: A
         # Eigenvalues are right to a few d eps of the largest.
         rounding = 2 * d * EPS * values[-1] * (float((1 / kept).sum()) + (d - k) / rest) + 16 * d * EPS
     mean_rounding = 0.5 * float(((EPS * m) ** 2).sum()) / rest if rest > 0 else 0.0
-    # Where rounding may hide more than 1e-3 nats a row, nothing is proved.
+    # Rounding is allowed for up to 1e-3 nats a row; beyond that the check fails.
     limit = tol + min(2 * rounding, 1e-3) + 16 * mean_rounding
     claim = "mean negative log-likelihood (nats a row) within gap of the smallest that this many components can reach"
     return Certificate("optimal", claim, float(objective), float(best - rounding), tol, limit, _checks(model))
 
 
 def _objective(model: PPCAModel, trace: float, inner: Array, off: Array) -> float:
-    """Return the mean negative log-likelihood; by Woodbury's identity only matrices (k, k) are inverted."""
+    """Return the mean negative log-likelihood; by Woodbury's identity, all inverses are of (k, k) matrices."""
     W, noise = model.W, model.noise
     d, k = W.shape
     M = noise * np.eye(k) + W.T @ W
@@ -134,7 +131,7 @@ def _checks(model: PPCAModel) -> tuple[Check, ...]:
 
 # ------------------------------------------------------------------------------------------ missing entries
 def stationary(model: PPCAModel, objective: float, gain: float, tol: float, ard: bool) -> Certificate:
-    """Write the certificate from the objective and what one more EM step gains."""
+    """Write the certificate from the objective and the gain of one more EM step."""
     rounding = 64 * EPS * (len(model.mean) + (abs(objective) if np.isfinite(objective) else 0.0))
     gains = Check("gain of one more EM step (nats a row)", max(0.0, gain), tol + rounding)
     claim = (
@@ -159,7 +156,7 @@ class _ExpectedSums(Sums):
 
 
 class _RowPosteriors(NamedTuple):
-    """Some rows with missing entries under a model."""
+    """The posterior of the codes of some rows, and their likelihood."""
 
     here: Array  # (rows, d) 1 where an entry is observed, 0 where not
     Z: Array  # (rows, d) x - μ, 0 where missing
@@ -169,7 +166,7 @@ class _RowPosteriors(NamedTuple):
 
 
 def _row_posteriors(mean: Array, W: Array, noise: float, X: Array) -> _RowPosteriors:
-    """Return what a model says of rows, plainly: every row's own matrix from its observed columns."""
+    """Return the posteriors of rows by the textbook formula, with a matrix M for every row."""
     d, k = W.shape
     here = (~np.isnan(X)).astype(np.float64)
     Z = np.where(here > 0, X - mean, 0.0)
@@ -190,7 +187,7 @@ def _likelihood(mean: Array, W: Array, noise: float, block: Block) -> float:
 
 
 def _expect(mean: Array, W: Array, noise: float, block: Block) -> _ExpectedSums:
-    """Take a plain E step."""
+    """Take a textbook E step."""
     d, k = W.shape
     total = _ExpectedSums(0.0, 0.0, np.zeros((d, k + 1)), np.zeros(d), np.zeros((d, k + 1, k + 1)))
     for X, w in _pieces(block, k):
@@ -210,7 +207,7 @@ def _expect(mean: Array, W: Array, noise: float, block: Block) -> _ExpectedSums:
 
 
 def _pieces(block: Block, k: int) -> list[tuple[Array, Array]]:
-    """Return the rows that count, so few at a time that their matrices fill at most 2**22 numbers."""
+    """Return rows of positive weight with an observed entry, so few at a time that matrices fill 2**22 numbers."""
     X, w = dense(block.X), block.w
     some = (w > 0) & ~np.isnan(X).all(axis=1)
     X, w = X[some], w[some]
@@ -219,7 +216,7 @@ def _pieces(block: Block, k: int) -> list[tuple[Array, Array]]:
 
 
 def _maximise(model: PPCAModel, e: _ExpectedSums, ard: bool) -> tuple[Array, Array, float]:
-    """Take a plain M step, and return mean, W and noise."""
+    """Take a textbook M step, and return mean, W and noise."""
     W, noise = model.W, model.noise
     d, k = W.shape
     alpha = d / (W**2).sum(axis=0) if ard else np.zeros(k)

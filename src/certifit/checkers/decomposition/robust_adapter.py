@@ -1,4 +1,4 @@
-"""Fitted robust and trimmed PCA, read for their checkers."""
+"""Fitted robust and trimmed PCA: their attributes, given to the checkers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_",
 
 
 def audit_robust_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check RobustPCA. Without `dual_` the checker seeks a dual point; without `lam_`, λ is the usual one."""
+    """Check RobustPCA. Without `dual_` the checker finds a dual point; without `lam_` λ is the usual one."""
     low_rank = numbers(model, "low_rank_")
     rows = fitted_rows(model, low_rank.shape[1], X, None, sample_weight, "none")
     parts = robust_pca.RobustPCAParts(
@@ -30,7 +30,7 @@ def audit_robust_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float
 
 
 def audit_trimmed_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check TrimmedPCA."""
+    """Check a fitted TrimmedPCA."""
     fitted: list[Any] = [numbers(model, name) for name in TRIMMED]
     rows = fitted_rows(model, fitted[0].shape[1], X, None, sample_weight, "none")
     return trimmed_pca.certify(trimmed_pca.TrimmedPCAParts(float(model.keep), *fitted), tol, rows)

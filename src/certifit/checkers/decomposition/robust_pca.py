@@ -1,10 +1,10 @@
-"""Robust PCA checked against its rows: L + S = X, and a dual point bounds how small |L|_* + λ|S|_1 can be at all.
+"""The checker of robust PCA: L + S = X, and a dual point proves a lower bound on |L|_* + λ|S|_1.
 
 Claim: the objective is within the gap of the smallest. With row weights w, Z = X - centre and A_w = diag(√w) A, the
 objective is |L_w|_* + λ Σ wᵢ |S_ij|. For any Y with |diag(1/√w) Y|₂ <= 1 and |Y_ij| <= λ wᵢ it is at least <Y, Z>
-(weak duality: nuclear and spectral norm are dual to each other). A Y that is outside this set is first divided by how
-many times it is too large, so that every Y gives a valid bound. Where a model brings none, one is sought near
-U Vᵀ + λ w sign(S), as in the optimality conditions of Candès et al. (2011).
+(weak duality: nuclear and spectral norm are dual to each other). A Y outside this set is first scaled into it, so
+that every Y gives a valid bound. Where a model has none, the checker looks for one near U Vᵀ + λ w sign(S), as in the
+optimality conditions of Candès et al. (2011).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RobustPCAParts:
     centre: Array  # (d,)
     dual: Array | None  # (n, d)
     lam: float
-    median: bool  # the centre must be the columns' medians; else it must be zero
+    median: bool  # whether the centre must be the columns' medians; else it must be zero
 
 
 def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
@@ -51,17 +51,17 @@ def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
     sigma = np.linalg.svd(L, compute_uv=False)
     sizes = float(w[used] @ np.abs(S).sum(axis=1))
     objective = float(sigma.sum()) + parts.lam * sizes
-    Y = _seek_dual(root * Z, L, parts.lam * root) if parts.dual is None else parts.dual[used] / root
+    Y = _find_dual_point(root * Z, L, parts.lam * root) if parts.dual is None else parts.dual[used] / root
     excess = _excess(Y, parts.lam * root)
     terms = Y * (root * Z) / max(1.0, excess)
     rounding = 64 * EPS * float(np.abs(terms).sum())
-    off = _off_centre(parts, X[used], w[used])
-    # About another centre it is another problem, and the bound is not one on its optimum.
+    off = _median_error(parts, X[used], w[used])
+    # With another centre the problem is another one, for which the bound does not hold.
     bound = 0.0 if off else max(0.0, float(terms.sum()) - rounding)
     checks = [
-        _adds_up(parts, X),
+        _check_sum(parts, X),
         Check("centre off, as a share of the rows", off, 0.0),
-        *_axes(parts, L, sigma, float(np.linalg.norm(root) * np.linalg.norm(parts.centre))),
+        *_check_axes(parts, L, sigma, float(np.linalg.norm(root) * np.linalg.norm(parts.centre))),
     ]
     if parts.dual is not None:
         checks.append(Check("dual point outside its set by", max(0.0, excess - 1.0), 1e-9))
@@ -71,12 +71,12 @@ def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
 
 
 def _excess(Y: Array, t: Array) -> float:
-    """Return how many times too large Y is for |Y|₂ <= 1 and |Y_ij| <= tᵢ, rounding of the norm included."""
+    """Return by which factor Y is too large for |Y|₂ <= 1 and |Y_ij| <= tᵢ, including rounding of the norm."""
     spectral = float(np.linalg.norm(Y, 2)) * (1 + 8 * min(Y.shape) * EPS)
     return max(spectral, float((np.abs(Y) / t).max()))
 
 
-def _adds_up(parts: RobustPCAParts, X: Array) -> Check:
+def _check_sum(parts: RobustPCAParts, X: Array) -> Check:
     """Check that the two parts add up to X."""
     size = np.abs(parts.low_rank) + np.abs(parts.sparse) + np.abs(X)
     off = np.abs(parts.low_rank + parts.sparse - X)
@@ -84,8 +84,8 @@ def _adds_up(parts: RobustPCAParts, X: Array) -> Check:
     return Check("low-rank plus sparse part minus X, relative", worst, 8 * EPS)
 
 
-def _off_centre(parts: RobustPCAParts, X: Array, w: Array) -> float:
-    """Return the share of rows by which a column's centre misses being a median: more than half above or below."""
+def _median_error(parts: RobustPCAParts, X: Array, w: Array) -> float:
+    """Return by how much more than half of the rows lie above, or below, the centre of a column, as a share."""
     if not parts.median:
         return float(np.any(parts.centre != 0))
     half = w.sum() / 2
@@ -93,7 +93,7 @@ def _off_centre(parts: RobustPCAParts, X: Array, w: Array) -> float:
     return float(max(0.0, beyond.max() / w.sum() - 1e-12))
 
 
-def _axes(parts: RobustPCAParts, L: Array, sigma: Array, offset: float) -> tuple[Check, ...]:
+def _check_axes(parts: RobustPCAParts, L: Array, sigma: Array, offset: float) -> tuple[Check, ...]:
     """Check that the components are the right singular vectors of L and span its rows.
 
     `offset` is the size of the centre, which was added to L and subtracted again.
@@ -101,7 +101,7 @@ def _axes(parts: RobustPCAParts, L: Array, sigma: Array, offset: float) -> tuple
     B, k = parts.components, len(parts.components)
     largest = float(sigma.max(initial=0.0)) or 1.0
     L, sigma, found = L / largest, sigma / largest, parts.singular_values / largest
-    # Its columns are orthogonal, and their lengths are the singular values.
+    # For singular vectors, its columns are orthogonal and their lengths are the singular values.
     rotated = L @ B.T
     off = np.abs(rotated.T @ rotated - np.diag(found**2)).max(initial=0.0)
     wrong = np.abs(found - sigma[:k]).max(initial=0.0) if k <= len(sigma) else np.inf
@@ -115,8 +115,8 @@ def _axes(parts: RobustPCAParts, L: Array, sigma: Array, offset: float) -> tuple
     )
 
 
-def _seek_dual(Z: Array, L: Array, t: Array, rounds: int = 200) -> Array:
-    """Seek a dual point for Z = L + S: alternate between U Vᵀ on L's tangent space and t sign(S) where S is not 0."""
+def _find_dual_point(Z: Array, L: Array, t: Array, rounds: int = 200) -> Array:
+    """Look for a dual point: alternate between U Vᵀ on L's tangent space and t sign(S) where S is not 0."""
     U, sigma, V = np.linalg.svd(L, full_matrices=False)
     r = int((sigma > 1e-9 * sigma[0]).sum())
     U, V = U[:, :r], V[:r]

@@ -1,9 +1,9 @@
-"""Trimmed PCA checked against its rows: the rows kept are those nearest to the plane, and the plane is their PCA.
+"""The checker of trimmed PCA: the rows kept are those nearest to the plane, and the plane is their PCA.
 
 Claim: neither keeping other rows nor, for the rows kept, another basis lowers the objective by more than the
-tolerance. With e the squared distances to the plane and h the weight to keep, no weights 0 <= v <= w of total h give
-less than those that take rows in ascending order of e; and no plane gives the kept rows less than their principal
-axes, which the PCA checker proves. Nothing is claimed about changing both at once.
+tolerance. With e the squared distances to the plane and h the weight to keep, no weights 0 <= v <= w of total h have
+a smaller sum than those that take rows in ascending order of e; and no plane is nearer to the kept rows than their
+principal axes, which the PCA checker proves. Nothing is claimed about changing both at once.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from certifit.rows.reweighted import ReweightedRows
 class TrimmedPCAParts:
     """A fitted trimmed PCA, as plain arrays."""
 
-    keep: float  # share of the weight that counts
+    keep: float  # share of the total weight that is kept
     components: Array  # (k, d)
     mean: Array  # (d,)
     explained_variance: Array  # (k,)
-    weights: Array  # (n,) v, what each row counts
+    weights: Array  # (n,) v, the weight with which each row is kept
     errors: Array  # (n,) e
     threshold: float  # the largest e of a row kept
 
 
 def certify(parts: TrimmedPCAParts, tol: float, rows: Rows, more: tuple[Check, ...] = ()) -> Certificate:
-    """Check the parts on these rows; `more` checks are added."""
+    """Check a fitted trimmed PCA on these rows; `more` are further checks for the certificate."""
     v = parts.weights
     if len(v) != rows.n_rows:
         raise DataError(
@@ -47,7 +47,7 @@ def certify(parts: TrimmedPCAParts, tol: float, rows: Rows, more: tuple[Check, .
     smallest = _smallest_sum(e, w, h)
     eps = float(np.finfo(rows.dtype).eps)
     share = max(tol, 32 * eps)
-    # Sums below use weights that are allowed, whatever the model claims.
+    # The sums below use weights within their limits, even where the model's are not.
     kept = np.clip(v, 0.0, w)
     rounding = 64 * eps * float(kept @ (np.sqrt(e) * np.sqrt(z))) + (64 * eps) ** 2 * float(kept @ z)
     rounding += h * (64 * np.finfo(float).eps * float(np.linalg.norm(parts.mean))) ** 2
@@ -78,7 +78,7 @@ def certify(parts: TrimmedPCAParts, tol: float, rows: Rows, more: tuple[Check, .
 
 
 def _smallest_sum(e: Array, w: Array, h: float) -> float:
-    """Return Σ v e, least over 0 <= v <= w with Σ v = h: rows in ascending order of e until h is used up."""
+    """Return the least Σ v e over 0 <= v <= w with Σ v = h: rows are taken in ascending order of e."""
     order = np.argsort(e, kind="stable")
     before = np.cumsum(w[order]) - w[order]
     return float(np.clip(h - before, 0.0, w[order]) @ e[order])
@@ -86,7 +86,7 @@ def _smallest_sum(e: Array, w: Array, h: float) -> float:
 
 def _measure(B: Array, m: Array, block: Block) -> Array:
     """Return the squared distance to the plane, that to the mean, and the weight of each row (rows, 3)."""
-    # So few rows at a time that they can be dense.
+    # Sparse rows are made dense a few at a time.
     step = max(1, 2**21 // len(m))
     parts = [_distances(B, m, dense(block.X[i : i + step])) for i in range(0, len(block.w), step)]
     return np.column_stack([np.concatenate(parts), block.w])
@@ -96,5 +96,5 @@ def _distances(B: Array, m: Array, X: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         Z = X - m
         found = np.column_stack([((Z - Z @ B.T @ B) ** 2).sum(axis=1), (Z**2).sum(axis=1)])
-    # Rows that are too far away to square are very far away.
+    # A distance whose square overflows becomes a very large one.
     return np.nan_to_num(found, nan=1e300, posinf=1e300)

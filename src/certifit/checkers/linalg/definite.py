@@ -1,10 +1,10 @@
-"""Positive definiteness checked: is vᵀAv > 0 for all v? A factor proves it, or one vector v refutes it.
+"""The checker of positive definiteness, vᵀAv > 0 for all v ≠ 0: a factor of A proves it, one vector v refutes it.
 
-The matrix is first scaled by powers of two, exactly, to a diagonal between 1 and 4.
+The matrix is first scaled, exactly, by powers of two to a diagonal between 1 and 4.
 
 | answer | proof |
 |---|---|
-| yes, definite | Cholesky runs through on A - s I: no eigenvalue of A is below s - (n + 2) eps tr A (Rump 2006) |
+| yes, definite | A - s I has a Cholesky factor: no eigenvalue of A is below s - (n + 2) eps tr A (Rump 2006) |
 | yes, semidefinite to rounding | A = FFᵀ + R with a small R: no eigenvalue is below -|R| |
 | no | a witness v with vᵀAv <= 0, summed exactly from products split into rounded value and rounding error |
 | either, n <= 32, where floating point cannot decide | elimination in rational numbers |
@@ -27,7 +27,7 @@ from certifit.rows import Array
 
 
 def _equilibrate(A: Array) -> tuple[Array, Array]:
-    """Return D A D with a diagonal from 1 to 4 (where positive), exactly, and the diagonal of D: powers of two."""
+    """Return D A D with a diagonal from 1 to 4 (where positive), exactly, and the diagonal of D, powers of two."""
     exponent = np.frexp(np.where(np.diag(A) > 0, np.diag(A), np.abs(A).max() or 1.0))[1] - 1
     half = -(exponent // 2)
     return np.ldexp(np.ldexp(A, half), half[:, None]), np.ldexp(1.0, half)
@@ -56,7 +56,7 @@ def certify_factor(A: Array, factor: Array, strict: bool = True) -> Certificate:
 
 
 def _proved_shift(S: Array) -> float:
-    """Return half the smallest eigenvalue if S minus that much has a Cholesky factor, else 0."""
+    """Return half the smallest eigenvalue s if S - s / 2 I has a Cholesky factor, else 0."""
     shift = float(eigvalsh(S, subset_by_index=[0, 0])[0]) / 2
     try:
         cholesky(S - shift * np.eye(len(S)), lower=True, overwrite_a=True)
@@ -83,7 +83,7 @@ def certify_witness(A: Array, v: Array, strict: bool = True) -> Certificate:
 
 
 def quadratic_form(A: Array, v: Array) -> float:
-    """Return an upper bound on vᵀAv, equal to it but for one rounding of each row's sum.
+    """Return an upper bound on vᵀAv that is exact but for the rounding of one sum for each row.
 
     >>> tiny = 2.0**-53
     >>> quadratic_form(np.array([[1.0, 1.0], [1.0, 1.0 - tiny]]), np.array([1.0, -1.0])) <= -0.99 * tiny
@@ -107,7 +107,7 @@ def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 class RationalElimination(NamedTuple):
-    """What elimination in rational numbers found."""
+    """The result of elimination in rational numbers."""
 
     definite: bool
     semidefinite: bool
@@ -115,9 +115,9 @@ class RationalElimination(NamedTuple):
 
 
 def eliminate(A: Array) -> RationalElimination:
-    """Decide definiteness in rational numbers.
+    """Decide definiteness by elimination in rational numbers.
 
-    After elimination of [A | I] by rows, row j on the right is a vector v with vᵀAv = pivot j.
+    After eliminating [A | I] by rows, row j of the right half is a vector v with vᵀAv = pivot j.
 
     >>> eliminate(np.array([[1.0, 1.0], [1.0, 1.0]]))
     RationalElimination(definite=False, semidefinite=True, witness=array([-1.,  1.]))
@@ -125,30 +125,30 @@ def eliminate(A: Array) -> RationalElimination:
     n = len(A)
     S = [[Fraction(float(x)) for x in row] for row in A]
     rows = [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
-    flat: Array | None = None
+    null_vector: Array | None = None
     for j in range(n):
         pivot = S[j][j]
         if pivot < 0:
-            return RationalElimination(False, False, _floats(rows[j]))
+            return RationalElimination(False, False, _scale_to_floats(rows[j]))
         below = [i for i in range(j + 1, n) if S[i][j] != 0]
         if pivot == 0:
             if below:
-                # [[0, b], [b, a]] is negative for some v.
+                # The form [[0, b], [b, a]] is negative for this combination of two rows.
                 i, b, a = below[0], S[below[0]][j], S[below[0]][below[0]]
                 t = -a / b if a > 0 else (-1 if b > 0 else 1)
                 return RationalElimination(
-                    False, False, _floats([x + t * y for x, y in zip(rows[i], rows[j], strict=True)])
+                    False, False, _scale_to_floats([x + t * y for x, y in zip(rows[i], rows[j], strict=True)])
                 )
-            flat = _floats(rows[j]) if flat is None else flat
+            null_vector = _scale_to_floats(rows[j]) if null_vector is None else null_vector
             continue
         for i in below:
             ratio = S[i][j] / pivot
             S[i] = [x - ratio * y for x, y in zip(S[i], S[j], strict=True)]
             rows[i] = [x - ratio * y for x, y in zip(rows[i], rows[j], strict=True)]
-    return RationalElimination(flat is None, True, flat)
+    return RationalElimination(null_vector is None, True, null_vector)
 
 
-def _floats(v: list[Fraction]) -> Array:
+def _scale_to_floats(v: list[Fraction]) -> Array:
     size = max(abs(x) for x in v)
     return np.array([float(x / size) for x in v])
 
@@ -157,8 +157,7 @@ def certify_elimination(A: Array, strict: bool = True, refuse: bool = False) -> 
     """Check by elimination in rational numbers that A is positive (semi)definite, or (`refuse`) that it is not."""
     found = eliminate(A)
     answer = found.definite if strict else found.semidefinite
-    claim = (
-        f"{'not ' * refuse}positive {'definite' if strict else 'semidefinite'}, by elimination in rational numbers"
-    )
+    name = "definite" if strict else "semidefinite"
+    claim = f"{'not ' * refuse}positive {name}, by elimination in rational numbers"
     checks = (Check("pivots that say otherwise", float(answer == refuse), 0.0),)
     return Certificate("impossible" if refuse else "exact", claim, checks=checks)

@@ -1,11 +1,11 @@
-"""Diagonalisability checked: a basis of eigenvectors, or a Jordan chain that excludes one.
+"""The checker of diagonalisability: a basis of eigenvectors proves it, a Jordan chain refutes it.
 
-Yes: A P = P diag(λ) to rounding, and the smallest singular value of P is beyond rounding.
+Yes: A P = P diag(λ) to rounding, and the smallest singular value of P is above rounding.
 
-No: diagonalisable matrices lie arbitrarily close to those that are not, so in floating point a no is about matrices
+No: diagonalisable matrices lie arbitrarily close to all others, so that in floating point a no is about a matrix
 within rounding of A. With u = (A - λI)v and r = (A - λI)u, the matrix A + E with E [v u] = [0 -r] has the eigenvector
-u ≠ 0 and v above it: (A + E - λI)v = u, a Jordan chain. So A + E is not diagonalisable, and |E|₂ is the distance. The
-link |u| / |v| must be beyond rounding: without that, every multiple eigenvalue would do.
+u ≠ 0 and v above it: (A + E - λI)v = u, a Jordan chain. So A + E is not diagonalisable, and |E|₂ is its distance from
+A. The link |u| / |v| must be above rounding, because else every multiple eigenvalue would be a counterexample.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from certifit.rows import Array
 
 
 def certify_basis(A: Array, values: Array, P: Array) -> Certificate:
-    """Check A P = P diag(values), with P (n, n) invertible beyond rounding.
+    """Check that A P = P diag(values), with P (n, n) invertible to rounding.
 
     >>> A, P = np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]])
     >>> certify_basis(A, np.array([1.0, 2.0]), P).holds
@@ -51,9 +51,8 @@ def certify_chain(A: Array, value: complex, v: Array, tol: float) -> Certificate
     A, value = A / unit, value / unit
     size = float(np.linalg.norm(A, 2))
     distance = distance_to_defective(A, value, v)
-    claim = (
-        f"not diagonalisable to rounding: a matrix without a basis of eigenvectors lies within {distance * unit:.3g}"
-    )
+    claim = "not diagonalisable to rounding: a matrix without a basis of eigenvectors lies within "
+    claim += f"{distance * unit:.3g}"
     link = float(np.linalg.norm(A @ v - value * v) / (np.linalg.norm(v) or 1.0))
     checks = (
         Check("distance to a matrix that is not diagonalisable", distance * unit, tol * size * unit),

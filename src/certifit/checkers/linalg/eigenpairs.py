@@ -1,9 +1,9 @@
-"""Eigenpairs of a symmetric matrix checked: they solve A v = λ v, and no larger eigenvalue was missed.
+"""The checker of eigenpairs of a symmetric matrix: they solve A v = λ v, and no larger eigenvalue was missed.
 
 Claim: minus the sum of the k values is within the gap of the least that any k directions reach, and each value is
 near its eigenvalue. Recomputed from A and the vectors V: residuals Av - λv, an orthonormal basis Q of V's span,
 H = QᵀAQ, the leak C = (I - QQᵀ) A Q, and `rest`, an upper bound on the eigenvalues of A outside the span. The
-inequalities of `eigenvalue_bounds` do the rest.
+claim follows by the inequalities of `eigenvalue_bounds`.
 
 | A | `rest` | kind of certificate |
 |---|---|---|
@@ -42,8 +42,8 @@ class SpectralCheckTuning:
     proof_order: int = 2000  # up to this order a Cholesky factor proves the bound
     lanczos_steps: int = 100  # beyond that order
     failure: float = 1e-9  # probability with which the bound by Lanczos may be too small
-    resolution: float = 0.03  # what so many steps tell of a spectrum without gaps, as a share of |A|
-    dense_rows: int = 1024  # of a sparse matrix that are dense at a time
+    resolution: float = 0.03  # error after these steps for a spectrum without gaps, as a share of |A|
+    dense_rows: int = 1024  # rows of a sparse matrix that are made dense at a time
 
 
 def certify(
@@ -93,10 +93,8 @@ def certify(
         limit = allowed * size * unit
         checks.append(Check("values off their eigenvalues by at most", largest_entry(off) * unit, limit))
         kind = "optimal"
-        claim = (
-            f"minus the sum of the values within gap of the least that any {k} directions reach, and each value in "
-        )
-        claim += "its place"
+        claim = f"minus the sum of the values within gap of the least that any {k} directions reach, "
+        claim += "and each value in its place"
     else:
         upper = max(rest, -size) if k < d else smallest
         blurred = smallest + max(allowed, tuning.resolution) * size
@@ -106,16 +104,14 @@ def certify(
         ]
         facts["assumes"] = "products accurate to rounding, and a random start of Lanczos that A does not know"
         kind = "statistical"
-        claim = (
-            f"the vectors are eigenvectors, and with probability 1 - {tuning.failure:g} no other eigenvalue exceeds "
-        )
-        claim += f"{upper * unit:.6g}"
+        claim = f"the vectors are eigenvectors, and with probability 1 - {tuning.failure:g} "
+        claim += f"no other eigenvalue exceeds {upper * unit:.6g}"
     objective, bound = -float(values.sum()) * unit, -float(theta.sum() + more + rounding) * unit
     return Certificate(kind, claim, objective, bound, tol, k * allowed * size * unit, tuple(checks), facts)
 
 
 def _in_units(A: Any, V: Array) -> tuple[Any, float, float]:
-    """Return A / unit, in which squares neither over- nor underflow, the unit, and the size of A / unit."""
+    """Return A / unit, whose squares neither overflow nor vanish, the unit, and the size of A / unit."""
     if isinstance(A, np.ndarray):
         unit = largest_entry(A) or 1.0
         A = A / unit
@@ -124,7 +120,7 @@ def _in_units(A: Any, V: Array) -> tuple[Any, float, float]:
         unit = largest_entry(A.data) or 1.0
         A = A / unit
         return A, unit, float(np.sqrt(A.multiply(A).sum(axis=0)).max(initial=0.0)) or 1.0
-    # An operator shows its size on the vectors at hand.
+    # The size of an operator is that of its products with the vectors.
     image = np.asarray(A @ V, np.float64)
     unit = largest_entry(image) or 1.0
     return _ScaledOperator(A, unit), unit, longest_column(image / unit) or 1.0
@@ -132,7 +128,7 @@ def _in_units(A: Any, V: Array) -> tuple[Any, float, float]:
 
 @dataclass(frozen=True)
 class _ScaledOperator:
-    """A / unit."""
+    """The operator A / unit."""
 
     A: Any
     unit: float
@@ -147,7 +143,7 @@ class _ScaledOperator:
 
 @dataclass(frozen=True)
 class _OutsideSpan:
-    """(I - QQᵀ) A (I - QQᵀ) - c QQᵀ: A outside the span of Q, with eigenvalues -c inside it."""
+    """The operator (I - QQᵀ) A (I - QQᵀ) - c QQᵀ: A outside the span of Q, with eigenvalues -c inside it."""
 
     A: Any
     Q: Array  # (d, k)

@@ -1,4 +1,4 @@
-"""Inequalities about eigenvalues that the checkers use, and how they are proved in floating point.
+"""Inequalities about eigenvalues that the checkers use, and their proof in floating point.
 
 With Q (d, k) an orthonormal basis, H = QᵀAQ with eigenvalues θ_1 >= … >= θ_k, C = (I - QQᵀ) A Q and `rest` an upper
 bound on the eigenvalues of A outside the span of Q:
@@ -35,9 +35,9 @@ def ky_fan_excess(k: int, rest: float, smallest: float, sigma: Array) -> float:
 
 
 def proved_largest(E: Array) -> float:
-    """Return a number that no eigenvalue of E (d, d) exceeds: τ I - E has a Cholesky factor.
+    """Return a number τ that no eigenvalue of E (d, d) exceeds, because τ I - E has a Cholesky factor.
 
-    Where the factorisation of M in floating point runs through, the eigenvalues of M are no less than
+    Where the factorisation of M in floating point succeeds, the eigenvalues of M are no less than
     -(d + 2) eps tr M (Rump 2006).
 
     >>> bool(0 <= proved_largest(np.array([[1.0, 2.0], [2.0, 1.0]])) - 3 < 1e-13)
@@ -52,7 +52,7 @@ def proved_largest(E: Array) -> float:
 
 
 def computed_largest(E: Array) -> float:
-    """Return the largest eigenvalue of E as LAPACK computes it, which proves nothing by itself."""
+    """Return the largest eigenvalue of E as LAPACK computes it, without proof."""
     last = len(E) - 1
     try:
         return float(eigh(E, eigvals_only=True, subset_by_index=[last, last])[0])
@@ -62,7 +62,7 @@ def computed_largest(E: Array) -> float:
 
 
 def has_cholesky_factor(M: Array) -> bool:
-    """Say whether the Cholesky factorisation of M runs through in floating point. M is overwritten."""
+    """Say whether the Cholesky factorisation of M succeeds in floating point. M is overwritten."""
     try:
         cholesky(M, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:

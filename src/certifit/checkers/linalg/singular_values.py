@@ -1,4 +1,4 @@
-"""Singular triplets and low-rank approximations checked (Eckart & Young), without squaring the matrix.
+"""The checker of singular triplets and low-rank approximations (Eckart & Young), without squaring the matrix.
 
 Claim: U s Vᵀ is within the gap of the nearest matrix of rank k, and each singular value is in its place. With L and Q
 orthonormal bases of the left and right vectors' spans, A is [[M, C₂ᵀ], [C₁, G]] in bases that begin with them:
@@ -88,8 +88,8 @@ def certify(
             Check("values off the singular values by at most", largest_entry(off) * unit, limit),
             Check("spectral distance above its bound by", (known.spectral - known.spectral_bound) * unit, limit),
         ]
-        claim = f"Frobenius distance to A within gap of the least that any matrix of rank {k} reaches, each value in "
-        claim += "its place"
+        claim = f"Frobenius distance to A within gap of the least that any matrix of rank {k} reaches, "
+        claim += "each value in its place"
     else:
         smallest = float(known.theta.min(initial=np.inf))
         blurred = smallest + max(allowed, tuning.resolution) * known.size
@@ -110,7 +110,7 @@ def certify(
 
 @dataclass(frozen=True)
 class _MeasuredTriplets:
-    """What orthonormal bases of the vectors' spans tell of A."""
+    """What the checker measures of A with orthonormal bases of the vectors' spans."""
 
     size: float  # about |A|₂
     residual: float  # the longest of Av - σu and Aᵀu - σv
@@ -153,22 +153,14 @@ def _measure(A: Any, U: Array, s: Array, V: Array, proof: bool, tuning: Spectral
         tail = G_norm**2 - (k * max(0.0, rest**2 - smallest**2) if k else 0.0)
         bound = max(bound, math.sqrt(max(0.0, tail)) - _frobenius_norm(leaks) - math.sqrt(narrow) * rounding)
     one_more = np.linalg.qr(np.column_stack([Q, found.vector]))[0]
-    return _MeasuredTriplets(
-        size,
-        residual,
-        theta,
-        top,
-        rest,
-        math.sqrt(max(0.0, found.value)),
-        rest + astray,
-        bound,
-        max(0.0, float(svdvals(A @ one_more)[-1]) - rounding),
-    )
+    rest_seen = math.sqrt(max(0.0, found.value))
+    spectral_bound = max(0.0, float(svdvals(A @ one_more)[-1]) - rounding)
+    return _MeasuredTriplets(size, residual, theta, top, rest, rest_seen, rest + astray, bound, spectral_bound)
 
 
 @dataclass(frozen=True)
 class _GramOfDifference:
-    """XᵀX of X = A - left rightᵀ as an operator; X is never formed."""
+    """The operator XᵀX with X = A - left rightᵀ, which is never formed."""
 
     A: Any
     left: Array  # (m, r)
@@ -194,7 +186,7 @@ def _frobenius_distance(A: Any, left: Array, right: Array, dense_rows: int) -> f
 
 
 def proved_norm(X: Array) -> float:
-    """Return a number that |X|₂ does not exceed: τ² I - XᵀX (or XXᵀ, if that is smaller) has a Cholesky factor.
+    """Return a number τ that |X|₂ does not exceed, because τ² I - XᵀX (or XXᵀ, if smaller) has a Cholesky factor.
 
     >>> bool(0 <= proved_norm(np.array([[3.0, 0.0], [4.0, 0.0]])) - 5 < 1e-13)
     True
@@ -208,7 +200,7 @@ def proved_norm(X: Array) -> float:
 
 
 def _leak_sizes(C: Array) -> Array:
-    """Return the singular values of C, or where there are many, one number: their root sum of squares."""
+    """Return the singular values of C, or where there are many, only the root of the sum of their squares."""
     return svdvals(C) if C.shape[1] <= 100 else np.array([_frobenius_norm(C)])
 
 

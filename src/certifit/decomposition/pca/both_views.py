@@ -1,12 +1,12 @@
-"""The two textbook definitions of PCA, directions of most variance and projection of least error, shown to agree.
+"""The two textbook definitions of PCA side by side: directions of most variance, and projection of least error.
 
-    maximum variance   b_j = argmax of the variance of bᵀx over unit b, once b_1 … b_{j-1} are taken out of the data;
+    maximum variance   b_j = argmax of the variance of bᵀx over unit b, after b_1 … b_{j-1} are projected out;
                        V_j is that variance
     projection         encoder z = B (x - m), decoder x̃ = Bᵀ z + m with the first M directions as rows of B;
                        J_M = mean |x - x̃|²
 
-The theorem: V_j = λ_j, the j-th eigenvalue of the covariance, and J_M = λ_{M+1} + … + λ_d. Each is computed on its
-own: V by Lanczos on one deflated covariance after another, J from each row's reconstruction, λ by LAPACK.
+They agree: V_j = λ_j, the j-th eigenvalue of the covariance, and J_M = λ_{M+1} + … + λ_d. Each is computed in its own
+way: V by Lanczos on one deflated covariance after another, J from each row's reconstruction, λ by LAPACK.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), sections 12.1.1 and 12.1.2.
 """
 
@@ -30,38 +30,38 @@ from certifit.rows import Array, Block, Rows, as_rows
 
 @dataclass(frozen=True)
 class TwoViews:
-    """Both views of the same rows; variances and errors are averages over rows (Σ w below). Prints as a table."""
+    """Both definitions on the same rows, printed as a table. Variances and errors are divided by Σ w."""
 
     mean: Array  # (d,) m
-    directions: Array  # (k, d) B: unit vectors, each of most variance among what the earlier ones left
-    variances: Array  # (k,) V: the variance along each
+    directions: Array  # (k, d) B: unit vectors, each of most variance after the earlier ones are projected out
+    variances: Array  # (k,) V: the variance along each of them
     eigenvalues: Array  # (d,) λ: of the covariance, descending
-    errors: Array  # (k + 1,) J: mean squared error of the code of M = 0 … k numbers, summed row by row
-    limit: float  # the difference that rounding may make
+    errors: Array  # (k + 1,) J: mean squared error of codes of M = 0 … k numbers, summed row by row
+    limit: float  # the largest difference that rounding explains
 
     @property
     def discarded(self) -> Array:
-        """Sums of the eigenvalues after the first M = 0 … k: what theory says of `errors`."""
-        # (d + 1,), the smallest added first
+        """The sums of all eigenvalues but the first M = 0 … k, which `errors` should equal (k + 1,)."""
+        # The smallest are added first.
         tails = np.cumsum(np.append(0.0, self.eigenvalues[::-1]))[::-1]
         return tails[: len(self.errors)]
 
     @property
     def holds(self) -> bool:
-        """V_j = λ_j and J_M = the sum of discarded eigenvalues, up to rounding."""
+        """Whether V_j = λ_j and J_M = the sum of discarded eigenvalues, up to rounding."""
         variance = np.abs(self.variances - self.eigenvalues[: len(self.variances)])
         error = np.abs(self.errors - self.discarded)
         return bool((variance <= self.limit).all() and (error <= self.limit).all())
 
     def encode(self, X: Any, M: int | None = None) -> Array:
-        """z = B (x - m): codes (n, M) of the rows of X, M = k by default."""
+        """Return the codes z = B (x - m) of the rows of X (n, M), with M = k by default."""
         rows = as_rows(X, sparse=True)
         if rows.n_features != len(self.mean):
             raise DataError(got=f"rows of {rows.n_features} columns", wanted=f"{len(self.mean)}, as in two_views")
         return rows.map(partial(encode, self.mean, self._basis(M)))
 
     def decode(self, Z: Any) -> Array:
-        """x̃ = Bᵀ z + m: rows (n, d) from codes (n, M)."""
+        """Return the rows x̃ = Bᵀ z + m (n, d) of codes (n, M)."""
         Z = np.atleast_2d(np.asarray(Z, dtype=np.float64))
         return Z @ self._basis(Z.shape[1]) + self.mean
 
@@ -75,7 +75,7 @@ class TwoViews:
         return self.directions[:M]
 
     def table(self) -> list[tuple[str, ...]]:
-        """A line for each M: V_M and λ_M, J_M and what theory says, and the share of the variance kept."""
+        """Return a line for each M: V_M, λ_M, J_M, the discarded eigenvalues, and the share of the variance kept."""
         total = float(self.eigenvalues.sum()) or 1.0
         kept = [f"{100 * (1 - left / total):.2f} %" for left in self.discarded]
         V, values = (["", *self._numbers(a[: len(self.variances)])] for a in (self.variances, self.eigenvalues))
@@ -92,12 +92,12 @@ class TwoViews:
 
 
 def two_views(X: Any, n_components: int | None = None, sample_weight: Any = None) -> TwoViews:
-    """Principal directions as those of most variance, and as the code of least error, side by side.
+    """Compute principal directions as those of most variance, and compare them with the code of least error.
 
     Parameters
     ----------
     X : any table that `fit` takes; its covariance (d, d) must fit in memory
-    n_components : how many directions; None for all columns. Each is one more round over the n d entries of X
+    n_components : how many directions; None for as many as columns. Each adds O(n d) operations
     sample_weight : array of non-negative row weights, or the name of a column in X
 
     Examples
@@ -125,10 +125,10 @@ def two_views(X: Any, n_components: int | None = None, sample_weight: Any = None
 
 
 def compare_views(rows: Rows, s: MeanAndScatter, directions: Array, variances: Array) -> TwoViews:
-    """Compare directions (k, d) of claimed variances (k,) with the eigenvalues and with the rows' own errors."""
+    """Compare directions (k, d) and their variances (k,) with the eigenvalues and the rows' errors."""
     d, S = rows.n_features, s.S / s.weight
     total = float(np.trace(S))
-    errors = rows.sum(partial(_errors, s.mean, directions)) / s.weight
+    errors = rows.sum(partial(_error_sums, s.mean, directions)) / s.weight
     eps = float(np.finfo(float).eps)
     limit = (64 * float(np.finfo(rows.dtype).eps) + 4 * d * eps) * total + float(((eps * s.mean) ** 2).sum())
     eigenvalues = np.maximum(np.linalg.eigvalsh(S)[::-1], 0.0)
@@ -136,23 +136,23 @@ def compare_views(rows: Rows, s: MeanAndScatter, directions: Array, variances: A
 
 
 def deflate(S: Array, k: int) -> tuple[Array, Array]:
-    """Return directions (k, d) and variances (k,): each of most variance once the earlier ones are taken out of S.
+    """Return directions (k, d) and variances (k,), each of most variance after the earlier ones are projected out.
 
     >>> deflate(np.diag([1.0, 9.0, 4.0]), 2)[1].round(12)
     array([9., 4.])
     """
     d, left = len(S), S
-    # Random, so that it is orthogonal to no direction that matters.
+    # A random start is orthogonal to no eigenvector.
     start = np.random.default_rng(0).normal(size=d)
-    nothing = d * np.finfo(float).eps * float(np.trace(S))
+    rounding = d * np.finfo(float).eps * float(np.trace(S))
     B, V = np.empty((0, d)), np.zeros(k)
-    while len(B) < min(k, d - 1) and np.trace(left) > nothing:
+    while len(B) < min(k, d - 1) and np.trace(left) > rounding:
         b = eigsh(left, k=1, which="LA", v0=start, ncv=min(d, 64))[1][:, 0]
         b -= B.T @ (B @ b)
         b /= np.linalg.norm(b)
         c = left @ b
         V[len(B)] = b @ c
-        # (I - bbᵀ) left (I - bbᵀ)
+        # S is multiplied by I - bbᵀ from both sides.
         left = left - np.outer(b, c) - np.outer(c, b) + (b @ c) * np.outer(b, b)
         B = np.vstack([B, b])
     # Only one direction is left, or no variance.
@@ -161,14 +161,14 @@ def deflate(S: Array, k: int) -> tuple[Array, Array]:
     return np.vstack([B, rest]), V
 
 
-def _errors(mean: Array, B: Array, block: Block) -> Array:
+def _error_sums(mean: Array, B: Array, block: Block) -> Array:
     """Return Σ w |x - x̃|² for codes of 0, 1, … k numbers; each row is reconstructed one direction at a time."""
     X = block.X.toarray() if sparse.issparse(block.X) else block.X
     # x - x̃ (rows, d), and the codes (rows, k)
-    lost = X - mean
-    Z = lost @ B.T
-    sums = [block.w @ (lost**2).sum(axis=1)]
+    residual = X - mean
+    Z = residual @ B.T
+    sums = [block.w @ (residual**2).sum(axis=1)]
     for z, b in zip(Z.T, B, strict=True):
-        lost -= z[:, None] * b
-        sums.append(block.w @ (lost**2).sum(axis=1))
+        residual -= z[:, None] * b
+        sums.append(block.w @ (residual**2).sum(axis=1))
     return np.array(sums)

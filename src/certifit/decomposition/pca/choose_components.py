@@ -1,4 +1,4 @@
-"""How many components: by a share of the variance, by Minka's evidence, or by the likelihood of rows held out.
+"""The number of components: by a share of the variance, by Minka's evidence, or by the likelihood of held-out rows.
 
 Reference: Minka, Automatic choice of dimensionality for PCA (2000).
 """
@@ -39,14 +39,14 @@ def choose_dimension(rule: float | str, values: Array, total: float, n: float, d
 
 
 def _minka_dimension(values: Array, n: float) -> int:
-    """Return the dimension of largest evidence (Minka 2000, equation 77), of all from 1 to d - 1."""
+    """Return the dimension from 1 to d - 1 of the largest evidence (Minka 2000, equation 77)."""
     d = len(values)
     if d < 2:
         return d
     values = values / (values[0] or 1.0)
     evidence = np.full(d, -np.inf)
     for k in range(1, d):
-        # No variance is left to explain.
+        # Further components have no variance.
         if values[k - 1] < np.finfo(float).eps:
             break
         noise = max(np.finfo(float).eps, float(values[k:].sum()) / (d - k))
@@ -66,10 +66,10 @@ def _minka_dimension(values: Array, n: float) -> int:
 
 
 def held_out_likelihood(rows: Rows, folds: int = 5) -> Array:
-    """Return the mean log-likelihood of rows held out (d,), for M = 0 … d - 1 components.
+    """Return the mean log-likelihood of held-out rows (d,), for M = 0 … d - 1 components.
 
-    One pass sums each fold's scatter; the probabilistic model of a fold's rows comes from the sum of the other folds.
-    The likelihood is -inf where a model has no density.
+    One pass sums the scatter of each fold. The model that scores a fold comes from the sum over the other folds; its
+    likelihood is -inf where it has no density.
 
     >>> import numpy as np
     >>> from certifit.rows import as_rows
@@ -88,18 +88,18 @@ def held_out_likelihood(rows: Rows, folds: int = 5) -> Array:
     scores = []
     for part in parts:
         others = reduce(add, (other for other in parts if other is not part))
-        scores.append(part.weight * _likelihoods(others, part))
+        scores.append(part.weight * _test_likelihoods(others, part))
     return np.sum(scores, axis=0) / sum(part.weight for part in parts)
 
 
-def _likelihoods(train: MeanAndScatter, test: MeanAndScatter) -> Array:
+def _test_likelihoods(train: MeanAndScatter, test: MeanAndScatter) -> Array:
     """Return the mean log-likelihood of the test rows for M = 0 … d - 1 components of the training rows."""
     d = len(train.mean)
     values, vectors = eigh(train.S / train.weight, driver="evd")
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    apart = test.mean - train.mean
-    # The covariance of the test rows about the training rows' mean.
-    T = test.S / test.weight + apart[:, None] * apart
+    shift = test.mean - train.mean
+    # The covariance of the test rows about the mean of the training rows.
+    T = test.S / test.weight + shift[:, None] * shift
     along = ((T @ vectors) * vectors).sum(axis=0)
     M = np.arange(d)
     floor = d * np.finfo(float).eps * values[0]

@@ -1,7 +1,7 @@
-"""Images as short codes: how the error falls as the code grows, and that no linear code of that length does better.
+"""Compression of images by PCA: how the error falls as codes get longer, and a bound for every linear code.
 
-A code of M numbers is z = B (x - m), the image back is m + Bᵀ z. PCA's B has the smallest mean squared error on the
-rows it was fitted to; its certificate proves how near to the smallest, so the bound holds for every linear code.
+An image x becomes a code of M numbers z = B (x - m), and the code an image m + Bᵀ z. On the images that PCA was
+fitted to, no linear code of M numbers has a smaller mean squared error than the bound that its certificate proves.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class RateDistortion:
-    """Errors of codes of growing length; errors are means over images and pixels, in squared grey levels."""
+    """Errors of codes of several lengths: means over images and pixels, in squared grey levels."""
 
     sizes: Array  # (s,) M: numbers kept per image
-    ratio: Array  # (s,) numbers in the images per number kept, the basis and the mean counted as kept
-    error: Array  # (s,) on the images the basis was fitted to
+    ratio: Array  # (s,) compression: numbers in the images / numbers kept, including the basis and the mean
+    error: Array  # (s,) on the images that PCA was fitted to
     bound: Array  # (s,) proved: no linear code of this length has a smaller error on those images
-    unseen: Array  # (s,) on images it was not fitted to
+    unseen: Array  # (s,) on other images
     peak: float  # the largest grey level
 
     def psnr(self, error: Array) -> Array:
-        """Peak signal-to-noise ratio of an error in decibels, 10 log10(peak² / error)."""
+        """Return the peak signal-to-noise ratio of an error in decibels, 10 log10(peak² / error)."""
         with np.errstate(divide="ignore"):
             return 10 * np.log10(self.peak**2 / np.asarray(error, dtype=np.float64))
 
 
 def rate_distortion(models: Sequence[PCA], unseen: Any, peak: float = 1.0) -> RateDistortion:
-    """The errors of PCAs with growing numbers of components, fitted to the same images, and on images unseen by them.
+    """Return the errors of PCAs with several numbers of components, on the images of their fit and on unseen ones.
 
     >>> from sklearn.datasets import load_digits
     >>> X = load_digits().data
@@ -57,7 +57,7 @@ def rate_distortion(models: Sequence[PCA], unseen: Any, peak: float = 1.0) -> Ra
 
 
 def plot_rate_distortion(curve: RateDistortion, ax: Axes | None = None) -> Axes:
-    """Peak signal-to-noise ratio against numbers kept per image; above the proved limit no linear code exists.
+    """Draw the peak signal-to-noise ratio against the numbers kept per image, and the limit of all linear codes.
 
     >>> curve = RateDistortion(*np.array([[1, 3.0, 0.1, 0.1, 0.12], [2, 2.0, 0.05, 0.05, 0.07]]).T, 1.0)
     >>> ax = plot_rate_distortion(curve)
@@ -84,7 +84,7 @@ def plot_rate_distortion(curve: RateDistortion, ax: Axes | None = None) -> Axes:
 
 
 def plot_images(rows: Mapping[str, Array], shape: tuple[int, int], ax: Axes | None = None) -> Axes:
-    """Images (n, height · width) in rows with names, as on a contact sheet; grey levels are those of the first row.
+    """Draw several named rows of images (n, height · width), in the grey levels of the first row.
 
     >>> ax = plot_images({"original": np.eye(4), "blank": np.zeros((4, 4))}, (2, 2))
     >>> [label.get_text() for label in ax.get_yticklabels()]

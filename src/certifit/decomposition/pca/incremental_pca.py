@@ -1,6 +1,6 @@
-"""PCA of rows that come in batches. It is exact: the batches' scatters are added, nothing is approximated.
+"""PCA of rows that come in batches. It is exact, because the scatter of all rows is the sum over batches.
 
-    S = Σ_b S_b + between-batch parts,   so the answer is PCA's on all rows seen, in any order and any batches
+    S = Σ_b S_b + scatter between the batch means,   whatever the order and size of the batches
 
 Reference: Chan, Golub & LeVeque, "Algorithms for computing the sample variance" (1983), for the merge.
 """
@@ -23,8 +23,8 @@ from certifit.rows import Rows
 class IncrementalPCA(PCA):
     """Principal component analysis of rows that come in batches.
 
-    Memory is that of a d x d matrix. scikit-learn's approximates (it keeps n_components directions between batches);
-    this one gives what PCA gives on all rows together, and a certificate that says so.
+    It holds one d x d matrix, and its result is that of PCA on all rows together. (scikit-learn's keeps n_components
+    directions between batches, which is an approximation.)
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class IncrementalPCA(PCA):
     whiten : bool, default=False
         Scale the components to unit variance in `transform`.
     tol : float, default=1e-9
-        What the certificate must prove: variance given away, relative to the total.
+        Most variance that another basis could capture beyond this one, relative to the total.
     batch_size, copy : ignored
         `fit` reads any table block by block; accepted so that scikit-learn code runs unchanged.
 

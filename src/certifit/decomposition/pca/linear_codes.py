@@ -21,11 +21,11 @@ class LinearCodes(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """`transform` and `inverse_transform` of an Estimator with `components_` (k, d) and `mean_` (d,)."""
 
     def transform(self, X: Any) -> Array:
-        """Codes z = B (x - mean), (n, k)."""
+        """Return the codes z = B (x - mean), (n, k)."""
         return self._rows(X).map(partial(encode, self.mean_, self.components_))
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rows from codes: x = mean + Bᵀ z."""
+        """Return the rows of codes, x = mean + Bᵀ z."""
         check_is_fitted(self)
         return check_codes(X, len(self.components_)) @ self.components_ + self.mean_
 
@@ -72,6 +72,6 @@ def _codes_and_errors(mean: Array, B: Array, X: Any) -> tuple[Array, Array]:
     Z = _codes(mean, B, X)
     if not sparse.issparse(X):
         return Z, ((X - mean - Z @ B) ** 2).sum(axis=1)
-    # |x - mean|², of which the codes explain a part.
+    # |x - mean|², from products of sparse rows.
     length = np.ravel(X.multiply(X).sum(axis=1)) - 2 * (X @ mean) + mean @ mean
     return Z, np.maximum(length - ((2 * Z - Z @ (B @ B.T)) * Z).sum(axis=1), 0.0)

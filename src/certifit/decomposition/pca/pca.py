@@ -42,8 +42,8 @@ class PCA(LinearCodes, Estimator):
     Parameters
     ----------
     n_components : int, float in (0, 1), 'mle', 'cv' or None
-        How many components; a fraction asks for that share of the variance, 'mle' for Minka's choice, 'cv' for the
-        number under which rows held out (five folds) are likeliest, None for all.
+        The number of components. A fraction asks for as many as have that share of the variance, 'mle' for Minka's
+        choice, 'cv' for the number under which held-out rows are likeliest (five folds), None for all.
     whiten : bool, default=False
         Scale the components to unit variance in `transform`.
     svd_solver : 'auto', 'full', 'covariance_eigh', 'gram', 'arpack', 'randomized' or 'power'
@@ -52,11 +52,12 @@ class PCA(LinearCodes, Estimator):
         'power' (power iteration and deflation) work on the smaller of the two, or on neither beyond 4096 rows and
         columns, where each step is a pass over the rows. 'auto' takes the cheapest exact way where there is one.
     tol : float, default=1e-9
-        What the certificate must prove: variance given away, relative to the total. Iterative solvers aim at it.
+        Most variance that another basis could capture beyond this one, relative to the total; iterative solvers stop
+        there, and the certificate proves it.
     random_state : int, RandomState or None
-        Of the iterative solvers' start.
+        Seed of the random start of iterative solvers.
     copy, iterated_power, n_oversamples, power_iteration_normalizer : ignored
-        The input is never changed, and solvers go on until `tol`; accepted so that scikit-learn code runs unchanged.
+        The input is never changed and solvers iterate until `tol`; accepted so that scikit-learn code runs unchanged.
 
     Attributes
     ----------
@@ -123,27 +124,27 @@ class PCA(LinearCodes, Estimator):
         return {**fitted, "certificate_": certificate}
 
     def transform(self, X: Any) -> Array:
-        """Codes z = B (x - mean), (n, k), whitened if asked."""
+        """Return the codes z = B (x - mean), (n, k), scaled to unit variance where `whiten`."""
         return self._rows(X).map(partial(encode, self.mean_, self._encoder()))
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rows from codes: x = mean + Bᵀ z."""
+        """Return the rows of codes, x = mean + Bᵀ z."""
         check_is_fitted(self)
         Z = check_codes(X, len(self.components_))
         scale = np.sqrt(self.explained_variance_) if self.whiten else 1.0
         return (Z * scale) @ self.components_ + self.mean_
 
     def _encoder(self) -> Array:
-        """Return the matrix (k, d) that turns centred rows into codes, whitened if asked."""
+        """Return the matrix (k, d) that turns centred rows into codes."""
         if not self.whiten:
             return self.components_
         deviation = np.sqrt(self.explained_variance_)
-        # A direction without variance has codes of 0.
+        # Codes along a direction without variance are 0.
         varies = deviation > np.finfo(float).eps * deviation.max(initial=0.0)
         return self.components_ * np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)[:, None]
 
     def get_covariance(self) -> Array:
-        """The model's covariance: the components' variances, and the noise variance in all other directions."""
+        """Return the model's covariance: the variances along the components, and the noise variance elsewhere."""
         check_is_fitted(self)
         extra = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
         covariance = (self.components_.T * extra) @ self.components_
@@ -151,7 +152,7 @@ class PCA(LinearCodes, Estimator):
         return covariance
 
     def get_precision(self) -> Array:
-        """Inverse of the model's covariance."""
+        """Return the inverse of the model's covariance."""
         check_is_fitted(self)
         variances, noise = self._density()
         precision = (self.components_.T / variances) @ self.components_
@@ -161,7 +162,7 @@ class PCA(LinearCodes, Estimator):
         return precision
 
     def _density(self) -> tuple[Array, float]:
-        """The model's variances (k,) along the components and in all other directions; refused where one is zero."""
+        """Return the model's variances (k,) along the components and elsewhere; refuse variances of zero."""
         d, variances = len(self.mean_), np.maximum(self.explained_variance_, self.noise_variance_)
         smallest = min(variances.min(initial=np.inf), self.noise_variance_ if self.n_components_ < d else np.inf)
         if not smallest > d * np.finfo(float).eps * variances.max(initial=0.0):
@@ -173,7 +174,7 @@ class PCA(LinearCodes, Estimator):
         return variances, float(self.noise_variance_)
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row under the probabilistic model N(mean, get_covariance())."""
+        """Return the log-likelihood of each row under the probabilistic model N(mean, get_covariance())."""
         rows = self._rows(X)
         variances, noise = self._density()
         rest = len(self.mean_) - len(variances)
@@ -183,11 +184,11 @@ class PCA(LinearCodes, Estimator):
         return -0.5 * (len(self.mean_) * np.log(2 * np.pi) + log_det + distances)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood."""
+        """Return the mean log-likelihood of these rows."""
         return float(self.score_samples(X).mean())
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Mean squared reconstruction error, summed row by row."""
+        """Return the mean squared reconstruction error, summed row by row."""
         rows = self._rows(X, sample_weight=sample_weight)
         sums = rows.sum(partial(error_sums, self.mean_, self.components_))
         error = float(sums[0] / sums[1])
@@ -195,7 +196,7 @@ class PCA(LinearCodes, Estimator):
 
 
 def count_components(wanted: Any, axes: PrincipalAxes) -> int:
-    """Return `n_components` as a number."""
+    """Return the number of components that the setting `n_components` stands for."""
     most = most_components(axes.count, axes.weight, len(axes.mean))
     if wanted is None:
         return most
@@ -212,12 +213,12 @@ def count_components(wanted: Any, axes: PrincipalAxes) -> int:
 
 
 def most_components(count: int, weight: float, d: int) -> int:
-    """Return the most components there can be: as many as rows or columns, a row of weight 2 counting as two rows."""
+    """Return the most components there can be: as many as columns or rows, where weight 2 makes two rows."""
     return min(d, max(int(weight), count))
 
 
 def fitted_attributes(axes: PrincipalAxes, wanted: Any, n_rows: int) -> Attributes:
-    """Return scikit-learn's attributes from the principal axes."""
+    """Return the fitted attributes, named as in scikit-learn, from the principal axes."""
     n = axes.weight
     if not n > 1:
         raise DataError(
@@ -242,7 +243,7 @@ def fitted_attributes(axes: PrincipalAxes, wanted: Any, n_rows: int) -> Attribut
 
 
 def certificate_from_covariance(axes: PrincipalAxes, fitted: Attributes, tol: float, dtype: Any) -> Certificate:
-    """Return the checker's certificate from the covariance that the fit has summed: no further pass is needed."""
+    """Return the certificate from the covariance that the fit has summed, without another pass over the rows."""
     assert axes.S is not None
     k, hint = fitted["n_components_"], None
     if 0 < k < len(axes.values) and axes.values[k] > 0:

@@ -1,4 +1,4 @@
-"""Pictures of PCA: how much each component explains, with what is proved about them, and rows seen through two."""
+"""Plots of PCA: the variance along each component with its proved bound, and rows along the first two."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from certifit.rows import Array
 
 
 def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axes:
-    """Share of the variance along each component, and of the first M together; what the certificate proves, in words.
+    """Draw the share of the variance of each component and of the first M; the title says what is proved.
 
     Parameters
     ----------
     model : a fitted PCA; its number of components is marked as the choice
-    variances : (d,) variances along all components, to see what was not chosen; None for the model's own
+    variances : (d,) variances along all components, chosen or not; None for the model's own
 
     >>> from sklearn.datasets import load_iris
     >>> from certifit import PCA
@@ -75,7 +75,7 @@ def proved_share(model: Any) -> float:
 
 
 def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
-    """Rows in the plane of a model's first two components, coloured by y where it is given.
+    """Draw rows in the plane of a model's first two components, coloured by y where it is given.
 
     >>> from sklearn.datasets import load_iris
     >>> from certifit import PCA
@@ -84,7 +84,7 @@ def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
     ('component 1 (92.5 % of the variance)', ['0', '1', '2'])
     """
-    Z = np.asarray(model.transform(X))[:, :2]  # (n, 2)
+    Z = np.asarray(model.transform(X))[:, :2]
     if Z.shape[1] < 2:
         raise DataError(got=f"a model with {Z.shape[1]} components", wanted="two or more", fix="Fit PCA(2).")
     ax = new_axes(ax, 6.0, 4.6)
@@ -93,13 +93,14 @@ def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -
         ratio = getattr(model, "explained_variance_ratio_", None)
         share = "" if ratio is None else f" ({100 * float(ratio[axis]):.1f} % of the variance)"
         getattr(ax, name).set_label_text(f"component {axis + 1}{share}")
-    ax.set_aspect("equal", adjustable="datalim")  # a distance is the same in every direction
+    # A distance has the same length in every direction.
+    ax.set_aspect("equal", adjustable="datalim")
     tidy(ax)
     return ax
 
 
 def scatter_classes(Z: Array, y: Any, ax: Axes) -> None:
-    """Draw points (n, 2), a colour and marker for each value of y; many points are drawn small and clear."""
+    """Draw points (n, 2), with a colour and marker for each value of y; many points are small and transparent."""
     size = float(np.clip(20_000 / max(1, len(Z)), 3, 30))
     style: dict[str, Any] = {"s": size, "alpha": 0.35 if len(Z) > 5000 else 0.7, "linewidths": 0}
     if y is None:

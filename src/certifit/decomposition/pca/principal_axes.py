@@ -10,8 +10,8 @@
 | 'power' | by power iteration and deflation; see below | never |
 
 The last three decompose S or the Gram matrix, whichever is smaller, or beyond 4096 rows and columns S as an operator:
-each product is then a pass over the rows. Where the smallest variance asked for is below 1e-10 of the largest,
-squaring has lost it and the 'full' way is taken after all.
+each product is then a pass over the rows. S and the Gram matrix are squares, so that variances below 1e-10 of the
+largest are rounding in them; where such variances are asked for, 'full' is used instead.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class PCATuning:
     """Numbers that steer how principal axes are found, never what they are."""
 
     largest_order: int = 4096  # rows and columns beyond which neither S nor the Gram matrix is formed
-    krylov_depth: int = 8  # most products of block Krylov iteration where each is a pass over the rows; else 8 times
-    drowned: float = 1e-10  # share of the largest variance below which rounding of the covariance shows
+    krylov_depth: int = 8  # most products of block Krylov iteration where each is a pass; else 8 times as many
+    rounding_share: float = 1e-10  # of the largest variance, below which variances from squares are rounding
 
 
 class AxesWanted(NamedTuple):
-    """What a decomposition is asked for."""
+    """The principal axes that are asked for."""
 
-    k: int  # leading axes
-    tol: float = 0.0  # variance that may be given away, relative to the total
+    k: int  # number of leading axes
+    tol: float = 0.0  # of the total variance, that other axes may capture beyond these
     seed: int = 0  # of a random start
-    centred: bool = True  # about the mean; else about zero
+    centred: bool = True  # whether rows are centred at their mean; else at zero
     tuning: PCATuning = PCATuning()
 
     @property
@@ -63,7 +63,7 @@ class PrincipalAxes:
     count: int  # rows with w > 0
     weight: float  # Σ w
     mean: Array  # (d,)
-    values: Array  # (m,) variances Σ w (v·(x - mean))² / Σ w, descending; exactly 0 where rounding is all there is
+    values: Array  # (m,) variances Σ w (v·(x - mean))² / Σ w, descending; exactly 0 below rounding
     vectors: Array  # (m, d)
     total: float  # sum of all variances
     S: Array | None = None  # (d, d) covariance (divided by Σ w), where it was formed
@@ -74,7 +74,7 @@ EigenSolver = Callable[[Any, AxesWanted], tuple[Array, Array]]  # values descend
 
 
 def _lapack(A: Array, wanted: AxesWanted) -> tuple[Array, Array]:
-    """Return the k + 1 leading pairs, or all of them where that is as quick."""
+    """Return the k + 1 leading pairs, or all of them where that is as fast."""
     d = len(A)
     if wanted.k < d // 3:
         # LAPACK's selective driver can fail where eigenvalues coincide.
@@ -90,7 +90,7 @@ def _arpack(A: Any, wanted: AxesWanted) -> tuple[Array, Array]:
     try:
         values, vectors = eigsh(A, wanted.k, which="LA", v0=start, tol=_residual_allowed(A, wanted))
     except ArpackNoConvergence as error:
-        # Some eigenvectors are no answer; the other solvers go further.
+        # Too few eigenvectors are of no use; other solvers find them all.
         raise LinAlgError("ARPACK found too few eigenvectors; choose another svd_solver") from error
     return values[::-1], vectors[:, ::-1]
 
@@ -107,9 +107,9 @@ def _power(A: Any, wanted: AxesWanted) -> tuple[Array, Array]:
 
 
 def _residual_allowed(A: Any, wanted: AxesWanted) -> float:
-    """Return how large residuals may be: a residual r gives away about r² of the variance.
+    """Return how large residuals may be: with a residual r, about r² of the variance is missed.
 
-    Products with a matrix in memory are cheap, so there the residual itself is held to the tolerance.
+    Products with a matrix in memory are cheap, so that there the residual itself must be within the tolerance.
     """
     return float(np.sqrt(wanted.tol) / 10) if isinstance(A, Covariance) else wanted.tol
 
@@ -120,7 +120,7 @@ SOLVERS = ("auto", "full", "covariance_eigh", "gram", *ITERATIVE)
 
 # -------------------------------------------------------------------------------------------- the matrix
 def decompose(rows: Rows, solver: str, wanted: AxesWanted) -> PrincipalAxes:
-    """Return the k leading principal axes (and one more value, where it is free)."""
+    """Return the k leading principal axes, and one more where it costs nothing."""
     n, d = rows.n_rows, rows.n_features
     solver = _choose_solver(rows, wanted) if solver == "auto" else solver
     if solver == "full":
@@ -135,31 +135,31 @@ def decompose(rows: Rows, solver: str, wanted: AxesWanted) -> PrincipalAxes:
 
 
 def _choose_solver(rows: Rows, wanted: AxesWanted) -> str:
-    """Return the cheapest solver that gives the exact answer; for very large tables, the answer to the tolerance."""
+    """Return the fastest solver that is exact; for very large tables, one that is accurate to the tolerance."""
     n, d = rows.n_rows, rows.n_features
-    thin = sparse.issparse(getattr(rows, "X", None))
+    is_sparse = sparse.issparse(getattr(rows, "X", None))
     if min(n, d) > wanted.tuning.largest_order and wanted.k < min(n, d) // 3:
         # A pass over dense rows takes nearly as long for one vector as for sixty.
-        return "arpack" if thin else "randomized"
+        return "arpack" if is_sparse else "randomized"
     if n < d:
-        return "gram" if thin else "full"
+        return "gram" if is_sparse else "full"
     return "covariance_eigh"
 
 
 def _from_covariance(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalAxes:
     s = scatter(rows, wanted.centred)
     found = axes_from_scatter(s, wanted, eigen)
-    if _is_drowned(found.values, min(wanted.k, int((np.diag(s.S) > 0).sum())), wanted.tuning):
+    if _is_rounding(found.values, min(wanted.k, int((np.diag(s.S) > 0).sum())), wanted.tuning):
         return _from_factor(s.count, s.weight, s.mean, triangle(rows, s.mean))
     return found
 
 
 def axes_from_scatter(s: MeanAndScatter, wanted: AxesWanted, eigen: EigenSolver = _lapack) -> PrincipalAxes:
-    """Return the axes from the scatter alone; directions of very little variance cannot be told from rounding."""
+    """Return the axes from the scatter alone; variances below rounding are set to 0."""
     S = s.S / s.weight
     values, vectors = eigen(S, wanted)
     values = values.copy()
-    # Constant columns have no variance, whatever rounding says.
+    # Constant columns have no variance; what LAPACK finds there is rounding.
     values[int((np.diag(S) > 0).sum()) :] = 0.0
     values[values <= 4 * len(S) * np.finfo(float).eps * values[0]] = 0.0
     return PrincipalAxes(s.count, s.weight, s.mean, values, fix_signs(vectors.T), float(np.trace(S)), S)
@@ -175,17 +175,17 @@ def _from_gram(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalA
     rank = columns.count - wanted.centred
     values = np.maximum(values, 0.0)
     values[rank:] = 0.0
-    if _is_drowned(values, min(wanted.k, rank), wanted.tuning):
+    if _is_rounding(values, min(wanted.k, rank), wanted.tuning):
         return _from_factor(columns.count, columns.weight, columns.mean, Z.dense())
     Q, _ = qr(Z.adjoint(vectors[:, values > 0]), mode="economic")
-    # The axes are orthonormal also where an iterative solver left residuals.
+    # A second decomposition makes the axes orthonormal where an iterative solver left residuals.
     _, sigma, turn = svd(Z.times(Q), full_matrices=False)
     values, axes = sigma**2 / columns.weight, fix_signs(turn @ Q.T)
     return PrincipalAxes(columns.count, columns.weight, columns.mean, values, axes, columns.total)
 
 
 def _from_operator(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalAxes:
-    """Return the axes from products with S alone, each a pass over the rows."""
+    """Return the axes from products with S, each of which is a pass over the rows."""
     columns = column_moments(rows, wanted.centred)
     values, vectors = eigen(Covariance(rows, columns), wanted)
     values, axes = np.maximum(values, 0.0), fix_signs(vectors.T)
@@ -195,7 +195,7 @@ def _from_operator(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> Princi
 def _from_rows(rows: Rows, wanted: AxesWanted) -> PrincipalAxes:
     """Return the axes from the rows or their triangular factor.
 
-    They are accurate relative to the largest standard deviation, where those from S are relative to the variance.
+    Errors are eps times the largest standard deviation; from S, they are eps times the largest variance.
     """
     if rows.n_rows < rows.n_features:
         data = rows.load()
@@ -206,7 +206,7 @@ def _from_rows(rows: Rows, wanted: AxesWanted) -> PrincipalAxes:
 
 
 def _from_factor(count: int, weight: float, mean: Array, R: Array) -> PrincipalAxes:
-    """Return the axes from any R with RᵀR = the scatter."""
+    """Return the axes from any matrix R for which RᵀR is the scatter."""
     _, sigma, vectors = svd(R, full_matrices=False)
     sigma[sigma <= 4 * max(R.shape) * np.finfo(float).eps * sigma[0]] = 0.0
     with np.errstate(over="ignore"):
@@ -214,16 +214,16 @@ def _from_factor(count: int, weight: float, mean: Array, R: Array) -> PrincipalA
     return PrincipalAxes(count, weight, mean, values, fix_signs(vectors), float(values.sum()))
 
 
-def _is_drowned(values: Array, k: int, tuning: PCATuning) -> bool:
-    """Say whether one of the k largest variances is so small that squaring has lost its digits."""
-    return bool((values[:k] < tuning.drowned * values[0]).any())
+def _is_rounding(values: Array, k: int, tuning: PCATuning) -> bool:
+    """Say whether one of the k largest variances is so small that it is rounding of the squares."""
+    return bool((values[:k] < tuning.rounding_share * values[0]).any())
 
 
 def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
     """Return k axes and their variances; where fewer have variance, add axes orthogonal to them.
 
-    The unit vectors are projected on what is left and orthonormalised in order, so that the axes added depend on the
-    span of the others alone and not on rounding.
+    These are unit vectors, orthonormalised in order against all others: they depend on the span of the given axes
+    alone, and not on rounding.
     """
     r = min(k, int((values > 0).sum()))
     basis = vectors[:r]
@@ -231,7 +231,7 @@ def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
     for column in np.eye(vectors.shape[1]) if k > r else ():
         if len(added) == k - r:
             break
-        # Twice is enough for orthogonality to rounding.
+        # Projecting twice makes them orthogonal to rounding.
         for _ in range(2):
             for known in (basis, np.array(added).reshape(-1, len(column))):
                 column = column - known.T @ (known @ column)

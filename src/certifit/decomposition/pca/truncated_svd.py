@@ -1,4 +1,4 @@
-"""The best rank-k approximation of a table, certified: PCA about zero instead of the mean.
+"""The best rank-k approximation of a table, certified. It is PCA without centring.
 
     min over X̃ of rank k of  Σ wᵢ |xᵢ - x̃ᵢ|²,   reached by  x̃ = Bᵀ B x,  B (k, d) the leading right singular vectors
 
@@ -35,11 +35,11 @@ class TruncatedSVD(LinearCodes, Estimator):
     algorithm : 'auto', 'full', 'covariance_eigh', 'gram', 'arpack', 'randomized' or 'power'
         As `svd_solver` of PCA.
     tol : float, default=1e-9
-        What the certificate must prove: mean square given away, relative to the rows' own.
+        Most that another approximation could lower the mean squared error, relative to the rows' mean square.
     random_state : int, RandomState or None
-        Of the iterative algorithms' start.
+        Seed of the random start of iterative algorithms.
     n_iter, n_oversamples, power_iteration_normalizer : ignored
-        Algorithms go on until `tol`; accepted so that scikit-learn code runs unchanged.
+        Algorithms iterate until `tol`; accepted so that scikit-learn code runs unchanged.
 
     Attributes
     ----------
@@ -103,20 +103,20 @@ class TruncatedSVD(LinearCodes, Estimator):
         }
 
     def transform(self, X: Any) -> Array:
-        """Codes z = B x, (n, k)."""
+        """Return the codes z = B x, (n, k)."""
         return self._rows(X).map(partial(encode, np.zeros(self.n_features_in_), self.components_))
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rows from codes: x = Bᵀ z."""
+        """Return the rows of codes, x = Bᵀ z."""
         check_is_fitted(self)
         return check_codes(X, len(self.components_)) @ self.components_
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean squared distance from the approximation."""
+        """Return minus the mean squared distance of rows to their approximation."""
         return -self.objective(X).total
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Mean squared distance from the approximation, summed row by row."""
+        """Return the mean squared distance of rows to their approximation, summed row by row."""
         rows = self._rows(X, sample_weight=sample_weight)
         sums = rows.sum(partial(error_sums, np.zeros(rows.n_features), self.components_))
         error = float(sums[0] / sums[1])

@@ -4,7 +4,7 @@
 |---|---|
 | `parameters` | μ, W and σ² |
 | `closed_form` | the global maximum on complete rows, and where EM starts |
-| `posterior` | what observed entries tell of a row's code: E step, imputation, likelihood |
-| `em` | the M step and longer steps |
-| `choose_components` | how many components |
+| `posterior` | the code of a row given its observed entries; imputation and likelihood |
+| `em` | the E and M steps, and jumps that accelerate them |
+| `choose_components` | the number of components |
 """

@@ -1,4 +1,4 @@
-"""How many components: by Bayes' information criterion, or by automatic relevance determination."""
+"""The number of components: by Bayes' information criterion, or by automatic relevance determination."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def best_likelihoods(v: PrincipalVariances) -> Array:
 
 
 def choose_bic(v: PrincipalVariances, weight: float) -> int:
-    """Return the number of components of smallest criterion on complete rows, from one decomposition."""
+    """Return the number of components with the smallest criterion on complete rows, from one decomposition."""
     d, likelihoods = len(v.mean), best_likelihoods(v)
     return int(np.argmin([bic(weight * value, d, k, weight) for k, value in enumerate(likelihoods)]))
 
 
 def search_bic(fit: Callable[[int], float], d: int, most: int, weight: float, worse: int) -> int:
-    """Where entries are missing: fit 0, 1, 2, … components until the criterion was worse `worse` times in a row.
+    """Fit 0, 1, 2, … components to rows with missing entries, until the criterion was worse `worse` times in a row.
 
-    `fit(k)` is the mean negative log-likelihood that EM reaches.
+    `fit(k)` returns the mean negative log-likelihood that EM reaches.
     """
     scores: list[float] = []
     for k in range(most + 1):
@@ -57,7 +57,7 @@ def search_bic(fit: Callable[[int], float], d: int, most: int, weight: float, wo
 
 
 def relevant_parameters(v: PrincipalVariances, weight: float, steps: int = 1000) -> PPCAParameters:
-    """Return the stationary point of the relevance-penalised likelihood for these variances λ (n rows, d columns).
+    """Return the stationary point of the likelihood with the relevance penalty, for variances λ of n rows.
 
     A kept axis has model variance v, the larger root of (n + d) v² - n (λ + σ²) v + n λ σ² = 0; axes without a real
     root are dropped; σ² then solves (d - k) / σ² - Σ_dropped λ / σ⁴ = d / n Σ_kept 1 / (v - σ²).
@@ -69,12 +69,12 @@ def relevant_parameters(v: PrincipalVariances, weight: float, steps: int = 1000)
         square = (n * (lam + noise)) ** 2 - 4 * (n + d) * n * lam * noise
         root = (n * (lam + noise) + np.sqrt(np.maximum(square, 0.0))) / (2 * (n + d))
         kept = (square > 0) & (root > noise)
-        # The leading ones only.
+        # Only the leading axes are kept.
         kept &= np.cumsum(~kept) == 0
         k = min(int(kept.sum()), v.rank - 1)
         rest = float(lam[k:].sum())
         pull = d / n * float((1 / (root[:k] - noise)).sum())
-        # (d - k) σ² - rest = pull σ⁴: the root that is rest / (d - k) where nothing pulls
+        # The root of (d - k) σ² - rest = pull σ⁴ that is rest / (d - k) for pull = 0.
         new = 2 * rest / ((d - k) + np.sqrt(max(0.0, (d - k) ** 2 - 4 * pull * rest)))
         if abs(new - noise) <= 1e-14 * noise:
             break

@@ -1,8 +1,8 @@
-"""Probabilistic PCA in closed form, and where EM starts: from a covariance and its eigenvectors.
+"""Probabilistic PCA in closed form, and the start of EM, both from a covariance and its eigenvectors.
 
 On complete rows the likelihood has its global maximum at the leading eigenvectors of the covariance, their
 eigenvalues, and the mean of the other eigenvalues as σ² (Tipping & Bishop 1999). Where entries are missing, EM starts
-from the covariance of rows filled by means, each entry corrected for how often it was observed.
+from the covariance of rows filled by means, each entry divided by the share of rows that observe it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from certifit.rows import Array, Block, Rows, Sums
 class _ColumnTotals(Sums):
     weight: float  # Σ w
     rows: int  # rows with w > 0 and an observed entry
-    missing: Array  # (d,) rows that do not observe a column; (1,) as long as no entry is missing
-    observed: Array  # the same shape, Σ w of those that do
+    missing: Array  # (d,) rows in which a column is missing; (1,) where no entry is
+    observed: Array  # the same shape, Σ w of the other rows
     x: Array  # (d,) Σ w (x - origin)
     xx: Array  # (d,) Σ w (x - origin)²
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What a first pass tells of each column."""
+    """Means, variances and missing entries of the columns."""
 
     weight: float  # Σ w of all rows
     rows: int  # rows with w > 0 and an observed entry
-    complete: bool  # no entry is missing, not even in rows without weight
-    observed: Array  # (d,) share of the weight that observes a column
+    complete: bool  # whether no entry is missing, not even in rows of weight 0
+    observed: Array  # (d,) share of the total weight of the rows that observe a column
     mean: Array  # (d,) of the observed entries
     variance: Array  # (d,)
 
@@ -62,7 +62,7 @@ def summarise_columns(rows: Rows) -> ColumnSummary:
             got=f"rows that are all the same, or so near that squares underflow (n_samples={rows.n_rows})",
             wanted="at least two different rows: without variance there is no density to fit",
         )
-    # Between these, sums of squares can be multiplied with each other.
+    # Between these limits, products of sums of squares neither overflow nor vanish.
     low, high = 1e-150, 1e150
     if not low < largest < high:
         raise DataError(
@@ -81,7 +81,7 @@ def _column_totals(origin: Array, block: Block) -> _ColumnTotals:
     # Overflow is found by `check_overflow`, once all blocks are summed.
     with np.errstate(over="ignore", invalid="ignore"):
         Z = X - origin
-        # One column stands for all as long as no entry is missing.
+        # Where no entry is missing, one column of the mask stands for all.
         here = np.ones((len(Z), 1), bool)
         if np.isnan(Z.sum()):
             here = ~np.isnan(Z)
@@ -96,7 +96,7 @@ class PrincipalVariances:
     """Variances along principal axes, and the axes."""
 
     mean: Array  # (d,)
-    values: Array  # (m,) descending; variances beyond m are 0, unless more than m were there to find
+    values: Array  # (m,) descending; the others are 0, or were not asked for
     vectors: Array  # (m, d)
     total: float  # sum of all variances
     S: Array | None  # (d, d) covariance, where it was formed
@@ -129,7 +129,7 @@ def variances(rows: Rows, k: int) -> PrincipalVariances:
 
 
 def filled_variances(rows: Rows, columns: ColumnSummary) -> PrincipalVariances:
-    """Return variances of rows with missing entries from pairwise moments: only near the likelihood's maximum."""
+    """Return variances from pairwise moments of rows with missing entries, a start near the likelihood's maximum."""
     S = rows.sum(partial(_filled_scatter, columns.mean)) / columns.weight
     pairs = columns.observed[:, None] * columns.observed
     np.fill_diagonal(pairs, columns.observed)
@@ -145,7 +145,7 @@ def _filled_scatter(mean: Array, block: Block) -> Array:
 
 
 def random_parameters(columns: ColumnSummary, k: int, rng: np.random.RandomState) -> PPCAParameters:
-    """Return random axes, with half of the variance on them and half noise."""
+    """Return random axes as a start: half of the variance is along them, half is noise."""
     d = len(columns.mean)
     half = float(columns.variance.sum()) / 2
     axes = qr(rng.normal(size=(d, k)), mode="economic")[0] if k else np.zeros((d, 0))

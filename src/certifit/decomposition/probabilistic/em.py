@@ -1,14 +1,15 @@
-"""EM for probabilistic PCA on the observed entries, one pass over the rows a step.
+"""EM for probabilistic PCA on the observed entries; each step is one pass over the rows.
 
-E: the codes' means and second moments given each row's observed entries. M: each column's regression on the codes and
-a constant, over the rows that observe it (W and μ jointly), then σ². The prior of the codes is kept free during the
-step, z ~ N(ν, Γ), and folded back into W and μ: the same likelihood, larger steps (parameter-expanded EM).
+E step: means and second moments of the codes given each row's observed entries. M step: the regression of each column
+on the codes and a constant over the rows that observe it, which gives W and μ, then σ². During a step the prior of
+the codes is free, z ~ N(ν, Γ); afterwards W and μ are changed so that it is N(0, I) again. The likelihood is the
+same, but steps are larger (parameter-expanded EM).
 
 With automatic relevance determination each column w_j of W has a prior N(0, I / α_j), α_j = d / |w_j|². That is a
-penalty d/2 log det WᵀW; α_j |w_j|² / 2 touches it from above, so one regression with α fixed lowers both.
+penalty d/2 log det WᵀW. α_j |w_j|² / 2 is an upper bound that touches it, so a regression with α fixed lowers both.
 
-The objective never rises, and falls by at least the gain in expected log-likelihood: that is the gain promised. Each
-pair of steps is followed by a jump along its path (SQUAREM), taken back where the objective rises.
+A step lowers the objective by at least the gain in expected log-likelihood, which is the gain reported. After every
+second step a jump extrapolates the path (SQUAREM); it is undone where the objective rises.
 References: Tipping & Bishop (1999); Liu, Rubin & Wu, Parameter expansion to accelerate EM (1998); Ilin & Raiko,
 Practical approaches to PCA in the presence of missing values (2010); Bishop, Bayesian PCA (1999).
 """
@@ -35,34 +36,34 @@ from certifit.rows import Array, Block, Rows, Sums, tree_sum
 
 @dataclass(frozen=True)
 class PPCAExpectedSums(Sums):
-    """Sums of one E step. u = (z, 1); second moments are packed (p,), p = (k + 1) (k + 2) / 2."""
+    """The sums of an E step, with u = (z, 1); second moments are packed (p,), p = (k + 1) (k + 2) / 2."""
 
     log_likelihood: float
-    weight: float  # Σ w of rows that observe something
+    weight: float  # Σ w of rows with an observed entry
     entries: float  # Σ w over observed entries
     squares: float  # Σ w (x - μ)² over them
     cross: Array  # (d, k + 1) Σ w (x - μ) E u
     moment: Array  # (p,) Σ w E u uᵀ over all rows
-    by_column: Array  # (d, p) the same over the rows that observe a column; (p,) as long as no entry is missing
+    by_column: Array  # (d, p) the same over the rows that observe a column; (p,) where no entry is missing
 
 
 def expect(at: PPCAParameters, tuning: PPCATuning, block: Block) -> PPCAExpectedSums:
-    """Take the E step on a block."""
+    """Return the sums of the E step on a block."""
     seen = block.w > 0
     if has_missing(block.X):
         seen &= ~np.isnan(block.X).all(axis=1)
     X, w = (block.X, block.w) if seen.all() else (block.X[seen], block.w[seen])
-    parts = [_expect(at, X[piece], w[piece]) for piece in pieces(X, at.W.shape[1], tuning)]
-    return tree_sum(parts or [_expect(at, X, w)])
+    parts = [_expect_piece(at, X[piece], w[piece]) for piece in pieces(X, at.W.shape[1], tuning)]
+    return tree_sum(parts or [_expect_piece(at, X, w)])
 
 
-def _expect(at: PPCAParameters, X: Array, w: Array) -> PPCAExpectedSums:
+def _expect_piece(at: PPCAParameters, X: Array, w: Array) -> PPCAExpectedSums:
     k = at.W.shape[1]
     found = posterior(at, X)
     missing, which = found.sets
     # Σ w of the rows with each set of missing columns.
     weight = np.bincount(which, w, len(missing))
-    # The moments take over the memory of the inverses.
+    # The moments are written over the inverses, which saves memory.
     moments = found.inverse
     moments[:, : -k - 1] *= at.noise * weight[:, None]
     moments[:, -k - 1 :] = 0.0
@@ -84,7 +85,7 @@ def _expect(at: PPCAParameters, X: Array, w: Array) -> PPCAExpectedSums:
 
 
 def check_memory(d: int, k: int, most: int) -> None:
-    """Refuse more than `most` numbers in the sums: with missing entries every column has a regression of its own."""
+    """Refuse sums of more than `most` numbers: with missing entries every column has its own regression."""
     size = d * (k + 1) * (k + 2) // 2
     if size > most:
         raise DataError(
@@ -95,14 +96,14 @@ def check_memory(d: int, k: int, most: int) -> None:
 
 
 def measure(rows: Rows, at: PPCAParameters, tuning: PPCATuning = PPCATuning()) -> PPCAExpectedSums:
-    """Take the E step on all rows."""
+    """Return the sums of the E step on all rows."""
     return rows.sum(partial(expect, at, tuning))
 
 
 def update(
     weight: float, at: PPCAParameters, e: PPCAExpectedSums, tuning: PPCATuning = PPCATuning()
 ) -> Step[PPCAParameters]:
-    """Take the M step for the likelihood; objective and gain per row, in nats. `weight` is that of all rows."""
+    """Take the M step; objective and gain are in nats per row, and `weight` is that of all rows."""
     k = at.W.shape[1]
     W, shift, noise, gain = _regress(at, e, np.zeros(k), tuning)
     U = unpack(e.moment, k + 1) / e.weight
@@ -118,7 +119,7 @@ def update_relevant(
 ) -> Step[PPCAParameters]:
     """Take the M step with automatic relevance determination; W has orthogonal columns before and after.
 
-    Where a column of W is nearly 0 the step promises no gain, so that the loop ends and `prune` drops the column.
+    Where a column of W is nearly 0 the gain is set to 0, so that the loop ends and `prune` drops the column.
     """
     d, k = at.W.shape
     sizes = (at.W**2).sum(axis=0)
@@ -127,18 +128,18 @@ def update_relevant(
         return Step(at, objective / weight, 0.0)
     W, shift, noise, gain = _regress(at, e, d / sizes, tuning)
     gain += 0.5 * float(d / sizes @ (sizes - (W**2).sum(axis=0)))
-    following = PPCAParameters(at.mean + shift, _orthogonal(W), noise)
+    following = PPCAParameters(at.mean + shift, _rotate_to_orthogonal(W), noise)
     return Step(following, objective / weight, max(0.0, gain) / weight)
 
 
-def _orthogonal(W: Array) -> Array:
-    """Return W turned so that its columns are orthogonal, each with the sign that keeps it near where it was."""
+def _rotate_to_orthogonal(W: Array) -> Array:
+    """Return W rotated so that its columns are orthogonal, with signs that keep each near its column of W."""
     left, lengths, _ = np.linalg.svd(W, full_matrices=False)
     return left * lengths * np.where((left * W).sum(axis=0) < 0, -1.0, 1.0)
 
 
 def penalty(W: Array) -> float:
-    """Return d/2 log det WᵀW, in nats over all rows, of W with orthogonal columns."""
+    """Return the penalty d/2 log det WᵀW of W with orthogonal columns, in nats over all rows."""
     return 0.5 * len(W) * float(np.log((W**2).sum(axis=0)).sum())
 
 
@@ -149,30 +150,30 @@ def prune(at: PPCAParameters, tuning: PPCATuning = PPCATuning()) -> PPCAParamete
 
 # ------------------------------------------------------------------------------------------ longer steps
 class EMPath(NamedTuple):
-    """Parameters, and how EM came there."""
+    """Parameters, and the steps that led to them."""
 
     parameters: PPCAParameters
-    last: PPCAParameters | None = None  # one EM step before
-    fallback: PPCAParameters | None = None  # where plain EM would be, if `parameters` were reached by a jump
-    limit: float = np.inf  # objective that a jump must not exceed
+    last: PPCAParameters | None = None  # the parameters one EM step before
+    fallback: PPCAParameters | None = None  # the result of plain EM, where `parameters` come from a jump
+    limit: float = np.inf  # the objective above which a jump is undone
 
 
 MStep = Callable[[PPCAParameters, PPCAExpectedSums], Step[PPCAParameters]]
 
 
 def accelerate(step: MStep, longest: float, at: EMPath, e: PPCAExpectedSums) -> Step[EMPath]:
-    """Take an EM step; every second one goes on to a jump along the path, taken back where the objective rises."""
+    """Take an EM step, and after every second one a jump, which is undone where the objective rises."""
     found = step(at.parameters, e)
     if at.fallback is not None and not found.objective <= at.limit:
         return Step(EMPath(at.fallback), found.objective, np.inf)
     if at.last is None:
         return Step(EMPath(found.params, last=at.parameters), found.objective, found.gain)
-    jump = _jump(at.last, at.parameters, found.params, longest)
+    jump = _extrapolate(at.last, at.parameters, found.params, longest)
     return Step(EMPath(jump, fallback=found.params, limit=found.objective), found.objective, found.gain)
 
 
-def _jump(a: PPCAParameters, b: PPCAParameters, c: PPCAParameters, longest: float) -> PPCAParameters:
-    """Extrapolate three points of a path that converges geometrically (Varadhan & Roland, SQUAREM, 2008)."""
+def _extrapolate(a: PPCAParameters, b: PPCAParameters, c: PPCAParameters, longest: float) -> PPCAParameters:
+    """Extrapolate three points of a path that converges linearly (Varadhan & Roland, SQUAREM, 2008)."""
     scale, (d, k) = np.sqrt(a.noise), a.W.shape
     x, y, z = (np.concatenate([(p.mean - a.mean) / scale, p.W.ravel() / scale, [np.log(p.noise)]]) for p in (a, b, c))
     first, bend = y - x, (z - y) - (y - x)
@@ -180,13 +181,13 @@ def _jump(a: PPCAParameters, b: PPCAParameters, c: PPCAParameters, longest: floa
     reach = max(1.0, float(np.linalg.norm(first)) / size) if size > 0 else 1.0
     far = x + 2 * reach * first + reach**2 * bend
     noise = c.noise * float(np.exp(np.clip(far[-1] - z[-1], -longest, longest)))
-    return PPCAParameters(a.mean + scale * far[:d], _orthogonal(scale * far[d:-1].reshape(d, k)), noise)
+    return PPCAParameters(a.mean + scale * far[:d], _rotate_to_orthogonal(scale * far[d:-1].reshape(d, k)), noise)
 
 
 def _regress(
     at: PPCAParameters, e: PPCAExpectedSums, alpha: Array, tuning: PPCATuning
 ) -> tuple[Array, Array, float, float]:
-    """Return W, the change of μ, σ², and the gain in expected log-likelihood."""
+    """Regress columns on codes: return W, the change of μ, σ², and the gain in expected log-likelihood."""
     k = len(alpha)
     # (d, k + 1, k + 1), or one matrix for all columns
     G = unpack(e.by_column, k + 1)

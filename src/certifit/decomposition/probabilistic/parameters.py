@@ -10,6 +10,8 @@ from certifit.rows import Array
 
 
 class PPCAParameters(NamedTuple):
+    """The parameters of the model."""
+
     mean: Array  # (d,) μ
     W: Array  # (d, k) loadings
     noise: float  # σ²
@@ -22,7 +24,7 @@ class PPCATuning:
     start_columns: int = 2048  # columns beyond which no covariance is formed for EM's start
     matrix_numbers: int = 2**22  # numbers that the matrices of rows with missing entries may fill at a time
     sum_numbers: int = 2**28  # numbers in the sums of one EM pass, at most
-    tol_share: float = 1e-2  # of the tolerance at which EM stops: the gains of the steps it leaves undone add up
+    tol_share: float = 1e-2  # of the tolerance at which EM stops, because the gains of all later steps add up
     smallest_noise: float = 1e-11  # noise variance relative to the entries' mean square at which EM gives up
     longest_jump: float = 3.0  # largest change of log σ² by a jump
     irrelevant: float = 1e-4  # |w_j|² relative to the noise variance at which 'ard' drops a column of W
@@ -30,11 +32,11 @@ class PPCATuning:
 
 
 class ZeroNoiseError(DataError):
-    """Without noise the likelihood has no bound."""
+    """The error where σ² falls to 0, so that the likelihood grows without bound."""
 
 
 def check_noise(noise: float, square: float, k: int, smallest: float = 1e-13) -> None:
-    """Refuse a noise variance that is nothing but rounding beside the entries' mean square."""
+    """Refuse a noise variance that is rounding, compared with the entries' mean square."""
     if not noise > smallest * square:
         raise ZeroNoiseError(
             got=f"rows that n_components={k} components reproduce without error: the noise variance falls to 0 and "

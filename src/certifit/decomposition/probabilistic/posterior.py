@@ -33,13 +33,13 @@ class MissingColumnSets(NamedTuple):
 
 @dataclass(frozen=True)
 class CodePosterior:
-    """The codes of some rows."""
+    """The posterior of the codes of some rows."""
 
     sets: MissingColumnSets
     Z: Array  # (rows, d) x - μ, 0 where missing
     squares: Array  # (rows,) |Z|²
     z: Array  # (rows, k) E z
-    inverse: Array  # (m, (k + 1) (k + 2) / 2) M⁻¹ of each set, packed; the last k + 1 columns are free
+    inverse: Array  # (m, (k + 1) (k + 2) / 2) M⁻¹ of each set, packed; the last k + 1 columns are not set
     log_likelihood: Array  # (rows,) of the observed entries
 
 
@@ -79,7 +79,7 @@ def posterior(at: PPCAParameters, X: Array) -> CodePosterior:
 
 
 def _precisions(at: PPCAParameters, missing: Array) -> Array:
-    """Return M of each set of missing columns, packed, and k + 1 free columns: see `CodePosterior`."""
+    """Return M of each set of missing columns, packed, with k + 1 more columns: see `CodePosterior`."""
     k = at.W.shape[1]
     whole, diagonal = pack(at.W.T @ at.W), at.noise * pack(np.eye(k))
     M = np.empty((len(missing), len(whole) + k + 1))
@@ -94,8 +94,8 @@ def _precisions(at: PPCAParameters, missing: Array) -> Array:
 def sums_without(left_out: Array, source: Array, total: Array, base: Array, out: Array) -> Array:
     """Write base + Σ source[j], over the j that a row of `left_out` (r, m) does not mark, to each row of `out`.
 
-    `total` is the sum over all j. Either the unmarked ones are summed or the marked ones are taken off the total,
-    whichever is less work and loses fewer digits.
+    `total` is the sum over all j. Either the unmarked ones are added or the marked ones are subtracted from the
+    total, whichever are fewer: that is faster and more accurate.
     """
     few = 2 * left_out.sum(axis=1) <= left_out.shape[1]
     sum_unmarked(np.ascontiguousarray(left_out), few, source, total, base, out)
@@ -104,7 +104,7 @@ def sums_without(left_out: Array, source: Array, total: Array, base: Array, out:
 
 # ------------------------------------------------------------------------------------------ of a block
 def pieces(X: Array, k: int, tuning: PPCATuning) -> list[slice]:
-    """Cut rows into runs to work on together: one run, or more where each row has a large matrix of its own."""
+    """Cut rows into runs: one, or several where entries are missing and the rows' matrices need much memory."""
     most = max(64, tuning.matrix_numbers // ((k + 1) * (k + 2) // 2))
     n = 1 if len(X) <= most or not has_missing(X) else -(-len(X) // most)
     step = max(1, -(-len(X) // n))
@@ -116,13 +116,13 @@ def _posteriors(at: PPCAParameters, tuning: PPCATuning, X: Array) -> Iterator[tu
 
 
 def codes(at: PPCAParameters, tuning: PPCATuning, block: Block) -> Array:
-    """Return E z (rows, k)."""
+    """Return the posterior means E z (rows, k)."""
     z = np.concatenate([found.z for _, found in _posteriors(at, tuning, block.X)])
     return z.astype(block.X.dtype, copy=False)
 
 
 def covariances(at: PPCAParameters, tuning: PPCATuning, block: Block) -> tuple[Array, Array]:
-    """Return E z (rows, k) and Cov z (rows, k, k)."""
+    """Return the posterior means E z (rows, k) and covariances (rows, k, k)."""
     parts = [
         (found.z, at.noise * unpack(found.inverse, at.W.shape[1])[found.sets.which])
         for _, found in _posteriors(at, tuning, block.X)
@@ -131,7 +131,7 @@ def covariances(at: PPCAParameters, tuning: PPCATuning, block: Block) -> tuple[A
 
 
 def impute(at: PPCAParameters, tuning: PPCATuning, with_deviations: bool, block: Block) -> tuple[Array, Array]:
-    """Return rows (rows, d) with missing entries filled in, and the standard deviations of those if asked for."""
+    """Return rows (rows, d) with missing entries filled in, and their standard deviations where asked for."""
     rows, deviations = [], []
     for X, found in _posteriors(at, tuning, block.X):
         missing, which = found.sets
@@ -149,8 +149,8 @@ def log_likelihood(at: PPCAParameters, tuning: PPCATuning, block: Block) -> Arra
 
 
 def weighted_likelihood(at: PPCAParameters, tuning: PPCATuning, block: Block) -> Array:
-    """Return Σ w log p and Σ w."""
-    # Rows without weight may have a likelihood of 0, and 0 times minus infinity is NaN.
+    """Return Σ w log p and Σ w of a block."""
+    # Rows of weight 0 are left out: their likelihood may be 0, and 0 times minus infinity is NaN.
     some = block.w > 0
     rows = block._replace(X=block.X[some], w=block.w[some])
     return np.array([rows.w @ log_likelihood(at, tuning, rows) if some.any() else 0.0, block.w.sum()])

@@ -7,7 +7,7 @@
 | complete | the global maximum from the covariance's eigenvectors (`closed_form`) |
 | with missing entries, or n_components='ard' | EM on the observed entries (`em`) |
 
-`choose_components` decides how many components where that is asked for.
+`choose_components` finds the number of components for 'bic' and 'ard'.
 References: Tipping & Bishop, Probabilistic principal component analysis (1999); Bishop, Bayesian PCA (1999); Ilin &
 Raiko, Practical approaches to PCA in the presence of missing values (2010).
 """
@@ -75,28 +75,28 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     Parameters
     ----------
     n_components : int, 'bic', 'ard' or None, default=None
-        How many components, fewer than columns. 'bic' takes the number with the smallest Bayes' information criterion
-        (of all numbers on complete rows; with missing entries EM is run for 0, 1, 2, … until two in a row are worse).
-        'ard' keeps those that automatic relevance determination does not drop (Bayesian PCA; it is the less strict of
-        the two). None is as many as leave noise: one fewer than the directions in which the rows vary.
+        The number of components, fewer than columns. 'bic' takes the smallest Bayes' information criterion: of all
+        numbers on complete rows; with missing entries of 0, 1, 2, … until two in a row are worse. 'ard' keeps the
+        components that automatic relevance determination (Bayesian PCA) does not drop; these are often more. None is
+        the largest number that leaves noise: one fewer than the directions in which the rows vary.
     solver : 'auto', 'closed' or 'em', default='auto'
         The closed form, which complete rows have, or EM. 'auto' takes EM where entries are missing.
     tol : float, default=1e-6
-        Nats a row: how far from the largest mean log-likelihood the fit may be (complete rows), or how much one more
+        In nats per row, how far the mean log-likelihood may be from its maximum (complete rows), or how much one more
         EM step may gain (missing entries, 'ard').
     max_iter : int, default=1000
         Most EM steps.
     max_time : float or None, default=None
         Seconds after which EM returns the best model so far.
     random_state : int, RandomState or None
-        Where EM starts on complete rows. With missing entries it starts from the closed form for filled rows.
+        Seed of the start of EM on complete rows. With missing entries EM starts from the closed form for filled rows.
     warm_start : bool, default=False
-        Start EM from the last fit, if that had as many components.
+        Start EM from the previous fit, if that had as many components.
 
     Attributes
     ----------
     components_ : (k, d) principal axes, orthonormal rows; the first of each one's largest entries is positive
-    explained_variance_ : (k,) variance of the model along them, noise included; the rows' own, divided by Σ w
+    explained_variance_ : (k,) variance of the model along them, including noise; divided by Σ w, not by Σ w - 1
     noise_variance_ : float, σ²
     mean_ : (d,)
     loadings_ : (d, k) W along the principal axes
@@ -207,7 +207,8 @@ class ProbabilisticPCA(LinearCodes, Estimator):
 
     def _loop(self, rows: Rows, weight: float, began: float, start: PPCAParameters, step: Any) -> Solution[EMPath]:
         left = None if self.max_time is None else self.max_time - (time.perf_counter() - began)
-        with self._watch.loop(f"EM, {start.W.shape[1]} components", self.max_iter, _path_attributes) as watch:
+        name = f"EM, {start.W.shape[1]} components"
+        with self._watch.loop(name, self.max_iter, lambda at: _attributes(at.parameters)) as watch:
             return fixed_point(
                 lambda at: measure(rows, at.parameters, self._tuning),
                 partial(accelerate, partial(step, weight, tuning=self._tuning), self._tuning.longest_jump),
@@ -226,7 +227,7 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         S: Array | None = None,
         found: Solution[EMPath] | None = None,
     ) -> Attributes:
-        """Return attributes and certificate, from the covariance S or EM's last pass where those are enough."""
+        """Return attributes and certificate; with the covariance S or EM's last pass, no more pass is needed."""
         fitted, ard = _attributes(at), self.n_components == "ard"
         model = certificates.PPCAModel(*(fitted[name] for name in MODEL))
         if found is not None and (ard or not columns.complete):
@@ -263,22 +264,22 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         return _parameters(self.components_, self.explained_variance_, self.mean_, self.noise_variance_)
 
     def transform(self, X: Any) -> Array:
-        """Codes: the posterior means E[z | observed entries] (n, k). A row without entries has code 0."""
+        """Return the codes, the posterior means E[z | observed entries] (n, k). A row without entries has code 0."""
         rows = self._rows(X)
         return rows.map(partial(codes, self._parameters(), self._tuning))
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rows from codes: x = mean + W z."""
+        """Return the rows of codes, x = mean + W z."""
         check_is_fitted(self)
         return check_codes(X, self.n_components_) @ self.loadings_.T + self.mean_
 
     def posterior(self, X: Any) -> tuple[Array, Array]:
-        """What the observed entries say of each row's code: means (n, k) and covariances (n, k, k)."""
+        """Return the posterior means (n, k) and covariances (n, k, k) of codes given the observed entries."""
         parts = self._rows(X).each(partial(covariances, self._parameters(), self._tuning))
         return np.concatenate([z for z, _ in parts]), np.concatenate([C for _, C in parts])
 
     def impute(self, X: Any, return_std: bool = False) -> Any:
-        """The rows with missing entries filled in by what the model expects there, given the observed ones.
+        """Return the rows with missing entries replaced by their expectation given the observed ones.
 
         Parameters
         ----------
@@ -294,32 +295,32 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         return (filled, np.concatenate([s for _, s in parts])) if return_std else filled
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row's observed entries (n,)."""
+        """Return the log-likelihood of each row's observed entries (n,)."""
         rows = self._rows(X)
         return rows.map(partial(log_likelihood, self._parameters(), self._tuning))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of a row's observed entries."""
+        """Return the mean log-likelihood of a row's observed entries."""
         return float(self.score_samples(X).mean())
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Mean negative log-likelihood of the observed entries; with 'ard' also the penalty, both per row."""
+        """Return the mean negative log-likelihood of the observed entries, plus the penalty per row for 'ard'."""
         rows = self._rows(X, sample_weight=sample_weight)
         total, weight = rows.sum(partial(weighted_likelihood, self._parameters(), self._tuning))
         extra = penalty(self.loadings_) / weight if self.n_components == "ard" else 0.0
         return Objective(extra - total / weight, -total / weight, extra)
 
     def bic(self, X: Any) -> float:
-        """Bayes' information criterion on these rows: smaller is better."""
+        """Return Bayes' information criterion on these rows; smaller is better."""
         ll = self.score_samples(X)
         return bic(float(ll.sum()), len(self.mean_), self.n_components_, len(ll))
 
     def aic(self, X: Any) -> float:
-        """Akaike's information criterion on these rows: smaller is better."""
+        """Return Akaike's information criterion on these rows; smaller is better."""
         return 2 * count_parameters(len(self.mean_), self.n_components_) - 2 * float(self.score_samples(X).sum())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Rows drawn from the model (n_samples, d)."""
+        """Draw rows from the model (n_samples, d)."""
         check_is_fitted(self)
         rng = check_random_state(random_state)
         z = rng.normal(size=(n_samples, self.n_components_))
@@ -327,12 +328,12 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         return self.mean_ + z @ self.loadings_.T + np.sqrt(self.noise_variance_) * noise
 
     def get_covariance(self) -> Array:
-        """The model's covariance W Wᵀ + σ² I."""
+        """Return the model's covariance W Wᵀ + σ² I."""
         W = self.loadings_
         return W @ W.T + self.noise_variance_ * np.eye(len(W))
 
     def get_precision(self) -> Array:
-        """Inverse of the model's covariance."""
+        """Return the inverse of the model's covariance."""
         check_is_fitted(self)
         shrink = 1 / self.noise_variance_ - 1 / self.explained_variance_
         return np.eye(len(self.mean_)) / self.noise_variance_ - (self.components_.T * shrink) @ self.components_
@@ -346,11 +347,7 @@ def _parameters(
 
 
 def _attributes(at: PPCAParameters) -> Attributes:
-    """Return the fitted attributes: the parameters along the principal axes."""
+    """Return the parameters along the principal axes, as fitted attributes."""
     left, lengths, _ = np.linalg.svd(at.W, full_matrices=False)
     values = (fix_signs(left.T), lengths**2 + at.noise, at.mean, at.noise)
     return dict(zip(MODEL, values, strict=True))
-
-
-def _path_attributes(at: EMPath) -> Attributes:
-    return _attributes(at.parameters)

@@ -1,8 +1,8 @@
-"""Concentration steps of trimmed PCA: keep the rows nearest to a plane, take their principal components, again.
+"""Concentration steps of trimmed PCA: keep the rows nearest to a plane, move the plane to their PCA, repeat.
 
-Neither half of a step can raise the objective. The steps go on from the best of several starts, which are compared
-after a few steps on a part of the rows: the axes of the rows' directions about their median, and planes through
-random rows. Each step is two passes over the rows; one number per row is held.
+Neither half of a step can raise the objective. Several starts are compared after a few steps on a sample of the rows,
+and the best is continued on all rows. One start takes the principal axes of the directions of rows about their
+median, the others are planes through random rows. A step takes two passes and holds one number per row.
 References: Rousseeuw & Van Driessen, A fast algorithm for the minimum covariance determinant estimator (1999), and
 Computing LTS regression for large data sets (2006); for the first start, Locantore et al., Robust principal component
 analysis for functional data (1999).
@@ -29,9 +29,9 @@ from certifit.rows.reweighted import ReweightedRows
 class TrimmedTuning:
     """Numbers that steer the search for a start."""
 
-    sample_rows: int = 4096  # rows on which starts are compared
-    sample_entries: int = 2**24  # entries of those rows, at most: fewer rows where they are very wide
-    start_steps: int = 2  # concentration steps of each start there
+    sample_rows: int = 4096  # rows of the sample on which starts are compared
+    sample_entries: int = 2**24  # most entries of the sample, which has fewer rows where they are very wide
+    start_steps: int = 2  # concentration steps of each start on the sample
 
 
 class Plane(NamedTuple):
@@ -57,11 +57,11 @@ class ConcentrationSteps:
         self.rows, self.w, self.keep, self.k = rows, w, keep, k
 
     def errors(self, plane: Plane) -> Array:
-        """Return squared distances to a plane, none below the rounding of 0, so that rows in the plane tie."""
+        """Return squared distances to a plane, raised to `rounding` so that all rows in the plane have the same."""
         return np.maximum(self.rows.map(partial(squared_distances, plane.mean, plane.B)), self.rounding(plane))
 
     def rounding(self, plane: Plane) -> float:
-        """Return what may be computed as the squared distance of a row that lies in the plane."""
+        """Return how large the computed squared distance of a row in the plane can be."""
         digits, last = 16 * np.finfo(self.rows.dtype).eps, 16 * np.finfo(float).eps
         return min(float(digits**2 * plane.total + (last * np.linalg.norm(plane.mean)) ** 2), 1e300)
 
@@ -102,7 +102,7 @@ class ConcentrationSteps:
 
 
 def nearest_weights(e: Array, w: Array, keep: float) -> Array:
-    """Return weights of the rows with the smallest errors, a share `keep` of all weight; ties at the border share.
+    """Return weights (n,) that keep the share `keep` with the smallest errors; equal errors at the border share.
 
     >>> nearest_weights(np.array([3.0, 1.0, 2.0, 2.0]), np.ones(4), 0.5)
     array([0. , 1. , 0.5, 0.5])
@@ -111,7 +111,7 @@ def nearest_weights(e: Array, w: Array, keep: float) -> Array:
     weight = np.cumsum(w[order])
     h = keep * weight[-1]
     border = e[order[np.searchsorted(weight, h * (1 - 1e-12))]]
-    # Errors that differ by less than this, relatively, are equal.
+    # Errors whose relative difference is below this count as equal.
     same = 1e-10
     inside, tied = e < (1 - same) * border, np.abs(e - border) <= same * border
     share = np.clip((h - w[inside].sum()) / w[tied].sum(), 0.0, 1.0)
@@ -127,32 +127,32 @@ def principal_plane(rows: Rows, k: int, centred: bool = True) -> Plane:
 
 # ------------------------------------------------------------------------------------------------- starts
 def best_start(steps: ConcentrationSteps, n_init: int, random: np.random.RandomState, tuning: TrimmedTuning) -> Plane:
-    """Return the best of 1 + n_init planes after a few steps, all on a part of the rows."""
+    """Return the best of 1 + n_init planes after a few steps on a sample of the rows."""
     rows, used = steps.rows, np.flatnonzero(steps.w > 0)
     most = max(8 * (steps.k + 1), min(tuning.sample_rows, tuning.sample_entries // rows.n_features))
     sample = rows.take(used[:: -(-len(used) // most)])
     trial = ConcentrationSteps(sample, sample.w, steps.keep, steps.k)
-    best = _follow(trial, _spatial_start(sample, steps.k), tuning.start_steps)
+    best = _take_steps(trial, _plane_of_directions(sample, steps.k), tuning.start_steps)
     weight = np.cumsum(sample.w)
     for _ in range(n_init):
         drawn = np.searchsorted(weight, random.random_sample(steps.k + 1) * weight[-1], side="right")
-        # Rows that are too far away to square make no start.
+        # Rows whose squares overflow give no plane.
         with suppress(DataError):
-            found = _follow(trial, principal_plane(sample.take(drawn), steps.k), tuning.start_steps)
+            found = _take_steps(trial, principal_plane(sample.take(drawn), steps.k), tuning.start_steps)
             best = min(best, found, key=lambda pair: pair[0])
     return best[1]
 
 
-def _follow(trial: ConcentrationSteps, plane: Plane, steps: int) -> tuple[float, Plane]:
-    """Return the objective after some steps from a plane, and the plane reached."""
+def _take_steps(trial: ConcentrationSteps, plane: Plane, steps: int) -> tuple[float, Plane]:
+    """Take some steps from a plane, and return the objective and the plane reached."""
     for _ in range(steps):
         plane = trial.refit(plane).plane
     e = trial.errors(plane)
     return float(nearest_weights(e, trial.w, trial.keep) @ e), plane
 
 
-def _spatial_start(sample: ArrayRows, k: int) -> Plane:
-    """Return the axes of the rows' directions about their medians: however far away, a row counts once."""
+def _plane_of_directions(sample: ArrayRows, k: int) -> Plane:
+    """Return the plane of the directions of rows about their medians, in which distant rows count like others."""
     X = _dense(sample.X).astype(np.float64)
     m = weighted_medians(X, sample.w)
     Z = X - m
@@ -163,7 +163,7 @@ def _spatial_start(sample: ArrayRows, k: int) -> Plane:
 
 # --------------------------------------------------------------------------------------------- distances
 def squared_distances(mean: Array, B: Array, block: Block) -> Array:
-    """Return the squared distance of each row to the plane, a few rows at a time so that sparse ones can be dense."""
+    """Return the squared distance of each row to the plane; sparse rows are made dense a few at a time."""
     step = max(1, 2**21 // len(mean))
     parts = (block.X[i : i + step] for i in range(0, len(block.w), step))
     return np.concatenate([_dense_distances(mean, B, _dense(X)) for X in parts])
@@ -173,11 +173,12 @@ def _dense_distances(mean: Array, B: Array, X: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         Z = X - mean
         e = ((Z - Z @ B.T @ B) ** 2).sum(axis=1)
-    # Rows that are too far away to square are very far away.
+    # A distance whose square overflows becomes a very large one.
     return np.nan_to_num(e, nan=1e300, posinf=1e300)
 
 
 def row_weights(block: Block) -> Array:
+    """Return the row weights of a block."""
     return block.w
 
 

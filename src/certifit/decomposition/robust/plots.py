@@ -1,4 +1,4 @@
-"""Pictures of what outliers do to principal axes, and of the two parts of a robust PCA."""
+"""Plots of the effect of outliers on principal axes, and of the two parts of a robust PCA."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from certifit.rows import Array
 
 
 def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | None = None) -> Axes:
-    """The first axis of several fitted models, in the plane of the two main axes of the rows that are not `wrong`.
+    """Draw the first axes of several fitted models in the plane of the two main axes of rows that are not `wrong`.
 
-    `models` are fitted PCA-like models by name; the legend says by how many degrees each one's axis is off. Rows that
-    are wrong may lie far outside: those beyond three times the reach of the right ones are not shown.
+    `models` are fitted models by name; the legend says by how many degrees each axis is off. Wrong rows more than
+    three times as far away as all others are not shown.
 
     >>> import certifit
     >>> rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
     looks = [(RED, "-"), (BLUE, "--"), ("#15803d", ":"), ("#7c3aed", "-.")]
     truth = PCA(2).fit(X[~wrong])
     codes = truth.transform(X)
-    # How far the picture reaches.
+    # Half the width and height of the plot.
     reach = np.minimum(np.abs(codes).max(axis=0), 3 * np.abs(codes[~wrong]).max(axis=0))
     ax.plot(*codes[~wrong].T, "o", color=GREY, markersize=3, alpha=0.6, label="rows")
     ax.plot(*codes[wrong].T, "x", color=RED, markersize=5, alpha=0.8, label=f"{wrong.sum()} wrong rows")
@@ -57,9 +57,9 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
 def plot_split(
     model: Any, X: Any, shape: tuple[int, int], rows: Sequence[int] = range(8), ax: Axes | None = None
 ) -> Axes:
-    """Rows of X that are images, their low-rank parts and their sparse parts, one above the other.
+    """Draw images (rows of X), their low-rank parts and their sparse parts, one below the other.
 
-    Black is 0 in the first two; in the sparse part red was taken away from the image and blue was missing in it.
+    The sparse part is red where the image is brighter than its low-rank part, and blue where it is darker.
 
     >>> from certifit import RobustPCA
     >>> X = np.outer(np.arange(1.0, 9.0), [1.0, 2.0, 3.0, 4.0])
@@ -75,14 +75,14 @@ def plot_split(
     ax = new_axes(ax, 0.9 * len(rows) + 0.9, 3.2)
     bands = {"X": X, "low rank": model.low_rank_, "sparse": model.sparse_}
     bands = {name: values[list(rows)] for name, values in bands.items()}
-    # Gross errors do not set the scale.
+    # Gross errors must not set the scale of grey levels.
     low, high = np.percentile(bands["low rank"], [0.5, 99.5])
     largest = float(np.abs(bands["sparse"]).max()) or 1.0
     for i, (name, values) in enumerate(bands.items()):
         scale = ("RdBu_r", -largest, largest) if name == "sparse" else ("gray", low, high)
         cmap, smallest, top = scale
         extent = (0.0, float(len(rows)), -i - 1.0, -float(i))
-        ax.imshow(_strip(values, height, width), cmap=cmap, vmin=smallest, vmax=top, extent=extent, aspect="auto")
+        ax.imshow(_join(values, height, width), cmap=cmap, vmin=smallest, vmax=top, extent=extent, aspect="auto")
     ax.set_xlim(0, len(rows))
     ax.set_ylim(-3, 0)
     ax.set_yticks([-0.5, -1.5, -2.5], list(bands))
@@ -92,8 +92,8 @@ def plot_split(
     return ax
 
 
-def _strip(images: Array, height: int, width: int) -> Array:
-    """Return images (m, height * width) side by side, with gaps of NaN, which show as nothing."""
+def _join(images: Array, height: int, width: int) -> Array:
+    """Return images (m, height * width) side by side, with gaps of NaN, which are not drawn."""
     framed = np.full((len(images), height + 1, width + 1), np.nan)
     framed[:, :height, :width] = images.reshape(-1, height, width)
     return framed.transpose(1, 0, 2).reshape(height + 1, -1)

@@ -3,10 +3,10 @@
     min |L|_* + Σ tᵢ |S_ij|   subject to   L + S = X          (tᵢ = λ for every row in the classical problem)
     max <Y, X>                subject to   |Y|₂ <= 1, |Y_ij| <= tᵢ          (its dual)
 
-One step: the singular values of X - S + Y/μ are lowered by 1/μ, which gives L; the entries of X - L + Y/μ are lowered
-by t/μ, which gives S; what the second shrinking cut off, times μ, is the next Y. It lies in the box |Y_ij| <= tᵢ, so
-divided by its spectral norm it is a dual point; (L, X - L) is a primal one. μ stays near the value of Candès et al.:
-letting it grow, as the inexact method does, ends the progress of the dual point and with it that of the gap.
+One step: L is X - S + Y/μ with its singular values lowered by 1/μ; S is X - L + Y/μ with its entries lowered by t/μ;
+the next Y is μ times what was cut off these entries. It lies in the box |Y_ij| <= tᵢ, so that divided by its spectral
+norm it is a feasible dual point; (L, X - L) is a primal one. μ stays near the value of Candès et al.: the inexact
+method lets it grow, but then the dual point, and with it the gap, stops improving.
 References: Candès, Li, Ma & Wright, Robust principal component analysis? (2011); Lin, Chen & Ma, The augmented
 Lagrange multiplier method for exact recovery of corrupted low-rank matrices (2010); for over-relaxation and the
 balancing of μ, Boyd et al., Distributed optimization and statistical learning via ADMM (2011), section 3.4.
@@ -28,45 +28,45 @@ from certifit.rows.threads import parallel_map, parallel_sum
 
 @dataclass(frozen=True)
 class PursuitTuning:
-    """Numbers that steer the alternating direction method."""
+    """Numbers that steer the alternating direction method of multipliers."""
 
-    relaxation: float = 1.6  # length of a step; below 2 convergence is proved
+    relaxation: float = 1.6  # over-relaxation of a step; convergence is proved below 2
     dual_every: int = 10  # steps between dual points, and between changes of μ
-    balance_ratio: float = 3.0  # of the two infeasibilities, up to which μ stays
+    balance_ratio: float = 3.0  # of the primal and dual infeasibility, up to which μ stays
     balance_fade: int = 200  # steps after which changes of μ have become half as large
 
 
 @dataclass(frozen=True)
 class Pursuit:
-    """The problem, and one step of the method."""
+    """The problem, and the steps of the method."""
 
     X: Array  # (n, d)
-    t: Array  # (n, 1) price of an entry of S
-    unit: float = 1.0  # what 1 means in the user's numbers, in which objectives are reported
+    t: Array  # (n, 1) weight of |S_ij| in the objective
+    unit: float = 1.0  # the entries of X are those of the user divided by this; objectives are in the user's numbers
     tuning: PursuitTuning = PursuitTuning()
 
     def start(self, mu: float) -> PursuitState:
-        """Return L = 0, and X scaled into the dual's feasible set."""
+        """Return the first state: L = 0, and X scaled to a feasible dual point."""
         X = self.X
-        # The Frobenius norm is at least |X|₂.
+        # The Frobenius norm is no smaller than |X|₂.
         length = max(float(np.linalg.norm(X)), np.finfo(float).tiny)
         Y = X / max(length, float((np.abs(X) / self.t).max(initial=0.0)))
         zero = np.zeros_like(X)
-        return PursuitState(zero, Y, mu, 0, zero, self._price(X), Y, float(np.vdot(Y, X)))
+        return PursuitState(zero, Y, mu, 0, zero, self._sparse_term(X), Y, float(np.vdot(Y, X)))
 
     def measure(self, at: PursuitState) -> PursuitState:
-        """Take one step, and return it with the best primal and dual points met so far."""
-        X, t, mu, long = self.X, self.t, at.mu, self.tuning.relaxation
+        """Take one step, and return it with the best primal and dual points so far."""
+        X, t, mu, relaxation = self.X, self.t, at.mu, self.tuning.relaxation
         lift = at.Y / mu
         A = X - at.S
         A += lift
         L, nuclear = shrink(A, 1 / mu)
-        # Into memory that is there: new arrays of this size cost as much to allocate as to fill.
+        # The memory of A is used again: to allocate arrays of this size takes as long as to fill them.
         rest = np.subtract(X, L, out=A)
-        price = self._price(rest)
-        objective = nuclear + price
-        B = long * rest
-        B += (1 - long) * at.S
+        sparse_term = self._sparse_term(rest)
+        objective = nuclear + sparse_term
+        B = relaxation * rest
+        B += (1 - relaxation) * at.S
         B += lift
         Y = mu * B
         np.clip(Y, -t, t, out=Y)
@@ -76,10 +76,10 @@ class Pursuit:
             length, value = max(1.0, spectral_norm(Y)), float(np.vdot(Y, X))
             if value / length > bound:
                 dual, bound = Y / length, value / length
-            # A matrix in the spectral ball; how much of it lies outside the box?
+            # This matrix has spectral norm at most 1; the part of it outside the box is the dual infeasibility.
             inside = mu * (rest - at.S) + at.Y
             leaving = float(np.vdot(inside - np.clip(inside, -t, t), X))
-            mu = balance(mu, price - self._price(S), leaving, at.n_iter, self.tuning)
+            mu = balance(mu, sparse_term - self._sparse_term(S), leaving, at.n_iter, self.tuning)
         if at.objective < objective:
             L, objective = at.L, at.objective
         return PursuitState(S, Y, mu, at.n_iter + 1, L, objective, dual, bound)
@@ -88,12 +88,12 @@ class Pursuit:
         gap = max(0.0, at.objective - at.bound)
         return Step(following, self.unit * at.objective, gap / at.objective if gap else 0.0)
 
-    def _price(self, S: Array) -> float:
+    def _sparse_term(self, S: Array) -> float:
         return float(self.t[:, 0] @ np.abs(S).sum(axis=1))
 
 
 class PursuitState(NamedTuple):
-    """Where the method is, and the best primal and dual points it has met."""
+    """The variables of the method, and the best primal and dual points so far."""
 
     S: Array  # (n, d)
     Y: Array  # (n, d) multipliers
@@ -141,13 +141,13 @@ def spectral_norm(A: Array) -> float:
 
 
 def balance(mu: float, primal: float, dual: float, n_iter: int, tuning: PursuitTuning) -> float:
-    """Return a larger μ where the primal is further from feasible than the dual, else a smaller one; ever less so."""
+    """Return a larger μ where the primal is less feasible than the dual, else a smaller one; changes fade."""
     tiny = float(np.finfo(float).tiny)
-    unequal = math.log(max(abs(primal), tiny)) - math.log(max(abs(dual), tiny))
-    if abs(unequal) <= math.log(tuning.balance_ratio):
+    log_ratio = math.log(max(abs(primal), tiny)) - math.log(max(abs(dual), tiny))
+    if abs(log_ratio) <= math.log(tuning.balance_ratio):
         return mu
-    change = min(abs(unequal) / 2, math.log(2) / (1 + n_iter / tuning.balance_fade))
-    return mu * math.exp(math.copysign(change, unequal))
+    change = min(abs(log_ratio) / 2, math.log(2) / (1 + n_iter / tuning.balance_fade))
+    return mu * math.exp(math.copysign(change, log_ratio))
 
 
 def _gram(A: Array) -> Array:
@@ -157,5 +157,5 @@ def _gram(A: Array) -> Array:
 
 
 def _parts(A: Array) -> list[slice]:
-    """Return runs of 256 rows for the threads; they depend on the shape alone, so the bits do not on the threads."""
+    """Return runs of 256 rows for the threads: fixed ones, so that no bit depends on the number of threads."""
     return [slice(i, i + 256) for i in range(0, len(A), 256)]

@@ -2,9 +2,9 @@
 
     min over L + S = X - centre of  |L|_* + λ |S|_1
 
-Errors may be as large as they like: if few entries are wrong and L is spread over its rows and columns, the solution
-is the true L exactly (Candès et al. 2011). The problem is convex, and a dual point bounds how good any answer can be.
-A row of weight w counts as w equal rows: |diag(√w) L|_* + λ Σ wᵢ |S_ij|.
+Errors may be of any size: if few entries are wrong and L is spread over its rows and columns, the solution is the
+true L exactly (Candès et al. 2011). The problem is convex, and a dual point gives a lower bound on its optimum. A row
+of weight w counts as w equal rows: |diag(√w) L|_* + λ Σ wᵢ |S_ij|.
 References: Candès, Li, Ma & Wright, Robust principal component analysis? (2011); for the method,
 `principal_component_pursuit`.
 """
@@ -31,18 +31,19 @@ from certifit.rows import Array, Block, Rows
 
 
 class RobustPCA(LinearCodes, Estimator):
-    """Principal component pursuit: splits a table into a low-rank part and a sparse part.
+    """Principal component pursuit, which splits a table into a low-rank part and a sparse part.
 
-    Works in memory, on about a dozen arrays of the table's size in float64; for long tables with whole rows that are
-    wrong, see TrimmedPCA.
+    It needs about a dozen float64 arrays of the table's size. Where whole rows are wrong, or tables are long, use
+    TrimmedPCA.
 
     Parameters
     ----------
     lam : float or None, default=None
-        Price of the sparse part. None is 1 / √max(n, d), n the total weight, for which recovery is proved.
+        Weight of the sparse part in the objective. None is 1 / √max(n, d) with n the total weight, the choice for
+        which recovery is proved.
     center : bool, default=True
-        Split X minus the medians of its columns, so that components are directions of variation. (Gross errors move
-        means.) False splits X itself.
+        Split X minus its columns' medians (gross errors would change means), so that components are directions of
+        variation. False splits X itself.
     tol : float, default=1e-6
         Stop when the objective is proved to be within this share of the optimum.
     max_iter : int, default=2000
@@ -57,14 +58,14 @@ class RobustPCA(LinearCodes, Estimator):
     mean_ : (d,) the centre: medians, or zeros
     n_components_, n_samples_, n_iter_ : int
     lam_ : float
-    dual_ : (n, d) the point that proves the lower bound
+    dual_ : (n, d) the dual point that proves the lower bound
     history_ : tuple of Mark, the objective and its proved gap (relative) at each iteration
     certificate_ : Certificate
 
     Notes
     -----
-    A row without weight is no part of the problem; its low-rank part is its projection on the components.
-    `transform` projects, like PCA's: gross errors in a new row move its codes. To clean new rows, fit them too.
+    A row of weight 0 is left out of the problem; its low-rank part is its projection on the components. `transform`
+    projects as PCA's does, so that gross errors in new rows change their codes. To clean new rows, fit them too.
 
     Examples
     --------
@@ -109,16 +110,9 @@ class RobustPCA(LinearCodes, Estimator):
                 watcher=watch,
             )
         fitted = attributes(found.params)
-        parts = certificates.RobustPCAParts(
-            fitted["low_rank_"],
-            fitted["sparse_"],
-            fitted["components_"],
-            fitted["singular_values_"],
-            fitted["mean_"],
-            fitted["dual_"],
-            table.lam,
-            bool(self.center),
-        )
+        names = ("low_rank_", "sparse_", "components_", "singular_values_", "mean_", "dual_")
+        L, S, B, sigma, centre, Y = (fitted[name] for name in names)
+        parts = certificates.RobustPCAParts(L, S, B, sigma, centre, Y, table.lam, bool(self.center))
         return {
             **fitted,
             "n_samples_": rows.n_rows,
@@ -128,7 +122,7 @@ class RobustPCA(LinearCodes, Estimator):
         }
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """|L|_* + λ |S|_1 of the low-rank part of the rows the model was fitted on: L is theirs alone."""
+        """Return |L|_* + λ |S|_1 on the rows of the fit; other rows have no low-rank part."""
         rows = self._rows(X, sample_weight=sample_weight)
         if rows.n_rows != len(self.low_rank_):
             raise DataError(
@@ -140,12 +134,12 @@ class RobustPCA(LinearCodes, Estimator):
         return Objective(nuclear + sizes, sizes, nuclear)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean absolute error of rows rebuilt from their codes."""
-        return -float(self._rows(X).map(partial(_mean_sizes, self.mean_, self.components_)).mean())
+        """Return minus the mean absolute error of rows rebuilt from their codes."""
+        return -float(self._rows(X).map(partial(_mean_absolute_errors, self.mean_, self.components_)).mean())
 
 
 class _PreparedTable(NamedTuple):
-    """The rows as the pursuit takes them: centred, with entries of size about 1, without rows of weight 0."""
+    """The rows that the pursuit works on: centred, with entries of size about 1, without rows of weight 0."""
 
     X: Array  # (n, d) as given
     centre: Array  # (d,)
@@ -154,12 +148,12 @@ class _PreparedTable(NamedTuple):
     size: float  # a power of two
     Z: Array  # (m, d) √w (x - centre) / size
     lam: float
-    mu: float  # where the pursuit starts with its penalty parameter
+    mu: float  # penalty parameter at the start
     weight: float  # Σ w
 
 
 def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _PreparedTable:
-    """Centre and scale the rows that count, and choose λ and the first μ."""
+    """Centre and scale the rows of positive weight, and choose λ and the first μ."""
     weight, d = float(w.sum()), X.shape[1]
     if not weight > 1:
         raise DataError(
@@ -177,7 +171,7 @@ def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _PreparedTa
     size = 2.0 ** (math.frexp(largest)[1] - 1) if largest > 0 else 1.0
     Z /= size
     sizes = float(w @ np.abs(Z).sum(axis=1))
-    # As Candès et al. choose it.
+    # The choice of Candès et al. (2011).
     mu = weight * d / (4 * sizes) if sizes > 0 else 1.0
     lam = 1 / math.sqrt(max(weight, d)) if lam is None else float(lam)
     root = np.sqrt(w)[:, None]
@@ -209,7 +203,7 @@ def _attributes(table: _PreparedTable, at: PursuitState) -> Attributes:
     }
 
 
-def _mean_sizes(mean: Array, B: Array, block: Block) -> Array:
+def _mean_absolute_errors(mean: Array, B: Array, block: Block) -> Array:
     """Return the mean absolute error of each row rebuilt from its code."""
     Z = block.X - mean
     return np.abs(Z - Z @ B.T @ B).mean(axis=1)

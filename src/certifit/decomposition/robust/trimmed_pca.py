@@ -1,9 +1,9 @@
-"""Trimmed principal component analysis: PCA of the rows that lie nearest to the plane, certified.
+"""Trimmed principal component analysis, certified: PCA of the rows that lie nearest to the plane.
 
     min over planes (m, B) and row weights 0 <= v <= w, Σ v = keep Σ w, of  Σ vᵢ |(I - BᵀB)(xᵢ - m)|²
 
-Up to a share 1 - keep of the rows may be anything at all and does not move the plane. `concentration_steps` lowers
-the objective; rows may be in memory, in files or on Dask.
+A share 1 - keep of the rows may be arbitrary outliers without effect on the plane. `concentration_steps` lowers the
+objective; rows may be in memory, in files or on Dask.
 Reference: Maronna, Principal components and orthogonal regression based on robust scales (2005).
 """
 
@@ -39,10 +39,10 @@ class TrimmedPCA(LinearCodes, Estimator):
     ----------
     n_components : int, default=2
     keep : float in (0, 1], default=0.75
-        Share of the rows (of their weight) that counts. A row at the border may count in part.
+        Share of the total weight that is kept. A row at the border may be kept in part.
     n_init : int, default=10
-        Random starts, beside the one from the directions of the rows about their median. The best after two steps,
-        on at most 4096 rows, is followed.
+        Random starts, besides the one from the directions of the rows about their median. The start that is best
+        after two steps on at most 4096 rows is continued.
     tol : float, default=1e-9
         Stop when keeping other rows lowers the objective by at most this share.
     max_iter : int, default=100
@@ -55,8 +55,8 @@ class TrimmedPCA(LinearCodes, Estimator):
     ----------
     components_, explained_variance_, explained_variance_ratio_, singular_values_, mean_, noise_variance_ :
         as PCA's, of the rows kept. (Variances are those of the middle of the data, not scaled up.)
-    weights_ : (n,) what each row counts: its sample weight if kept, 0 if not, something between at the border
-    support_ : (n,) bool, whether a row counts at all
+    weights_ : (n,) the sample weight of rows that are kept, 0 of others, a part of it at the border
+    support_ : (n,) bool, whether a row is kept, at least in part
     errors_ : (n,) squared distance of each row to the plane
     threshold_ : float, the largest error of a row kept
     n_components_, n_samples_, n_iter_ : int
@@ -65,8 +65,8 @@ class TrimmedPCA(LinearCodes, Estimator):
 
     Notes
     -----
-    What counts is the distance to the plane. A tight cluster far away is near to a plane with an axis towards it, and
-    is kept where the others lose less by that than the cluster saves: ask for no more components than are needed.
+    Rows are kept by their distance to the plane. A tight cluster far away lies near a plane with an axis towards it,
+    and may be kept for that: ask for no more components than are needed.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class TrimmedPCA(LinearCodes, Estimator):
         return {
             **fitted,
             "n_samples_": rows.n_rows,
-            # The first step led from the best start.
+            # The step from the best start counts too.
             "n_iter_": 1 + found.n_iter,
             "history_": found.history,
             "certificate_": self._certificate(rows, fitted, found, steps.rounding(found.params.plane)),
@@ -163,11 +163,11 @@ class TrimmedPCA(LinearCodes, Estimator):
         return self.weights_ > 0
 
     def outlier_scores(self, X: Any) -> Array:
-        """Squared distance of each row to the plane (n,); above `threshold_`, it would not have been kept."""
+        """Return the squared distance of each row to the plane (n,); above `threshold_` a row is an outlier."""
         return self._rows(X).map(partial(squared_distances, self.mean_, self.components_))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Mean squared reconstruction error of the share `keep` of these rows that lies nearest to the plane."""
+        """Return the mean squared distance to the plane of the share `keep` of these rows that is nearest to it."""
         rows = self._rows(X, sample_weight=sample_weight)
         e, w = rows.map(partial(squared_distances, self.mean_, self.components_)), rows.map(row_weights)
         v = nearest_weights(e, w, float(self.keep))
@@ -175,5 +175,5 @@ class TrimmedPCA(LinearCodes, Estimator):
         return Objective(error, error, 0.0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective on these rows."""
+        """Return minus the objective on these rows."""
         return -self.objective(X, y, sample_weight).total

@@ -1,4 +1,4 @@
-"""The weighted median of each column, a centre that gross errors do not move."""
+"""The weighted median of each column, a centre that gross errors hardly change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def weighted_medians(X: Array, w: Array) -> Array:
     array([1.])
     """
     order = np.argsort(X, axis=0, kind="stable")
-    # Weight up to each row, its own included.
+    # The weight of all rows up to and including each row.
     below = np.cumsum(w[order], axis=0)
     half = below[-1] / 2
     low = (below < half).sum(axis=0)

@@ -1,1 +1,1 @@
-"""Where rows come from: Parquet, CSV and Arrow tables, one-pass streams, Dask collections."""
+"""Sources of rows outside of NumPy: Parquet, CSV and Arrow tables, one-pass streams, Dask collections."""

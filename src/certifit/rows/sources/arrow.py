@@ -1,4 +1,4 @@
-"""Arrow tables in memory, and Arrow datasets: any format, partitions and filters that Arrow knows."""
+"""Arrow tables in memory, and Arrow datasets, with the formats, partitions and filters that Arrow knows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.dataset
 import pyarrow.fs
 
 from certifit.exceptions import DataError
-from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, in_our_words
+from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, explain_read_errors
 
 
 class ArrowTable(Table):
@@ -26,13 +26,13 @@ class ArrowTable(Table):
 
 
 class ArrowDataset(Table):
-    """An Arrow dataset: any format, partitions and filters it knows; local files are watched."""
+    """An Arrow dataset; local files must not change while it is in use."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset, self.schema = dataset, dataset.schema
         if isinstance(getattr(dataset, "filesystem", None), pa.fs.LocalFileSystem):
             self.stamps = [FileStamp.of(Path(file)) for file in dataset.files]
-        with in_our_words(self.stamps, self._explain):
+        with explain_read_errors(self.stamps, self._explain):
             self.n_rows = dataset.count_rows()
 
     def _read(self, types: Types, rows: int) -> Batches:
@@ -44,7 +44,7 @@ class ArrowDataset(Table):
                 pre_buffer=False,
                 page_checksum_verification=True,
             )
-        with in_our_words(self.stamps, self._explain):
+        with explain_read_errors(self.stamps, self._explain):
             yield from self.dataset.to_batches(
                 columns=list(types),
                 batch_size=tuning.rows_at_a_time(len(types), rows),

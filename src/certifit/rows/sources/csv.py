@@ -1,7 +1,7 @@
-"""CSV files, the one reader for everybody: `fit("t.csv")`, `certifit fit t.csv`, the bundled tables.
+"""CSV files; `fit("t.csv")`, the command line and the bundled tables all read them here.
 
 The separator is the comma, unless the first line has none and has tabs, semicolons or bars instead. The first block
-of the file decides the type of each column. Which words stand for a missing entry is Arrow's list, everywhere.
+of the file decides the type of each column. The words for a missing entry are those of Arrow's list.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.csv
 
 from certifit.exceptions import DataError
-from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, in_our_words
+from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, explain_read_errors
 
 
 def null_words() -> list[str]:
-    """The cells of a CSV file that stand for a missing entry.
+    """Return the words that stand for a missing entry in a CSV file.
 
     >>> {"", "NA", "N/A", "NaN", "nan", "null", "NULL"} <= set(null_words())
     True
@@ -35,11 +35,11 @@ class CsvFile(Table):
         self.stamps = [FileStamp.of(path)]
         self.path = path
         self.header: list[str] = []
-        with in_our_words(self.stamps, self._explain):
-            self.separator = _separator(path)
+        with explain_read_errors(self.stamps, self._explain):
+            self.separator = _find_separator(path)
         with self._open({}) as reader:
             self.header = reader.schema.names
-            # a column that begins empty is taken for numbers
+            # A column without values in the first block is taken for numbers.
             kinds = [pa.float64() if pa.types.is_null(kind) else kind for kind in reader.schema.types]
         self.schema = pa.schema(list(zip(self.header, kinds, strict=True)))
 
@@ -49,7 +49,7 @@ class CsvFile(Table):
         return self
 
     def whole(self) -> Any:
-        """All columns and rows as an Arrow table in memory."""
+        """Return all columns and rows as an Arrow table in memory."""
         twice = sorted({name for name in self.header if self.header.count(name) > 1})
         if twice:
             raise DataError(got=f"columns with the same name: {twice}", wanted="a different name for each column")
@@ -60,7 +60,7 @@ class CsvFile(Table):
         return table
 
     def _refuse_bytes(self, types: Types) -> None:
-        """Refuse columns that Arrow reads as bytes, because they are not UTF-8."""
+        """Refuse columns that Arrow reads as bytes because they are not UTF-8."""
         for name in types:
             if pa.types.is_binary(self.schema.field(name).type):
                 raise DataError(
@@ -69,7 +69,8 @@ class CsvFile(Table):
                     fix="Save it as UTF-8, for instance: iconv -f latin1 -t utf-8 old.csv > new.csv",
                 )
 
-    def _read(self, types: Types, rows: int) -> Batches:  # the parser's blocks are bytes
+    def _read(self, types: Types, rows: int) -> Batches:
+        # `rows` is not used: the parser reads so many bytes at a time.
         with self._open(types) as reader:
             yield from reader
 
@@ -77,10 +78,11 @@ class CsvFile(Table):
     def _open(self, types: Types) -> Iterator[Any]:
         block = ReadTuning().csv_block_bytes
         with (
-            in_our_words(self.stamps, self._explain),
+            explain_read_errors(self.stamps, self._explain),
             pa.csv.open_csv(
                 self.path,
-                pa.csv.ReadOptions(use_threads=False, block_size=block),  # as fast, and errors know their line
+                # One thread is as fast, and its errors name the line.
+                pa.csv.ReadOptions(use_threads=False, block_size=block),
                 pa.csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
                 pa.csv.ConvertOptions(
                     null_values=null_words(),
@@ -117,9 +119,10 @@ class CsvFile(Table):
         )
 
 
-def _separator(path: Path) -> str:
-    """The comma, unless the first line has none and has tabs, semicolons or bars instead."""
-    with pa.input_stream(path) as file:  # decompresses by the file's ending
+def _find_separator(path: Path) -> str:
+    """Return the comma, or where the first line has none the tab, semicolon or bar that is most frequent there."""
+    # Decompresses by the ending of the file's name.
+    with pa.input_stream(path) as file:
         head = file.read(64 * 1024).decode("utf-8", "replace")
     first = (head.splitlines() or [""])[0]
     if "," in first:

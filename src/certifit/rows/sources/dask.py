@@ -1,7 +1,7 @@
-"""Rows of a Dask array or frame: partitions sum themselves where they are, and the sums meet in a tree of tasks.
+"""Rows of a Dask array or frame: every partition is summed by the worker that holds it, and the sums are added.
 
-Only the total comes back. Dask decides where tasks run: on its local threads, or on the cluster of the current
-`dask.distributed.Client`, which computes again what a lost worker held.
+Only the total is sent back. Dask decides where tasks run: on local threads, or on the cluster of the current
+`dask.distributed.Client`, which computes the results of a lost worker again.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from certifit.rows.threads import single_threaded_blas
 
 
 class DaskPartition(NamedTuple):
-    """One partition: what its task is given."""
+    """One partition: the arguments of its task."""
 
     X: Any  # a delayed array, or a pandas frame with every column in use
     y: Any  # a delayed array or series, a NumPy array, or None
-    w: Any
-    start: int
+    w: Any  # likewise, the row weights
+    start: int  # number of its first row in the whole table
     rows: int
 
 
 @dataclass(frozen=True)
 class PartitionLayout:
-    """How a partition becomes blocks."""
+    """How a partition is turned into blocks."""
 
-    columns: ColumnRoles | None  # None: X is an array
+    columns: ColumnRoles | None  # None where X is an array
     names: Array | None
     dtype: np.dtype[Any]
     terms: TableTerms
@@ -83,7 +83,7 @@ class DaskRows(Rows):
 
     def __iter__(self) -> Iterator[Block]:
         for part in self.parts:
-            yield from _compute(delayed(_each)(_same_block, _node(self.layout), *part))[0]
+            yield from _compute(delayed(_each)(_same_block, _shared_task(self.layout), *part))[0]
 
     def sum(self, f: Callable[[Block], S]) -> S:
         return _compute(tree_sum(self._tasks(_sum, f)))[0]
@@ -92,12 +92,12 @@ class DaskRows(Rows):
         return [out for outs in _compute(*self._tasks(_each, f)) for out in outs]
 
     def _tasks(self, action: Callable[..., Any], f: Callable[[Block], Any]) -> list[Any]:
-        f, layout = _node(f), _node(self.layout)
+        f, layout = _shared_task(f), _shared_task(self.layout)
         return [delayed(action)(f, layout, *part) for part in self.parts]
 
 
-def _node(value: Any) -> Any:
-    """A value that all tasks share: sent once, not with every task."""
+def _shared_task(value: Any) -> Any:
+    """Return a value that all tasks share as a task of its own, so that it is sent once."""
     return delayed(value, traverse=False)
 
 
@@ -131,7 +131,7 @@ def _same_block(block: Block) -> Block:
 
 
 def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: int) -> Iterator[Block]:
-    """The blocks of one partition, checked."""
+    """Give the checked blocks of one partition."""
     if sparse.issparse(X):
         raise DataError(
             got="a Dask array with sparse chunks",
@@ -162,7 +162,7 @@ def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: i
 
 
 def _vector(values: Any, rows: int, role: str) -> Array | None:
-    """A partition's target or weights as an array (rows,), or (rows, m) of several columns."""
+    """Return a partition's target or weights as an array (rows,), or (rows, m) of several columns."""
     if values is None:
         return None
     if len(values) != rows:
@@ -183,21 +183,22 @@ def _vector(values: Any, rows: int, role: str) -> Array | None:
 def dask_rows(
     X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> DaskRows:
-    """Rows of a Dask array or frame; the lengths of partitions are counted where Dask does not know them."""
+    """Return rows of a Dask array or frame; partitions of unknown length are counted first."""
     if hasattr(X, "columns"):
-        columns, pieces, lengths, dtype = _frame(X, y, sample_weight, estimator, terms, reset)
+        columns, pieces, lengths, dtype = _open_frame(X, y, sample_weight, estimator, terms, reset)
         names = np.array(columns.features, dtype=object)
         n_features = len(names)
     else:
         refuse_names(X, y, sample_weight, terms)
         columns, names = None, None
-        pieces, lengths, dtype, n_features = _array(X)
+        pieces, lengths, dtype, n_features = _open_array(X)
         note_features(estimator, n_features, None, reset)
     n_rows = sum(lengths)
     if n_rows == 0:
         raise DataError(got="a Dask collection without rows", wanted="at least one row")
     if terms.target == "none" or named_targets(y, terms.targets):
-        y = None  # or a column of X
+        # There is no target, or it is a column of X.
+        y = None
     elif not _is_lazy(y):
         y = check_target(y, n_rows, terms)
     if isinstance(sample_weight, str) or _is_lazy(sample_weight):
@@ -205,7 +206,7 @@ def dask_rows(
         if not is_numeric_dtype(w.dtype):
             refuse_weights(str(sample_weight), w.dtype)
         lazy = _split(w, lengths, "sample_weight")
-        if not any(_compute(*(delayed(_some_weight)(part) for part in lazy))):
+        if not any(_compute(*(delayed(_has_weight)(part) for part in lazy))):
             refuse_zero_weights()
     else:
         sample_weight = check_weights(sample_weight, n_rows)
@@ -215,7 +216,7 @@ def dask_rows(
     return DaskRows(parts, PartitionLayout(columns, names, dtype, terms, block_rows(n_features)), n_features)
 
 
-def _frame(
+def _open_frame(
     X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> tuple[ColumnRoles, list[Any], list[int], np.dtype[Any]]:
     odd = [name for name in X.columns if not isinstance(name, str)]
@@ -225,16 +226,16 @@ def _frame(
         )
     columns = choose_columns(list(X.columns), y, sample_weight, estimator, terms, reset)
     dtype = _number_type(dict(X[list(columns.features)].dtypes), terms.missing)
-    lengths = _lengths(X[[columns.features[0]]].to_delayed())
+    lengths = _count_rows(X[[columns.features[0]]].to_delayed())
     return columns, X[columns.all].to_delayed(), lengths, dtype
 
 
-def _array(X: Any) -> tuple[list[Any], list[int], np.dtype[Any], int]:
+def _open_array(X: Any) -> tuple[list[Any], list[int], np.dtype[Any], int]:
     if X.ndim != 2 or np.isnan(X.shape[1]):
         raise DataError(got=f"a Dask array of shape {X.shape}", wanted="rows and a known number of columns (2-D)")
     dtype = _number_type({"X": X.dtype}, missing=False)
     pieces = X.rechunk({1: -1}).to_delayed().ravel().tolist()
-    lengths = _lengths(pieces) if np.isnan(X.shape[0]) else [int(rows) for rows in X.chunks[0]]
+    lengths = _count_rows(pieces) if np.isnan(X.shape[0]) else [int(rows) for rows in X.chunks[0]]
     return pieces, lengths, dtype, X.shape[1]
 
 
@@ -243,11 +244,11 @@ def _number_type(dtypes: Mapping[str, Any], missing: bool) -> np.dtype[Any]:
     return np.dtype(np.float32 if all(kind == np.float32 for kind in dtypes.values()) else np.float64)
 
 
-def _lengths(pieces: list[Any]) -> list[int]:
+def _count_rows(pieces: list[Any]) -> list[int]:
     return list(_compute(*(delayed(len)(piece) for piece in pieces)))
 
 
-def _some_weight(w: Any) -> bool:
+def _has_weight(w: Any) -> bool:
     return bool((np.asarray(w) > 0).any())
 
 
@@ -256,7 +257,7 @@ def _is_lazy(values: Any) -> bool:
 
 
 def _split(values: Any, lengths: list[int], role: str, columns: int = 1) -> list[Any]:
-    """Targets or weights partition by partition; None where they are a column of X or absent."""
+    """Split targets or weights by partition; None for each where there are none or they are a column of X."""
     if values is None or isinstance(values, str):
         return [None] * len(lengths)
     if not _is_lazy(values):
@@ -267,7 +268,8 @@ def _split(values: Any, lengths: list[int], role: str, columns: int = 1) -> list
         raise DataError(got=f"{role} with {values.ndim} dimensions", wanted="one value per row (1-D)")
     if hasattr(values, "chunks"):
         chunks: dict[int, Any] = dict.fromkeys(range(1, values.ndim), -1)
-        if values.shape[0] == sum(lengths):  # NaN where Dask does not know
+        # A length that Dask does not know is NaN, which equals nothing.
+        if values.shape[0] == sum(lengths):
             chunks[0] = tuple(lengths)
         values = values.rechunk(chunks)
     pieces = list(np.ravel(values.to_delayed()))

@@ -1,4 +1,4 @@
-"""Rows that can be had only once: kept in a temporary Parquet file for as long as they are in use."""
+"""Streams and queries that can be read only once: they are written to a temporary Parquet file, then read from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from certifit.rows.sources.table import Source, Table, Types
 
 
 class OnePassStream(Source):
-    """Batches that come only once."""
+    """A stream of record batches that can be read once."""
 
     def __init__(self, reader: Any) -> None:
         self.reader, self.schema = reader, reader.schema
@@ -48,7 +48,7 @@ class OnePassStream(Source):
 
 
 class PolarsQuery(OnePassStream):
-    """A polars query, run once: a second run may give other rows or another order."""
+    """A lazy polars query, run once, because a second run may give other rows or another order."""
 
     def __init__(self, query: Any) -> None:
         import polars as pl

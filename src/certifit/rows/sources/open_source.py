@@ -1,4 +1,4 @@
-"""Which source of named columns a path, a table or a query is; a new kind of source is a new branch here."""
+"""The source for a path, a table or a query; a new kind of source needs a new branch here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
 
 def open_source(X: Any) -> Source | None:
-    """X as a source of named columns, or None where it is an array."""
+    """Return X as a source of named columns, or None where it is an array."""
     library = type(X).__module__.partition(".")[0]
     if isinstance(X, (str, os.PathLike)):
         return open_path(Path(X))
@@ -42,7 +42,7 @@ def open_source(X: Any) -> Source | None:
 
 
 def open_path(path: Path) -> Table:
-    """A Parquet file, a directory of them, or a CSV file, by the ending of its name."""
+    """Open a Parquet file, a directory of them, or a CSV file, by the ending of its name."""
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix.lower() in PARQUET and not p.name.startswith((".", "_")))
         if files:

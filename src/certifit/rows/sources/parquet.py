@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from certifit.exceptions import DataError
-from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, in_our_words
+from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, explain_read_errors
 
 
 class ParquetFiles(Table):
@@ -23,21 +23,21 @@ class ParquetFiles(Table):
         self.n_rows = 0
         self.schema = None
         for stamp in self.stamps:
-            with _parquet(stamp) as file:
+            with _open_parquet(stamp) as file:
                 self.n_rows += file.metadata.num_rows
                 schema = file.schema_arrow.remove_metadata()
-            self.schema = schema if self.schema is None else _common(self.schema, schema, stamp.path)
+            self.schema = schema if self.schema is None else _common_schema(self.schema, schema, stamp.path)
 
     def _read(self, types: Types, rows: int) -> Batches:
         for stamp in self.stamps:
-            with _parquet(stamp) as file:
+            with _open_parquet(stamp) as file:
                 yield from file.iter_batches(ReadTuning().rows_at_a_time(len(types), rows), columns=list(types))
 
 
 @contextmanager
-def _parquet(stamp: FileStamp) -> Iterator[Any]:
+def _open_parquet(stamp: FileStamp) -> Iterator[Any]:
     with (
-        in_our_words([stamp], partial(_damaged, stamp.path)),
+        explain_read_errors([stamp], partial(_damaged_file, stamp.path)),
         pa.parquet.ParquetFile(
             stamp.path, buffer_size=ReadTuning().buffer_bytes, pre_buffer=False, page_checksum_verification=True
         ) as file,
@@ -45,7 +45,7 @@ def _parquet(stamp: FileStamp) -> Iterator[Any]:
         yield file
 
 
-def _damaged(path: Path, reason: str) -> DataError:
+def _damaged_file(path: Path, reason: str) -> DataError:
     return DataError(
         got=f"{str(path)!r}, which cannot be read ({reason})",
         wanted="a complete Parquet file",
@@ -53,8 +53,8 @@ def _damaged(path: Path, reason: str) -> DataError:
     )
 
 
-def _common(first: Any, other: Any, path: Path) -> Any:
-    """The schema of two files: the same columns, of types that one type can hold."""
+def _common_schema(first: Any, other: Any, path: Path) -> Any:
+    """Return a schema for both files, which must have the same columns, of types that can be unified."""
     if other.equals(first):
         return first
     odd = sorted(set(first.names) ^ set(other.names))

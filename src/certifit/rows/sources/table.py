@@ -1,7 +1,7 @@
 """Named columns that can be read again and again, batch by batch, with the same rows in the same order.
 
-`Source` is anything that can be made readable, `Table` what is. Files are read in bounded memory and watched: a file
-that changes between or during passes is an error, because sums over two versions must not be mixed.
+A `Source` can be turned into a `Table`, and a `Table` can be read. Files are read in bounded memory. A file that
+changes between or during passes is an error, because sums over two versions must not be mixed.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ Batches: TypeAlias = Generator[Any, None, None]  # of Arrow record batches
 class ReadTuning:
     """How much is read at a time."""
 
-    buffer_bytes: int = 2**16  # of a Parquet column; without it, whole column chunks of a row group are held
-    batch_rows: int = 4096  # decoded at a time where rows are wide: each column costs a little per batch
-    batch_entries: int = 2**22  # no batch is larger for that
+    buffer_bytes: int = 2**16  # read at a time of a Parquet column; else a whole column of a row group is in memory
+    batch_rows: int = 4096  # decoded at a time where rows are wide: a batch costs a little for each column
+    batch_entries: int = 2**22  # most entries of such a batch
     csv_block_bytes: int = 2**22  # parsed at a time; the first block decides the types of the columns
 
     def rows_at_a_time(self, columns: int, rows: int) -> int:
-        """Rows to decode at a time where `rows` make a block."""
+        """Return how many rows to decode at a time where a block has `rows` rows."""
         return max(rows, min(self.batch_rows, self.batch_entries // columns))
 
 
 class Source(ABC):
-    """Named columns that can be made readable."""
+    """Named columns that can be turned into a table."""
 
     schema: Any  # Arrow's names and types of the columns
 
     @abstractmethod
     def select(self, types: Types) -> Table:
-        """The source, ready to read these columns."""
+        """Return a table from which these columns can be read."""
 
 
 class Table(Source):
@@ -56,13 +56,13 @@ class Table(Source):
         return self
 
     def read(self, types: Types, rows: int) -> Batches:
-        """The columns as record batches, of about `rows` rows where that can be chosen."""
+        """Give the columns as record batches, of about `rows` rows where the source allows it."""
         check_unchanged(self.stamps)
         yield from self._read(types, rows)
         check_unchanged(self.stamps)
 
     def whole(self) -> Any:
-        """All columns and rows as an Arrow table in memory."""
+        """Return all columns and rows as an Arrow table in memory."""
         types = {field.name: field.type for field in self.schema}
         return pa.Table.from_batches(list(self.read(types, ReadTuning().batch_rows)), self.schema)
 
@@ -72,7 +72,7 @@ class Table(Source):
 
 @dataclass(frozen=True)
 class FileStamp:
-    """A file as it was when it was first seen: size, time of change, inode."""
+    """The size, time of change and inode of a file when it was first read."""
 
     path: Path
     state: tuple[int, int, int]
@@ -84,7 +84,7 @@ class FileStamp:
 
 
 def check_unchanged(stamps: Sequence[FileStamp]) -> None:
-    """Refuse to go on with files that changed or vanished since they were first seen."""
+    """Refuse files that changed or vanished since they were first read."""
     for stamp in stamps:
         try:
             same = FileStamp.of(stamp.path) == stamp
@@ -99,8 +99,8 @@ def check_unchanged(stamps: Sequence[FileStamp]) -> None:
 
 
 @contextmanager
-def in_our_words(stamps: Sequence[FileStamp], explain: Callable[[str], DataError]) -> Iterator[None]:
-    """Turn what Arrow says of a file that it cannot read into an error of ours."""
+def explain_read_errors(stamps: Sequence[FileStamp], explain: Callable[[str], DataError]) -> Iterator[None]:
+    """Turn Arrow's error about a file that it cannot read into a `DataError`."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
