@@ -3,7 +3,7 @@
 from certifit.core.certificate import Certificate, Check
 from certifit.core.estimator import Estimator, Objective
 from certifit.core.loop import Mark, Solution, Step, fixed_point
-from certifit.core.settings import LOOP, MAX_TIME, TOL, Setting, check_choices, check_settings
+from certifit.core.settings import LOOP, MAX_TIME, TOL, Setting
 from certifit.core.text_table import text_table
 from certifit.core.watch import Attributes, Watch
 
@@ -21,8 +21,6 @@ __all__ = [
     "Solution",
     "Step",
     "Watch",
-    "check_choices",
-    "check_settings",
     "fixed_point",
     "text_table",
 ]

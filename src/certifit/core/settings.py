@@ -9,7 +9,7 @@ A wrong setting is an error that says what was got and what was wanted. As in sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -103,33 +103,3 @@ Settings = Mapping[str, Setting]
 TOL = Setting(float, least=0)
 MAX_TIME = Setting(float, least=0, none=True)  # seconds; None for no limit
 LOOP: Settings = {"tol": TOL, "max_iter": Setting(int, least=0), "max_time": MAX_TIME}
-
-
-def check_settings(model: Any, numbers: Sequence[str] = ("tol", "max_time"), **least: int) -> None:
-    """Refuse settings that are not whole numbers of at least `least`, or (`numbers`) numbers of at least 0.
-
-    >>> from types import SimpleNamespace
-    >>> check_settings(SimpleNamespace(tol=1e-6, max_time=None, max_iter=10), max_iter=0)
-    """
-    for name, smallest in least.items():
-        value: Any = getattr(model, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < smallest:
-            raise DataError(got=f"{name}={value!r}", wanted=f"a whole number of at least {smallest}")
-    for name in numbers:
-        value = getattr(model, name)
-        if name == "max_time" and value is None:
-            continue
-        if not isinstance(value, Real) or not float(value) >= 0:
-            raise DataError(got=f"{name}={value!r}", wanted="a number of at least 0")
-
-
-def check_choices(model: Any, **choices: Collection[str]) -> None:
-    """Refuse settings of a model that are none of the names they are chosen from.
-
-    >>> from types import SimpleNamespace
-    >>> check_choices(SimpleNamespace(loss="hinge"), loss=("hinge", "squared_hinge"))
-    """
-    for name, known in choices.items():
-        value = getattr(model, name)
-        if not isinstance(value, str) or value not in known:
-            raise DataError(got=f"{name}={value!r}", wanted=f"one of {', '.join(map(repr, known))}")
