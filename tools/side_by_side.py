@@ -102,7 +102,7 @@ def workloads() -> dict[str, Callable[[], Callable[[], Any]]]:
         "svc float32": lambda: fit(lambda: cf.SVC(), rings(5000)[0].astype(np.float32), rings(5000)[1]),
         "svc joint": lambda: fit(lambda: cf.SVC(multi_class="weston-watkins"), *classes(3, 2000)),
         "svr": lambda: fit(lambda: cf.SVR(), *tall(3000, 10)[:2]),
-        "nystroem": lambda: fit(lambda: cf.Nystroem(100, random_state=0), tall(50_000, 10)[0]),
+        "nystroem": lambda: fit(lambda: cf.Nystroem(n_components=100, random_state=0), tall(50_000, 10)[0]),
         "approximate svc": lambda: fit(lambda: cf.ApproximateSVC(n_components=100, random_state=0), *rings(50_000)),
         "embedding": lambda: fit(lambda: cf.LocallyLinearEmbedding(n_neighbors=12), roll()),
         "gaussian naive bayes": lambda: fit(lambda: cf.GaussianNB(), *classes(5, 500_000)),
