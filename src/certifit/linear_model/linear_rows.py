@@ -15,7 +15,7 @@ from scipy import sparse
 from certifit.linear_model.row_scaling_loops import root_rows
 from certifit.numerics.products import adjoint, choose_shift, gram, scale_rows, shifted
 from certifit.optimise.self_concordance import ReachRequest, RowReach
-from certifit.rows import Array, ArrayRows, Largest, Matrix, Rows
+from certifit.rows import Array, Largest, Matrix
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,6 @@ class SparseShiftTuning:
 
     enough_rows: int = 2048  # rows that tell where a column lies
     full_share: float = 0.9  # share of entries that are not 0; with fewer, a column is within 3 deviations of 0
-
-
-def evenly_spaced(rows: Rows, size: int = 2**15, entries: int = 2**26) -> ArrayRows:
-    """Evenly spaced rows in memory: fewer than twice `size` of them and twice so many entries; all if they fit."""
-    stride = max(1, rows.n_rows // size, rows.n_rows * rows.n_features // entries)
-    return rows.load() if stride == 1 else rows.thin(stride)
 
 
 def row_shift(X: Matrix, w: Array, tuning: SparseShiftTuning = SparseShiftTuning()) -> Array | None:

@@ -1,4 +1,4 @@
-"""Rows drawn at random in proportion to their weight."""
+"""Samples of rows: evenly spaced, or drawn at random in proportion to their weight."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from functools import partial
 import numpy as np
 
 from certifit.rows.block import Array, Block
-from certifit.rows.rows import Rows
+from certifit.rows.rows import ArrayRows, Rows
+
+
+def evenly_spaced(rows: Rows, size: int = 2**15, entries: int = 2**26) -> ArrayRows:
+    """Load evenly spaced rows: fewer than twice `size` of them and twice so many entries; all if they fit."""
+    stride = max(1, rows.n_rows // size, rows.n_rows * rows.n_features // entries)
+    return rows.load() if stride == 1 else rows.thin(stride)
 
 
 def draw_rows(rows: Rows, count: int, rng: np.random.Generator) -> Array:

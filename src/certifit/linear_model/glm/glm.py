@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.callback import with_callbacks
 
 from certifit.checkers.linear_model.adapter import linear_claim
 from certifit.checkers.plain.response_columns import ResponseLayout, lay_out
 from certifit.core import Attributes, Estimator, Objective
+from certifit.core.estimator import with_callbacks
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
 from certifit.linear_model.glm.block_statistics import GlmRequest, GlmTotals, measure
@@ -27,11 +27,11 @@ from certifit.linear_model.glm.solve import ElasticNetPenalty, GlmProblem, minim
 from certifit.linear_model.glm.start import check_size, constant_score, null_score, targets_total
 from certifit.linear_model.glm.tuning import GlmTuning
 from certifit.linear_model.inference import Inference, last_pass, likelihood_attributes, why_no_errors
-from certifit.linear_model.linear_rows import evenly_spaced
 from certifit.losses.links import LINKS, link_function
 from certifit.losses.response_families import ResponseFamily, response_family
 from certifit.losses.response_losses import ResponseLoss, glm_loss
 from certifit.rows import Array, Rows
+from certifit.rows.sampling import evenly_spaced
 
 
 class CollinearWarning(UserWarning):

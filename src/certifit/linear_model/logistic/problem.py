@@ -16,12 +16,13 @@ from certifit.checkers.linear_model import likelihood, recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.core import Attributes, Certificate, Solution
 from certifit.exceptions import NoSolutionError
-from certifit.linear_model.linear_rows import evenly_spaced, row_shift
+from certifit.linear_model.linear_rows import row_shift
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
 from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise
 from certifit.linear_model.logistic.tuning import LogisticTuning
 from certifit.rows import Array, ArrayRows, Block, Rows, apply_class_weight, class_weight_vector, encode_labels
+from certifit.rows.sampling import evenly_spaced
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from certifit.checkers.svm.linear import CLAIM
 from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, rounding_check
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings
-from certifit.linear_model.linear_rows import evenly_spaced, row_shift
+from certifit.linear_model.linear_rows import row_shift
 from certifit.losses.hinges import HingeLoss
 from certifit.rows import Array, ArrayRows, Rows
+from certifit.rows.sampling import evenly_spaced
 from certifit.svm.linear.dual_solver import DualSvmProblem, DualSvmState, solve_dual
 from certifit.svm.linear.primal_state import PrimalSvmGoal, PrimalSvmState
 from certifit.svm.linear.primal_sums import SvmObjective
