@@ -52,7 +52,7 @@ class CertificateWarning(ConvergenceWarning):
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called certifit; frames of certifit and of scikit-learn do not count."""
+    """Warn at the line that called certifit; frames of certifit, scikit-learn and joblib do not count."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back
@@ -60,4 +60,4 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("certifit", "sklearn")
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("certifit", "sklearn", "joblib")

@@ -50,13 +50,15 @@ class Setting:
     def _is_number(self, value: Any) -> bool:
         if self.kind is None or self.kind is bool:
             return self.kind is bool and (isinstance(value, bool) or type(value).__name__ == "bool")
+        if self.kind is float and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+            value = value.item()  # a number as NumPy may hand it out
         if isinstance(value, bool) and self.kind is int:
             return False
         if not isinstance(value, Integral if self.kind is int else Real):
             return False
-        number = float(value)
-        return (
-            not math.isnan(number)
+        number: Any = value  # as it is: a whole number may be too large for a float
+        return bool(
+            number == number  # NaN is not
             and (self.least is None or number >= self.least)
             and (self.above is None or number > self.above)
             and (self.most is None or number <= self.most)

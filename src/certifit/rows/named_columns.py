@@ -75,6 +75,15 @@ def stack_columns(columns: Sequence[Array]) -> Array:
     return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
+def side_by_side(columns: Sequence[Any]) -> Any:
+    """Return columns of numbers as one table (n, m): a Dask array where one of them is, else a NumPy array."""
+    if any(hasattr(column, "__dask_graph__") for column in columns):
+        import dask.array as da
+
+        return da.stack([da.asarray(column) for column in columns], axis=1)
+    return np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+
+
 def find_column(name: str, names: Sequence[Any], role: str) -> str:
     """Return `name` if it is a column, else raise an error that lists the columns."""
     if name in names:

@@ -113,3 +113,9 @@ def test_csv_text_may_contain_commas_and_line_ends(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('a,y\n1,"p, q"\n2,"line\nline"\n')
     assert as_rows(path, "y", target="classes").load().y.tolist() == ["p, q", "line\nline"]
+
+
+def test_a_single_column_may_have_a_bar_in_its_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("P(a|b)\n0.5\n0.25\n")
+    assert as_rows(path).load().X.ravel().tolist() == [0.5, 0.25]

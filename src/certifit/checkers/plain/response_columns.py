@@ -12,6 +12,7 @@ import numpy as np
 
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block
+from certifit.rows.named_columns import side_by_side
 
 
 class ResponseLayout(NamedTuple):
@@ -44,11 +45,7 @@ def lay_out(y: Any, beside: dict[str, Any]) -> tuple[ResponseLayout, Any]:
             got=f"some of y, {', '.join(given)} as names of columns and some as arrays",
             wanted="all of them as names, or all as arrays",
         )
-    if any(hasattr(column, "__dask_graph__") for column in columns):
-        import dask.array as da
-
-        return layout, da.stack([da.asarray(column) for column in columns], axis=1)
-    return layout, np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+    return layout, side_by_side(columns)
 
 
 def response_columns(layout: ResponseLayout, block: Block) -> tuple[Array, Array, Array]:

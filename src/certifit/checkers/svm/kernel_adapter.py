@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
+from certifit.checkers.fitted import numbers
 from certifit.checkers.kernel_approximation.kernel_error import same, scale_gamma
 from certifit.checkers.linalg import definite
 from certifit.checkers.plain.blocks import dense
@@ -57,7 +58,7 @@ def fitted_gamma(model: Any, rows: Rows) -> float:
     """Gamma as fitted, where the model keeps it; else as it is set."""
     for name in ("gamma_", "_gamma"):
         if isinstance(getattr(model, name, None), Real):
-            return float(getattr(model, name))
+            return float(numbers(model, name))
     return _set_gamma(model, rows)
 
 

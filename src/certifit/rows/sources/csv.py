@@ -120,12 +120,16 @@ class CsvFile(Table):
 
 
 def _find_separator(path: Path) -> str:
-    """Return the comma, or where the first line has none the tab, semicolon or bar that is most frequent there."""
+    """Return the comma, or where the first line has none the tab, semicolon or bar that is most frequent there.
+
+    It has to be in the second line too: a single column may be called "P(a|b)".
+    """
     # Decompresses by the ending of the file's name.
     with pa.input_stream(path) as file:
         head = file.read(64 * 1024).decode("utf-8", "replace")
-    first = (head.splitlines() or [""])[0]
+    lines: list[str] = [*head.splitlines(), "", ""]
+    first, second = lines[:2]
     if "," in first:
         return ","
     found = max("\t;|", key=first.count)
-    return found if found in first else ","
+    return found if found in first and (found in second or not second) else ","
