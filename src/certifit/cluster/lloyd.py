@@ -5,9 +5,10 @@
     dense, in memory                            compiled  remembers bounds and sums of each block (`BlockMemory`)
     dense, streamed from a file or a cluster    compiled  starts afresh in every pass, so that nothing grows with n
 
-The two compiled ways give the same bits. A distance |x - c|² is computed by `square_distances` (plain) and by
-`lloyd_loops` (compiled): another distance would be written there, with the mean that goes with it in
-`local_search.move_centres`. The compiled shortcuts rest on the triangle inequality, and `Lloyd.bound` on squares.
+The two compiled ways give the same bits. Squared distances are part of the method, not a setting: another distance
+would change `square_distances` here, `lloyd_loops` with `distance_bounds`, `leading_directions` and `exact_sums`
+(their shortcuts rest on squares and the triangle inequality), the means in `local_search.move_centres`,
+`one_column`, and the checker's distances and bounds.
 """
 
 from __future__ import annotations
