@@ -336,12 +336,14 @@ def test_scikit_learns_scoring_monitor(entry):
     model = entry.make().set_callbacks(monitor).fit(X, y)
     log = monitor.get_logs().data
     assert log[0]["task_name"] == "fit"
-    score = pytest.approx(model.score(X, y), rel=1e-14)  # BLAS on one thread in a fit, on several here
+    score = model.score(X, y)
     assert log[0]["score"] == score
     passes = [line["score"] for line in log if line["task_name"] == "pass"]
     assert all(np.isfinite(passes))
     if passes:
-        assert passes[-1] == score
+        # Least squares end with one more step, its gradient to twice the precision.
+        refined = type(model).__name__ == "LinearRegression"
+        assert passes[-1] == (pytest.approx(score, rel=1e-14) if refined else score)
     assert bool(passes) == entry.has("max_iter")
 
 
