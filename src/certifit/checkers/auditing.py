@@ -10,14 +10,33 @@ True
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
-from certifit.checkers.registry import find_audited
-from certifit.core import Certificate, Estimator
+import numpy as np
+
+from certifit.checkers.registry import AuditedModel, audited_models, find_audited
+from certifit.core import Certificate, Check, Estimator, Setting
+from certifit.exceptions import DataError
+
+
+@dataclass(frozen=True)
+class AuditTuning:
+    """The tolerance of an auditor who names none: never the model's alone, which anybody may set."""
+
+    foreign: float = 1e-4  # for other libraries' models, whose own `tol` means something else
+    loosest: float = 1e-2  # for ours: what the fit asked of itself, up to this
 
 
 def audit(
-    model: Any, X: Any = None, y: Any = None, sample_weight: Any = None, *, tol: float | None = None, **beside: Any
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    tol: float | None = None,
+    like: str | None = None,
+    **beside: Any,
 ) -> Certificate:
     """Recompute a fitted model's certificate from the data. The checker uses no code of the solver.
 
@@ -25,11 +44,15 @@ def audit(
     ----------
     model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
         BisectingKMeans and faiss.Kmeans), GaussianMixture, Mixture, LogisticRegression, naive Bayes, linear or
-        generalised linear model, support vector machine, Nystroem, RBFSampler, SelectKBest, anything with the same
-        fitted attributes, a Pipeline that ends in one, a TableClassifier, or results of a statsmodels GLM, OLS,
-        Logit, Probit or Poisson fit (these carry their data: X and y may be left out)
+        generalised linear model, support vector machine, Nystroem, RBFSampler, SelectKBest, any class of the same
+        name with the same fitted attributes, a TableClassifier, or results of a statsmodels GLM, OLS, WLS, Logit,
+        Probit or Poisson fit (these carry their data: X and y may be left out). Of a Pipeline the last step is
+        audited on what the steps before it produce, and so is every step that is known; of a GridSearchCV the best
+        estimator, of a TransformedTargetRegressor its regressor, of a CalibratedClassifierCV(ensemble=False) its
+        classifier
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
-    tol : relative gap to ask for; by default the model's own for certifit models, 1e-4 for others
+    tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
+    like : the name of a known class whose problem the model solved, for classes that are not known by their name
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
         clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
 
@@ -37,14 +60,124 @@ def audit(
     -------
     Certificate : what is proved; `holds` says whether it is enough
     """
-    if hasattr(model, "steps") and hasattr(model, "named_steps"):  # a pipeline
-        for _, step in model.steps[:-1]:
-            X = X if step in (None, "passthrough") else step.transform(X)
-        return audit(model.steps[-1][1], X, y, sample_weight, tol=tol, **beside)
+    if tol is not None:
+        Setting(float, least=0, below=1).check("tol", tol)
+    unwrapped = None if like else _unwrap(model, X, y)
+    if unwrapped is not None:
+        found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)
+        return replace(found, checks=(*found.checks, *unwrapped.checks), facts={**found.facts, **unwrapped.facts})
     if hasattr(model, "encode_labelled"):  # a model of a table
         return audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
-    known = find_audited(model)
-    if tol is None:
-        # other libraries' own `tol` means something else
-        tol = float(getattr(model, "tol", 1e-4)) if isinstance(model, Estimator) else 1e-4
-    return known.auditor(model, X, y, sample_weight, tol, **beside)
+    known = find_audited(model, like)
+    _check_arguments(model, X, beside, known)
+    if isinstance(model, Estimator):
+        model._check_settings()
+    return _without_riddles(model, known, X, y, sample_weight, _tolerance(model, tol), beside)
+
+
+def _tolerance(model: Any, tol: float | None, tuning: AuditTuning = AuditTuning()) -> float:
+    if tol is not None:
+        return float(tol)
+    return (
+        min(float(getattr(model, "tol", tuning.foreign)), tuning.loosest)
+        if isinstance(model, Estimator)
+        else tuning.foreign
+    )
+
+
+def _check_arguments(model: Any, X: Any, beside: dict[str, Any], known: AuditedModel) -> None:
+    """Refuse what `audit` cannot use, before anything is computed."""
+    name = type(model).__name__
+    strange = [word for word in beside if word not in known.beside]
+    if strange:
+        wanted = f"one of {', '.join(known.beside)}" if known.beside else "X, y, sample_weight, tol and like only"
+        raise DataError(got=f"{strange[0]}={beside[strange[0]]!r} for a {name}", wanted=wanted)
+    if X is None and not hasattr(model, "params"):  # statsmodels' results carry their data
+        raise DataError(got="no X", wanted=f"the data that the {name} was fitted on", fix="audit(model, X, y)")
+
+
+def _without_riddles(
+    model: Any, known: AuditedModel, X: Any, y: Any, sample_weight: Any, tol: float, beside: dict[str, Any]
+) -> Certificate:
+    """Audit; attributes that do not fit together, as no fit leaves them, are refused in words."""
+    try:
+        with np.errstate(all="ignore"):  # numbers that are not finite never hold, and need no second warning
+            return known.auditor(model, X, y, sample_weight, tol, **beside)
+    except (LookupError, AttributeError, ArithmeticError, TypeError, np.linalg.LinAlgError, AssertionError) as error:
+        raise DataError(
+            got=f"a {type(model).__name__} whose attributes do not fit together ({type(error).__name__}: {error})",
+            wanted="the settings and fitted attributes as its fit left them",
+            fix="Fit it again, on the data given here.",
+        ) from error
+
+
+# Wrappers -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Unwrapped:
+    """What a wrapper holds: the model to audit, the data it was fitted on, and what is to be said of the wrapper."""
+
+    model: Any
+    X: Any
+    y: Any
+    facts: dict[str, str]
+    checks: tuple[Check, ...] = ()
+
+
+def _unwrap(model: Any, X: Any, y: Any) -> _Unwrapped | None:
+    """The model inside a pipeline, a search, a transformed target or a calibration; None where this is none."""
+    if hasattr(model, "steps") and hasattr(model, "named_steps"):
+        return _unwrap_pipeline(model, X, y)
+    if hasattr(model, "best_params_") and hasattr(model, "estimator"):
+        return _unwrap_search(model, X, y)
+    if hasattr(model, "regressor_") and hasattr(model, "transformer_"):
+        target = np.asarray(y)
+        moved = model.transformer_.transform(target.reshape(len(target), -1))
+        moved = moved[:, 0] if target.ndim == 1 and moved.ndim == 2 else moved
+        return _Unwrapped(model.regressor_, X, moved, {"audited": "the regressor, on the transformed target"})
+    if hasattr(model, "calibrated_classifiers_"):
+        return _unwrap_calibrated(model, X, y)
+    return None
+
+
+def _unwrap_pipeline(model: Any, X: Any, y: Any) -> _Unwrapped:
+    """The last step, on what the steps before it produce; those that are known are audited on the way."""
+    if X is None:
+        raise DataError(got="no X", wanted="the data that the pipeline was fitted on", fix="audit(model, X, y)")
+    checks, taken = [], []
+    for name, step in model.steps[:-1]:
+        if step in (None, "passthrough"):
+            continue
+        if type(step).__name__ in audited_models():
+            found = audit(step, X, y)
+            checks.append(Check(f"step {name} fails its own audit (1: yes)", float(not found.holds), 0.0))
+        else:
+            taken.append(name)
+        X = step.transform(X)
+    facts = {"audited": f"the last step, {model.steps[-1][0]}, on what the steps before it produce"}
+    if taken:
+        facts["taken as they are"] = ", ".join(taken)
+    return _Unwrapped(model.steps[-1][1], X, y, facts, tuple(checks))
+
+
+def _unwrap_search(model: Any, X: Any, y: Any) -> _Unwrapped:
+    if not hasattr(model, "best_estimator_"):
+        raise DataError(
+            got=f"a {type(model).__name__} with refit=False",
+            wanted="one whose best estimator was fitted on all rows",
+            fix="Set refit=True, or fit its best_params_ yourself and audit that.",
+        )
+    facts = {"audited": "best_estimator_, fitted on all rows; the choice among candidates is not"}
+    return _Unwrapped(model.best_estimator_, X, y, facts)
+
+
+def _unwrap_calibrated(model: Any, X: Any, y: Any) -> _Unwrapped:
+    if len(model.calibrated_classifiers_) != 1 or getattr(model, "ensemble", True) is True:
+        raise DataError(
+            got=f"a {type(model).__name__} whose classifiers were each fitted on a part of the rows",
+            wanted="one classifier fitted on all rows (ensemble=False)",
+            fix="Audit each: audit(c.estimator, X[train], y[train]) for c in calibrated_classifiers_.",
+        )
+    facts = {"audited": "the classifier, fitted on all rows; its calibration is not"}
+    return _Unwrapped(model.calibrated_classifiers_[0].estimator, X, y, facts)

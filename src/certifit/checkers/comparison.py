@@ -7,12 +7,14 @@ against the best of them.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from certifit.checkers.auditing import audit
-from certifit.checkers.registry import find_audited
+from certifit.checkers.problem import Problem, unshared_problem
+from certifit.checkers.registry import audited_models, find_audited
 from certifit.core import Certificate, text_table
 
 
@@ -78,18 +80,24 @@ def _distance(c: Certificate) -> tuple[str, str, str]:
 
 
 def _verdict(c: Certificate) -> str:
-    if c.kind == "impossible" and c.holds:
+    if c.kind == "impossible" and c.proved:
         return "no solution exists"
     return "yes" if c.holds else "NO"
 
 
-def _problem(model: Any) -> tuple[str, ...]:
-    steps = getattr(model, "steps", None)  # a pipeline: its encoding is part of the problem
-    return (str(id(model)),) if steps is not None or hasattr(model, "model_") else find_audited(model).problem(model)
+def _problem(model: Any) -> Problem:
+    """The problem that a model solved; that of a wrapper, whose steps are part of it, is shared by no other."""
+    return find_audited(model).problem(model) if type(model).__name__ in audited_models() else unshared_problem(model)
 
 
-def _sharpen(name: str, found: Mapping[str, Certificate], problems: Mapping[str, tuple[str, ...]]) -> Certificate:
-    """The certificate with the best bound that any model proved for the same problem."""
+def _sharpen(name: str, found: Mapping[str, Certificate], problems: Mapping[str, Problem]) -> Certificate:
+    """The certificate with the best bound that any model proved for the same problem.
+
+    A bound above another model's objective would be wrong, whatever proved it: then none is lent.
+    """
     mine = found[name]
-    bounds = [c.bound for other, c in found.items() if problems[other] == problems[name] and c.bound >= mine.bound]
-    return replace(mine, bound=min(max(bounds), mine.objective)) if bounds and mine.kind == "optimal" else mine
+    same = [c for other, c in found.items() if problems[other] == problems[name] and c.kind == "optimal"]
+    bounds = [c.bound for c in same if math.isfinite(c.bound) and c.bound >= mine.bound]
+    if mine.kind != "optimal" or not bounds or max(bounds) > min(c.objective for c in same):
+        return mine
+    return replace(mine, bound=max(bounds), parameter_error=())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, as_rows
 from certifit.rows.checks import TableTerms, Target
@@ -23,6 +24,13 @@ def numbers(model: Any, name: str) -> Array:
             fix="The fit failed: nothing can be proved about it.",
         )
     return values
+
+
+def setting(model: Any, name: str, allowed: Setting, default: Any = None) -> Any:
+    """A setting of a fitted model, ours or another library's, refused where no fit could have had it."""
+    value = getattr(model, name, default)
+    allowed.check(f"{type(model).__name__}.{name}", value)
+    return value
 
 
 def fitted_rows(

@@ -1,7 +1,8 @@
 """Every kind of fitted model that `audit` knows: its adapter, the attributes it has, and which problem it solves.
 
-A model is recognised by the name of its class or of a base class, so that look-alikes (another library's
-`LogisticRegression`, a subclass of `KMeans`) work without being imported here, and else by its fitted attributes.
+A model is recognised by the name of its class alone, so that look-alikes (another library's `LogisticRegression`)
+work without being imported here. A subclass of another name may solve another problem: it is refused unless the
+caller says what it is like. What is refused is told the nearest thing that would work (`refusals`).
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from certifit.checkers.cluster.adapter import audit_clusters, centres
 from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.feature_selection.adapter import audit_elimination, audit_filter, audit_l1, audit_sequential
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
-from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, audit_statsmodels, linear_claim
-from certifit.checkers.linear_model.logistic_adapter import audit_logistic, logistic_settings
+from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, audit_statsmodels, linear_problem
+from certifit.checkers.linear_model.logistic_adapter import audit_logistic, logistic_problem
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture
@@ -31,6 +30,8 @@ from certifit.checkers.naive_bayes.adapter import (
     audit_multinomial_nb,
 )
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
+from certifit.checkers.problem import Problem, unshared_problem
+from certifit.checkers.refusals import refusal
 from certifit.checkers.svm.adapter import audit_svc, audit_svr, machine_problem
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
@@ -40,46 +41,29 @@ from certifit.exceptions import DataError
 Auditor = Callable[..., Certificate]  # (model, X, y, sample_weight, tol, **beside)
 
 
-def _own_problem(model: Any) -> tuple[str, ...]:
-    """A problem that no other model shares."""
-    return (str(id(model)),)
-
-
 @dataclass(frozen=True)
 class AuditedModel:
     """How models of one class name are audited."""
 
     auditor: Auditor
     attributes: tuple[str, ...]  # that a fitted one has
-    alike: tuple[str, ...] | None = (
-        None  # further ones by which a model of any name is recognised; None: by name only
-    )
-    problem: Callable[[Any], tuple[str, ...]] = _own_problem  # equal for two models that minimise the same objective
+    problem: Callable[[Any], Problem] = unshared_problem  # equal for two models that minimise the same objective
+    beside: tuple[str, ...] = ()  # further arguments that its auditor takes
 
 
-def find_audited(model: Any) -> AuditedModel:
+def find_audited(model: Any, like: str | None = None) -> AuditedModel:
     """How this fitted model is audited; an error where it is not fitted or not known."""
-    names = {base.__name__ for base in type(model).__mro__}
-    for name, known in audited_models().items():
-        if name not in names:
-            continue
-        missing = sorted(a for a in known.attributes if not hasattr(model, a))
-        if missing:
-            raise DataError(
-                got=f"a {type(model).__name__} without {', '.join(missing)}",
-                wanted="a fitted model",
-                fix="Call fit first.",
-            )
-        return known
-    alike = {name: known for name, known in audited_models().items() if known.alike is not None}
-    for known in alike.values():
-        # NuSVC and its like solve another problem
-        if not hasattr(model, "nu") and all(hasattr(model, a) for a in (*known.attributes, *(known.alike or ()))):
-            return known
-    raise DataError(
-        got=f"a {type(model).__name__}",
-        wanted=f"a fitted {', '.join(audited_models())}, or something with all attributes of a {', '.join(alike)}",
-    )
+    known = audited_models().get(like or type(model).__name__)
+    if known is None:
+        raise refusal(model, like, tuple(audited_models()))
+    missing = sorted(a for a in known.attributes if not hasattr(model, a))
+    if missing:
+        raise DataError(
+            got=f"a {type(model).__name__} without {', '.join(missing)}",
+            wanted="a fitted model",
+            fix="Call fit first.",
+        )
+    return known
 
 
 @cache
@@ -90,35 +74,38 @@ def audited_models() -> dict[str, AuditedModel]:
     results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
     linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")
     counts = ("feature_log_prob_", "class_log_prior_")
-    clusters = AuditedModel(audit_clusters, ("cluster_centers_",), problem=_cluster_problem)
+    clusters = AuditedModel(audit_clusters, ("cluster_centers_",), _cluster_problem, ("effort",))
+    beside = ("offset", "exposure", "trials", "clusters")
     ppca = ("components_", "explained_variance_", "mean_", "noise_variance_")
     split = ("low_rank_", "sparse_", "components_", "singular_values_", "mean_")
     return {
         "ProbabilisticPCA": AuditedModel(audit_ppca, ppca),
         "RobustPCA": AuditedModel(audit_robust_pca, split),
         "TrimmedPCA": AuditedModel(audit_trimmed_pca, TRIMMED),
-        "PCA": AuditedModel(audit_pca, ("components_", "mean_", "explained_variance_"), (), _pca_problem),
+        **dict.fromkeys(
+            ("PCA", "IncrementalPCA"),
+            AuditedModel(audit_pca, ("components_", "mean_", "explained_variance_"), _pca_problem),
+        ),
         "LocallyLinearEmbedding": AuditedModel(audit_lle, ("embedding_", "reconstruction_error_")),
         **dict.fromkeys(filters, AuditedModel(audit_filter, ("scores_",))),
         "SequentialSelector": AuditedModel(audit_sequential, ("support_", "path_", "candidate_scores_")),
         "RecursiveElimination": AuditedModel(audit_elimination, ("support_", "ranking_", "importances_")),
         "L1Selector": AuditedModel(audit_l1, ("coef_", "proved_zero_", "path_")),
         "TruncatedSVD": AuditedModel(audit_svd, ("components_", "singular_values_")),
-        "KMeans": AuditedModel(audit_clusters, ("cluster_centers_",), (), _cluster_problem),
-        **dict.fromkeys(("MiniBatchKMeans", "BisectingKMeans"), clusters),
-        "Kmeans": AuditedModel(audit_clusters, ("centroids",), problem=_cluster_problem),  # of faiss
+        **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), clusters),
+        "Kmeans": AuditedModel(audit_clusters, ("centroids",), _cluster_problem, ("effort",)),  # of faiss
         "GaussianMixture": AuditedModel(audit_gaussian_mixture, MIXTURE),
         "Mixture": AuditedModel(audit_mixture, ("weights_", "parameters_")),
         "BayesianGaussianMixture": AuditedModel(refuse_bayesian_mixture, MIXTURE),
-        "LogisticRegression": AuditedModel(audit_logistic, classifier, problem=_logistic_problem),
+        "LogisticRegression": AuditedModel(audit_logistic, classifier, logistic_problem),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),
         **dict.fromkeys(("LinearSVC", "SGDClassifier"), AuditedModel(audit_linear_svc, classifier)),
         "LinearSVR": AuditedModel(audit_linear_svr, linear),
         "HardMarginSVC": AuditedModel(audit_hard_margin, (*machine, "margin_")),
-        "SVC": AuditedModel(audit_svc, machine, ("C", "kernel", "classes_"), machine_problem),
-        "SVR": AuditedModel(audit_svr, machine, ("C", "kernel", "epsilon"), machine_problem),
+        "SVC": AuditedModel(audit_svc, machine, machine_problem),
+        "SVR": AuditedModel(audit_svr, machine, machine_problem),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),
@@ -126,27 +113,19 @@ def audited_models() -> dict[str, AuditedModel]:
         "CategoricalNB": AuditedModel(audit_categorical_nb, counts),
         "NaiveBayes": AuditedModel(audit_naive_bayes, ("parameters_", "class_prior_")),
         **dict.fromkeys(
-            ("GeneralizedLinearRegressor", *CLAIMS), AuditedModel(audit_linear, linear, problem=_linear_problem)
+            ("GeneralizedLinearRegressor", *CLAIMS), AuditedModel(audit_linear, linear, linear_problem, beside)
         ),
         **{
-            f"{name}Results{wrapper}": AuditedModel(audit_statsmodels, ("params", "model"))
+            f"{name}Results{wrapper}": AuditedModel(audit_statsmodels, ("params", "model"), beside=beside)
             for wrapper in ("", "Wrapper")
             for name in results
         },
     }
 
 
-def _pca_problem(model: Any) -> tuple[str, ...]:
-    return "pca", str(np.shape(model.components_))
+def _pca_problem(model: Any) -> Problem:
+    return Problem(f"reconstruction error with {len(model.components_)} components")
 
 
-def _cluster_problem(model: Any) -> tuple[str, ...]:
-    return "clusters", str(np.shape(centres(model)))
-
-
-def _logistic_problem(model: Any) -> tuple[str, ...]:
-    return "logistic", str(np.shape(model.coef_)), *map(repr, logistic_settings(model))
-
-
-def _linear_problem(model: Any) -> tuple[str, ...]:
-    return "linear", *map(repr, linear_claim(model))
+def _cluster_problem(model: Any) -> Problem:
+    return Problem(f"squared distances to {len(centres(model))} centres")

@@ -26,8 +26,8 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        # A residual that is NaN does not pass.
-        return bool(self.residual <= self.limit)
+        """Whether residual <= limit, with both finite and the limit not negative: infinity proves nothing."""
+        return math.isfinite(self.residual) and math.isfinite(self.limit) and bool(self.residual <= self.limit >= 0)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,13 @@ class Certificate:
 
     `objective - optimum <= gap` follows from `bound`, a proved lower bound on the optimum, where there is one.
     `tol` is what was asked for, relative to the objective; `limit` is that tolerance in the objective's units plus
-    an allowance for rounding. `witness` holds numbers that prove the claim and are not the model's own.
+    an allowance for rounding. `scale` is the size of the terms that the objective sums up, for objectives that may be
+    next to 0 at a perfect fit; a limit beyond it would allow anything, so such a certificate never holds.
+    `witness` holds numbers that prove the claim and are not the model's own; `parameter_error` says how far each
+    coefficient can be from the minimiser's, where the gap proves that.
+
+    `proved` says whether the claim is true of the data, `holds` whether the fitted model is as good as was asked for:
+    the proof that no solution exists is proved, and holds for no model.
 
     >>> c = Certificate("optimal", "objective within gap of the optimum", objective=10.0, bound=9.999, tol=1e-3)
     >>> c.holds, round(c.gap, 6)
@@ -58,12 +64,16 @@ class Certificate:
     checks: tuple[Check, ...] = ()
     facts: Mapping[str, float | str] = field(default_factory=dict)
     witness: tuple[tuple[float, ...], ...] = ()
+    scale: float = math.nan
+    parameter_error: tuple[tuple[float, ...], ...] = ()  # a row of coefficients per machine, its intercept last
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise ValueError(f"Got certificate kind {self.kind!r}; wanted one of {get_args(Kind)}.")
         if math.isnan(self.limit):
             object.__setattr__(self, "limit", self.tol * abs(self.objective))
+        if math.isnan(self.scale):
+            object.__setattr__(self, "scale", abs(self.objective))
 
     @property
     def gap(self) -> float:
@@ -73,7 +83,9 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        return self.gap / abs(self.objective) if self.objective else self.gap
+        """The gap as a share of the objective, or of its scale where the objective is nothing but rounding."""
+        size = abs(self.objective) if self.limit <= abs(self.objective) else self.scale
+        return self.gap / size if size else self.gap
 
     @property
     def ratio(self) -> float:
@@ -81,18 +93,39 @@ class Certificate:
         return self.objective / self.bound if self.bound > 0 else math.inf
 
     @property
+    def proved(self) -> bool:
+        """Whether the claim is proved: every number in it is finite, every check passes, and the gap is small."""
+        return self._is_finite and all(c.passed for c in self.checks) and self._gap_is_small
+
+    @property
     def holds(self) -> bool:
-        """Whether every check passes and, for `optimal`, the gap is within its limit."""
-        return all(c.passed for c in self.checks) and (self.kind != "optimal" or self._gap_is_small)
+        """Whether the fitted model is proved to be as good as was asked for."""
+        return self.proved and self.kind != "impossible"
+
+    @property
+    def _is_finite(self) -> bool:
+        # NaN stands for a number that the claim does not speak of.
+        needed = {"optimal": [self.objective, self.bound], "bounded": [self.objective, self.bound]}
+        needed["stationary"] = [self.objective]
+        spoken_of = [x for x in (self.objective, self.bound) if not math.isnan(x)]
+        return all(map(math.isfinite, [*needed.get(self.kind, []), *spoken_of]))
 
     @property
     def _gap_is_small(self) -> bool:
-        return math.isfinite(self.gap) and bool(self.gap <= self.limit)
+        return self.kind != "optimal" or bool(self.gap <= self.limit <= self.scale)
 
     def failures(self) -> list[str]:
         """Return a phrase for each inequality that does not hold, with the number reached and the number allowed."""
         out = [f"{c.name}: {c.residual:.3g}, allowed {c.limit:.3g}" for c in self.checks if not c.passed]
-        if self.kind == "optimal" and not self._gap_is_small:
+        if not math.isfinite(self.objective) and not self._is_finite:
+            out.insert(0, f"the objective is {self.objective:g}: nothing is proved about this model")
+        elif not self._is_finite:
+            out.insert(0, f"no lower bound was found: nothing is proved; asked for {self.tol:.2g}")
+        elif not self._gap_is_small and not self.limit <= self.scale:
+            out.insert(
+                0, f"a gap of {self.limit:.3g} would be allowed, and the objective's scale is {self.scale:.3g}"
+            )
+        elif not self._gap_is_small:
             out.insert(
                 0,
                 f"objective within {self.gap:.3g} ({self.relative_gap:.2g} of its value) of the optimum; "
@@ -116,7 +149,12 @@ class Certificate:
             out.append((check.name, f"{check.residual:.3g} <= {check.limit:.3g}{verdict}"))
         for name, value in self.facts.items():
             out.append((name, value if isinstance(value, str) else f"{value:.6g}"))
-        out.append(("holds", "yes" if self.holds else "NO"))
+        if self.parameter_error:
+            out.append(("coefficients", f"each within {max(map(max, self.parameter_error)):.2g} of the minimiser's"))
+        if self.kind == "impossible":
+            out.append(("proved", "yes: holds for no model" if self.proved else "NO"))
+        else:
+            out.append(("holds", "yes" if self.holds else "NO"))
         return out
 
     def __str__(self) -> str:
@@ -125,7 +163,7 @@ class Certificate:
         return "\n".join([f"{self.kind}: {self.claim}"] + [f"  {a:<{width}}  {b}" for a, b in lines])
 
     def _repr_html_(self) -> str:
-        colour = "#1a7f37" if self.holds else "#b42318"
+        colour = "#1a7f37" if self.proved else "#b42318"
         body = "".join(
             f"<tr><td style='text-align:left'>{html.escape(a)}</td>"
             f"<td style='text-align:left'>{html.escape(b)}</td></tr>"
@@ -141,13 +179,17 @@ class Certificate:
         return {
             "kind": self.kind,
             "claim": self.claim,
-            **{name: _to_json(getattr(self, name)) for name in ("objective", "bound", "gap", "tol", "limit")},
+            **{
+                name: _to_json(getattr(self, name)) for name in ("objective", "bound", "gap", "tol", "limit", "scale")
+            },
             "checks": [
                 {"name": c.name, "residual": _to_json(c.residual), "limit": _to_json(c.limit), "passed": c.passed}
                 for c in self.checks
             ],
             "facts": {k: v if isinstance(v, str) else _to_json(v) for k, v in self.facts.items()},
             "witness": [list(row) for row in self.witness],
+            "parameter_error": [list(map(_to_json, row)) for row in self.parameter_error],
+            "proved": self.proved,
             "holds": self.holds,
         }
 
@@ -167,6 +209,9 @@ class Certificate:
             tuple(Check(c["name"], _from_json(c["residual"]), _from_json(c["limit"])) for c in data["checks"]),
             {k: v if isinstance(v, str) and v not in _WORDS else _from_json(v) for k, v in data["facts"].items()},
             tuple(tuple(row) for row in data["witness"]),
+            # Files of older versions do not have these.
+            _from_json(data.get("scale", "nan")),
+            tuple(tuple(map(_from_json, row)) for row in data.get("parameter_error", ())),
         )
 
 

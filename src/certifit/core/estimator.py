@@ -48,6 +48,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     sparse: ClassVar[bool] = False  # whether X may be a sparse (CSR) matrix
     missing: ClassVar[bool] = False  # whether X may have missing entries (NaN)
     settings: ClassVar[Settings] = {}  # the values that its parameters may have
+    diagnostics: ClassVar[tuple[str, ...]] = ()  # fitted attributes that no method reads and no audit looks at
     finite: ClassVar[bool] = True  # whether `fit` looks for infinities first; else `_fit` refuses them itself
 
     certificate_: Certificate

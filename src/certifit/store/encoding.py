@@ -116,7 +116,11 @@ class ModelReader:
             return {self.decode(k): self.decode(v) for k, v in content}
         if kind == "estimator":
             model = stored_estimator(content)(**{k: self.decode(v) for k, v in value["params"].items()})
-            vars(model).update({k: self.decode(v) for k, v in value["fitted"].items()})
+            # What older versions stored and this one derives is left out.
+            stored = {
+                k: v for k, v in value["fitted"].items() if not isinstance(getattr(type(model), k, None), property)
+            }
+            vars(model).update({k: self.decode(v) for k, v in stored.items()})
             return model
         raise ValueError(f"unknown kind of value {kind!r}")
 

@@ -11,6 +11,7 @@ from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
+from certifit.checkers.problem import Problem
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 from certifit.rows.checks import TableTerms
@@ -36,6 +37,19 @@ def linear_claim(model: Any) -> GlmClaim:
         if base.__name__ in CLAIMS:
             return CLAIMS[base.__name__](model)
     raise DataError(got=f"a {type(model).__name__}", wanted=f"one of {', '.join(CLAIMS)}")
+
+
+def linear_problem(model: Any) -> Problem:
+    """The same in words, by which models can be compared."""
+    claim = linear_claim(model)
+    family = claim.family if np.isnan(claim.power) else f"{claim.family}, power {claim.power!r}"
+    family = family if np.isnan(claim.theta) else f"{family}, theta {claim.theta!r}"
+    strength = f"alpha={claim.alpha!r} {'per row' if claim.per_row else 'in all'}, l1_ratio={claim.l1_ratio!r}"
+    return Problem(
+        f"half the deviance ({family}; {claim.link} link)",
+        strength if claim.alpha > 0 else "none",
+        further="free intercept" if claim.intercept else "no intercept",
+    )
 
 
 def _own_claim(model: Any) -> GlmClaim:

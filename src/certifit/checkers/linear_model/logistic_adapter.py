@@ -16,6 +16,7 @@ import numpy as np
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.linear_model import firth, glm, likelihood, logistic, recession
 from certifit.checkers.plain.response_losses import GlmClaim
+from certifit.checkers.problem import Problem
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import apply_class_weight, encode_labels
@@ -49,6 +50,18 @@ def logistic_settings(model: Any) -> LogisticSettings:
         ratio = 0.0
     share, strength = float(np.ravel(ratio)[0] or 0.0), float(np.ravel(C)[0])
     return LogisticSettings(False, share / strength, (1 - share) / strength, intercept, class_weight)
+
+
+def logistic_problem(model: Any) -> Problem:
+    """The same in words, by which models can be compared."""
+    settings = logistic_settings(model)
+    penalty = f"λ₁={settings.lam1!r}, λ={settings.lam!r}" if settings.lam1 + settings.lam > 0 else "none"
+    return Problem(
+        f"logistic loss of {np.shape(model.coef_)[0]} scores",
+        "Firth's" if settings.firth else penalty,
+        weights=f"class_weight={settings.class_weight!r}",
+        further="free intercept" if settings.intercept else "no intercept",
+    )
 
 
 def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:

@@ -23,6 +23,7 @@ from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.kernel_approximation.kernel_error import row_difference, same
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import GivenKernel, PlainLinear
+from certifit.checkers.problem import Problem
 from certifit.checkers.svm import joint_kernel, kernel
 from certifit.checkers.svm.joint_kernel import JointKernelSvm
 from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, SvmCheckTuning
@@ -111,11 +112,17 @@ def audit_svr(
     return _certificate(fitted, problem, tol, [*checks, order], tuning)
 
 
-def machine_problem(model: Any) -> tuple[str, ...]:
+def machine_problem(model: Any) -> Problem:
     """What a fitted machine minimises: equal for two machines if a bound proved for one holds for the other."""
-    names = ("kernel", "gamma", "degree", "coef0", "C", "epsilon", "class_weight", "classes_")
-    ours = (getattr(model, "multi_class", "ovo"), getattr(model, "indefinite", "refuse"))
-    return (*(repr(getattr(model, name, None)) for name in names), *map(repr, ours))
+    names = ("kernel", "gamma", "degree", "coef0", "epsilon", "classes_")
+    ours = {"multi_class": getattr(model, "multi_class", "ovo"), "indefinite": getattr(model, "indefinite", "refuse")}
+    told = {name: getattr(model, name, None) for name in names} | ours
+    return Problem(
+        "hinge",
+        f"½|β|²/C, C={model.C!r}",
+        weights=f"class_weight={getattr(model, 'class_weight', None)!r}",
+        further=", ".join(f"{name}={value!r}" for name, value in told.items()),
+    )
 
 
 # ------------------------------------------------------------------------------------ coefficients of each machine

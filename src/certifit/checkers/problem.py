@@ -1,0 +1,31 @@
+"""What a fitted model says it has minimised, in words that can be compared.
+
+A lower bound proved with the help of one model holds for every model of an equal problem, and for no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An objective in words; two are the same problem if all words are equal."""
+
+    loss: str  # such as "logistic loss" or "squared distances to 3 centres"
+    penalty: str = "none"  # its form and strength
+    penalised: str = "coefficients"  # whether the intercept is penalised too
+    weights: str = "none"  # of classes or rows, beyond sample_weight
+    offset: str = "none"
+    further: str = ""  # whatever else tells two problems apart
+
+    def differences(self, other: Problem) -> list[str]:
+        """Return what differs, as 'penalty: ½|β|²/C, C=1 against C=10'."""
+        pairs = [(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        return [f"{name}: {a} against {b}" for name, a, b in pairs if a != b]
+
+
+def unshared_problem(model: Any) -> Problem:
+    """A problem that no other model shares."""
+    return Problem(f"that of {type(model).__name__}", further=str(id(model)))

@@ -1,0 +1,64 @@
+"""What `audit` says of models it does not know: what this is, and the nearest thing that would work."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from certifit.exceptions import DataError
+
+
+def refusal(model: Any, like: str | None, known: tuple[str, ...]) -> DataError:
+    """The error for a model of an unknown class, or for an unknown word `like`."""
+    if like is not None:
+        near = get_close_matches(like, known, n=1)
+        fix = f"Did you mean like={near[0]!r}?" if near else "The documentation of audit lists them."
+        return DataError(got=f"like={like!r}", wanted="the name of a class that audit knows", fix=fix)
+    name = type(model).__name__
+    if isinstance(model, type):
+        return DataError(
+            got=f"the class {model.__name__}", wanted="a fitted model", fix=f"{model.__name__}(…).fit(…)"
+        )
+    return DataError(
+        got=f"a {name}, {_what_it_is(model, known)}", wanted="a model that audit knows", fix=_fix(model, known)
+    )
+
+
+def _what_it_is(model: Any, known: tuple[str, ...]) -> str:
+    base = _known_base(model, known)
+    if base is not None:
+        return f"a subclass of {base} that may solve another problem"
+    solves = _UNPROVED.get(type(model).__name__)
+    return solves[0] if solves else "whose problem audit does not know"
+
+
+def _known_base(model: Any, known: tuple[str, ...]) -> str | None:
+    return next((base.__name__ for base in type(model).__mro__[1:] if base.__name__ in known), None)
+
+
+def _fix(model: Any, known: tuple[str, ...]) -> str:
+    base = _known_base(model, known)
+    solves = _UNPROVED.get(type(model).__name__)
+    if solves and solves[1]:
+        return solves[1]
+    if base is not None:
+        return f"If it minimises what {base} does: audit(model, …, like={base!r})."
+    near = get_close_matches(type(model).__name__, known, n=1)
+    hint = f" The nearest that it knows is {near[0]}." if near else ""
+    return f"If it minimises what a known model does, name that one: audit(model, …, like='Lasso'), say.{hint}"
+
+
+# By class name: what a model is, and what could be audited in its place.
+_UNPROVED: dict[str, tuple[str, str]] = {
+    "MeanShift": ("which seeks modes of a density, not squared distances", "KMeans is audited."),
+    "AffinityPropagation": ("whose centres are rows chosen by similarities", "KMeans is audited."),
+    "SpectralClustering": ("whose clusters are of a graph", "audit the k-means step: KMeans on its embedding."),
+    "DBSCAN": ("which minimises nothing", "KMeans and GaussianMixture are audited."),
+    "GroupLasso": ("whose penalty is on groups of columns", "Lasso and ElasticNet are audited."),
+    "MultiTaskLasso": ("whose penalty joins several targets", "Lasso for each target is audited."),
+    "NuSVC": ("which minimises another form of the problem", "SVC with the C that belongs to its nu is audited."),
+    "NuSVR": ("which minimises another form of the problem", "SVR with the C that belongs to its nu is audited."),
+    "SGDRegressor": ("whose loss and penalty audit does not know", "Ridge, Lasso and LinearSVR are audited."),
+    "BayesianRidge": ("which chooses its penalty by the evidence", "Ridge with that penalty is audited."),
+    "KernelPCA": ("whose components are those of a kernel", "PCA and Nystroem are audited."),
+}
