@@ -18,8 +18,9 @@ from certifit import audit
 from tests.common.catalogue import CATALOGUE, every_estimator
 
 METHODS = (
-    "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples", "inverse_transform",
-    "get_support", "impute", "mean_and_deviation", "confidence_intervals", "summary", "get_covariance", "get_precision",
+    "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples",
+    "inverse_transform",
+    "get_support", "impute", "confidence_intervals", "summary", "get_covariance", "get_precision",
     "bic", "aic", "sample", "score", "partial_fit",
 )  # fmt: skip
 
