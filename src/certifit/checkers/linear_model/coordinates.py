@@ -62,6 +62,18 @@ class ScaledCoordinates(NamedTuple):
         Z = Z / self.scale
         return np.column_stack([Z, np.ones(len(Z))]) if self.intercept else Z
 
+    def parameter_error(self, inverse: Array, distance: float) -> Array:
+        """How far each of (β, b) can be from the minimiser (d1,), where θ is no further than `distance` in H's norm.
+
+        `inverse` is H⁻¹ (d1, d1) in these coordinates: |aᵀ(θ - θ*)| <= sqrt(aᵀH⁻¹a) |θ - θ*|_H for every direction a.
+        """
+        d = len(self.scale)
+        J = np.zeros_like(inverse)  # θ -> (β, b)
+        J[np.arange(d), np.arange(d)] = 1 / self.scale
+        if self.intercept:
+            J[d, :d], J[d, d] = -self.m / self.scale, 1.0
+        return distance * np.sqrt(np.maximum(np.einsum("ij,jl,il->i", J, inverse, J), 0.0))
+
 
 def scaled_coordinates(rows: Rows, intercept: bool) -> ScaledCoordinates:
     """Coordinates in which every entry of every row with a positive weight is at most 1 in size."""

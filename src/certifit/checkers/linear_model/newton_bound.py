@@ -3,6 +3,7 @@
 Along any line a self-concordant loss satisfies |f"'| <= R f", R the largest range of a row's scores per unit step.
 With H the Hessian, g the gradient, ν = sqrt(g·H⁻¹g) the Newton decrement and c their *reach*, the largest row in
 the norm of H⁻¹: if νc < 1 the minimum exists and  P - P* <= (νc + (1 - νc) log(1 - νc)) / c²,  about ν²/2.
+The minimiser itself is then no further than  -log(1 - νc) / c  in the norm of H, about ν.
 Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
 """
 
@@ -37,6 +38,18 @@ def self_concordant_gap(nu: float, c: float) -> float:
     if t < 1e-4:
         return 0.5 * nu**2 * (1 + t)  # the series, rounded up
     return float((t + (1 - t) * np.log1p(-t)) / c**2)
+
+
+def self_concordant_distance(nu: float, c: float) -> float:
+    """How far the minimiser can be, in the norm of H: -log(1 - νc) / c, or infinity where νc >= 1.
+
+    >>> round(self_concordant_distance(0.5, 1.0), 6), self_concordant_distance(0.5, 0.0)
+    (0.693147, 0.5)
+    """
+    t = nu * c
+    if not t < 1:
+        return np.inf
+    return nu * (1 + t) if t < 1e-4 else float(-np.log1p(-t) / c)  # the series, rounded up
 
 
 def inverse_of(H: Array) -> Array | None:
