@@ -2,6 +2,9 @@
 
     min over Y (n, k), YᵀY = I, Yᵀ1 = 0 of  Σᵢ |yᵢ - Σⱼ vᵢⱼ yⱼ|²,     vᵢ the weights that best rebuild xᵢ
 
+Where the neighbour graph falls into parts of m rows, each part has this problem for itself, with YᵀY = (m / n) I: then
+the columns are orthonormal and centred over all rows too, and rows of every part are spread alike.
+
 | step | file |
 |---|---|
 | the nearest neighbours of each row | `neighbours` |
@@ -17,7 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -26,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.manifold import locally_linear as certificates
 from certifit.checkers.manifold.adapter import embedding_spec
+from certifit.checkers.manifold.local_systems import LocalErrors
 from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import DataError
@@ -33,14 +37,16 @@ from certifit.manifold.neighbours import (
     NeighbourTuning,
     centre_and_scale,
     check_connected,
+    connected_parts,
     join_parts,
     nearest_others,
     nearest_rows,
+    scale_rows,
+    warn_of_parts,
 )
 from certifit.manifold.reconstruction_weights import (
     LocalSystems,
     LocalSystemTuning,
-    ModifiedMethod,
     barycentric_weights,
     modified_systems,
     standard_systems,
@@ -89,23 +95,25 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Most steps of block Lanczos; about ten are usual.
     method : 'standard' or 'modified'
         One set of weights for each row, or several.
-    modified_tol : float, default=1e-12
-        Length below which a reflection of the modified method counts as none.
+    modified_tol : ignored
+        scikit-learn's name for the length below which a reflection counts as none: here it is exact at any length.
     neighbors_algorithm : 'auto', 'kd_tree', 'ball_tree', 'brute' or 'pynndescent'
         'pynndescent' (a package of its own) is approximate; the others give the nearest rows exactly.
-    disconnected : 'error' or 'join'
-        What to do where the neighbour graph falls into parts: refuse, naming them, or join each part to the next by
-        its nearest pair of rows, which takes the place of a farthest neighbour.
+    disconnected : 'embed', 'join' or 'error'
+        What to do where the neighbour graph falls into parts: embed each by itself, with a warning; join each part to
+        the next by its nearest pair of rows, which takes the place of a farthest neighbour; or refuse, naming them.
     random_state, n_jobs : ignored
         Nothing is random; for the number of threads see `set_threads`.
 
     Attributes
     ----------
-    embedding_ : (n, k) orthonormal columns of mean 0; the first of each one's largest entries is positive
+    embedding_ : (n, k) orthonormal columns of mean 0; the first of each one's largest entries is positive. The same
+        holds within each part of the neighbour graph, up to its share of the rows; parts lie about the same centre
     reconstruction_error_ : float, the sum of squared errors
     neighbors_ : (n, n_neighbors) row numbers, nearest first
+    parts_ : (n,) the number of each row's part of the neighbour graph, 0 everywhere where there is one
     X_fit_ : (n, d) the rows, for `transform`
-    n_iter_ : int
+    n_iter_ : int, the most steps of block Lanczos for any part (diagnostic)
     certificate_ : Certificate
 
     Examples
@@ -131,9 +139,14 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         "method": Setting(choices=("standard", "modified")),
         "modified_tol": Setting(float, least=0),
         "neighbors_algorithm": Setting(choices=("auto", "kd_tree", "ball_tree", "brute", "pynndescent")),
-        "disconnected": Setting(choices=("error", "join")),
+        "disconnected": Setting(choices=("embed", "join", "error")),
     }
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_",)
     _tuning: ClassVar[LocallyLinearTuning] = LocallyLinearTuning()
+
+    embedding_: Array
+    neighbors_: Array
+    X_fit_: Array
 
     def __init__(
         self,
@@ -147,7 +160,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         method="standard",
         modified_tol=1e-12,
         neighbors_algorithm="auto",
-        disconnected="error",
+        disconnected="embed",
         random_state=None,
         n_jobs=None,
     ):
@@ -191,20 +204,25 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 got=f"rows that are all the same (n_samples={rows.n_rows})",
                 wanted="rows that differ: no row is nearer than another",
             )
-        neighbours = nearest_others(X, int(self.n_neighbors), self.neighbors_algorithm, self._tuning.neighbours)
-        if self.disconnected == "join":
-            neighbours = join_parts(X, neighbours)
-        check_connected(neighbours)
-        systems = self._local_systems(X, neighbours)
-        known = {"neighbors_": neighbours, "X_fit_": kept.copy()}
-        found = self._solve(systems, known)
-        Y = found.vectors * column_signs(found.vectors)
+        nearest = nearest_others(X, int(self.n_neighbors), self.neighbors_algorithm, self._tuning.neighbours)
+        neighbours = join_parts(X, nearest) if self.disconnected == "join" else nearest
+        if self.disconnected == "embed":
+            warn_of_parts(connected_parts(neighbours), int(self.n_neighbors))
+        else:
+            check_connected(neighbours)
+        systems = self._local_systems(scale_rows(kept), neighbours)
+        Y = np.zeros((len(X), int(self.n_components)))
+        known = {"neighbors_": neighbours, "X_fit_": kept.copy(), "embedding_": Y, "reconstruction_error_": 0.0}
+        found = []
+        for part in _split_into_parts(systems, neighbours):
+            solved = self._solve(part, known)
+            Y[part.rows] = solved.vectors * (column_signs(solved.vectors) * np.sqrt(part.share))
+            known["reconstruction_error_"] += part.share * float(solved.values.sum())
+            found.append((part, solved))
         return {
             **known,
-            "embedding_": Y,
-            "reconstruction_error_": float(found.values.sum()),
-            "n_iter_": 1 if found.loop is None else found.loop.n_iter,
-            "certificate_": self._certificate(Y, systems, found),
+            "n_iter_": max(1 if solved.loop is None else solved.loop.n_iter for _, solved in found),
+            "certificate_": self._certificate(Y, systems, found, int((neighbours != nearest).any(axis=1).sum())),
         }
 
     def _check_sizes(self, rows: Rows) -> None:
@@ -234,48 +252,44 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         reg, tuning = float(self.reg), self._tuning.local_systems
         if self.method == "standard":
             return standard_systems(X, neighbours, reg, tuning)
-        method = ModifiedMethod(int(self.n_components), float(self.modified_tol))
-        return modified_systems(X, neighbours, reg, method, tuning)
+        return modified_systems(X, neighbours, reg, int(self.n_components), tuning)
 
-    def _solve(self, systems: LocalSystems, known: Attributes) -> SmallestEigenvectors:
-        """Find the coordinates with the smallest errors, under watch."""
-        F, k, tuning = systems.F, int(self.n_components), self._tuning.eigenvectors
+    def _solve(self, part: ConnectedPart, known: Attributes) -> SmallestEigenvectors:
+        """Find the coordinates of a part with the smallest errors, under watch."""
+        F, k, tuning = part.F, int(self.n_components), self._tuning.eigenvectors
         dense = F.shape[1] <= tuning.dense_rows if self.eigen_solver == "auto" else self.eigen_solver == "dense"
-        with self._watch.loop("eigenvectors", self.max_iter, partial(_attributes_so_far, F, k, known)) as watch:
+        with self._watch.loop("eigenvectors", self.max_iter, partial(_attributes_so_far, part, k, known)) as watch:
             # coordinates with an error of `tol` have a sum of squared errors that is off by about its square
             return find_smallest(F, k, dense, LoopLimits(float(self.tol) ** 2, self.max_iter, watch), tuning)
 
-    def _certificate(self, Y: Array, systems: LocalSystems, found: SmallestEigenvectors) -> Certificate:
-        n, F = len(Y), systems.F
-        Q = np.linalg.qr(np.column_stack([np.ones(n), Y, found.spare]))[0]
-        FQ, FY = F @ Q, F @ Y
-        theta = FQ.T @ FQ
-        values = (FY**2).sum(axis=0)
-        measured = certificates.EmbeddingNumbers(
-            objective=float(values.sum()),
-            values=values,
-            residuals=np.linalg.norm(F.T @ FY - Y * values, axis=0),
-            theta=np.linalg.eigvalsh(theta),
-            leak=float(np.linalg.norm(F.T @ FQ - Q @ theta)),
-            constant=float((F.sum(axis=1) ** 2).sum()) / n,
-            tau=found.tau,
-            below=found.below,
-            rounding=found.rounding,
-            size=float((F.multiply(F)).sum(axis=0).max()),
-            local=systems.residual,
-            parts=1,
-        )
-        return certificates.assemble(measured, Y, float(values.sum()), float(self.tol), embedding_spec(self))
+    def _certificate(
+        self, Y: Array, systems: LocalSystems, found: list[tuple[ConnectedPart, SmallestEigenvectors]], joins: int
+    ) -> Certificate:
+        parts = [_measure(Y[part.rows] / np.sqrt(part.share), part, solved) for part, solved in found]
+        sizes = tuple(len(part.rows) for part, _ in found)
+        graph = certificates.GraphNumbers(systems.residual, sizes, joins, open=systems.open)
+        error = float(sum(m.share * m.values.sum() for m in parts))
+        return certificates.assemble(parts, graph, error, float(self.tol), embedding_spec(self))
 
     def transform(self, X: Any) -> Array:
         """Coordinates (rows, k) of new rows: their nearest fitted rows', with the weights that rebuild them."""
         rows = _dense_rows(self._rows(X))
         fitted = centre_and_scale(self.X_fit_)
         new = centre_and_scale(rows, like=self.X_fit_)
-        k, algorithm, tuning = int(self.n_neighbors), self.neighbors_algorithm, self._tuning
-        neighbours = nearest_rows(new, fitted, k, algorithm, tuning.neighbours)
-        weights, _ = barycentric_weights(new, fitted, neighbours, float(self.reg), tuning.local_systems)
+        neighbours = self._nearest_of_one_part(new, fitted)
+        plain, like = scale_rows(rows, like=self.X_fit_), scale_rows(self.X_fit_)
+        weights = barycentric_weights(plain, like, neighbours, float(self.reg), self._tuning.local_systems).weights
         return np.einsum("ij,ijk->ik", weights, self.embedding_[neighbours])
+
+    def _nearest_of_one_part(self, new: Array, fitted: Array) -> Array:
+        """Return the fitted rows (m, n_neighbors) next to new ones (m, d), all of the nearest one's part."""
+        k, algorithm, tuning = int(self.n_neighbors), self.neighbors_algorithm, self._tuning.neighbours
+        neighbours, label = nearest_rows(new, fitted, k, algorithm, tuning), self.parts_
+        part = label[neighbours[:, 0]]
+        for p in np.unique(part[(label[neighbours] != part[:, None]).any(axis=1)]):
+            here, mixed = np.flatnonzero(label == p), np.flatnonzero(part == p)
+            neighbours[mixed] = here[nearest_rows(new[mixed], fitted[here], k, algorithm, tuning)]
+        return neighbours
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The sum of squared errors with which the fitted rows' coordinates are rebuilt."""
@@ -284,9 +298,15 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             raise DataError(
                 got="rows other than those it was fitted on", wanted="the fitted rows: it embeds only these"
             )
-        F = self._local_systems(centre_and_scale(rows), self.neighbors_).F
+        F = self._local_systems(scale_rows(rows), self.neighbors_).F
         total = float(((F @ self.embedding_) ** 2).sum())
         return Objective(total, total, 0.0)
+
+    @property
+    def parts_(self) -> Array:
+        """The part of the neighbour graph (n,) that each fitted row belongs to."""
+        check_is_fitted(self)
+        return connected_parts(self.neighbors_)
 
     @property
     def _n_features_out(self) -> int:
@@ -299,11 +319,60 @@ def _dense_rows(rows: Rows) -> Array:
     return X.toarray() if issparse(X) else X
 
 
-def _attributes_so_far(F: Any, k: int, known: Attributes, at: KrylovBasis) -> Attributes:
-    """The embedding as it would be if the loop ended here."""
-    pairs = smallest_ritz_pairs(F, at.V, k)
-    return {
-        **known,
-        "embedding_": pairs.vectors * column_signs(pairs.vectors),
-        "reconstruction_error_": float(pairs.values.sum()),
-    }
+class ConnectedPart(NamedTuple):
+    """A part of the neighbour graph, with its own local errors."""
+
+    rows: Array  # (m,) row numbers
+    share: float  # of all rows
+    F: Any  # (q, m) CSR, the errors of its rows in terms of its rows
+    neighbours: Array  # (m, k) in the part's own numbers
+    errors: LocalErrors
+
+
+def _split_into_parts(systems: LocalSystems, neighbours: Array) -> list[ConnectedPart]:
+    """Take the local systems apart by connected parts: F is block-diagonal."""
+    label = connected_parts(neighbours)
+    n = len(label)
+    if not label.any():
+        return [ConnectedPart(np.arange(n), 1.0, systems.F, neighbours, systems.errors)]
+    parts, place = [], np.empty(n, int)
+    for p in range(int(label.max()) + 1):
+        rows = np.flatnonzero(label == p)
+        place[rows] = np.arange(len(rows))
+        F = systems.F[label[systems.owner] == p][:, rows]
+        errors = LocalErrors(systems.errors.rows[rows])
+        parts.append(ConnectedPart(rows, len(rows) / n, F, place[neighbours[rows]], errors))
+    return parts
+
+
+def _measure(Y: Array, part: ConnectedPart, found: SmallestEigenvectors) -> certificates.PartNumbers:
+    """Measure the orthonormal coordinates Y (m, k) of a part for its certificate."""
+    F, m = part.F, len(Y)
+    Q = np.linalg.qr(np.column_stack([np.ones(m), Y, found.spare])[:, : found.inside + 1])[0]
+    FQ, FY = F @ Q, F @ Y
+    theta = FQ.T @ FQ
+    values = (FY**2).sum(axis=0)
+    return certificates.PartNumbers(
+        share=part.share,
+        values=values,
+        residuals=np.linalg.norm(F.T @ FY - Y * values, axis=0),
+        theta=np.linalg.eigvalsh(theta),
+        leak=float(np.linalg.norm(F.T @ FQ - Q @ theta)),
+        constant=float((F.sum(axis=1) ** 2).sum()) / m,
+        tau=found.tau,
+        below=found.below,
+        rounding=found.rounding,
+        **found.sizes,
+        moved=part.errors.moved(Y, part.neighbours),
+        shaken=part.errors.norm(part.neighbours),
+        **certificates.offsets_of(Y),
+    )
+
+
+def _attributes_so_far(part: ConnectedPart, k: int, known: Attributes, at: KrylovBasis) -> Attributes:
+    """The embedding as it would be if the loop ended here; rows of parts that come later are still at 0."""
+    pairs = smallest_ritz_pairs(part.F, at.V, k)
+    Y = known["embedding_"].copy()
+    Y[part.rows] = pairs.vectors * (column_signs(pairs.vectors) * np.sqrt(part.share))
+    error = known["reconstruction_error_"] + part.share * float(pairs.values.sum())
+    return {**known, "embedding_": Y, "reconstruction_error_": error}

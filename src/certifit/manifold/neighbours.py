@@ -24,7 +24,7 @@ from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, warn_caller
 from certifit.manifold.neighbour_loops import smallest_entries, square_distances
 from certifit.rows import Array, thread_count
 from certifit.rows.threads import parallel_map
@@ -57,6 +57,13 @@ def centre_and_scale(X: Array, like: Array | None = None) -> Array:
             fix="Rescale the columns.",
         )
     return ((X - origin) - mean) * 2.0 ** -np.frexp(size)[1]
+
+
+def scale_rows(X: Array, like: Array | None = None) -> Array:
+    """Return rows in float64 times the power of 2 of `centre_and_scale`: differences of close rows stay exact."""
+    like = X if like is None else like
+    reference = like - like[0].astype(np.float64)
+    return X * 2.0 ** -np.frexp(float(np.abs(reference - reference.mean(axis=0)).max()))[1]
 
 
 def nearest_others(X: Array, k: int, algorithm: str, tuning: NeighbourTuning = NeighbourTuning()) -> Array:
@@ -122,25 +129,41 @@ def _approximate_nearest(Q: Array, X: Array, k: int) -> Array:
     return search.neighbor_graph[0] if Q is X else search.query(Q, k)[0]
 
 
-def check_connected(neighbours: Array, shown: int = 5) -> None:
-    """Refuse a neighbour graph that falls into parts, naming the largest of them (so many are `shown`).
+class DisconnectedWarning(UserWarning):
+    """The neighbour graph falls into parts, each of which has coordinates of its own."""
 
-    Each part could be moved about freely, so that no coordinates are the best.
-    """
-    parts, label = _connected_parts(neighbours)
-    if parts == 1:
-        return
+
+def check_connected(neighbours: Array) -> None:
+    """Refuse a neighbour graph that falls into parts, naming the largest of them."""
+    label = connected_parts(neighbours)
+    if label.any():
+        raise DataError(
+            got=_parts_in_words(label),
+            wanted="one connected graph: nothing says how its parts lie to each other",
+            fix=f"Use more than n_neighbors={neighbours.shape[1]}, drop duplicate or outlying rows, join the parts "
+            "with disconnected='join', or embed each by itself with disconnected='embed'.",
+        )
+
+
+def warn_of_parts(label: Array, k: int) -> None:
+    """Warn that rows of different parts cannot be compared, where there are several."""
+    if label.any():
+        warn_caller(
+            f"LocallyLinearEmbedding: got {_parts_in_words(label)}. Each is embedded by itself, and nothing says how "
+            f"they lie to each other; `parts_` tells them apart. Use more than n_neighbors={k}, or disconnected='join', "
+            "for one embedding of all rows.",
+            DisconnectedWarning,
+        )
+
+
+def _parts_in_words(label: Array, shown: int = 5) -> str:
+    """Name the largest parts (so many are `shown`)."""
     sizes = np.bincount(label)
     first = np.unique(label, return_index=True)[1]
     largest = np.argsort(-sizes, kind="stable")[:shown]
     words = ", ".join(f"{sizes[p]} rows (row {first[p]} is one)" for p in largest)
-    more = f" and {parts - shown} more" if parts > shown else ""
-    raise DataError(
-        got=f"a neighbour graph in {parts} parts that no neighbour joins: {words}{more}",
-        wanted="one connected graph: nothing says how its parts lie to each other",
-        fix=f"Use more than n_neighbors={neighbours.shape[1]}, drop duplicate or outlying rows, fit each part by "
-        "itself, or join them with disconnected='join'.",
-    )
+    more = f" and {len(sizes) - shown} more" if len(sizes) > shown else ""
+    return f"a neighbour graph in {len(sizes)} parts that no neighbour joins: {words}{more}"
 
 
 def join_parts(X: Array, neighbours: Array) -> Array:
@@ -150,22 +173,22 @@ def join_parts(X: Array, neighbours: Array) -> Array:
     outside replaces the farthest neighbour of the row inside.
     """
     neighbours = neighbours.copy()
-    parts, label = _connected_parts(neighbours)
-    for _ in range(2 * parts):
-        if parts == 1:
+    label = connected_parts(neighbours)
+    for _ in range(2 * (int(label.max()) + 1)):
+        if not label.any():
             break
         here = label == np.bincount(label).argmin()
         inside, outside = np.flatnonzero(here), np.flatnonzero(~here)
         D = cdist(X[inside], X[outside])
         i, j = np.unravel_index(D.argmin(), D.shape)
         neighbours[inside[i], -1] = outside[j]
-        parts, label = _connected_parts(neighbours)
+        label = connected_parts(neighbours)
     return neighbours
 
 
-def _connected_parts(neighbours: Array) -> tuple[int, Array]:
-    """The number of connected parts, and the part of each row (n,)."""
+def connected_parts(neighbours: Array) -> Array:
+    """The number of the connected part of each row (n,), 0 everywhere where there is one."""
     n, k = neighbours.shape
     ends = np.arange(0, n * k + 1, k)
     graph: Any = sparse.csr_array((np.ones(n * k, np.int8), neighbours.ravel(), ends), shape=(n, n))
-    return connected_components(graph, directed=False)
+    return connected_components(graph, directed=False)[1]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
+from certifit.checkers.manifold.locally_linear import sizes_of
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.exceptions import DataError
@@ -58,10 +59,12 @@ class SmallestEigenvectors:
 
     values: Array  # (k,)
     vectors: Array  # (n, k)
-    spare: Array  # (n, q) the next ones, as far as they lie below τ
+    spare: Array  # (n, s) the next ones, as far as they lie below τ
+    inside: int  # how many of all these lie below τ
     tau: float
     below: int  # eigenvalues of M below τ, the constant vector's included
     rounding: float  # by which τ may be off
+    sizes: dict[str, Any]  # of M, for the checker
     loop: Solution[Any] | None  # None where the dense eigenproblem was solved
 
 
@@ -94,13 +97,55 @@ def find_smallest(
             watcher=limits.watcher,
         )
         pairs = lanczos.measure(loop.params)
+    count = _count_from_above(factor, M, pairs, k)
+    if not count.proves:
+        count = _count_from_below(factor, pairs, k, limits.tol**0.5) or count
+    spare = pairs.vectors[:, k : max(k, count.inside)]
+    return SmallestEigenvectors(
+        pairs.values[:k],
+        pairs.vectors[:, :k],
+        spare,
+        count.inside,
+        count.tau,
+        count.below,
+        count.rounding,
+        sizes_of(M),
+        loop,
+    )
+
+
+class CountBelow(NamedTuple):
+    """A place τ between eigenvalues, and how many are counted below it."""
+
+    inside: int  # vectors that should lie below τ, but for the constant one
+    tau: float
+    below: int  # eigenvalues counted below τ, the constant vector's included
+    rounding: float
+    room: float  # between τ and the next vector's value below it
+
+    @property
+    def proves(self) -> bool:
+        """Whether no eigenvalue was missed."""
+        return self.below == self.inside + 1 and self.room > self.rounding
+
+
+def _count_from_above(factor: FactorAt, M: Any, pairs: SmallestRitzPairs, k: int) -> CountBelow:
+    """Count below a τ beyond the k vectors wanted, in a gap."""
     q, _ = _vectors_below(pairs, k)
     values = np.append(pairs.values, 2 * M.diagonal().sum() + 1.0)  # no eigenvalue is larger than the trace
-    tau = float(values[q - 1] + (values[q] - values[q - 1]) / 4)
-    below, rounding = _count_below(factor, tau, M.shape[0])
-    return SmallestEigenvectors(
-        pairs.values[:k], pairs.vectors[:, :k], pairs.vectors[:, k:q], tau, below, rounding, loop
-    )
+    room = float(values[q] - values[q - 1]) / 4
+    tau = float(values[q - 1]) + room
+    return CountBelow(q, tau, *_count_below(factor, tau, M.shape[0]), room)
+
+
+def _count_from_below(factor: FactorAt, pairs: SmallestRitzPairs, k: int, tol: float) -> CountBelow | None:
+    """Count below a τ just before the eigenvalues that are equal to the last one wanted: any number may be."""
+    values = pairs.values
+    q = min(k - 1, int(np.searchsorted(values, values[k - 1] * (1 - tol / 8))))
+    room = min(tol / 16 * values[q], (values[q] - (values[q - 1] if q else 0.0)) / 2)
+    tau = float(values[q] - room)
+    found = CountBelow(q, tau, *_count_below(factor, tau, len(pairs.vectors)), tau - (values[q - 1] if q else 0.0))
+    return found if found.proves else None
 
 
 def _count_below(factor: FactorAt, tau: float, n: int) -> tuple[int, float]:
@@ -153,11 +198,14 @@ def _vectors_below(pairs: SmallestRitzPairs, k: int) -> tuple[int, float]:
 
     With the q vectors all that lie below τ, each value is at most |residuals|² / (τ - value) too large.
     """
-    if len(pairs.values) == k:  # every vector there is
+    n, found = pairs.vectors.shape
+    if found == k:  # every vector there is
         return k, 0.0
+    # With all vectors but the constant one, nothing is left above them.
+    values = np.append(pairs.values, np.inf) if found == n - 1 else pairs.values
     best = k, np.inf
-    for q in range(k, len(pairs.values)):
-        room = (pairs.values[q] - pairs.values[q - 1]) / 4
+    for q in range(k, len(values)):
+        room = (values[q] - values[q - 1]) / 4
         leak = float((pairs.residuals[:q] ** 2).sum())
         excess = k * leak / room if room > 0 else np.inf
         if excess < best[1]:

@@ -7,6 +7,9 @@ there are as many as columns in Q (orthonormal, the constant vector and Y among 
     λ_j >= θ_j - |C|² / (μ - θ_j),     μ = τ - |C|² / (τ - θ_max),
 
 since the Schur complement of Θ - τ I in M - τ I then has no negative eigenvalue (Haynsworth 1968).
+
+A neighbour graph in parts makes M block-diagonal: each part has a constant vector of its own with the eigenvalue 0, and
+coordinates of its own. All parts are then checked one by one, each scaled to its share of the rows.
 """
 
 from __future__ import annotations
@@ -15,27 +18,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
+from certifit.checkers.manifold.local_systems import EPS, LocalErrors, LocalForms, local_forms
+from certifit.checkers.manifold.neighbour_graph import connected_parts, count_needless_joins, find_faults
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows
 
-EPS = float(np.finfo(float).eps)
-
 
 @dataclass(frozen=True)
 class EmbeddingCheckTuning:
-    """How much work the checker does."""
+    """How much work the checker does where the coordinates alone prove too little."""
 
-    most_vectors: int = 40  # eigenvalues below τ up to which their eigenvectors are computed for a better bound
-    distances: int = 2**23  # held at a time
+    dense_rows: int = 300  # up to which all eigenvectors are computed
+    spare_vectors: int = 3  # computed beyond those wanted: τ is placed in a gap between their eigenvalues
+    shift: float = 1e-12  # relative to M's largest diagonal entry, so that it can be inverted
 
 
 class EmbeddingSpec(NamedTuple):
@@ -43,16 +47,17 @@ class EmbeddingSpec(NamedTuple):
 
     modified: bool
     reg: float
-    small: float = 1e-12  # modified: length below which a reflection is the identity
-    approximate: bool = False  # neighbours may be others than the nearest
+    neighbours: Literal["nearest", "joined", "any"] = "nearest"  # joined: but for those that join parts
+    by_parts: bool = True  # whether parts of the neighbour graph have coordinates of their own
     inclusive: bool = True  # modified: a share equal to the median of all rows counts as small
+    eps: float = EPS  # relative precision of the coordinates
 
 
 @dataclass(frozen=True)
-class EmbeddingNumbers:
-    """What the checks and the bound are made of."""
+class PartNumbers:
+    """What checks and bound of one part of the neighbour graph are made of; its columns Y have unit length."""
 
-    objective: float  # tr YᵀMY of Y as it is
+    share: float  # of all rows
     values: Array  # (k,) diag YᵀMY
     residuals: Array  # (k,) |M y - value y|
     theta: Array  # (q,) eigenvalues of QᵀMQ, ascending
@@ -62,10 +67,42 @@ class EmbeddingNumbers:
     below: int  # eigenvalues of M below τ
     rounding: float  # by which τ may be off
     size: float  # largest diagonal entry of M
+    norm: float  # bound on M's largest eigenvalue: its largest row sum
+    entries: int  # most entries of a row of M
+    moved: float  # bound on |δF Y|, by rounding of the weights
+    shaken: float  # bound on |δF|
+    skew: float  # largest entry of YᵀY - I
+    mean: float  # largest mean of a column, relative
+
+    @property
+    def objective(self) -> float:
+        """tr YᵀMY."""
+        return float(self.values.sum())
+
+    @property
+    def allowance(self) -> float:
+        """How much the objective may differ between two computations: of M's entries, and of the weights in it."""
+        weights = 2 * np.sqrt(max(self.objective, 0.0)) * self.moved + self.moved**2
+        entries = 8 * len(self.values) * EPS * self.size
+        # An objective that is nothing but the rounding of M cannot be told from any other such.
+        floor = 2 * len(self.values) * self.entries * EPS * self.norm
+        return float(entries + 2 * weights + (floor if self.objective <= floor else 0.0))
+
+    @property
+    def residual_allowance(self) -> float:
+        """The same of M y - value y: of δFᵀ F Y and Fᵀ δF Y."""
+        return float(np.sqrt(self.norm) * self.moved + self.shaken * (np.sqrt(max(self.objective, 0.0)) + self.moved))
+
+
+class GraphNumbers(NamedTuple):
+    """What is known of neighbours and local systems."""
+
     local: float  # largest residual of the local systems, relative
-    parts: int  # of the neighbour graph
-    # share of rows with a nearer row that is not their neighbour; None where the checker did not search
-    further: float | None = None
+    parts: tuple[int, ...]  # number of rows of each part
+    joins: int = 0  # rows whose last neighbour joins two parts
+    # checks of the neighbours, by name; empty where a fit found them itself
+    faults: tuple[tuple[str, float], ...] = ()
+    open: int = 0  # rows whose weights the modified method leaves open
 
 
 class ClaimedEmbedding(NamedTuple):
@@ -85,23 +122,68 @@ def certify(
 ) -> Certificate:
     """Check the coordinates, their error and the neighbours on these rows."""
     Y, error, neighbours = claimed
-    # measured from the first row, so that an offset common to all does not cost digits
-    X = rows.map(partial(_rows_from, dense(next(iter(rows)).X[:1])))
-    X = X - X.mean(axis=0)
-    X = X / (np.abs(X).max() or 1.0)
+    X = _unit_size(rows.map(_dense_rows))
     n, k = Y.shape
     if len(X) != n:
         raise DataError(got=f"an embedding of {n} rows and a table of {len(X)}", wanted="the rows it was fitted on")
     if neighbours.shape[0] != n or neighbours.min() < 0 or neighbours.max() >= n:
         raise DataError(got=f"neighbours {neighbours.shape} of {n} rows", wanted="row numbers for each row")
-    B, local = local_forms(X, neighbours, k, spec)
-    M = assemble_matrix(B, neighbours)
-    form = partial(_inner_products, B, neighbours)
+    flat = (k, spec.inclusive) if spec.modified else None
+    forms = local_forms(X[neighbours] - X[:, None], spec.reg, flat)
+    label = connected_parts(neighbours)
+    sizes = np.bincount(label)
+    graph = _graph_numbers(X, neighbours, spec, float(np.finfo(rows.dtype).eps))
+    graph = graph._replace(local=forms.residual, parts=tuple(int(s) for s in sizes), open=forms.open)
+    label = label if spec.by_parts else np.zeros(n, int)
+    found = []
+    for p in range(int(label.max()) + 1):
+        here = np.flatnonzero(label == p)
+        place = np.empty(n, int)
+        place[here] = np.arange(len(here))
+        part = LocalForms(forms.B[here], 0.0, LocalErrors(forms.errors.rows[here]), 0)
+        found.append(_measure_part(Y[here], place[neighbours[here]], part, (n, tol), tuning))
+    return assemble(found, graph, error, tol, spec)
+
+
+def _dense_rows(block: Block) -> Array:
+    return dense(block.X)
+
+
+def _unit_size(X: Array) -> Array:
+    """Rows scaled by a power of 2, which changes no digit: differences of close rows stay exact."""
+    size = float(np.abs(X - X[0]).max())
+    return X * 2.0 ** -float(np.frexp(size)[1])
+
+
+def _graph_numbers(X: Array, neighbours: Array, spec: EmbeddingSpec, eps: float) -> GraphNumbers:
+    found = find_faults(X, neighbours, eps)
+    n = len(X)
+    # a row whose last neighbour alone is too far may have it as a join of two parts
+    joined = found.further & ~found.further_but_last if spec.neighbours == "joined" else np.zeros(n, bool)
+    faults = [("share of rows with a neighbour twice or themselves", float(found.twice.mean()))]
+    if spec.neighbours != "any":
+        faults.append(("share of rows with a nearer row left out", float((found.further & ~joined).mean())))
+        faults.append(("share of rows whose neighbours are out of order", float((found.disorder & ~joined).mean())))
+    if spec.neighbours == "joined":
+        faults.append(("joins of parts that were not needed", float(count_needless_joins(neighbours, joined))))
+    return GraphNumbers(0.0, (), int(joined.sum()), tuple(faults))
+
+
+def _measure_part(
+    Y: Array, neighbours: Array, forms: LocalForms, wanted: tuple[int, float], tuning: EmbeddingCheckTuning
+) -> PartNumbers:
+    """Measure the coordinates Y (rows, k) of one part; `wanted` are the number of all rows and the relative gap."""
+    n, tol = wanted
+    (rows, k), share = Y.shape, len(Y) / n
+    Y = np.asarray(Y, np.float64) / np.sqrt(share)
+    M = assemble_matrix(forms.B, neighbours)
+    form = partial(_inner_products, forms.B, neighbours)
     values = np.diag(form(Y))
-    theta, leak = _ritz_values(M, form, np.column_stack([np.ones(n), Y]))
-    counted = _count_below(M, 1.02 * float(theta[-1]) + 8 * EPS * float(M.diagonal().max()))
-    found = EmbeddingNumbers(
-        objective=float(values.sum()),
+    theta, leak = _ritz_values(M, form, np.column_stack([np.ones(rows), Y]))
+    size = float(M.diagonal().max())
+    counted = _count_below(M, 1.02 * float(theta[-1]) + 8 * EPS * size)
+    found = PartNumbers(
+        share=share,
         values=values,
         residuals=np.linalg.norm(M @ Y - Y * values, axis=0),
         theta=theta,
@@ -110,18 +192,41 @@ def certify(
         tau=counted.tau,
         below=counted.below,
         rounding=counted.rounding,
-        size=float(M.diagonal().max()),
-        local=local,
-        further=_share_with_nearer_rows(X, neighbours, float(np.finfo(rows.dtype).eps), tuning.distances),
-        parts=_count_parts(neighbours),
+        **sizes_of(M),
+        moved=forms.errors.moved(Y, neighbours),
+        shaken=forms.errors.norm(neighbours),
+        **offsets_of(Y),
     )
-    most = min(tuning.most_vectors, n - 2)
-    if found.objective - lower_bound(found, k) > tol * found.objective and k < counted.below <= most:
-        # Where Y is not what it should be, or other eigenvalues are close, a better basis than Y proves more.
-        with suppress(ArpackNoConvergence):
-            theta, leak = _ritz_values(M, form, counted.vectors(M))
-            found = replace(found, theta=theta, leak=leak)
-    return assemble(found, Y, error, tol, spec)
+    if found.objective - lower_bound(found, k) <= tol * found.objective:
+        return found
+    # Where Y is not what it should be, or other eigenvalues are close, a better basis than Y proves more.
+    with suppress(ArpackNoConvergence, RuntimeError):
+        for basis, tau in _smallest_vectors(M, k, tol, tuning):
+            theta, leak = _ritz_values(M, form, basis)
+            counted = _count_below(M, tau)
+            better = replace(
+                found, theta=theta, leak=leak, tau=counted.tau, below=counted.below, rounding=counted.rounding
+            )
+            found = max(found, better, key=lambda numbers: lower_bound(numbers, k))
+    return found
+
+
+def sizes_of(M: Any) -> dict[str, Any]:
+    """The sizes of M (n, n), sparse, to which its rounding is relative."""
+    return {
+        "size": float(M.diagonal().max()),
+        "norm": float(abs(M).sum(axis=0).max()),
+        "entries": int(np.diff(M.indptr).max()),
+    }
+
+
+def offsets_of(Y: Array) -> dict[str, float]:
+    """How far the columns of Y (rows, k) are from orthonormal and centred ones."""
+    rows, k = Y.shape
+    return {
+        "skew": float(np.abs(Y.T @ Y - np.eye(k)).max()),
+        "mean": float(np.abs(Y.mean(axis=0)).max() * np.sqrt(rows)),
+    }
 
 
 def _inner_products(B: Array, neighbours: Array, Q: Array) -> Array:
@@ -137,99 +242,93 @@ def _ritz_values(M: Any, form: Callable[[Array], Array], basis: Array) -> tuple[
     return np.linalg.eigvalsh((inner + inner.T) / 2), float(np.linalg.norm(M @ Q - Q @ inner))
 
 
-def assemble(m: EmbeddingNumbers, Y: Array, error: float, tol: float, spec: EmbeddingSpec) -> Certificate:
-    """Make the certificate of coordinates Y (n, k) from measured numbers.
-
-    The rounding allowed for in Y is that of the type it comes in.
-    """
-    n, k = Y.shape
-    fine = 64 * float(np.finfo(Y.dtype).eps)
-    Y = np.asarray(Y, np.float64)
-    rounding = 8 * EPS * m.size
+def assemble(
+    parts: list[PartNumbers], graph: GraphNumbers, error: float, tol: float, spec: EmbeddingSpec
+) -> Certificate:
+    """Make the certificate from the measured numbers of every part."""
+    fine = 64 * spec.eps
     loose = max(tol, fine)
-    limit = loose * m.objective + k * rounding
-    smooth = np.sqrt(loose) * float(m.values.max()) + fine * m.size
+    k = len(parts[0].values)
+    limits = [loose * m.objective + m.allowance for m in parts]
+    objective, limit = _shared(parts, [m.objective for m in parts]), _shared(parts, limits)
+    smooth = [np.sqrt(loose) * float(m.values.max()) + fine * m.size + m.residual_allowance for m in parts]
+    falls = [float(np.maximum(-np.diff(m.values), 0.0).max(initial=0.0)) for m in parts]
     checks = [
-        Check("columns orthonormal to", float(np.abs(Y.T @ Y - np.eye(k)).max()), max(1e-9, fine)),
-        Check("columns' mean, relative", float(np.abs(Y.mean(axis=0)).max() * np.sqrt(n)), max(loose, 1e-9)),
-        Check("eigenvector residuals", float(m.residuals.max()), smooth),
-        Check(
-            "columns out of order: error falls by", float(np.maximum(-np.diff(m.values), 0.0).max(initial=0.0)), limit
-        ),
-        Check("reconstruction error off by", abs(error - m.objective), limit),
-        Check("local systems solved to", m.local, 1e-9),
-        Check("parts of the neighbour graph", float(m.parts), 1.0),
+        _worst("columns orthonormal to", [m.skew for m in parts], [max(1e-9, fine)] * len(parts)),
+        _worst("columns' mean, relative", [m.mean for m in parts], [max(loose, 1e-9)] * len(parts)),
+        _worst("eigenvector residuals", [float(m.residuals.max()) for m in parts], smooth),
+        _worst("columns out of order: error falls by", falls, limits),
+        Check("reconstruction error off by", abs(error - objective), limit),
+        Check("local systems solved to", graph.local, 1e-9),
+        *(Check(name, share, 0.0) for name, share in graph.faults),
     ]
-    facts: dict[str, float | str] = {"eigenvalues below": f"{m.below} below {m.tau:.4g}"}
-    if spec.approximate:
-        facts["neighbours"] = "approximate or joined: the claim is for these, which need not be the nearest"
-    bound = max(0.0, lower_bound(m, k) - k * rounding)
-    if m.further is not None and not spec.approximate:
-        checks.append(Check("share of rows with a nearer row left out", m.further, 0.0))
-        bound = 0.0 if m.further > 0 else bound  # other neighbours make another problem
-    claim = (
+    if not spec.by_parts:
+        checks.append(Check("parts of the neighbour graph", float(len(graph.parts)), 1.0))
+    bounds = [max(0.0, lower_bound(m, k) - 8 * k * EPS * m.size) for m in parts]
+    # other neighbours make another problem, of which nothing is known
+    bound = 0.0 if any(share > 0 for _, share in graph.faults) else _shared(parts, bounds)
+    scale = _shared(parts, [max(m.objective, k * m.size) for m in parts])
+    facts = _facts(parts, graph, spec)
+    return Certificate(
+        "optimal", _claim(graph, spec), objective, bound, tol, limit, tuple(checks), facts, scale=scale
+    )
+
+
+def _shared(parts: list[PartNumbers], numbers: list[float]) -> float:
+    """The sum over parts of numbers about columns of unit length, each part scaled to its share of the rows."""
+    return float(sum(m.share * number for m, number in zip(parts, numbers, strict=True)))
+
+
+def _worst(name: str, residuals: list[float], limits: list[float]) -> Check:
+    """The check of the part that comes nearest to failing it, or fails it most."""
+    checks = [Check(name, r, limit) for r, limit in zip(residuals, limits, strict=True)]
+    return max(checks, key=lambda c: (not c.passed, c.residual - c.limit))
+
+
+def _claim(graph: GraphNumbers, spec: EmbeddingSpec) -> str:
+    if spec.by_parts and len(graph.parts) > 1:
+        return (
+            f"in each of the {len(graph.parts)} parts of the neighbour graph, sum of squared local errors of the "
+            "coordinates within gap of the smallest that orthonormal, centred ones of that part reach, each part "
+            "scaled to its share of the rows; nothing is claimed of how the parts lie to each other"
+        )
+    return (
         "sum of squared local errors of the coordinates within gap of the smallest that orthonormal, centred ones "
         "reach"
     )
-    return Certificate("optimal", claim, m.objective, bound, tol, limit, tuple(checks), facts)
 
 
-def lower_bound(m: EmbeddingNumbers, k: int) -> float:
+def _facts(parts: list[PartNumbers], graph: GraphNumbers, spec: EmbeddingSpec) -> dict[str, float | str]:
+    facts: dict[str, float | str] = {}
+    if len(parts) == 1:
+        facts["eigenvalues below"] = f"{parts[0].below} below {parts[0].tau:.4g}"
+    if len(graph.parts) > 1:
+        largest = sorted(graph.parts, reverse=True)
+        words = ", ".join(map(str, largest[:5])) + (", …" if len(largest) > 5 else "")
+        facts["parts of the neighbour graph"] = f"{len(largest)}, of {words} rows"
+    if spec.neighbours == "any":
+        facts["neighbours"] = "approximate: the claim is for these, which need not be the nearest"
+    if graph.joins:
+        facts["neighbours"] = (
+            f"{graph.joins} of them join parts: the claim is for these, which need not be the nearest"
+        )
+    if graph.open:
+        facts["rows whose weights the modified method leaves open"] = float(graph.open)
+    return facts
+
+
+def lower_bound(m: PartNumbers, k: int) -> float:
     """A lower bound on the objective of any k orthonormal columns that are orthogonal to the constant vector."""
     tau = m.tau - m.rounding
     room = tau - m.theta[-1]
+    plain = max(0, k + 1 - m.below) * max(0.0, tau) - m.constant
     if m.below == len(m.theta) and room > 0:
-        rest = tau - m.leak**2 / room - m.theta[: k + 1]
+        known = m.theta[: k + 1]
+        rest = tau - m.leak**2 / room - known
         if rest[-1] > 0:
-            return float((m.theta[: k + 1] - m.leak**2 / rest).sum()) - m.constant
-    return max(0, k + 1 - m.below) * max(0.0, tau) - m.constant
-
-
-def _rows_from(origin: Array, block: Block) -> Array:
-    return dense(block.X) - origin
-
-
-def local_forms(X: Array, neighbours: Array, k: int, spec: EmbeddingSpec) -> tuple[Array, float]:
-    """Solve the local systems row by row: B (n, size, size) of every row, and the largest residual."""
-    n, size = neighbours.shape
-    weights, residual = np.empty((n, size)), 0.0
-    grams = np.empty((n, size, size))
-    for i, near in enumerate(neighbours):
-        Z = X[near] - X[i]
-        G = Z @ Z.T
-        trace = np.trace(G)
-        grams[i] = G / trace if trace > 0 else np.eye(size) / size
-        A = grams[i] + spec.reg * np.eye(size)
-        v = np.linalg.solve(A, np.ones(size))
-        residual = max(residual, float(np.abs(A @ v - 1).max() / np.abs(v).sum()))
-        weights[i] = v / v.sum()
-    if not spec.modified:
-        return weights[:, :, None] * weights[:, None, :], residual
-    return _modified_forms(weights, grams, min(size, X.shape[1]), k, spec), residual
-
-
-def _modified_forms(weights: Array, grams: Array, rank: int, k: int, spec: EmbeddingSpec) -> Array:
-    """B (n, size, size) of the modified method.
-
-    Zhang & Wang's weights W = V H + (1 - α) v 1ᵀ enter as W Wᵀ only, which depends on V by its projector VVᵀ alone:
-    H Vᵀ1 = α 1 gives V H 1 = VVᵀ1 / α.
-    """
-    size = weights.shape[1]
-    values, vectors = np.linalg.eigh(grams)
-    values = values[:, ::-1][:, :rank]
-    values = np.where(values > 16 * EPS * size, values, 0.0)  # smaller ones are rounding
-    shares = [values[:, j:].sum(axis=1) / values[:, :j].sum(axis=1) for j in range(1, rank)]
-    eta = np.median(shares[k - 1]) if k < rank else 0.0
-    eta *= 1 + (1e-10 if spec.inclusive else -1e-10)
-    B = np.empty_like(grams)
-    for i, v in enumerate(weights):
-        flat = max(1, sum(share[i] <= eta for share in shares) + size - rank)
-        V = vectors[i][:, :flat]
-        ones = V.sum(axis=0)
-        alpha = np.linalg.norm(ones) / np.sqrt(flat)
-        p = V @ ones / alpha if np.linalg.norm(alpha - ones) >= spec.small else V.sum(axis=1)
-        B[i] = V @ V.T + (1 - alpha) * (np.outer(p, v) + np.outer(v, p)) + (1 - alpha) ** 2 * flat * np.outer(v, v)
-    return B
+            # those that were not found are at least τ
+            return max(plain, float((known - m.leak**2 / rest).sum()) + (k + 1 - len(known)) * tau - m.constant)
+    return plain
 
 
 def assemble_matrix(B: Array, neighbours: Array) -> Any:
@@ -244,21 +343,41 @@ def assemble_matrix(B: Array, neighbours: Array) -> Any:
     return sparse.csc_array((full.ravel(), (i.ravel(), j.ravel())), shape=(n, n))
 
 
+def _smallest_vectors(M: Any, k: int, tol: float, tuning: EmbeddingCheckTuning) -> list[tuple[Array, float]]:
+    """Eigenvectors (n, q) with the q smallest eigenvalues of M, and τ in the gap above them, for two q.
+
+    The first q takes in all that are wanted and lies at the widest gap. The second stops before eigenvalues that are
+    equal to the last one wanted, of which there may be any number.
+    """
+    n = M.shape[0]
+    most = min(n, k + 2 + tuning.spare_vectors)
+    if n <= tuning.dense_rows or most >= n:
+        values, vectors = eigh(M.toarray(), subset_by_index=[0, most - 1])
+    else:
+        shift = tuning.shift * float(M.diagonal().max())
+        lu = splu((M + shift * sparse.eye_array(n)).tocsc(), permc_spec="MMD_AT_PLUS_A")
+        inverse = LinearOperator((n, n), matvec=lu.solve, dtype=np.float64)
+        start = np.random.default_rng(0).normal(size=n)
+        values, vectors = eigsh(M, most, sigma=-shift, which="LM", OPinv=inverse, v0=start)
+        order = np.argsort(values)
+        values, vectors = values[order], vectors[:, order]
+    if most == n:  # no eigenvalue is larger than the trace
+        values = np.append(values, 2 * float(M.diagonal().sum()) + 1.0)
+    gaps = np.diff(values)[k:]
+    q = k + 1 + int(gaps.argmax())
+    above = vectors[:, :q], float(values[q - 1] + gaps.max() / 2)
+    q = max(1, min(k, int(np.searchsorted(values, values[k] * (1 - tol / 8)))))
+    room = min(tol / 16 * values[q], (values[q] - values[q - 1]) / 2)
+    return [above, (vectors[:, :q], float(values[q] - room))]
+
+
 @dataclass(frozen=True)
 class EigenvalueCount:
-    """How many eigenvalues of M lie below τ, by how much τ may be off, and the factors of M - τ I."""
+    """How many eigenvalues of M lie below τ, and by how much τ may be off."""
 
     tau: float
     below: int
     rounding: float
-    lu: Any
-
-    def vectors(self, M: Any) -> Array:
-        """The eigenvectors (n, below) of those eigenvalues, which are the negative ones of (M - τ I)⁻¹."""
-        n = M.shape[0]
-        inverse = LinearOperator((n, n), matvec=self.lu.solve, dtype=np.float64)
-        start = np.random.default_rng(0).normal(size=n)
-        return eigsh(M, self.below, sigma=self.tau, which="SA", OPinv=inverse, v0=start)[1]
 
 
 def _count_below(M: Any, tau: float) -> EigenvalueCount:
@@ -272,42 +391,9 @@ def _count_below(M: Any, tau: float) -> EigenvalueCount:
             options={"SymmetricMode": True},
         )
     except RuntimeError:  # a pivot that is exactly 0: nothing is known but that there are at most n
-        return EigenvalueCount(tau, n, 0.0, None)
+        return EigenvalueCount(tau, n, 0.0)
     L, U = lu.L, lu.U
     longest = int(np.diff(L.indptr).max())
     rounding = 2 * longest * EPS * float((abs(L) @ (abs(U) @ np.ones(n))).max())
     kept = bool((lu.perm_r == lu.perm_c).all())  # where rows were exchanged, the pivots' signs say nothing
-    return EigenvalueCount(tau, int((U.diagonal() < 0).sum()) if kept else n, rounding, lu)
-
-
-def _share_with_nearer_rows(X: Array, neighbours: Array, eps: float, distances: int) -> float:
-    """The share of rows whose neighbours are not their nearest rows.
-
-    A row counts where another row is nearer than one of its neighbours, or where it is its own neighbour or has the
-    same one twice. So many `distances` are held at a time; rows are known to a relative `eps`.
-    """
-    n, d = X.shape
-    squares = (X**2).sum(axis=1)
-    wrong = 0
-    step = max(1, distances // n)
-    for first in range(0, n, step):
-        rows = np.arange(first, min(first + step, n))
-        near = neighbours[rows]
-        far = ((X[near] - X[rows, None]) ** 2).sum(axis=2).max(axis=1)
-        reach = np.sqrt(squares[rows]) + np.sqrt(squares.max())
-        slack = (d + 8) * EPS * reach**2 + 16 * eps * far
-        distance = squares[rows, None] + squares - 2 * (X[rows] @ X.T)
-        distance[np.arange(len(rows))[:, None], near] = np.inf
-        distance[np.arange(len(rows)), rows] = np.inf
-        ordered = np.sort(near, axis=1)
-        twice = (np.diff(ordered, axis=1) == 0).any(axis=1) | (near == rows[:, None]).any(axis=1)
-        wrong += int(((distance.min(axis=1) < far - slack) | twice).sum())
-    return wrong / n
-
-
-def _count_parts(neighbours: Array) -> int:
-    """The number of connected parts of the neighbour graph."""
-    n, size = neighbours.shape
-    ends = np.arange(0, n * size + 1, size)
-    graph = sparse.csr_array((np.ones(n * size), neighbours.ravel(), ends), shape=(n, n))
-    return int(connected_components(graph, directed=False)[0])
+    return EigenvalueCount(tau, int((U.diagonal() < 0).sum()) if kept else n, rounding)
