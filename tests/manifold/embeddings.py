@@ -6,8 +6,8 @@ from sklearn.datasets import make_s_curve, make_swiss_roll
 
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.manifold.locally_linear import LocallyLinearEmbedding
-from certifit.manifold.neighbours import centre_and_scale, nearest_others
-from certifit.manifold.reconstruction_weights import ModifiedMethod, modified_systems, standard_systems
+from certifit.manifold.neighbours import centre_and_scale, nearest_others, scale_rows
+from certifit.manifold.reconstruction_weights import modified_systems, standard_systems
 
 N = 400
 SWISS = make_swiss_roll(N, random_state=0)[0]
@@ -29,10 +29,10 @@ def audited(model, X, tol=None):
 
 def matrix(X, method="standard", k=12, components=2):
     """M, dense, from our local systems."""
-    Z = centre_and_scale(X)
-    near = nearest_others(Z, k, "auto")
+    Z = scale_rows(X)
+    near = nearest_others(centre_and_scale(X), k, "auto")
     if method == "standard":
         F = standard_systems(Z, near, 1e-3).F
     else:
-        F = modified_systems(Z, near, 1e-3, ModifiedMethod(components, 1e-12)).F
+        F = modified_systems(Z, near, 1e-3, components).F
     return (F.T @ F).toarray(), F

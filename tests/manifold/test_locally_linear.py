@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from certifit import CertificateWarning, DataError
 from certifit.checkers.manifold import locally_linear as checker
 from certifit.checkers.manifold.adapter import audit_lle
+from certifit.checkers.manifold.local_systems import local_forms
 from certifit.manifold.locally_linear import LocallyLinearEmbedding
 from certifit.manifold.neighbours import centre_and_scale, nearest_others
 from certifit.manifold.reconstruction_weights import barycentric_weights
@@ -84,16 +85,17 @@ def test_weights_solve_their_systems():
     """Row by row with NumPy; and they rebuild exactly what they can."""
     X = centre_and_scale(CLOUD)
     near = nearest_others(X, 7, "brute")
-    weights, residual = barycentric_weights(X, X, near, 1e-3)
+    weights, residual, errors = barycentric_weights(X, X, near, 1e-3)
     for i in (0, 17, 319):
         Z = X[near[i]] - X[i]
         G = Z @ Z.T
         v = np.linalg.solve(G + 1e-3 * np.trace(G) * np.eye(7), np.ones(7))
         assert_allclose(weights[i], v / v.sum(), rtol=1e-10)
+        assert np.linalg.norm(weights[i] - v / v.sum()) <= errors[i] <= 1e-9
     assert_allclose(weights.sum(axis=1), 1, atol=1e-13)
     assert residual < 1e-13
     inside = X[near].mean(axis=1)
-    again, _ = barycentric_weights(inside, X, near, 1e-12)
+    again = barycentric_weights(inside, X, near, 1e-12).weights
     assert_allclose(np.einsum("ij,ijc->ic", again, X[near]), inside, atol=1e-8)
 
 
@@ -103,8 +105,8 @@ def test_checker_and_fit_build_the_same_matrix(name, method):
     """By other formulas: local forms here, several sets of weights there."""
     X = centre_and_scale(TABLES[name])
     near = nearest_others(X, 12, "auto")
-    B, _ = checker.local_forms(X, near, 2, checker.EmbeddingSpec(method == "modified", 1e-3))
-    assert_allclose(checker.assemble_matrix(B, near).toarray(), matrix(TABLES[name], method)[0], atol=1e-11)
+    forms = local_forms(X[near] - X[:, None], 1e-3, (2, True) if method == "modified" else None)
+    assert_allclose(checker.assemble_matrix(forms.B, near).toarray(), matrix(TABLES[name], method)[0], atol=1e-11)
 
 
 # --------------------------------------------------------------------------------------------- invariance
@@ -376,8 +378,8 @@ def test_all_neighbours_are_copies():
     """More copies than neighbours: equal weights where copies are all there is, and a clear word on the parts."""
     X = np.repeat(np.random.default_rng(0).uniform(size=(30, 2)), 8, axis=0)
     with pytest.raises(DataError, match=r"in 30 parts .* and 25 more.*duplicate"):
-        embed(X, n_neighbors=7)
-    weights, _ = barycentric_weights(X, X, nearest_others(X, 7, "auto"), 1e-3)
+        embed(X, n_neighbors=7, disconnected="error")
+    weights = barycentric_weights(X, X, nearest_others(X, 7, "auto"), 1e-3).weights
     assert_allclose(weights, 1 / 7)
 
 
@@ -391,10 +393,10 @@ def test_few_rows(n):
             assert model.certificate_.holds
 
 
-def test_every_check_of_scikit_learn_passes():
-    """Some of its tables fall into parts at any number of neighbours that all of them allow, so parts are joined."""
-    model = LocallyLinearEmbedding(disconnected="join")
-    results = check_estimator(model, on_skip=None, on_fail=None)
+@pytest.mark.filterwarnings("ignore::certifit.manifold.neighbours.DisconnectedWarning")  # its tables fall into parts
+@pytest.mark.parametrize("params", [{}, {"disconnected": "join"}, {"method": "modified"}], ids=str)
+def test_every_check_of_scikit_learn_passes(params):
+    results = check_estimator(LocallyLinearEmbedding(**params), on_skip=None, on_fail=None)
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] not in ("passed", "skipped")}
     assert not failed, failed
     assert len(results) > 40

@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from certifit import DataError
 from certifit.manifold import neighbour_loops as loops
-from certifit.manifold.neighbours import centre_and_scale, nearest_others, nearest_rows
+from certifit.manifold.neighbours import DisconnectedWarning, centre_and_scale, nearest_others, nearest_rows
 from tests.manifold.embeddings import SWISS, TABLES, N, audited, each_table, embed
 
 
@@ -48,7 +48,7 @@ def test_products_that_lose_digits_are_done_again():
 def test_a_disconnected_graph_is_refused_and_its_parts_are_named():
     X = np.concatenate([SWISS[:40], SWISS[:30] + 500, SWISS[:25] - 500])[np.r_[90:95, 0:90]]
     with pytest.raises(DataError) as caught:
-        embed(X, n_neighbors=5)
+        embed(X, n_neighbors=5, disconnected="error")
     words = str(caught.value)
     assert "in 3 parts" in words
     assert "40 rows (row 5 is one), 30 rows (row 45 is one), 25 rows (row 0 is one)" in words
@@ -67,6 +67,76 @@ def test_parts_can_be_joined():
     centres = np.array([model.embedding_[part == p].mean(axis=0) for p in range(3)])
     assert (cdist(model.embedding_, centres).argmin(axis=1) == part).all()
     assert_array_equal(embed(SWISS, disconnected="join").embedding_, embed(SWISS).embedding_)
+
+
+@pytest.mark.parametrize("method", ["standard", "modified"])
+def test_parts_are_embedded_one_by_one(method):
+    """Each part has the coordinates that it has alone, up to signs and its share of the rows."""
+    part = np.repeat([0, 1, 2], [40, 30, 25])
+    X = np.concatenate([SWISS[:40], SWISS[40:70] + 500, SWISS[70:95] - 500])
+    with pytest.warns(DisconnectedWarning, match=r"in 3 parts that no neighbour joins: 40 rows .row 0 is one"):
+        model = embed(X, n_neighbors=6, method=method)
+    assert_array_equal(model.parts_, part)
+    assert_allclose(model.embedding_.T @ model.embedding_, np.eye(2), atol=1e-12)
+    if method == "standard":  # the modified method compares all rows with their median
+        for p in range(3):
+            alone = embed(X[part == p], n_neighbors=6)
+            ours = model.embedding_[part == p] / np.sqrt((part == p).mean())
+            assert_allclose(np.abs(ours), np.abs(alone.embedding_), atol=1e-7)
+    for certificate in (model.certificate_, audited(model, X)):
+        assert certificate.holds
+        assert "in each of the 3 parts" in certificate.claim
+        assert "nothing is claimed of how the parts lie to each other" in certificate.claim
+        assert certificate.facts["parts of the neighbour graph"] == "3, of 40, 30, 25 rows"
+    assert_allclose(model.objective(X).total, model.reconstruction_error_, rtol=1e-9)
+
+
+def test_parts_under_sabotage():
+    """Two parts exchanged, one turned, one stretched at the cost of another: each is a wrong embedding."""
+    part = np.repeat([0, 1], [40, 40])
+    X = np.concatenate([SWISS[:40], SWISS[40:80] + 500])
+    with pytest.warns(DisconnectedWarning):
+        model = embed(X, n_neighbors=6)
+    Y = model.embedding_.copy()
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    shares = np.where(part == 0, np.sqrt(1.5), np.sqrt(0.5))[:, None]
+    for wrong in (Y[np.r_[40:80, 0:40]], np.where(part[:, None] == 0, Y @ turn, Y), Y * shares):
+        model.embedding_ = wrong
+        assert not audited(model, X).holds
+    model.embedding_ = Y
+    assert audited(model, X).holds
+    model.disconnected = "error"  # with which there would be no fit
+    assert any(f.startswith("parts of the neighbour graph") for f in audited(model, X).failures())
+
+
+def test_new_rows_take_neighbours_of_one_part():
+    """Between two parts, the rows of the nearer one: coordinates of different parts cannot be averaged."""
+    X = np.concatenate([SWISS[:40], SWISS[:40] + [0.0, 0.0, 60.0]])
+    with pytest.warns(DisconnectedWarning):
+        model = embed(X, n_neighbors=6)
+    assert model.parts_.max() == 1
+    new = X[:40].mean(axis=0) + [0.0, 0.0, 29.0]
+    alone = embed(SWISS[:40], n_neighbors=6)
+    assert_allclose(np.abs(model.transform([new])), np.abs(alone.transform([new])) * np.sqrt(0.5), atol=1e-7)
+
+
+def test_joins_that_were_not_needed_are_noticed():
+    X = np.concatenate([SWISS[:40], SWISS[:30] + 500, SWISS[:25] - 500])
+    model = embed(X, n_neighbors=5, disconnected="join", reg=0.1)
+    assert audited(model, X).holds
+    joined = np.flatnonzero((np.abs(X[model.neighbors_] - X[:, None]).max(axis=(1, 2)) > 100))
+    inside = next(i for i in range(40) if i not in joined)
+    model.neighbors_[inside, -1] = 50
+    assert any(f.startswith("joins of parts that were not needed") for f in audited(model, X).failures())
+    model.neighbors_[inside, 0] = 51
+    assert any(f.startswith("share of rows with a nearer row left out") for f in audited(model, X).failures())
+
+
+def test_neighbours_are_nearest_first():
+    model = embed(SWISS)
+    model.neighbors_ = model.neighbors_[:, ::-1].copy()
+    (failure,) = audited(model, SWISS).failures()
+    assert failure.startswith("share of rows whose neighbours are out of order")
 
 
 def test_pynndescent_is_asked_for_by_name(monkeypatch):

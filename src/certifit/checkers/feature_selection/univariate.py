@@ -60,8 +60,9 @@ def _filter_certificate(claim: FilterClaim, true: tuple[Array, Array | None], n:
         late = bool(support[ties].any() and not np.all(np.diff(support[ties].astype(int)) <= 0))
         checks.append(Check("columns kept that are not the first of equals (1: yes)", float(late), 0.0))
         checks.append(Check("columns kept too many or too few", abs(float(support.sum()) - claim.wanted), 0.0))
-    order = np.sort(expected)
-    objective, bound = float(expected[~support].sum()), float(order[: int((~support).sum())].sum())
+    # An infinite score (of a column that separates classes) can only be left out for others: sums are of finite ones.
+    lost = expected[~support & np.isfinite(expected)]
+    objective, bound = float(lost.sum()), float(np.sort(expected)[: len(lost)].sum())
     words = "every score is what the data say, and the columns kept are those that score best"
     return Certificate("exact", words, objective, min(objective, bound), tol, checks=tuple(checks))
 

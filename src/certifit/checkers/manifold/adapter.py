@@ -52,7 +52,7 @@ def embedding_spec(model: Any) -> checker.EmbeddingSpec:
         neighbours = "any" if any_rows else "joined" if model.disconnected == "join" else "nearest"
         return checker.EmbeddingSpec(modified, reg, neighbours, by_parts=model.disconnected == "embed")
     # scikit-learn's `reg` is for the standard method only
-    return checker.EmbeddingSpec(modified, 1e-3 if modified else reg, by_parts=False)
+    return checker.EmbeddingSpec(modified, 1e-3 if modified else reg, by_parts=False, signed=False)
 
 
 def _is_ours(model: Any) -> bool:

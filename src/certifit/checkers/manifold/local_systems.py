@@ -55,13 +55,13 @@ def weight_errors(weights: Array, reg: float, smallest: Array | float) -> Array:
     """Bound how far weights (n, size) are from the solution of their systems (n,).
 
     The systems have trace 1 and these smallest eigenvalues; elimination and Gram matrix are off by some units in the
-    last place, which the inverse enlarges.
+    last place, of which about √size add up, and the inverse enlarges them.
     """
     size = weights.shape[1]
     inverse = 1 / np.maximum(np.maximum(smallest, 0.0) + reg, size * EPS)
     # Dividing v by its sum adds the relative error of the sum, of cancelling terms.
     length = np.linalg.norm(weights, axis=1)
-    return np.asarray(4 * size * EPS * (1 + reg) * inverse * length * (1 + np.sqrt(size) * length))
+    return np.asarray(4 * np.sqrt(size) * EPS * (1 + reg) * inverse * length * (1 + np.sqrt(size) * length))
 
 
 def needs_spectrum(reg: float, enough: float = 1e-4) -> bool:

@@ -51,6 +51,7 @@ class EmbeddingSpec(NamedTuple):
     by_parts: bool = True  # whether parts of the neighbour graph have coordinates of their own
     inclusive: bool = True  # modified: a share equal to the median of all rows counts as small
     eps: float = EPS  # relative precision of the coordinates
+    signed: bool = True  # whether the first of each column's largest entries must be positive
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class PartNumbers:
     shaken: float  # bound on |δF|
     skew: float  # largest entry of YᵀY - I
     mean: float  # largest mean of a column, relative
+    turned: int  # columns of which the first of the largest entries is negative
 
     @property
     def objective(self) -> float:
@@ -102,6 +104,7 @@ class GraphNumbers(NamedTuple):
     joins: int = 0  # rows whose last neighbour joins two parts
     # checks of the neighbours, by name; empty where a fit found them itself
     faults: tuple[tuple[str, float], ...] = ()
+    disorder: float = 0.0  # share of rows whose neighbours are not nearest first
     open: int = 0  # rows whose weights the modified method leaves open
 
 
@@ -163,10 +166,10 @@ def _graph_numbers(X: Array, neighbours: Array, spec: EmbeddingSpec, eps: float)
     faults = [("share of rows with a neighbour twice or themselves", float(found.twice.mean()))]
     if spec.neighbours != "any":
         faults.append(("share of rows with a nearer row left out", float((found.further & ~joined).mean())))
-        faults.append(("share of rows whose neighbours are out of order", float((found.disorder & ~joined).mean())))
     if spec.neighbours == "joined":
         faults.append(("joins of parts that were not needed", float(count_needless_joins(neighbours, joined))))
-    return GraphNumbers(0.0, (), int(joined.sum()), tuple(faults))
+    disorder = 0.0 if spec.neighbours == "any" else float((found.disorder & ~joined).mean())
+    return GraphNumbers(0.0, (), int(joined.sum()), tuple(faults), disorder)
 
 
 def _measure_part(
@@ -220,10 +223,13 @@ def sizes_of(M: Any) -> dict[str, Any]:
     }
 
 
-def offsets_of(Y: Array) -> dict[str, float]:
-    """How far the columns of Y (rows, k) are from orthonormal and centred ones."""
+def offsets_of(Y: Array) -> dict[str, Any]:
+    """How far the columns of Y (rows, k) are from orthonormal and centred ones with the usual signs."""
     rows, k = Y.shape
+    size = np.abs(Y)
+    first = np.argmax(size >= (1 - 1e-6) * size.max(axis=0), axis=0)
     return {
+        "turned": int((Y[first, np.arange(k)] < 0).sum()),
         "skew": float(np.abs(Y.T @ Y - np.eye(k)).max()),
         "mean": float(np.abs(Y.mean(axis=0)).max() * np.sqrt(rows)),
     }
@@ -262,6 +268,10 @@ def assemble(
         Check("local systems solved to", graph.local, 1e-9),
         *(Check(name, share, 0.0) for name, share in graph.faults),
     ]
+    if graph.faults:
+        checks.append(Check("share of rows whose neighbours are out of order", graph.disorder, 0.0))
+    if spec.signed:
+        checks.append(Check("columns with the other sign", float(sum(m.turned for m in parts)), 0.0))
     if not spec.by_parts:
         checks.append(Check("parts of the neighbour graph", float(len(graph.parts)), 1.0))
     bounds = [max(0.0, lower_bound(m, k) - 8 * k * EPS * m.size) for m in parts]
