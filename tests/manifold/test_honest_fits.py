@@ -76,9 +76,9 @@ def test_fit_and_audit_agree(kind):
         assert found.claim == model.certificate_.claim
         assert abs(found.objective - model.certificate_.objective) <= found.limit, (seed, params)
         # a budget is no licence: a limit beyond the tolerance is for objectives that are next to nothing
-        # (or for local systems whose inverse enlarges rounding by 1 / reg)
+        # (or for directions of almost equal spread, and systems whose inverse enlarges rounding by 1 / reg)
         well = params["reg"] >= 1e-5
-        small = found.limit <= (1e-4 if well else 0.1) * found.objective or found.limit <= 1e-9 * found.scale
+        small = found.limit <= (1e-3 if well else 0.1) * found.objective or found.limit <= 1e-9 * found.scale
         assert small, (seed, params, found.limit, found.objective)
         hurt = copy.deepcopy(model)
         hurt.embedding_ = np.roll(model.embedding_, 1, axis=0)
@@ -96,8 +96,7 @@ def test_directions_of_equal_spread_are_taken_together():
     X = np.array([[i, j] for i in range(8) for j in range(8)], float)
     near = nearest_others(centre_and_scale(X), 4, "auto")
     angle = np.array([[np.cos(0.3), np.sin(0.3)], [-np.sin(0.3), np.cos(0.3)]])
-    Z = X[near] - X[:, None]
-    plain, turned = (local_forms(A, 1e-3, (1, True)) for A in (Z, Z @ angle))
+    plain, turned = (local_forms(A, near, 1e-3, (1, True)) for A in (X, X @ angle))
     np.testing.assert_allclose(turned.B, plain.B, atol=1e-12)
     systems = modified_systems(X, near, 1e-3, 1)
     assert systems.open == plain.open >= 36  # the rows inside
@@ -114,7 +113,7 @@ def test_weights_where_no_flat_direction_is_seen_from_the_row():
     Z[0, 1] = Z[0, 0]
     X = np.concatenate([np.zeros((1, 3)), Z[0]])
     near = np.array([[1, 2, 3], [2, 0, 3], [1, 0, 3], [0, 1, 2]])
-    forms = local_forms(X[near] - X[:, None], 1e-3, (3, True))
+    forms = local_forms(X, near, 1e-3, (3, True))
     systems = modified_systems(X, near, 1e-3, 3)
     rows = (systems.F[systems.owner == 0] @ np.eye(4))[:, near[0]]
     np.testing.assert_allclose(rows.T @ rows, forms.B[0], atol=1e-12)

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.manifold import locally_linear as certificates
 from certifit.checkers.manifold.adapter import embedding_spec
-from certifit.checkers.manifold.local_systems import LocalErrors
+from certifit.checkers.manifold.local_systems import LocalErrors, unit_grams
 from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import DataError
@@ -210,11 +210,12 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             warn_of_parts(connected_parts(neighbours), int(self.n_neighbors))
         else:
             check_connected(neighbours)
-        systems = self._local_systems(scale_rows(kept), neighbours)
+        plain = scale_rows(kept)
+        systems = self._local_systems(plain, neighbours)
         Y = np.zeros((len(X), int(self.n_components)))
         known = {"neighbors_": neighbours, "X_fit_": kept.copy(), "embedding_": Y, "reconstruction_error_": 0.0}
         found = []
-        for part in _split_into_parts(systems, neighbours):
+        for part in _split_into_parts(systems, plain, neighbours):
             solved = self._solve(part, known)
             Y[part.rows] = solved.vectors * (column_signs(solved.vectors) * np.sqrt(part.share))
             known["reconstruction_error_"] += part.share * float(solved.values.sum())
@@ -265,7 +266,9 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _certificate(
         self, Y: Array, systems: LocalSystems, found: list[tuple[ConnectedPart, SmallestEigenvectors]], joins: int
     ) -> Certificate:
-        parts = [_measure(Y[part.rows] / np.sqrt(part.share), part, solved) for part, solved in found]
+        parts = [
+            _measure(Y[part.rows] / np.sqrt(part.share), part, solved, float(self.tol)) for part, solved in found
+        ]
         sizes = tuple(len(part.rows) for part, _ in found)
         graph = certificates.GraphNumbers(systems.residual, sizes, joins, open=systems.open)
         error = float(sum(m.share * m.values.sum() for m in parts))
@@ -325,27 +328,28 @@ class ConnectedPart(NamedTuple):
     rows: Array  # (m,) row numbers
     share: float  # of all rows
     F: Any  # (q, m) CSR, the errors of its rows in terms of its rows
+    X: Array  # (m, d)
     neighbours: Array  # (m, k) in the part's own numbers
     errors: LocalErrors
 
 
-def _split_into_parts(systems: LocalSystems, neighbours: Array) -> list[ConnectedPart]:
+def _split_into_parts(systems: LocalSystems, X: Array, neighbours: Array) -> list[ConnectedPart]:
     """Take the local systems apart by connected parts: F is block-diagonal."""
     label = connected_parts(neighbours)
     n = len(label)
     if not label.any():
-        return [ConnectedPart(np.arange(n), 1.0, systems.F, neighbours, systems.errors)]
+        return [ConnectedPart(np.arange(n), 1.0, systems.F, X, neighbours, systems.errors)]
     parts, place = [], np.empty(n, int)
     for p in range(int(label.max()) + 1):
         rows = np.flatnonzero(label == p)
         place[rows] = np.arange(len(rows))
         F = systems.F[label[systems.owner] == p][:, rows]
-        errors = LocalErrors(systems.errors.rows[rows])
-        parts.append(ConnectedPart(rows, len(rows) / n, F, place[neighbours[rows]], errors))
+        errors = systems.errors.at(rows)
+        parts.append(ConnectedPart(rows, len(rows) / n, F, X[rows], place[neighbours[rows]], errors))
     return parts
 
 
-def _measure(Y: Array, part: ConnectedPart, found: SmallestEigenvectors) -> certificates.PartNumbers:
+def _measure(Y: Array, part: ConnectedPart, found: SmallestEigenvectors, tol: float) -> certificates.PartNumbers:
     """Measure the orthonormal coordinates Y (m, k) of a part for its certificate."""
     F, m = part.F, len(Y)
     Q = np.linalg.qr(np.column_stack([np.ones(m), Y, found.spare])[:, : found.inside + 1])[0]
@@ -363,7 +367,9 @@ def _measure(Y: Array, part: ConnectedPart, found: SmallestEigenvectors) -> cert
         below=found.below,
         rounding=found.rounding,
         **found.sizes,
-        moved=part.errors.moved(Y, part.neighbours),
+        moved=part.errors.moved(
+            Y, part.neighbours, partial(unit_grams, part.X, part.neighbours), certificates.allowed_move(values, tol)
+        ),
         shaken=part.errors.norm(part.neighbours),
         **certificates.offsets_of(Y),
     )

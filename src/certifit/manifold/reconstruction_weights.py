@@ -25,7 +25,7 @@ from certifit.checkers.manifold.local_systems import (
     LocalErrors,
     modified_errors,
     needs_spectrum,
-    weight_errors,
+    plain_errors,
 )
 from certifit.exceptions import DataError
 from certifit.rows import Array
@@ -56,7 +56,7 @@ class SolvedSystems(NamedTuple):
 
     weights: Array  # (m, k)
     residual: float
-    errors: Array  # (m,)
+    smallest: Array  # (m,) lower bounds on the eigenvalues of the systems of trace 1
 
 
 def standard_systems(
@@ -66,7 +66,7 @@ def standard_systems(
     found = barycentric_weights(X, X, neighbours, reg, tuning)
     every = np.arange(len(X))
     F = _error_matrix(every, neighbours, found.weights, len(X))
-    return LocalSystems(F, every, found.residual, LocalErrors(found.errors))
+    return LocalSystems(F, every, found.residual, plain_errors(found.weights, reg, found.smallest))
 
 
 def barycentric_weights(
@@ -74,8 +74,8 @@ def barycentric_weights(
 ) -> SolvedSystems:
     """Find the weights (m, k) that rebuild each row of Q (m, d) from its neighbours (m, k) among the rows of X."""
     parts = _for_grams(partial(_solve_grams, reg), Q, X, neighbours, tuning)
-    weights, errors = (np.concatenate([getattr(part, name) for part in parts]) for name in ("weights", "errors"))
-    return SolvedSystems(weights, max(part.residual for part in parts), errors)
+    weights, smallest = (np.concatenate([part[i] for part in parts]) for i in (0, 2))
+    return SolvedSystems(weights, max(part.residual for part in parts), smallest)
 
 
 def modified_systems(
@@ -87,18 +87,16 @@ def modified_systems(
 ) -> LocalSystems:
     """Rebuild each row of X (n, d) from its neighbours (n, k) in several ways: several rows of F for each."""
     parts = _for_grams(partial(_spread, reg), X, X, neighbours, tuning)
-    weights, errors, values, vectors = (
-        np.concatenate(arrays) for arrays in zip(*(part[:4] for part in parts), strict=True)
-    )
+    weights, values, vectors = (np.concatenate([part[i] for part in parts]) for i in range(3))
     rank = min(X.shape[1], neighbours.shape[1])
     flat, moved = _count_flat(values, rank, components, tuning.rule)
     found = _modified_weights(weights, vectors, flat, tuning.rule)
-    errors = modified_errors(weights, errors, FlatParts(flat, _gap_at(values, flat), found.length))
+    flat_parts = FlatParts(flat, _gap_at(values, flat), found.length, found.alpha)
     return LocalSystems(
         _error_matrix(found.owner, neighbours[found.owner], found.weights, len(X)),
         found.owner,
-        max(part[4] for part in parts),
-        LocalErrors(errors),
+        max(part[3] for part in parts),
+        modified_errors(weights, reg, values[:, -1], flat_parts),
         int((moved | found.alone).sum()),
     )
 
@@ -131,8 +129,8 @@ def _solve_grams(reg: float, G: Array) -> SolvedSystems:
     """Solve (G + r I) v = 1 for each matrix: weights v / Σ v (rows, k)."""
     unit = _unit_trace(G)
     weights, residual = _solve_unit_grams(reg, unit)
-    smallest = np.linalg.eigvalsh(unit)[:, 0] if needs_spectrum(reg) else 0.0
-    return SolvedSystems(weights, residual, weight_errors(weights, reg, smallest))
+    smallest = np.linalg.eigvalsh(unit)[:, 0] if needs_spectrum(reg) else np.zeros(len(unit))
+    return SolvedSystems(weights, residual, smallest)
 
 
 def _solve_unit_grams(reg: float, unit: Array) -> tuple[Array, float]:
@@ -158,13 +156,12 @@ def _unit_trace(G: Array) -> Array:
     return np.where(trace > 0, G / np.where(trace > 0, trace, 1.0), np.eye(G.shape[1]) / G.shape[1])
 
 
-def _spread(reg: float, G: Array) -> tuple[Array, Array, Array, Array, float]:
-    """Weights (rows, k), their errors (rows,), eigenvalues (rows, k), descending, eigenvectors and the residual."""
+def _spread(reg: float, G: Array) -> tuple[Array, Array, Array, float]:
+    """Weights (rows, k), eigenvalues (rows, k), descending, and eigenvectors (rows, k, k) of G, and the residual."""
     unit = _unit_trace(G)
     weights, residual = _solve_unit_grams(reg, unit)
     values, vectors = np.linalg.eigh(unit)
-    errors = weight_errors(weights, reg, values[:, 0])
-    return weights, errors, values[:, ::-1], vectors[:, :, ::-1], residual
+    return weights, values[:, ::-1], vectors[:, :, ::-1], residual
 
 
 def _count_flat(values: Array, rank: int, components: int, rule: FlatDirectionRule) -> tuple[Array, Array]:
@@ -205,6 +202,7 @@ class ModifiedWeights(NamedTuple):
     owner: Array  # (m,) whose row it is
     weights: Array  # (m, k)
     length: Array  # (n,) of the projection of 1, or of what takes its place, on the flat directions
+    alpha: Array  # (n,)
     alone: Array  # (n,) whether 1 had none
 
 
@@ -226,4 +224,4 @@ def _modified_weights(weights: Array, vectors: Array, flat: Array, rule: FlatDir
     H = -sign[:, None, None] * (V - 2 * (V @ h[:, :, None]) * h[:, None, :])
     W = H + ((1 - alpha)[:, None] * weights)[:, :, None]
     owner, direction = np.nonzero(chosen)
-    return ModifiedWeights(owner, W[owner, :, direction], length, alone)
+    return ModifiedWeights(owner, W[owner, :, direction], length, alpha, alone)

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from certifit.checkers.manifold.local_systems import EPS, LocalErrors, LocalForms, local_forms
+from certifit.checkers.manifold.local_systems import EPS, LocalErrors, local_forms, unit_grams
 from certifit.checkers.manifold.neighbour_graph import connected_parts, count_needless_joins, find_faults
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
@@ -85,7 +85,7 @@ class PartNumbers:
     def allowance(self) -> float:
         """How much the objective may differ between two computations: of M's entries, and of the weights in it."""
         weights = 2 * np.sqrt(max(self.objective, 0.0)) * self.moved + self.moved**2
-        entries = 8 * len(self.values) * EPS * self.size
+        entries = 16 * len(self.values) * EPS * self.size  # the bound is lowered by half of it
         # An objective that is nothing but the rounding of M cannot be told from any other such.
         floor = 2 * len(self.values) * self.entries * EPS * self.norm
         return float(entries + 2 * weights + (floor if self.objective <= floor else 0.0))
@@ -132,7 +132,7 @@ def certify(
     if neighbours.shape[0] != n or neighbours.min() < 0 or neighbours.max() >= n:
         raise DataError(got=f"neighbours {neighbours.shape} of {n} rows", wanted="row numbers for each row")
     flat = (k, spec.inclusive) if spec.modified else None
-    forms = local_forms(X[neighbours] - X[:, None], spec.reg, flat)
+    forms = local_forms(X, neighbours, spec.reg, flat)
     label = connected_parts(neighbours)
     sizes = np.bincount(label)
     graph = _graph_numbers(X, neighbours, spec, float(np.finfo(rows.dtype).eps))
@@ -143,8 +143,8 @@ def certify(
         here = np.flatnonzero(label == p)
         place = np.empty(n, int)
         place[here] = np.arange(len(here))
-        part = LocalForms(forms.B[here], 0.0, LocalErrors(forms.errors.rows[here]), 0)
-        found.append(_measure_part(Y[here], place[neighbours[here]], part, (n, tol), tuning))
+        part = ClaimedPart(Y[here], place[neighbours[here]], X[here], len(here) / n)
+        found.append(_measure_part(part, forms.B[here], forms.errors.at(here), tol, tuning))
     return assemble(found, graph, error, tol, spec)
 
 
@@ -172,21 +172,34 @@ def _graph_numbers(X: Array, neighbours: Array, spec: EmbeddingSpec, eps: float)
     return GraphNumbers(0.0, (), int(joined.sum()), tuple(faults), disorder)
 
 
+class ClaimedPart(NamedTuple):
+    """One part of the neighbour graph as its model states it."""
+
+    Y: Array  # (m, k) coordinates
+    neighbours: Array  # (m, size) in the part's own numbers
+    X: Array  # (m, d) rows
+    share: float  # of all rows
+
+
+def allowed_move(values: Array, tol: float) -> float:
+    """How large |δF Y| may be for its effect on the objective to be small against the tolerance."""
+    return tol / 50 * float(np.sqrt(max(values.sum(), 0.0)))
+
+
 def _measure_part(
-    Y: Array, neighbours: Array, forms: LocalForms, wanted: tuple[int, float], tuning: EmbeddingCheckTuning
+    part: ClaimedPart, B: Array, errors: LocalErrors, tol: float, tuning: EmbeddingCheckTuning
 ) -> PartNumbers:
-    """Measure the coordinates Y (rows, k) of one part; `wanted` are the number of all rows and the relative gap."""
-    n, tol = wanted
-    (rows, k), share = Y.shape, len(Y) / n
-    Y = np.asarray(Y, np.float64) / np.sqrt(share)
-    M = assemble_matrix(forms.B, neighbours)
-    form = partial(_inner_products, forms.B, neighbours)
+    """Measure the coordinates of one part, with its local forms B (m, size, size)."""
+    neighbours, (rows, k) = part.neighbours, part.Y.shape
+    Y = np.asarray(part.Y, np.float64) / np.sqrt(part.share)
+    M = assemble_matrix(B, neighbours)
+    form = partial(_inner_products, B, neighbours)
     values = np.diag(form(Y))
     theta, leak = _ritz_values(M, form, np.column_stack([np.ones(rows), Y]))
     size = float(M.diagonal().max())
     counted = _count_below(M, 1.02 * float(theta[-1]) + 8 * EPS * size)
     found = PartNumbers(
-        share=share,
+        share=part.share,
         values=values,
         residuals=np.linalg.norm(M @ Y - Y * values, axis=0),
         theta=theta,
@@ -196,8 +209,8 @@ def _measure_part(
         below=counted.below,
         rounding=counted.rounding,
         **sizes_of(M),
-        moved=forms.errors.moved(Y, neighbours),
-        shaken=forms.errors.norm(neighbours),
+        moved=errors.moved(Y, neighbours, partial(unit_grams, part.X, neighbours), allowed_move(values, tol)),
+        shaken=errors.norm(neighbours),
         **offsets_of(Y),
     )
     if found.objective - lower_bound(found, k) <= tol * found.objective:
