@@ -122,7 +122,7 @@ class RecursiveElimination(SubsetSearch):
         table, ranking = self._eliminate(trial, keep, step, deadline)
         support = ranking == 1
         objective = -float(trial.scores(support).mean())
-        steps = checker.EliminationSteps(table, ranking, support, keep)
+        steps = checker.EliminationSteps(table, ranking, support, keep, step)
         return {
             "support_": support,
             "ranking_": ranking,

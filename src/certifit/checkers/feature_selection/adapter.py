@@ -6,8 +6,8 @@ The number of columns or steps that the settings ask for is worked out here agai
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from numbers import Integral
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +17,7 @@ from certifit.checkers.feature_selection import greedy, screening
 from certifit.checkers.feature_selection.scores import target_of
 from certifit.checkers.feature_selection.univariate import FilterClaim, certify_filter
 from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.core import Certificate
+from certifit.core import Certificate, Check
 from certifit.core.scoring import find_scorer, fit_copy, is_classifier, score_fitted
 from certifit.exceptions import DataError
 from certifit.rows import Array, Matrix, encode_labels
@@ -25,9 +25,38 @@ from certifit.rows.checks import Target
 from certifit.rows.folds import make_folds
 
 
-def _asked_columns(asked: Any, d: int) -> int:
+def _asked_columns(asked: Any, d: int, name: str) -> int:
     """Return a number of columns that is given as such or as a share of all d columns, rounded up."""
-    return int(asked) if isinstance(asked, Integral) else int(np.ceil(float(asked) * d))
+    whole = isinstance(asked, Integral) and not isinstance(asked, bool)
+    if not (whole and 1 <= int(asked) <= d) and not (isinstance(asked, Real) and not whole and 0 < float(asked) <= 1):
+        raise DataError(
+            got=f"{name}={asked!r} for {d} columns",
+            wanted=f"a whole number from 1 to {d}, or a share above 0 and at most 1.0",
+        )
+    return int(asked) if whole else int(np.ceil(float(asked) * d))
+
+
+def _support(model: Any) -> Array:
+    """The columns kept (d,), as the mask that it must be."""
+    support = np.asarray(model.support_)
+    if support.dtype != bool or support.shape != (model.n_features_in_,):
+        raise DataError(
+            got=f"support_ of shape {support.shape} and type {support.dtype}",
+            wanted=f"True or False for each of {model.n_features_in_} columns",
+        )
+    return support
+
+
+def _shaped(model: Any, name: str, values: Any, shape: tuple[int | None, ...]) -> Array:
+    """A fitted array of this shape (None: any length), refused otherwise."""
+    found = np.asarray(values)
+    fits = found.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, found.shape, strict=True))
+    if not fits or found.dtype.kind not in "iufb":
+        raise DataError(
+            got=f"{name} of shape {found.shape} and type {found.dtype} in a fitted {type(model).__name__}",
+            wanted=f"numbers of shape ({', '.join('…' if n is None else str(n) for n in shape)})",
+        )
+    return found
 
 
 # --------------------------------------------------------------------------------------------------------- filters
@@ -46,7 +75,7 @@ def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     wanted = None
     if own:
         least = -np.inf if model.threshold is None else model.threshold
-        wanted = min(_asked_columns(model.k, len(scores)), int((scores > least).sum()))
+        wanted = min(_asked_columns(model.k, len(scores), "k"), int((scores > least).sum()))
     return certify_filter(FilterClaim(name, scores, p, model.get_support(), wanted), k, tol, rows)
 
 
@@ -72,30 +101,71 @@ def _score_name(model: Any) -> str:
 
 # -------------------------------------------------------------------------------------------------------- searches
 def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check every choice of a SequentialSelector, and score a sample of its steps again."""
-    d, forward = len(model.support_), model.direction == "forward"
+    """Check every choice of a SequentialSelector, scoring every candidate of every step again."""
+    support, forward = _support(model), model.direction == "forward"
+    d = len(support)
     automatic = isinstance(model.n_features_to_select, str)  # 'auto': go on while a step gains `tol`
-    kept = (d if forward else 1) if automatic else _asked_columns(model.n_features_to_select, d)
+    kept = (d if forward else 1) if automatic else _asked_columns(model.n_features_to_select, d, "n_features_to_select")
+    taken = _shaped(model, "path_['column']", model.path_["column"], (None,))
+    if taken.dtype.kind not in "iu" or ((taken < 0) | (taken >= d)).any():
+        raise DataError(got=f"path_['column'] {taken}", wanted=f"numbers of columns, from 0 to {d - 1}")
+    reached, errors = (
+        _shaped(model, f"path_[{name!r}]", model.path_[name], (len(taken),)) for name in ("score", "error")
+    )
+    scores = _shaped(model, "candidate_scores_", model.candidate_scores_, (None, d))
+    if not len(taken) <= len(scores) <= len(taken) + 1:
+        raise DataError(
+            got=f"candidate_scores_ of {len(scores)} steps and a path_ of {len(taken)}",
+            wanted="as many, or one more for a step that was looked at and not taken",
+        )
     path = greedy.GreedyPath(
-        model.candidate_scores_,
-        model.path_["column"],
-        model.path_["score"],
-        model.support_,
+        scores,
+        taken,
+        reached,
+        support,
         forward,
         kept if forward else d - kept,
-        model.start_score_,
+        float(model.start_score_),
         float(model.tol) if automatic else None,
     )
     trial = _Refit.of(model, X, y, sample_weight)
-    return greedy.certify_greedy(path, tol, greedy.rescore(path, trial.mean_score))
+    return greedy.certify_greedy(path, tol, greedy.rescore(path, errors, trial.scores))
 
 
 def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check every step of a RecursiveElimination, and fit a sample of them again."""
-    found = greedy.EliminationSteps(model.importances_, model.ranking_, model.support_, int(model.n_features_wanted_))
+    """Check every step of a RecursiveElimination, fitting each again, and the cross-validated number of columns."""
+    support, getter = _support(model), model.step
+    d = len(support)
+    step = int(getter) if isinstance(getter, Integral) else max(1, int(float(getter) * d))
+    by_folds = isinstance(model.n_features_to_select, str) and model.cv is not None
+    names = ("n_features", "score", "error")
+    path = [_shaped(model, f"path_[{name!r}]", model.path_[name], (None,)) for name in names]
+    if len({len(column) for column in path}) > 1 or bool(len(path[0])) != by_folds:
+        raise DataError(
+            got=f"a path_ of {', '.join(str(len(column)) for column in path)} numbers",
+            wanted="as many scores and errors as numbers of columns tried by `cv`, and none without",
+        )
+    wanted = _wanted_by_settings(model, d) if not by_folds else int(path[0][path[1] == path[1].max()].min())
+    found = greedy.EliminationSteps(
+        _shaped(model, "importances_", model.importances_, (None, d)),
+        _shaped(model, "ranking_", model.ranking_, (d,)),
+        support,
+        wanted,
+        step,
+    )
     trial = _Refit.of(model, X, y, sample_weight)
     again = greedy.refit(found, trial.importances)
-    return greedy.certify_elimination(found, -trial.mean_score(model.support_), tol, again)
+    if by_folds and (again.pairs or not len(found.importances)):
+        tried = trial.eliminated_scores(step)
+        again = greedy.Recomputed((*again.pairs, *((f"cross-validated {n}", *two) for n, *two in zip(names, path, tried))))
+    certificate = greedy.certify_elimination(found, -float(trial.scores(support).mean()), tol, again)
+    told = abs(float(model.n_features_wanted_) - wanted)
+    return replace(certificate, checks=(*certificate.checks, Check("n_features_wanted_ off by", told, 0.0)))
+
+
+def _wanted_by_settings(model: Any, d: int) -> int:
+    asked = 0.5 if isinstance(model.n_features_to_select, str) else model.n_features_to_select
+    return _asked_columns(asked, d, "n_features_to_select")
 
 
 @dataclass(frozen=True)
@@ -123,20 +193,46 @@ class _Refit:
     def _fit(self, columns: Array, rows: Any) -> Any:
         return fit_copy(self.model.estimator, *self._cut(columns, rows))
 
-    def mean_score(self, columns: Array) -> float:
-        """Return the mean score over the folds; cv=None fits and scores on all rows."""
-        cv, every = self.model.cv, slice(None)
-        if cv is None:
-            return score_fitted(self.scorer, self._fit(columns, every), *self._cut(columns, every))
-        folds = make_folds(cv, self.X, self.y, classes=is_classifier(self.model.estimator))
-        scores = [
-            score_fitted(self.scorer, self._fit(columns, train), *self._cut(columns, test)) for train, test in folds
-        ]
-        return float(np.mean(scores))
+    def folds(self) -> list[tuple[Any, Any]]:
+        """Return rows to fit and rows to score for each fold; cv=None fits and scores on all rows."""
+        if self.model.cv is None:
+            return [(slice(None), slice(None))]
+        return [*make_folds(self.model.cv, self.X, self.y, classes=is_classifier(self.model.estimator))]
+
+    def scores(self, columns: Array) -> Array:
+        """Return the score of each fold with these columns."""
+        return np.array([self._score(self._fit(columns, train), columns, test) for train, test in self.folds()])
+
+    def _score(self, fitted: Any, columns: Array, rows: Any) -> float:
+        return score_fitted(self.scorer, fitted, *self._cut(columns, rows))
+
+    def eliminated_scores(self, step: int) -> tuple[Array, Array, Array]:
+        """Return numbers of columns, mean scores and standard errors, each fold eliminating on its training rows."""
+        d, found = self.X.shape[1], []
+        for train, test in self.folds():
+            left, row = np.arange(d), []
+            while True:
+                mask = np.isin(np.arange(d), left)
+                fitted = self._fit(mask, train)
+                row.append((len(left), self._score(fitted, mask, test)))
+                if len(left) == 1:
+                    break
+                # the least important leave, the last of equals first
+                order = sorted(zip(self._importances(fitted), -left, strict=True))
+                gone = [-j for _, j in order[: min(step, len(left) - 1)]]
+                left = np.setdiff1d(left, gone)
+            found.append(row)
+        table = np.array(found)
+        errors = np.array([greedy.standard_error(column) for column in table[:, :, 1].T])
+        return table[0, :, 0], table[:, :, 1].mean(axis=0), errors
 
     def importances(self, columns: Array) -> Array:
-        """Return how much each of these columns matters to a fit on all rows: the sum of its squared coefficients."""
-        fitted, getter = self._fit(columns, slice(None)), self.model.importance_getter
+        """Return how much each of these columns matters to a fit on all rows."""
+        return self._importances(self._fit(columns, slice(None)))
+
+    def _importances(self, fitted: Any) -> Array:
+        """Return the sum of squared coefficients of each column, or what the setting names in their place."""
+        getter = self.model.importance_getter
         if callable(getter):
             found = getter(fitted)
         elif getter != "auto":

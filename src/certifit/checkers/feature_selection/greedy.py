@@ -1,8 +1,8 @@
 """The checker of greedy searches over sets of columns: every step must have taken the best of its candidates.
 
-A model keeps the scores of all candidates, so that each choice can be compared with its alternatives; a seeded sample
-of steps is scored again from the data, by fitting the estimator anew. Nothing is claimed about sets of columns that
-the search did not try.
+A model keeps the scores of all candidates, so that each choice can be compared with its alternatives; all of them are
+computed again from the data, by fitting the estimator anew at every step, unless they are random. Nothing is claimed
+about sets of columns that the search did not try.
 """
 
 from __future__ import annotations
@@ -36,8 +36,25 @@ class GreedyPath:
         return mask if self.forward else ~mask
 
 
-def certify_greedy(path: GreedyPath, tol: float, rescored: dict[tuple[int, int], float] | None = None) -> Certificate:
-    """Check that every step took its best candidate; `rescored` holds scores computed again by (step, column)."""
+@dataclass(frozen=True)
+class Recomputed:
+    """Numbers of a model beside the same numbers computed again, by what they are; none where they are random."""
+
+    pairs: tuple[tuple[str, Array, Array], ...]
+
+    def checks(self, tol: float) -> list[Check]:
+        """Compare them, relative to the largest of each step (row), to 1e-9 at best; NaN must meet NaN."""
+        return [
+            Check(f"{name} differ when computed again by (relative)", _difference(ours, again), max(tol, 1e-9))
+            for name, ours, again in self.pairs
+        ]
+
+
+RANDOM = Recomputed(())  # the estimator or its folds are other ones every time
+
+
+def certify_greedy(path: GreedyPath, tol: float, again: Recomputed | None = None) -> Certificate:
+    """Check that every step took its best candidate; `again` holds scores computed again."""
     rest = np.ones(len(path.support), bool)
     wrong, lost = 0, 0.0
     for row, column, reached in zip(path.scores, path.taken, path.reached, strict=False):
@@ -49,20 +66,48 @@ def certify_greedy(path: GreedyPath, tol: float, rescored: dict[tuple[int, int],
     wrong += int((path.support != (~rest if path.forward else rest)).sum())
     last = float(path.reached[-1]) if len(path.taken) else path.start
     refused = len(path.scores) > len(path.taken)
-    missing = 0 if refused else path.asked - len(path.taken)
+    missing = 0 if refused else abs(path.asked - len(path.taken))
     if refused and (path.least is None or float(np.nanmax(path.scores[-1])) - last >= path.least):
         wrong += 1  # the search stopped before a step that gains enough
+    if path.least is not None:  # a step that gained too little was taken
+        wrong += int((np.diff([path.start, *path.reached]) < path.least).sum())
     checks = [
         Check("score given away by a step", lost, 0.0),
         Check("steps or columns that do not fit together", float(wrong), 0.0),
         Check("steps asked for and not made", float(missing), 0.0),
     ]
     claim = "at every step the column taken was the best of its candidates; nothing is claimed about other sets"
-    facts: dict[str, float | str] = {"steps": float(len(path.taken))}
-    if rescored is not None:
-        checks += _recomputed_check(path.scores, rescored, tol)
-        facts["candidates scored again"] = float(len(rescored)) if rescored else "none: their scores are random"
-    return Certificate("greedy", claim, -last, tol=tol, checks=tuple(checks), facts=facts)
+    return _certificate(claim, -last, checks, (tol, len(path.taken), "candidates scored again", again))
+
+
+def _certificate(
+    claim: str, objective: float, checks: list[Check], found: tuple[float, int, str, Recomputed | None]
+) -> Certificate:
+    """Make the certificate; `found` are the tolerance, the number of steps, and what was computed again."""
+    tol, steps, words, again = found
+    facts: dict[str, float | str] = {"steps": float(steps)}
+    if again is not None and again.pairs:
+        checks = checks + again.checks(tol)
+        facts[words] = float(np.isfinite(again.pairs[0][1]).sum())
+    elif again is not None:
+        facts[words] = "none: they are random"
+        claim = f"by the numbers recorded, which are random and cannot be computed again, {claim}"
+    # A forward search that made no step has no score.
+    objective = objective if np.isfinite(objective) else np.nan
+    return Certificate("greedy", claim, objective, tol=tol, checks=tuple(checks), facts=facts)
+
+
+def _difference(ours: Array, again: Array) -> float:
+    """The largest difference, relative to the largest number of its row; infinite where the two do not match."""
+    ours, again = np.atleast_2d(np.asarray(ours, float)), np.atleast_2d(np.asarray(again, float))
+    finite = np.isfinite(again)
+    if ours.shape != again.shape or not np.array_equal(ours[~finite], again[~finite], equal_nan=True):
+        return float("inf")
+    if not finite.any():
+        return 0.0
+    size = np.maximum(np.abs(np.where(finite, again, 0.0)).max(axis=1, keepdims=True), np.finfo(float).tiny)
+    with np.errstate(invalid="ignore"):
+        return float((np.abs(ours - again) / size)[finite].max())
 
 
 @dataclass(frozen=True)
@@ -73,6 +118,7 @@ class EliminationSteps:
     ranking: Array  # (d,) 1 for the columns kept, then 2, 3, … from the last step to the first
     support: Array  # (d,) bool, the columns kept
     wanted: int  # how many columns were to be kept
+    step: int  # how many are left out at a time
 
     def fitted(self, step: int) -> Array:
         """Return the columns (a mask) that a step fitted."""
@@ -80,15 +126,16 @@ class EliminationSteps:
 
 
 def certify_elimination(
-    found: EliminationSteps, objective: float, tol: float, refitted: dict[tuple[int, int], float] | None = None
+    found: EliminationSteps, objective: float, tol: float, again: Recomputed | None = None
 ) -> Certificate:
-    """Check that each step left out the least important; `refitted` maps (step, column) to recomputed importances."""
+    """Check that each step left out the least important; `again` holds importances and scores computed again."""
     steps = len(found.importances)
     wrong, lost = int(set(found.ranking.tolist()) != set(range(1, steps + 2))), 0.0
     wrong += int((found.support != (found.ranking == 1)).sum())
     for step, row in enumerate(found.importances):
         before, after = found.fitted(step), found.fitted(step + 1)
         wrong += not np.array_equal(np.isfinite(row), before)
+        wrong += int(before.sum() - after.sum()) != min(found.step, int(before.sum()) - found.wanted)
         lost = max(lost, float(row[before & ~after].max(initial=-np.inf) - row[after].min(initial=np.inf)))
     checks = [
         Check("importance of a column left out above one kept", lost, 0.0),
@@ -96,49 +143,41 @@ def certify_elimination(
         Check("columns too many or too few", abs(float(found.support.sum()) - found.wanted), 0.0),
     ]
     claim = "at every step the columns left out mattered least to the fit; nothing is claimed about other sets"
-    facts: dict[str, float | str] = {"steps": float(steps)}
-    if refitted is not None:
-        checks += _recomputed_check(found.importances, refitted, tol)
-        facts["importances computed again"] = float(len(refitted)) if refitted else "none: they are random"
-    return Certificate("greedy", claim, objective, tol=tol, checks=tuple(checks), facts=facts)
+    return _certificate(claim, objective, checks, (tol, steps, "importances computed again", again))
 
 
-def _recomputed_check(scores: Array, found: dict[tuple[int, int], float], tol: float) -> list[Check]:
-    """Compare recorded scores with those computed again, relative to the largest of their step, to 1e-9 at best."""
-    if not found:
-        return []
-    size = np.nanmax(np.abs(scores), axis=1, initial=np.finfo(float).tiny)
-    difference = max(abs(scores[at] - value) / size[at[0]] for at, value in found.items())
-    return [Check("scores differ when computed again by (relative)", float(difference), max(tol, 1e-9))]
+def rescore(path: GreedyPath, errors: Array, scores: Callable[[Array], Array]) -> Recomputed:
+    """Score every candidate of every step again, by `scores(mask)`, one for each fold."""
+    d = len(path.support)
+    table, spread = np.full(path.scores.shape, np.nan), np.full(len(path.taken), np.nan)
+    for step in range(len(path.scores)):
+        for j in np.flatnonzero(np.isfinite(path.scores[step])):
+            found = scores(path.columns(step, int(j)))
+            if step == 0 and not np.array_equal(found, scores(path.columns(step, int(j)))):
+                return RANDOM
+            table[step, j] = found.mean()
+            if step < len(path.taken) and j == path.taken[step]:
+                spread[step] = standard_error(found)
+    start = -np.inf if path.forward else float(scores(np.ones(d, bool)).mean())
+    begun = np.array([path.start]), np.array([start])
+    return Recomputed(
+        (("scores", path.scores, table), ("standard errors", errors, spread), ("scores of the start", *begun))
+    )
 
 
-def sample_steps(steps: int, sampled: int = 3) -> list[int]:
-    """Return the numbers of the first step, the last and some between, the same for every check."""
-    if steps <= sampled:
-        return list(range(steps))
-    between = np.random.default_rng(0).choice(np.arange(1, steps - 1), sampled - 2, replace=False)
-    return sorted({0, steps - 1, *map(int, between)})
+def standard_error(scores: Array) -> float:
+    """Return the standard error of the mean over folds, 0 where there is one."""
+    n = len(scores)
+    return float(scores.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
 
 
-def rescore(path: GreedyPath, score: Callable[[Array], float]) -> dict[tuple[int, int], float]:
-    """Score every candidate of a sample of steps again, by `score(mask)`; empty where scores are random."""
-    again: dict[tuple[int, int], float] = {}
-    for step in sample_steps(len(path.scores)):
-        masks = {int(j): path.columns(step, int(j)) for j in np.flatnonzero(np.isfinite(path.scores[step]))}
-        found = {(step, j): score(mask) for j, mask in masks.items()}
-        if step == 0 and any(score(masks[j]) != value for (_, j), value in found.items()):
-            return {}
-        again |= found
-    return again
-
-
-def refit(found: EliminationSteps, importances: Callable[[Array], Array]) -> dict[tuple[int, int], float]:
-    """Compute the importances of a sample of steps again, by `importances(mask)`; empty where they are random."""
-    steps = sample_steps(len(found.importances))
-    if not steps or not np.array_equal(importances(found.fitted(0)), importances(found.fitted(0))):
-        return {}
-    again: dict[tuple[int, int], float] = {}
-    for step in steps:
-        columns = np.flatnonzero(found.fitted(step))
-        again |= {(step, int(j)): float(v) for j, v in zip(columns, importances(found.fitted(step)), strict=True)}
-    return again
+def refit(found: EliminationSteps, importances: Callable[[Array], Array]) -> Recomputed:
+    """Compute the importances of every step again, by `importances(mask)`."""
+    table = np.full(found.importances.shape, np.nan)
+    for step in range(len(table)):
+        mask = found.fitted(step)
+        again = importances(mask)
+        if step == 0 and not np.array_equal(again, importances(mask)):
+            return RANDOM
+        table[step, mask] = again
+    return Recomputed((("importances", found.importances, table),))
