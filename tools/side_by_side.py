@@ -2,8 +2,9 @@
 
     python tools/side_by_side.py OTHER_CHECKOUT [NAME …] [--runs 7] [--audit]
 
-With --audit the audits of these fits are timed in place of the fits. Each checkout is a process of its own that holds the data and fits when told to, one at a time, so that both meet the
-same machine. The first fit of each (which may compile) is printed apart; then medians of warm fits and their ratio.
+With --audit the audits of these fits are timed in place of the fits. Each checkout is a process of its own that holds
+the data and fits when told to, one at a time, so that both meet the same machine. The first fit of each (which may
+compile) is printed apart; then medians of warm fits and their ratio.
 """
 
 from __future__ import annotations
