@@ -19,15 +19,15 @@ from tests.common.catalogue import CATALOGUE, Entry, amounts, three
 
 SEARCHED = ("candidate_scores_",)
 TWO = {"n_features_to_select": 2}
-# Estimators that hold another one, which the catalogue's common tests do not build: one line each.
-HOLDERS = [
+# Estimators that are not in the catalogue, whose other tests do not fit them.
+BESIDE = (
     Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),
     Entry(RecursiveElimination, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RecursiveElimination),
-]
+)
 
-every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *HOLDERS], ids=str)
+every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)
 
 METHODS = (
     "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples",

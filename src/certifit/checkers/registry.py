@@ -15,7 +15,13 @@ from typing import Any
 from certifit.checkers.cluster.adapter import audit_clusters, centres
 from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
-from certifit.checkers.feature_selection.adapter import audit_elimination, audit_filter, audit_l1, audit_sequential
+from certifit.checkers.feature_selection.adapter import (
+    FILTERS,
+    audit_elimination,
+    audit_filter,
+    audit_l1,
+    audit_sequential,
+)
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, audit_statsmodels, linear_problem
 from certifit.checkers.linear_model.logistic_adapter import audit_logistic, logistic_problem
@@ -69,7 +75,7 @@ def find_audited(model: Any, like: str | None = None) -> AuditedModel:
 @cache
 def audited_models() -> dict[str, AuditedModel]:
     """By class name, how models are audited. (coef_ alone does not tell which loss was minimised.)"""
-    filters = ("SelectFeatures", "SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe")
+    filters = ("SelectFeatures", *FILTERS)
     machine = ("support_", "support_vectors_", "dual_coef_", "intercept_")
     results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
     linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")

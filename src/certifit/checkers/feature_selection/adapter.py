@@ -60,10 +60,22 @@ def _shaped(model: Any, name: str, values: Any, shape: tuple[int | None, ...]) -
 
 
 # --------------------------------------------------------------------------------------------------------- filters
+WITHOUT_PVALUES = ("variance", "jeffreys")  # scores that are no test
+
+
 def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a SelectFeatures, or a selector of scikit-learn such as SelectKBest with a known score function."""
     own = isinstance(model.score_func, str)
     name = model.score_func if own else _score_name(model)
+    if own:
+        numbers_of_columns = (int(model.n_features_in_),)
+        _shaped(model, "scores_", model.scores_, numbers_of_columns)
+        if (model.pvalues_ is None) != (name in WITHOUT_PVALUES):
+            raise DataError(got=f"pvalues_={model.pvalues_!r} of {name} scores", wanted="those that its fit left")
+        if model.pvalues_ is not None:
+            _shaped(model, "pvalues_", model.pvalues_, numbers_of_columns)
+        if np.isnan(model.scores_).any() or (model.pvalues_ is not None and np.isnan(model.pvalues_).any()):
+            raise DataError(got="scores or p-values that are NaN", wanted="numbers: our filters leave none")
     # scikit-learn scores a constant column NaN and ranks it last: here its score is 0 and its p-value 1.
     scores = np.nan_to_num(np.asarray(model.scores_, dtype=np.float64), nan=0.0, posinf=np.inf)
     p = None if model.pvalues_ is None else np.nan_to_num(np.asarray(model.pvalues_, dtype=np.float64), nan=1.0)
@@ -72,11 +84,43 @@ def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     if target == "classes":
         labels = encode_labels(rows)
         rows, k = labels.rows, len(labels.classes)
-    wanted = None
     if own:
         least = -np.inf if model.threshold is None else model.threshold
         wanted = min(_asked_columns(model.k, len(scores), "k"), int((scores > least).sum()))
-    return certify_filter(FilterClaim(name, scores, p, model.get_support(), wanted), k, tol, rows)
+        claim = FilterClaim(name, scores, p, _support(model), wanted)
+    else:
+        claim = FilterClaim(name, scores, p, model.get_support(), _count_kept(model, scores, p), False)
+    return certify_filter(claim, k, tol, rows)
+
+
+# scikit-learn's filters: the mode of GenericUnivariateSelect that does the same, and the setting that it has
+FILTERS: dict[str, tuple[str, str]] = {
+    "SelectKBest": ("k_best", "k"),
+    "SelectPercentile": ("percentile", "percentile"),
+    "SelectFpr": ("fpr", "alpha"),
+    "SelectFdr": ("fdr", "alpha"),
+    "SelectFwe": ("fwe", "alpha"),
+    "GenericUnivariateSelect": ("", "param"),
+}
+
+
+def _count_kept(model: Any, scores: Array, p: Array | None) -> int | None:
+    """Count the columns that a filter of scikit-learn should keep, by its rule; None where equal scores decide."""
+    mode, parameter = FILTERS.get(type(model).__name__, ("", ""))
+    mode, d = mode or getattr(model, "mode", ""), len(scores)
+    asked = getattr(model, parameter, None)
+    if mode == "k_best":
+        return d if asked == "all" else min(int(asked), d)
+    if mode == "percentile" or p is None:
+        above = int((scores > np.percentile(scores, 100 - float(asked))).sum()) if np.isfinite(scores).all() else 0
+        return above if above == int(d * float(asked) / 100) else None
+    if mode == "fpr":
+        return int((p < asked).sum())
+    if mode == "fwe":
+        return int((p < asked / d).sum())
+    ordered = np.sort(p)  # Benjamini & Hochberg (1995)
+    kept = ordered[ordered <= float(asked) / d * np.arange(1, d + 1)]
+    return int((p <= kept.max()).sum()) if len(kept) else 0
 
 
 def _score_name(model: Any) -> str:
@@ -105,7 +149,9 @@ def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     support, forward = _support(model), model.direction == "forward"
     d = len(support)
     automatic = isinstance(model.n_features_to_select, str)  # 'auto': go on while a step gains `tol`
-    kept = (d if forward else 1) if automatic else _asked_columns(model.n_features_to_select, d, "n_features_to_select")
+    kept = (
+        (d if forward else 1) if automatic else _asked_columns(model.n_features_to_select, d, "n_features_to_select")
+    )
     taken = _shaped(model, "path_['column']", model.path_["column"], (None,))
     if taken.dtype.kind not in "iu" or ((taken < 0) | (taken >= d)).any():
         raise DataError(got=f"path_['column'] {taken}", wanted=f"numbers of columns, from 0 to {d - 1}")
@@ -157,7 +203,9 @@ def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     again = greedy.refit(found, trial.importances)
     if by_folds and (again.pairs or not len(found.importances)):
         tried = trial.eliminated_scores(step)
-        again = greedy.Recomputed((*again.pairs, *((f"cross-validated {n}", *two) for n, *two in zip(names, path, tried))))
+        again = greedy.Recomputed(
+            (*again.pairs, *((f"cross-validated {n}", *two) for n, *two in zip(names, path, tried)))
+        )
     certificate = greedy.certify_elimination(found, -float(trial.scores(support).mean()), tol, again)
     told = abs(float(model.n_features_wanted_) - wanted)
     return replace(certificate, checks=(*certificate.checks, Check("n_features_wanted_ off by", told, 0.0)))

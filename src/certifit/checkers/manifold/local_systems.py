@@ -51,9 +51,7 @@ class LocalErrors(NamedTuple):
 
     def at(self, rows: Array) -> LocalErrors:
         """Return those of some rows."""
-        return LocalErrors(
-            self.weights[rows], self.reg, self.plain[rows], self.times[rows], self.directions[rows]
-        )
+        return LocalErrors(self.weights[rows], self.reg, self.plain[rows], self.times[rows], self.directions[rows])
 
     def moved(self, Y: Array, neighbours: Array, grams: Callable[[], Array], enough: float) -> float:
         """Bound on |δF Y|, δF the difference of two computations of the matrix of local errors, Y (n, k).
@@ -136,7 +134,11 @@ class LocalForms(NamedTuple):
 
 
 def local_forms(
-    X: Array, neighbours: Array, reg: float, flat: tuple[int, bool] | None, rule: FlatDirectionRule = FlatDirectionRule()
+    X: Array,
+    neighbours: Array,
+    reg: float,
+    flat: tuple[int, bool] | None,
+    rule: FlatDirectionRule = FlatDirectionRule(),
 ) -> LocalForms:
     """Solve the local systems of rows X (n, d) with these neighbours (n, size).
 
@@ -177,9 +179,7 @@ def unit_grams(X: Array, neighbours: Array, entries: int = 2**22) -> Array:
     return np.where(trace > 0, G / np.where(trace > 0, trace, 1.0), np.eye(size) / size)
 
 
-def _count_steep(
-    values: Array, rank: int, flat: tuple[int, bool], rule: FlatDirectionRule
-) -> tuple[Array, Array]:
+def _count_steep(values: Array, rank: int, flat: tuple[int, bool], rule: FlatDirectionRule) -> tuple[Array, Array]:
     """Count the directions of each row that are not flat (n,); and whether equal spreads changed the count (n,)."""
     n, size = values.shape
     coordinates, inclusive = flat
