@@ -82,17 +82,17 @@ def test_fit_and_audit_agree(kind):
         assert small, (seed, params, found.limit, found.objective)
         hurt = copy.deepcopy(model)
         hurt.embedding_ = np.roll(model.embedding_, 1, axis=0)
-        assert not audit(hurt, X).holds or _is_as_good(model, hurt, X, found), (seed, params)
+        assert not audit(hurt, X).holds or _is_as_good(hurt, X, found), (seed, params)
 
 
-def _is_as_good(model, hurt, X, found):
+def _is_as_good(hurt, X, found):
     """Whether other coordinates are as smooth, as where all rows of a part are copies."""
     return hurt.objective(X).total <= found.objective + found.limit
 
 
 def test_directions_of_equal_spread_are_taken_together():
-    """Points of a grid, each with neighbours at the corners of a square about it: every direction of the plane is as flat as any other,
-    so that a border between two of them would depend on the basis that LAPACK returns."""
+    """Points of a grid, each with neighbours at the corners of a square about it: every direction of the plane is as
+    flat as any other, so that a border between two of them would depend on the basis that LAPACK returns."""
     X = np.array([[i, j] for i in range(8) for j in range(8)], float)
     near = nearest_others(centre_and_scale(X), 4, "auto")
     angle = np.array([[np.cos(0.3), np.sin(0.3)], [-np.sin(0.3), np.cos(0.3)]])

@@ -111,11 +111,11 @@ def test_parts_under_sabotage():
 
 def test_new_rows_take_neighbours_of_one_part():
     """Between two parts, the rows of the nearer one: coordinates of different parts cannot be averaged."""
-    X = np.concatenate([SWISS[:40], SWISS[:40] + [0.0, 0.0, 60.0]])
+    X = np.concatenate([SWISS[:40], SWISS[:40] + np.array([0.0, 0.0, 60.0])])
     with pytest.warns(DisconnectedWarning):
         model = embed(X, n_neighbors=6)
     assert model.parts_.max() == 1
-    new = X[:40].mean(axis=0) + [0.0, 0.0, 29.0]
+    new = X[:40].mean(axis=0) + np.array([0.0, 0.0, 29.0])
     alone = embed(SWISS[:40], n_neighbors=6)
     assert_allclose(np.abs(model.transform([new])), np.abs(alone.transform([new])) * np.sqrt(0.5), atol=1e-7)
 
@@ -124,7 +124,7 @@ def test_joins_that_were_not_needed_are_noticed():
     X = np.concatenate([SWISS[:40], SWISS[:30] + 500, SWISS[:25] - 500])
     model = embed(X, n_neighbors=5, disconnected="join", reg=0.1)
     assert audited(model, X).holds
-    joined = np.flatnonzero((np.abs(X[model.neighbors_] - X[:, None]).max(axis=(1, 2)) > 100))
+    joined = np.flatnonzero(np.abs(X[model.neighbors_] - X[:, None]).max(axis=(1, 2)) > 100)
     inside = next(i for i in range(40) if i not in joined)
     model.neighbors_[inside, -1] = 50
     assert any(f.startswith("joins of parts that were not needed") for f in audited(model, X).failures())

@@ -2,8 +2,8 @@
 
     min over Y (n, k), YᵀY = I, Yᵀ1 = 0 of  Σᵢ |yᵢ - Σⱼ vᵢⱼ yⱼ|²,     vᵢ the weights that best rebuild xᵢ
 
-Where the neighbour graph falls into parts of m rows, each part has this problem for itself, with YᵀY = (m / n) I: then
-the columns are orthonormal and centred over all rows too, and rows of every part are spread alike.
+Where the neighbour graph falls into parts of m rows, each part has this problem for itself, with YᵀY = (m / n) I:
+then the columns are orthonormal and centred over all rows too, and rows of every part are spread alike.
 
 | step | file |
 |---|---|
@@ -213,7 +213,12 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         plain = scale_rows(kept)
         systems = self._local_systems(plain, neighbours)
         Y = np.zeros((len(X), int(self.n_components)))
-        known = {"neighbors_": neighbours, "X_fit_": kept.copy(), "embedding_": Y, "reconstruction_error_": 0.0}
+        known: dict[str, Any] = {
+            "neighbors_": neighbours,
+            "X_fit_": kept.copy(),
+            "embedding_": Y,
+            "reconstruction_error_": 0.0,
+        }
         found = []
         for part in _split_into_parts(systems, plain, neighbours):
             solved = self._solve(part, known)

@@ -150,8 +150,8 @@ def warn_of_parts(label: Array, k: int) -> None:
     if label.any():
         warn_caller(
             f"LocallyLinearEmbedding: got {_parts_in_words(label)}. Each is embedded by itself, and nothing says how "
-            f"they lie to each other; `parts_` tells them apart. Use more than n_neighbors={k}, or disconnected='join', "
-            "for one embedding of all rows.",
+            f"they lie to each other; `parts_` tells them apart. Use more than n_neighbors={k}, or "
+            "disconnected='join', for one embedding of all rows.",
             DisconnectedWarning,
         )
 

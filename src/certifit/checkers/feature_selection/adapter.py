@@ -108,7 +108,7 @@ def _count_kept(model: Any, scores: Array, p: Array | None) -> int | None:
     """Count the columns that a filter of scikit-learn should keep, by its rule; None where equal scores decide."""
     mode, parameter = FILTERS.get(type(model).__name__, ("", ""))
     mode, d = mode or getattr(model, "mode", ""), len(scores)
-    asked = getattr(model, parameter, None)
+    asked: Any = getattr(model, parameter, None)
     if mode == "k_best":
         return d if asked == "all" else min(int(asked), d)
     if mode == "percentile" or p is None:
@@ -203,9 +203,8 @@ def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     again = greedy.refit(found, trial.importances)
     if by_folds and (again.pairs or not len(found.importances)):
         tried = trial.eliminated_scores(step)
-        again = greedy.Recomputed(
-            (*again.pairs, *((f"cross-validated {n}", *two) for n, *two in zip(names, path, tried)))
-        )
+        beside = tuple((f"cross-validated {names[i]}", path[i], tried[i]) for i in range(3))
+        again = greedy.Recomputed((*again.pairs, *beside))
     certificate = greedy.certify_elimination(found, -float(trial.scores(support).mean()), tol, again)
     told = abs(float(model.n_features_wanted_) - wanted)
     return replace(certificate, checks=(*certificate.checks, Check("n_features_wanted_ off by", told, 0.0)))

@@ -49,7 +49,9 @@ def embedding_spec(model: Any) -> checker.EmbeddingSpec:
     reg = float(setting(model, "reg", Setting(float, least=0, below=np.inf)))
     if _is_ours(model):
         any_rows = model.neighbors_algorithm == "pynndescent"
-        neighbours = "any" if any_rows else "joined" if model.disconnected == "join" else "nearest"
+        neighbours: checker.NeighbourKind = (
+            "any" if any_rows else "joined" if model.disconnected == "join" else "nearest"
+        )
         return checker.EmbeddingSpec(modified, reg, neighbours, by_parts=model.disconnected == "embed")
     # scikit-learn's `reg` is for the standard method only
     return checker.EmbeddingSpec(modified, 1e-3 if modified else reg, by_parts=False, signed=False)

@@ -102,14 +102,14 @@ def weight_errors(weights: Array, reg: float, smallest: Array | float) -> Array:
 
 
 def needs_spectrum(reg: float, enough: float = 1e-4) -> bool:
-    """Whether the smallest eigenvalues are needed to bound the errors of weights: `reg` alone bounds them if large."""
+    """Whether errors of weights are bounded by their systems' smallest eigenvalues, not by a large `reg` alone."""
     return reg < enough
 
 
 class FlatParts(NamedTuple):
     """What the errors of the modified method's weights depend on, for each row (n,)."""
 
-    count: Array  # number of flat directions
+    number: Array  # of flat directions
     gap: Array  # between the flattest direction left out and the steepest taken; inf where all are taken
     length: Array  # of the projection of 1, or of what takes its place, on the flat directions
     alpha: Array  # of W = V H + (1 - α) v 1ᵀ
@@ -119,7 +119,7 @@ def modified_errors(weights: Array, reg: float, smallest: Array, flat: FlatParts
     """Bound the errors of the modified method's weights, given its plain ones (n, size)."""
     size = weights.shape[1]
     turned = 4 * size * EPS / flat.gap  # the flat directions, as a whole (Davis & Kahan 1970)
-    share = np.abs(1 - flat.alpha) * np.sqrt(flat.count)
+    share = np.abs(1 - flat.alpha) * np.sqrt(flat.number)
     lever = 1 + np.sqrt(size) * share * (1 + np.linalg.norm(weights, axis=1)) / flat.length
     return LocalErrors(weights, reg, weight_errors(weights, reg, smallest), share, turned * lever)
 
@@ -194,7 +194,7 @@ def _count_steep(values: Array, rank: int, flat: tuple[int, bool], rule: FlatDir
     steep = np.minimum(size - 1, rank - small)
     kept = steep.copy()
     for i in range(n):
-        while 0 < kept[i] and values[i, kept[i] - 1] - values[i, kept[i]] <= rule.equal:
+        while kept[i] > 0 and values[i, kept[i] - 1] - values[i, kept[i]] <= rule.equal:
             kept[i] -= 1
     return kept, kept != steep
 

@@ -8,8 +8,8 @@ there are as many as columns in Q (orthonormal, the constant vector and Y among 
 
 since the Schur complement of Θ - τ I in M - τ I then has no negative eigenvalue (Haynsworth 1968).
 
-A neighbour graph in parts makes M block-diagonal: each part has a constant vector of its own with the eigenvalue 0, and
-coordinates of its own. All parts are then checked one by one, each scaled to its share of the rows.
+A neighbour graph in parts makes M block-diagonal: each part has a constant vector of its own with the eigenvalue 0,
+and coordinates of its own. All parts are then checked one by one, each scaled to its share of the rows.
 """
 
 from __future__ import annotations
@@ -42,12 +42,15 @@ class EmbeddingCheckTuning:
     shift: float = 1e-12  # relative to M's largest diagonal entry, so that it can be inverted
 
 
+NeighbourKind = Literal["nearest", "joined", "any"]
+
+
 class EmbeddingSpec(NamedTuple):
     """The problem that was solved."""
 
     modified: bool
     reg: float
-    neighbours: Literal["nearest", "joined", "any"] = "nearest"  # joined: but for those that join parts
+    neighbours: NeighbourKind = "nearest"  # joined: but for those that join parts
     by_parts: bool = True  # whether parts of the neighbour graph have coordinates of their own
     inclusive: bool = True  # modified: a share equal to the median of all rows counts as small
     eps: float = EPS  # relative precision of the coordinates

@@ -72,7 +72,7 @@ def connected_parts(neighbours: Array) -> Array:
 def count_needless_joins(neighbours: Array, joined: Array) -> int:
     """Count joins that were not needed to make one graph.
 
-    The last neighbours of the rows `joined` (n,) bool join parts; without them there must be one part more than joins.
+    The last neighbours of the rows `joined` (n,) join parts; without them there must be one part more than joins.
     """
     graph = neighbours.copy()
     graph[joined, -1] = np.flatnonzero(joined)  # to itself, which joins nothing
