@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+import traceback
 import warnings
 import zlib
 from collections import Counter
@@ -100,6 +101,9 @@ def run_case(hunt: Hunt, number: int, limited: bool = True) -> tuple[HuntCase, f
             hunt.run(case)
     except CaseTimeoutError:
         finished = False
+    except Exception as error:  # neither certifit's nor a peer's: one broken case must not end the hunt
+        case.find("the hunt itself failed", hunt.name, f"{type(error).__name__}: {error}")
+        case.note(traceback.format_exc())
     return case, time.perf_counter() - start, finished
 
 

@@ -16,9 +16,10 @@ from benchmarks.reporting import say
 def all_hunts() -> dict[str, Hunt]:
     """Every hunt by its name."""
     from benchmarks.hunts.honest_fits import HONEST_FITS
+    from benchmarks.hunts.tampered_attributes import TAMPERED_ATTRIBUTES
     from benchmarks.hunts.wrong_models import WRONG_MODELS
 
-    hunts = (WRONG_MODELS, HONEST_FITS)
+    hunts = (WRONG_MODELS, TAMPERED_ATTRIBUTES, HONEST_FITS)
     return {hunt.name: hunt for hunt in hunts}
 
 
