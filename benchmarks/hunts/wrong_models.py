@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from benchmarks.hunts.cases import Hunt, HuntCase
 from benchmarks.hunts.honest_fits import riddle
 from benchmarks.hunts.random_models import RandomModel, random_model
 from benchmarks.hunts.random_tables import RandomTable, as_source, pick, random_table
+from benchmarks.hunts.separation import separable
 from certifit import NoSolutionError, audit
 from certifit.core import Certificate
 
@@ -141,21 +141,6 @@ def _check_impossible(case: HuntCase, own: Any, error: NoSolutionError, table: R
         free = own.fit_intercept
         if not separable(np.asarray(table.X, dtype=float)[keep], np.asarray(table.y)[keep], False, free):
             case.find("impossible, and possible", own, f"{table}: {error}")
-
-
-def separable(X: Any, y: Any, strictly: bool, intercept: bool = True) -> bool:
-    """Whether a hyperplane leaves no row of two classes on the wrong side, and some (strictly: all) on the right."""
-    s = np.where(y == y.max(), 1.0, -1.0)
-    Z = X - X.mean(axis=0) if intercept else X
-    Z = Z / np.where(np.abs(Z).max(axis=0) > 0, np.abs(Z).max(axis=0), 1.0)
-    A = s[:, None] * (np.column_stack([Z, np.ones(len(Z))]) if intercept else Z)
-    d = A.shape[1]
-    if strictly:  # largest t with A v >= t, |v| <= 1
-        c, rows = np.append(np.zeros(d), -1.0), np.column_stack([-A, np.ones(len(A))])
-        found = linprog(c, rows, np.zeros(len(A)), bounds=[(-1, 1)] * d + [(None, 1)])
-        return found.x is not None and found.x[-1] > 1e-7
-    found = linprog(-A.sum(axis=0), -A, np.zeros(len(A)), bounds=[(-1, 1)] * d)
-    return found.x is not None and float((A @ found.x).max()) > 1e-7
 
 
 # ------------------------------------------------------------------------------------------------- wrong numbers
