@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -41,6 +42,22 @@ class Objective(NamedTuple):
     penalty: float
 
 
+@dataclass(frozen=True)
+class FittedBox:
+    """What scikit-learn's box of a fitted estimator unfolds: the certificate, and the table of attributes."""
+
+    attributes: Any  # scikit-learn's table
+    certificate: Certificate
+
+    def __len__(self) -> int:
+        return 1 + len(self.attributes)
+
+    def _repr_html_inner(self) -> str:
+        verdict = f"{self.certificate.kind}, {'holds' if self.certificate.holds else 'does NOT hold'}"
+        unfolded = f"<summary>Certificate: {verdict}</summary>{self.certificate._repr_html_()}"
+        return f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
+
+
 class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     """An estimator whose fit carries a certificate; where a fit fails or is interrupted, it is left unfitted."""
 
@@ -48,7 +65,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     sparse: ClassVar[bool] = False  # whether X may be a sparse (CSR) matrix
     missing: ClassVar[bool] = False  # whether X may have missing entries (NaN)
     settings: ClassVar[Settings] = {}  # the values that its parameters may have
-    diagnostics: ClassVar[tuple[str, ...]] = ()  # fitted attributes that no method reads and no audit looks at
+    # fitted attributes that tell how the fit went: no method computes with them, and no audit looks at them
+    diagnostics: ClassVar[tuple[str, ...]] = ("history_", "n_iter_")
     finite: ClassVar[bool] = True  # whether `fit` looks for infinities first; else `_fit` refuses them itself
 
     certificate_: Certificate
@@ -141,6 +159,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     @abstractmethod
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Return the fitted model's objective on these rows: total, data term and penalty."""
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """scikit-learn's table of fitted attributes for its box in notebooks, below a line with the certificate."""
+        return FittedBox(super()._get_fitted_attr_html(doc_link), self.certificate_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
