@@ -140,7 +140,7 @@ def lasso(case: HuntCase) -> None:
 
 
 def best_line(X: Any, y: Any, w: Any, alpha: float, ratio: float, free: bool) -> float:
-    """The least Σ w (y - Xβ - b)²/2 + alpha Σw (ratio |β|₁ + (1 - ratio) |β|²/2) over the points where signs agree."""
+    """The least Σ w (y - Xβ - b)²/2 + alpha Σw (ratio |β|₁ + (1 - ratio) |β|²/2) over all patterns of signs."""
     if free:
         X, y = X - w @ X / w.sum(), y - w @ y / w.sum()
     l1, l2 = alpha * ratio * w.sum(), alpha * (1 - ratio) * w.sum()
@@ -201,7 +201,7 @@ def best_machine(K: Any, s: Any, top: Any) -> float:
     return best
 
 
-# ----------------------------------------------------------------------------------------- largest margins, separation
+# ---------------------------------------------------------------------------------------- largest margins, separation
 def margin(case: HuntCase) -> None:
     rng = case.rng
     n, d = int(rng.integers(3, 8)), int(rng.integers(1, 4))
@@ -289,7 +289,10 @@ def axes(case: HuntCase) -> None:
 
 
 def check_spectrum(case: HuntCase, model: Any, values: Any, factor: float, total: float, X: Any) -> None:
-    stated, exact = model.explained_variance_, np.asarray(values[: len(model.explained_variance_)], dtype=float) * factor
+    stated, exact = (
+        model.explained_variance_,
+        np.asarray(values[: len(model.explained_variance_)], dtype=float) * factor,
+    )
     allowed = 1e-8 * total * factor + 1e-13 * np.abs(X).max() * (total * factor) ** 0.5
     if model.certificate_.holds and np.abs(stated - exact).max() > allowed:
         case.find("variances off", model, f"{stated.tolist()}, exact {exact.tolist()}")

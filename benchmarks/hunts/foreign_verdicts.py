@@ -1,7 +1,7 @@
-"""Foreign verdicts: audits of other libraries' models. A tight fit holds, a crippled one does not, errors are sentences.
+"""Foreign verdicts: audits of other libraries' models. What holds is near the optimum, and errors are sentences.
 
-scikit-learn's models come with random settings and solvers, statsmodels' with weights, offsets and exposures. The best
-objective known is the least of the tight fit, the crippled one and certifit's own. Where the tight fit has not
+scikit-learn's models come with random settings and solvers, statsmodels' with weights, offsets and exposures. The
+best objective known is the least of the tight fit, the crippled one and certifit's own. Where the tight fit has not
 converged by that measure, its certificate need not hold.
 """
 
@@ -49,7 +49,7 @@ def _try_sklearn(case: HuntCase, chosen: RandomModel) -> None:
     rng = case.rng
     table = random_table(rng, chosen.kind, min(chosen.most_rows, 100), 6, weights=False)
     own = chosen.make(rng, *table.shape)
-    peer = _other_solver(rng, own, chosen.peer(own)) if chosen.peer else None
+    peer = _other_solver(rng, chosen.peer(own)) if chosen.peer else None
     if peer is None:
         return
     case.note(f"{peer} on {table}, target {chosen.kind}")
@@ -68,7 +68,7 @@ def _try_sklearn(case: HuntCase, chosen: RandomModel) -> None:
         judge(case, peer, str(table), *found)
 
 
-def _other_solver(rng: np.random.Generator, own: Any, peer: Any) -> Any:
+def _other_solver(rng: np.random.Generator, peer: Any) -> Any:
     """Now and then another of scikit-learn's solvers for the same problem."""
     if isinstance(peer, linear_model.LogisticRegression) and peer.l1_ratio == 0 and np.isfinite(peer.C):
         solver = pick(rng, "lbfgs", "newton-cg", "newton-cholesky", "liblinear", "sag")
@@ -85,7 +85,12 @@ def _other_solver(rng: np.random.Generator, own: Any, peer: Any) -> Any:
 def judge(case: HuntCase, model: Any, words: str, tight: Any, crippled: Any, own: Any) -> None:
     """Compare the verdicts with the least objective of the three, where they are of one problem."""
     same = [c for c in (tight, crippled, own) if c is not None and math.isfinite(c.objective)]
-    if crippled is None or tight is None or tight.kind != "optimal" or type(model).__name__ == "LocallyLinearEmbedding":
+    if (
+        crippled is None
+        or tight is None
+        or tight.kind != "optimal"
+        or type(model).__name__ == "LocallyLinearEmbedding"
+    ):
         return
     mine = own is not None and own.kind == "optimal" and _same_problem(model)
     best = min(c.objective for c in (same if mine else [tight, crippled]))
@@ -113,7 +118,10 @@ def _try_statsmodels(case: HuntCase) -> None:
     kind = str(pick(rng, "ols", "logit", "poisson", "glm poisson", "glm gamma", "glm binomial", "glm gaussian"))
     target = {"ols": "numbers", "logit": "two", "glm binomial": "two", "glm gamma": "positive"}.get(kind, "counts")
     table = random_table(rng, target, 100, 4)
-    X, y = np.column_stack([np.ones(len(table.X)), np.asarray(table.X, dtype=float)]), np.asarray(table.y, dtype=float)
+    X, y = (
+        np.column_stack([np.ones(len(table.X)), np.asarray(table.X, dtype=float)]),
+        np.asarray(table.y, dtype=float),
+    )
     more: dict[str, Any] = {}
     if kind.startswith("glm"):
         families = {"poisson": sm.families.Poisson(), "gamma": sm.families.Gamma(sm.families.links.Log()),

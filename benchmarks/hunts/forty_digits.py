@@ -1,7 +1,7 @@
 """Convex optima against 40-digit arithmetic: Newton's method in Python's decimal numbers says where the optimum is.
 
 A case fits (or spoils a little) a smooth convex model on a small table, finds the optimum of the same objective in
-40 digits, and compares: the certificate's objective with the exact objective at these coefficients, its bound with the
+40 digits, and compares: the certificate's objective with the exact one at these coefficients, its bound with the
 optimum, its gap with the true distance, and the error it allows each coefficient with the true one.
 """
 
@@ -231,7 +231,13 @@ def _variants(rng: np.random.Generator, model: Any) -> list[tuple[str, Any]]:
 
 
 def _compare(
-    case: HuntCase, words: str, model: Any, problem: SmoothProblem, best: tuple[Vector, Decimal], data: Any, free: bool
+    case: HuntCase,
+    words: str,
+    model: Any,
+    problem: SmoothProblem,
+    best: tuple[Vector, Decimal],
+    data: Any,
+    free: bool,
 ) -> None:
     try:
         found = audit(model, *data)
@@ -248,24 +254,26 @@ def _compare(
     exact, optimum = problem.value(point), best[1]
     # The rounding of one evaluation in float64: eps times the terms that a score sums, through the slope of the loss.
     rounding = float(_rounding(problem, point))
-    where = f"{words}: {found.objective!r} stated, {float(exact)!r} exact, bound {found.bound!r}, optimum {optimum:.20}"
+    where = (
+        f"{words}: {found.objective!r} stated, {float(exact)!r} exact, bound {found.bound!r}, optimum {optimum:.20}"
+    )
     if abs(Decimal(found.objective) - exact) > Decimal(rounding) + abs(exact) * Decimal("1e-12"):
         case.find("objective misstated", model, where)
-    _check_bound(case, model, found, optimum, where)
-    if found.holds and exact - optimum > Decimal(found.tol) * abs(exact) + Decimal(rounding):
-        if exact - optimum > Decimal(1.01 * found.limit):
-            case.find("holds, and is no optimum", model, where)
+    _check_bound(case, model, found, optimum, where, rounding)
+    allowed = max(Decimal(found.tol) * abs(exact) + Decimal(rounding), Decimal(1.01 * found.limit))
+    if found.holds and exact - optimum > allowed:
+        case.find("holds, and is no optimum", model, where)
     if found.holds and found.parameter_error:
         _compare_parameters(case, words, model, found.parameter_error, point, best[0])
 
 
-def _check_bound(case: HuntCase, model: Any, found: Any, optimum: Decimal, where: str) -> None:
+def _check_bound(case: HuntCase, model: Any, found: Any, optimum: Decimal, where: str, rounding: float) -> None:
     """A bound is to be true by itself: nothing is allowed but the last digits of the optimum."""
     if not math.isfinite(found.bound):
         return
     over = Decimal(found.bound) - optimum
     if over > abs(optimum) * Decimal("4e-16"):
-        small = over <= abs(optimum) * Decimal("1e-12") or over <= Decimal(found.scale) * Decimal("1e-15")
+        small = over <= abs(optimum) * Decimal("1e-12") or over <= Decimal(rounding)
         kind = "bound above the optimum by rounding" if small else "bound above the optimum"
         case.find(kind, model, f"{where}, over by {float(over):.2g}")
 
@@ -311,7 +319,7 @@ class SoftmaxProblem:
         return total
 
     def slope(self, beta: Vector) -> tuple[Vector, list[Vector]]:
-        """Gradient and Hessian; a common shift of the intercepts, which changes nothing, is given a curvature of 1."""
+        """Gradient and Hessian; a common shift of the intercepts, which changes nothing, gets a curvature of 1."""
         m, k = len(self.rows[0]), self.k
         flat = [self.free and i % m == m - 1 for i in range(m * k)]
         g = [ZERO if f else self.lam * b for f, b in zip(flat, beta, strict=True)]
@@ -363,7 +371,7 @@ def _try_softmax(case: HuntCase) -> None:
         optimum, exact = best[1], problem.value(_stacked(tried, free))
         where = f"{words}: {found.objective!r} stated, {float(exact)!r}, bound {found.bound!r}, optimum {optimum:.20}"
         case.note(where)
-        _check_bound(case, tried, found, optimum, where)
+        _check_bound(case, tried, found, optimum, where, 1e-12 * float(exact))
         if found.holds and exact - optimum > (Decimal(found.tol) + Decimal("1e-11")) * exact:
             case.find("holds, and is no optimum", tried, where)
 

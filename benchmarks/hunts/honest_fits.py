@@ -1,8 +1,8 @@
 """Honest fits: every estimator on tables of all kinds; its fit and its audit must say the same, or refuse in words.
 
 A case is one fit. It may raise a ValueError of certifit's or scikit-learn's own making, with a sentence; it may warn
-that its certificate does not hold, and of nothing else; it must leave the data as they were, nothing half-fitted after
-an error, and a certificate that `audit` writes again from the data: same kind, same verdict, same objective.
+that its certificate does not hold, and of little else; it must leave the data as they were, nothing half-fitted
+after an error, and a certificate that `audit` writes again from the data: same kind, same verdict, same objective.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.hunts.cases import Hunt, HuntCase
 from benchmarks.hunts.random_models import RandomModel, random_model
 from benchmarks.hunts.random_tables import RandomTable, as_source, nasty_table, random_table
-from certifit.linear_model.glm.glm import CollinearWarning
 from certifit import CertificateWarning, NoSolutionError, audit
+from certifit.linear_model.glm.glm import CollinearWarning
 
 ALLOWED = (ConvergenceWarning, CollinearWarning)  # a CertificateWarning is a ConvergenceWarning
 PRIVATE = re.compile(r"(?<![\w.'\"])_[a-z]\w*|\b\w+Error\b|NoneType|object at 0x")

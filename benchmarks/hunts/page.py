@@ -7,21 +7,21 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.hunts.cases import HuntTally
+from benchmarks.hunts.cases import Finding, HuntTally
 from benchmarks.reporting import Report, Table
 
 PAGE = Path(__file__).parents[2] / "docs" / "what_was_tried.md"
 OPENING = """# What was tried
 
 Certificates are only worth something if nobody finds one that is false. The standing hunts look for such, and for
-honest fits that are refused and fitted numbers that nobody watches: random tables, random settings, random damage, held
+honest fits that are refused and fitted numbers that nobody watches: random tables, settings and damage, held
 against linear programs, enumeration, 40-digit arithmetic, scikit-learn and statsmodels.
 
     python -m benchmarks hunt --minutes 30 --write    # runs them all and writes this page
     python -m benchmarks hunt --only wrong_models --case 17    # one case again, with all that it saw
 
-A hunt that finds nothing proves nothing; the numbers below say how hard it looked. Tables are small (up to 200 rows and
-12 columns), so nothing here speaks of what only large ones show.
+A hunt that finds nothing proves nothing; the numbers below say how hard it looked. Tables are small (up to 200 rows
+and 12 columns), so nothing here speaks of what only large ones show.
 """
 
 
@@ -49,7 +49,7 @@ def write_page(tallies: Sequence[HuntTally], seed: int, path: Path = PAGE) -> No
     path.write_text(f"{OPENING}\n{report.markdown('The last run').replace('### ', '## ', 1)}{findings}")
 
 
-def _first_of_each(tally: HuntTally) -> list:
+def _first_of_each(tally: HuntTally) -> list[Finding]:
     return list({(f.what, f.model.partition("(")[0]): f for f in reversed(tally.findings)}.values())
 
 

@@ -71,7 +71,7 @@ def _svd(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {"n_components": k, "algorithm": algorithm, "random_state": 0}
 
 
-def _ppca(rng: Rng, n: int, d: int) -> dict[str, Any]:
+def _ppca(rng: Rng, _n: int, d: int) -> dict[str, Any]:
     return {"n_components": int(rng.integers(1, max(2, d))), "solver": pick(rng, "auto", "closed", "em"),
             "random_state": 0, **tight(rng, -6, -3)}  # fmt: skip
 
@@ -81,11 +81,11 @@ def _robust(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
 
 
 def _trimmed(rng: Rng, n: int, d: int) -> dict[str, Any]:
-    return {"n_components": int(rng.integers(1, max(2, min(n // 2, d)))), "keep": float(pick(rng, 0.5, 0.75, 0.9, 1.0)),
-            "random_state": 0}  # fmt: skip
+    return {"n_components": int(rng.integers(1, max(2, min(n // 2, d)))),
+            "keep": float(pick(rng, 0.5, 0.75, 0.9, 1.0)), "random_state": 0}  # fmt: skip
 
 
-def _lle(rng: Rng, n: int, d: int) -> dict[str, Any]:
+def _lle(rng: Rng, n: int, _d: int) -> dict[str, Any]:
     method = pick(rng, "standard", "modified")
     k = int(rng.integers(1, 3))
     return {"n_neighbors": int(rng.integers(k + 2, max(k + 3, min(15, n)))), "n_components": k, "method": method,
@@ -192,8 +192,9 @@ def _kernel(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
 
 
 def _svc(rng: Rng, n: int, d: int) -> dict[str, Any]:
-    return {"C": decades(rng, -4, 4), "multi_class": pick(rng, "ovo", "ovo", "ovr", "weston-watkins", "crammer-singer"),
-            **_kernel(rng, n, d), **tight(rng, -8, -3), "class_weight": pick(rng, None, None, "balanced")}  # fmt: skip
+    C, scheme = decades(rng, -4, 4), pick(rng, "ovo", "ovo", "ovr", "weston-watkins", "crammer-singer")
+    return {"C": C, "multi_class": scheme, **_kernel(rng, n, d), **tight(rng, -8, -3),
+            "class_weight": pick(rng, None, None, "balanced")}  # fmt: skip
 
 
 def _svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
@@ -366,7 +367,8 @@ MODELS = (
     RandomModel("PoissonRegressor", "counts", _penalised, peer_glm),
     RandomModel("GammaRegressor", "positive", _penalised, peer_glm),
     RandomModel("TweedieRegressor", "positive", _tweedie, peer_glm, {"power": 1.5}),
-    RandomModel("GeneralizedLinearRegressor", "counts", _glm("poisson", "log", "identity"), None, {"family": "poisson"}),
+    RandomModel("GeneralizedLinearRegressor", "counts", _glm("poisson", "log", "identity"), None,
+                {"family": "poisson"}),
     RandomModel("GeneralizedLinearRegressor", "shares", _glm("binomial", "logit", "probit", "cloglog"), None,
                 {"family": "binomial"}),
     RandomModel("GeneralizedLinearRegressor", "positive", _glm("gamma", "log", "inverse"), None, {"family": "gamma"}),

@@ -45,7 +45,7 @@ def random_size(rng: np.random.Generator, most_rows: int = 200, most_columns: in
     d = int(rng.integers(1, most_columns + 1))
     if rng.random() < 0.15:
         return int(rng.integers(5, max(6, d + 1))), d
-    return int(round(decades(rng, np.log10(5), np.log10(most_rows)))), d
+    return round(decades(rng, np.log10(5), np.log10(most_rows))), d
 
 
 def random_columns(rng: np.random.Generator, n: int, d: int) -> tuple[Array, list[str]]:

@@ -66,7 +66,7 @@ def _try_one(
         return
     after = said(model, X, y)
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
-    close = max(1e-5, 10 * whole.certificate_.tol ** 0.5, 1e-2 if np.asarray(X).dtype == np.float32 else 0.0)
+    close = max(1e-5, 10 * whole.certificate_.tol**0.5, 1e-2 if np.asarray(X).dtype == np.float32 else 0.0)
     changed = [method for method in before if differ(before[method], after.get(method), close)]
     if changed:
         case.find("damage unseen", whole, f"{words}: {name} {tamper.__name__} changes {', '.join(changed)}")

@@ -1,8 +1,9 @@
 """Wrong models: arbitrary numbers in place of fitted ones. No bound may exceed what another fit reaches.
 
 A case fits an estimator and its peer tightly, then audits models with wrong numbers of many kinds: random, scaled,
-rounded, swapped, from other rows, from other weights, from one iteration. Where an audit proves a lower bound, the best objective
-known must not lie below it; where a certificate holds, the objective must be within its tolerance of the best known.
+rounded, swapped, from other rows or weights, from one iteration. Where an audit proves a lower bound, the best
+objective known must not lie below it; where a certificate holds, the objective must be within its tolerance of the
+best known.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _try_wrong_models(case: HuntCase, chosen: RandomModel, own: Any, table: Rand
     for who, certificate in known:
         _check_against(case, own, f"fit of {who} on {table}", certificate, best, table)
     for model in fits:
-        for name, wrong in _wrong_models(rng, model, chosen, own, table):
+        for name, wrong in _wrong_models(rng, model, table):
             found = _audited(case, wrong, X, y, weight)
             if found is not None:
                 case.count("wrong models audited")
@@ -134,13 +135,13 @@ def _check_impossible(case: HuntCase, own: Any, error: NoSolutionError, table: R
     if not error.certificate.proved:
         case.find("no solution, without proof", own, f"{table}: {error}")
     keep = slice(None) if table.weight is None else np.asarray(table.weight) > 0
-    if type(own).__name__ == "HardMarginSVC" and own.kernel == "linear":
-        if separable(np.asarray(table.X, dtype=float)[keep], np.asarray(table.y)[keep], strictly=True):
-            case.find("impossible, and possible", own, f"{table}: {error}")
-    if type(own).__name__ == "LogisticRegression" and len(np.unique(table.y)) == 2 and own.penalty is None:
-        free = own.fit_intercept
-        if not separable(np.asarray(table.X, dtype=float)[keep], np.asarray(table.y)[keep], False, free):
-            case.find("impossible, and possible", own, f"{table}: {error}")
+    X, y, possible = np.asarray(table.X, dtype=float)[keep], np.asarray(table.y)[keep], False
+    if type(own).__name__ == "HardMarginSVC" and own.kernel == "linear" and len(np.unique(y)) == 2:
+        possible = separable(X, y, strictly=True)
+    if type(own).__name__ == "LogisticRegression" and own.penalty is None and len(np.unique(y)) == 2:
+        possible = not separable(X, y, False, own.fit_intercept)
+    if possible:
+        case.find("impossible, and possible", own, f"{table}: {error}")
 
 
 # ------------------------------------------------------------------------------------------------- wrong numbers
@@ -155,9 +156,7 @@ def _numbers(model: Any) -> list[str]:
     )  # fmt: skip
 
 
-def _wrong_models(
-    rng: np.random.Generator, model: Any, chosen: RandomModel, own: Any, table: RandomTable
-) -> Iterator[tuple[str, Any]]:
+def _wrong_models(rng: np.random.Generator, model: Any, table: RandomTable) -> Iterator[tuple[str, Any]]:
     """Models with wrong numbers, and what was done to each."""
     names = _numbers(model)
     coefficients = [name for name in ("coef_", "intercept_") if name in names]

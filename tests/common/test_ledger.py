@@ -26,6 +26,7 @@ from benchmarks.hunts.tampering import (
 from certifit import audit
 from tests.common.catalogue import CATALOGUE, every_estimator
 
+
 @every_estimator
 def test_nothing_that_methods_read_can_be_changed_unseen(entry):
     X, y = entry.data()
