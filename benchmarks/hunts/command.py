@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.hunts.cases import CASES_PER_SEED, Finding, Hunt, HuntTally, run_case, run_hunts
-from benchmarks.hunts.page import PAGE, tables, write_page
+from benchmarks.hunts.page import PAGE, code_at_hand, tables, write_page
 from benchmarks.reporting import say
 
 
@@ -49,12 +49,13 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [hunts[name] for name in asked.only or hunts]
     if asked.case is not None:
         return replay(chosen[0], asked.case)
+    code = code_at_hand()  # before the run: others may commit meanwhile
     os.nice(5)  # it is in no hurry
     tallies = run_hunts(chosen, asked.seed, asked.minutes, asked.most, say)
     print("\n".join(table.markdown() for table in tables(tallies)))
     print(listing(tallies))
     if asked.write:
-        write_page(tallies, asked.seed, asked.page)
+        write_page(tallies, asked.seed, code, asked.page)
         say(f"saved {asked.page}")
     return int(any(tally.findings for tally in tallies))
 

@@ -40,10 +40,10 @@ def _table(tally: HuntTally) -> Table:
     return Table(f"{tally.hunt.title}: {tally.hunt.checked}", ["what", "how often"], rows, note)
 
 
-def write_page(tallies: Sequence[HuntTally], seed: int, path: Path = PAGE) -> None:
+def write_page(tallies: Sequence[HuntTally], seed: int, code: str, path: Path = PAGE) -> None:
     """Write the page anew, with the machine, the versions and how each finding is seen again."""
     minutes = sum(tally.seconds for tally in tallies) / 60
-    report = Report(f"seed {seed}, {minutes:.0f} minutes, commit {_commit()}", tables(tallies), {})
+    report = Report(f"seed {seed}, {minutes:.0f} minutes, {code}", tables(tallies), {})
     lines = [f"- {f.what}: `{f.replay}`" for tally in tallies for f in _first_of_each(tally)]
     findings = "\n## Findings to see again\n\n" + "\n".join(lines) + "\n" if lines else ""
     path.write_text(f"{OPENING}\n{report.markdown('The last run').replace('### ', '## ', 1)}{findings}")
@@ -53,6 +53,9 @@ def _first_of_each(tally: HuntTally) -> list[Finding]:
     return list({(f.what, f.model.partition("(")[0]): f for f in reversed(tally.findings)}.values())
 
 
-def _commit() -> str:
-    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=PAGE.parent)
-    return found.stdout.strip() or "unknown"
+def code_at_hand() -> str:
+    """The commit whose code a run starts with, and whether there are changes to it."""
+    root, asked = PAGE.parents[1], {"capture_output": True, "text": True, "check": False}
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=root, **asked)
+    changed = subprocess.run(["git", "status", "--porcelain", "src", "benchmarks"], cwd=root, **asked)
+    return f"commit {found.stdout.strip() or 'unknown'}{' with changes' if changed.stdout.strip() else ''}"

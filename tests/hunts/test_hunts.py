@@ -153,9 +153,10 @@ def test_findings_are_counted_listed_and_written(tmp_path):
     assert tallies[2].too_slow == 2
     assert "python -m benchmarks hunt --only a --case 3000000" in listing(tallies)
     assert "the hunt itself failed" in listing(tallies)
-    write_page(tallies, 3, tmp_path / "page.md")
+    write_page(tallies, 3, "commit abc", tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
     assert "| tries | 2 |" in page
+    assert "seed 3, 0 minutes, commit abc" in page
     assert "**found: something**" in page
     assert "given up after 0.05 s | 2" in page
 
