@@ -1,4 +1,7 @@
-"""`python -m benchmarks NAME ...`: run, print, save, and rewrite the documentation's tables."""
+"""`python -m benchmarks NAME ...`: run, print, save, and rewrite the documentation's tables.
+
+`python -m benchmarks hunt` looks for false proofs instead, and has options of its own (`--help`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 from benchmarks.elastic_path import elastic_path
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
 from benchmarks.harness import Options, contest
+from benchmarks.hunts import command as hunts
 from benchmarks.import_time import import_time
 from benchmarks.joint_svm import joint_svm_mnist
 from benchmarks.kernel_features import rbf_million
@@ -89,6 +93,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["hunt"]:
+        return hunts.main(arguments[1:])
     asked = parse(arguments)
     if "list" in asked.names:
         print("\n".join(f"{name:<14} {title}" for name, (title, _) in BENCHMARKS.items()))

@@ -7,13 +7,22 @@ hold; a diagnostic attribute may say anything, and nothing may follow from it.
 from __future__ import annotations
 
 import copy
-import warnings
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 
+from benchmarks.hunts.tampering import (
+    TAMPERS,
+    cut,
+    derived,
+    differ,
+    fitted_attributes,
+    negate,
+    said,
+    scale,
+    shift,
+    tampered,
+)
 from certifit import GaussianNB, RecursiveElimination, Ridge, SequentialSelector, audit
 from tests.common.catalogue import CATALOGUE, Entry, amounts, three
 
@@ -28,158 +37,6 @@ BESIDE = (
 )
 
 every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)
-
-METHODS = (
-    "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples",
-    "inverse_transform",
-    "get_support", "impute", "confidence_intervals", "summary", "get_covariance", "get_precision",
-    "bic", "aic", "sample", "score", "partial_fit",
-)  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------------ tampering
-def scale(a):
-    return a * 1.5
-
-
-def shrink(a):
-    return a * 0.5
-
-
-def negate(a):
-    return -a
-
-
-def poison(a):
-    a = a.astype(float)
-    a.flat[0] = np.nan
-    return a
-
-
-def swap(a):
-    low, high = a.argmin(), a.argmax()
-    a.flat[low], a.flat[high] = a.flat[high], a.flat[low]
-    return a
-
-
-def round_off(a):
-    return a.astype(np.float32)
-
-
-def erase(a):
-    return a * 0
-
-
-def cut(a):
-    return a[:-1] if a.ndim else a + 1
-
-
-def shift(a):
-    return a + 1
-
-
-TAMPERS = (scale, shrink, negate, poison, swap, round_off, erase, cut, shift)
-
-
-def tampered(value: Any, tamper: Any) -> Any:
-    """Return the value, damaged; None where this damage does not apply to it or leaves it as it is."""
-    if isinstance(value, (list, tuple)) and value and all(isinstance(v, np.ndarray) for v in value):
-        first = tampered(value[0], tamper)
-        return None if first is None else type(value)([first, *value[1:]])
-    if isinstance(value, dict) and value:
-        key = next(iter(value))
-        first = tampered(value[key], tamper)
-        return None if first is None else {**value, key: first}
-    if sparse.issparse(value):
-        value = value.toarray()
-    if isinstance(value, (bool, str)) or value is None or not isinstance(value, (np.ndarray, int, float, np.number)):
-        return None
-    before = np.array(value)
-    if before.dtype.kind not in "iuf" or before.size == 0:
-        return ~before if before.dtype.kind == "b" and tamper is negate else None
-    with np.errstate(all="ignore"):
-        after = tamper(before.copy())
-    if before.dtype.kind in "iu" and tamper not in (poison, round_off):
-        after = after.astype(before.dtype)
-    if after.shape == before.shape and np.array_equal(after, before, equal_nan=True) and after.dtype == before.dtype:
-        return None
-    return after if isinstance(value, np.ndarray) else after.item()
-
-
-# ------------------------------------------------------------------------------------------------ what methods say
-def said(model: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Return what every method says; where one fails, the kind of error."""
-    found: dict[str, Any] = {}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for name in METHODS:
-            if not hasattr(model, name):
-                continue
-            try:
-                found[name] = call(model, name, X, y)
-            except Exception as error:
-                found[name] = type(error).__name__
-        for name in derived(model):
-            try:
-                found[name] = getattr(model, name)
-            except Exception as error:
-                found[name] = type(error).__name__
-    return found
-
-
-def call(model: Any, name: str, X: Any, y: Any) -> Any:
-    method = getattr(model, name)
-    if name in ("summary", "get_support", "get_covariance", "get_precision", "confidence_intervals"):
-        out = method()
-        return str(out) if name == "summary" else out
-    if name == "sample":
-        clone = copy.deepcopy(model)
-        if hasattr(clone, "random_state"):
-            clone.random_state = 0
-        try:
-            return clone.sample(20)
-        except TypeError:
-            return clone.sample(20, random_state=0)
-    if name == "score":
-        return method(X, y)
-    if name == "inverse_transform":
-        return method(model.transform(X)) if hasattr(model, "transform") else method(np.ones((3, 2)))
-    if name == "partial_fit":
-        clone = copy.deepcopy(model)
-        clone.partial_fit(X[:50], None if y is None else y[:50])
-        return [getattr(clone, m)(X) for m in ("predict", "transform") if hasattr(clone, m)]
-    return method(X)
-
-
-def derived(model: Any) -> list[str]:
-    """Fitted attributes that are computed from others."""
-    return [name for name in dir(type(model)) if name.endswith("_") and not name.startswith("_")
-            and isinstance(getattr(type(model), name, None), property)]  # fmt: skip
-
-
-def differ(a: Any, b: Any, close: float = 1e-6) -> bool:
-    """Whether two answers differ by more than a certificate's tolerance leaves open."""
-    if type(a).__name__ != type(b).__name__ and not (np.isscalar(a) and np.isscalar(b)):
-        return True
-    if isinstance(a, (tuple, list)):
-        return len(a) != len(b) or any(differ(p, q, close) for p, q in zip(a, b, strict=True))
-    if sparse.issparse(a):
-        a, b = a.toarray(), b.toarray()
-    if isinstance(a, (np.ndarray, float, np.number)):
-        a, b = np.asarray(a), np.asarray(b)
-        if a.shape != b.shape:
-            return True
-        if a.dtype.kind in "fc":
-            size = float(np.nanmax(np.abs(a[np.isfinite(a)]), initial=0.0))
-            return not np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True)
-        return not np.array_equal(a, b)
-    return bool(a != b)
-
-
-def fitted_attributes(model: Any) -> list[str]:
-    """Attributes that `fit` left, but for the claim itself, which every audit makes anew."""
-    own = [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
-    return sorted(set(own) - {"certificate_", "n_features_in_", "feature_names_in_"})
 
 
 @every_estimator

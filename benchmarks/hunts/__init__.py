@@ -1,0 +1,1 @@
+"""Standing hunts for false proofs, refused honest fits and unwatched attributes: `python -m benchmarks hunt`."""

@@ -1,0 +1,326 @@
+"""Brute force: tiny problems solved by trying everything, against fits, bounds and proofs of impossibility.
+
+| problem | how it is solved here |
+|---|---|
+| k-means | every assignment of rows to clusters |
+| lasso, elastic net | every pattern of signs; of the stationary points the least |
+| kernel and linear machines with a hinge | every face of the box of the dual problem |
+| largest margin | every set of support vectors; a linear program where there is none |
+| maximum likelihood of two classes | a linear program says whether they can be separated |
+| PCA | Jacobi's rotations in long double |
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import certifit
+from benchmarks.hunts.cases import Hunt, HuntCase
+from benchmarks.hunts.honest_fits import riddle
+from benchmarks.hunts.random_tables import decades, pick, random_columns, random_target, random_weights
+from benchmarks.hunts.separation import separable
+from certifit import NoSolutionError, audit
+from certifit.core import Certificate
+
+Rng = np.random.Generator
+
+
+def tiny(rng: Rng, n: int, d: int) -> tuple[Any, Any, Any]:
+    """Rows, their weights (or None) and the weights as numbers."""
+    X, _ = random_columns(rng, n, d)
+    w, _ = random_weights(rng, n)
+    return X, w, np.ones(n) if w is None else w
+
+
+def check(case: HuntCase, model: Any, words: str, found: Certificate, optimum: float, slack: float) -> None:
+    """Hold a certificate against the optimum, which brute force knows to about 1e-9 of its size and `slack`."""
+    case.count("certificates compared")
+    case.note(f"{words}: optimum {optimum!r}\n{found}")
+    allowed = 1e-9 * max(abs(optimum), 1e-6 * found.scale) + slack
+    if np.isfinite(found.bound) and found.bound > optimum + allowed:
+        case.find("bound above the optimum", model, f"{words}: bound {found.bound!r}, optimum {optimum!r}")
+    if found.holds and found.kind == "optimal" and found.objective - optimum > found.limit + allowed:
+        case.find("holds, and is no optimum", model, f"{words}: {found.objective!r}, optimum {optimum!r}")
+    if found.objective < optimum - allowed:
+        case.find("objective below the optimum", model, f"{words}: {found.objective!r}, optimum {optimum!r}")
+
+
+def audited(case: HuntCase, model: Any, optimum: float, slack: float, *data: Any) -> None:
+    """Audit a fit, and the same with its numbers scaled."""
+    for words, tried in (("as fitted", model), ("scaled", _scaled(case.rng, model))):
+        try:
+            found = audit(tried, *data)
+        except ValueError as error:
+            case.note(error)
+            if words == "as fitted":
+                case.find("audit refuses an own fit", model, str(error))
+            continue
+        check(case, tried, words, found, optimum, slack)
+
+
+def _scaled(rng: Rng, model: Any) -> Any:
+    wrong = copy.deepcopy(model)
+    for name in ("coef_", "dual_coef_", "cluster_centers_", "intercept_"):
+        if name in vars(wrong) and (name != "intercept_" or rng.random() < 0.3):
+            value = getattr(wrong, name) * 10.0 ** rng.uniform(-0.5, 0.5)
+            setattr(wrong, name, float(value) if isinstance(getattr(wrong, name), float) else value)
+    return wrong
+
+
+def try_brute_force(case: HuntCase) -> None:
+    problem = pick(case.rng, *PROBLEMS)
+    try:
+        problem(case)
+    except NoSolutionError as error:
+        case.note(error)
+    except Exception as error:
+        case.count("refused")
+        case.note(f"{type(error).__name__}: {error}")
+        if riddle(error):
+            case.find(riddle(error), problem.__name__, f"{error}; {' '.join(case.notes)[:300]}")
+
+
+# ---------------------------------------------------------------------------------------------------------- k-means
+def kmeans(case: HuntCase) -> None:
+    rng = case.rng
+    n, k = int(rng.integers(4, 9)), int(rng.integers(1, 4))
+    X, w, W = tiny(rng, n, 1 if rng.random() < 0.4 else int(rng.integers(2, 4)))
+    X = X - X.mean(axis=0)  # brute force takes squares of coordinates: far from 0 it would lose its digits
+    model = certifit.KMeans(min(k, n), random_state=0).fit(X, None, w)
+    case.note(f"{model} on {X.tolist()}, {w}")
+    audited(case, model, best_clustering(X, W, k), 1e-24 * float(W @ (X**2).sum(axis=1)), X, None, w)
+
+
+def best_clustering(X: Any, w: Any, k: int) -> float:
+    """The least Σ w |x - centre|² over all assignments to k clusters."""
+    best = np.inf
+    for labels in _assignments(len(X), k):
+        total = 0.0
+        for c in range(k):
+            mine = labels == c
+            weight = w[mine]
+            if weight.sum() > 0:
+                centre = weight @ X[mine] / weight.sum()
+                total += float(weight @ ((X[mine] - centre) ** 2).sum(axis=1))
+        best = min(best, total)
+    return best
+
+
+def _assignments(n: int, k: int) -> Iterator[Any]:
+    """Every partition of n rows into at most k clusters, once."""
+
+    def grow(labels: list[int], used: int) -> Iterator[list[int]]:
+        if len(labels) == n:
+            yield labels
+            return
+        for c in range(min(used + 1, k)):
+            yield from grow([*labels, c], max(used, c + 1))
+
+    return (np.array(labels) for labels in grow([], 0))
+
+
+# ------------------------------------------------------------------------------------------------- L1-penalised lines
+def lasso(case: HuntCase) -> None:
+    rng = case.rng
+    n, d = int(rng.integers(5, 12)), int(rng.integers(1, 4))
+    X, w, W = tiny(rng, n, d)
+    y = random_target(rng, "numbers", X)
+    free, ratio = bool(rng.random() < 0.7), float(pick(rng, 1.0, 0.5, 0.9))
+    size = np.abs(X).mean() * np.abs(y - y.mean() if free else y).mean()
+    model = certifit.ElasticNet(float(f"{size * decades(rng, -4, 0.5):.3g}"), l1_ratio=ratio, fit_intercept=free)
+    case.note(f"{model} on {X.tolist()}, {y.tolist()}, {w}")
+    model.fit(X, y, w)
+    slack = 1e-12 * float(W @ (y - y.mean() if free else y) ** 2)
+    audited(case, model, best_line(X, y, W, model.alpha, ratio, free), slack, X, y, w)
+
+
+def best_line(X: Any, y: Any, w: Any, alpha: float, ratio: float, free: bool) -> float:
+    """The least Σ w (y - Xβ - b)²/2 + alpha Σw (ratio |β|₁ + (1 - ratio) |β|²/2) over all patterns of signs."""
+    if free:
+        X, y = X - w @ X / w.sum(), y - w @ y / w.sum()
+    l1, l2 = alpha * ratio * w.sum(), alpha * (1 - ratio) * w.sum()
+    G, c = (X * w[:, None]).T @ X + l2 * np.eye(X.shape[1]), X.T @ (w * y)
+
+    def value(beta: Any) -> float:
+        r = y - X @ beta
+        return float(0.5 * w @ r**2 + l1 * np.abs(beta).sum() + 0.5 * l2 * beta @ beta)
+
+    best = value(np.zeros(X.shape[1]))
+    for signs in itertools.product((-1, 0, 1), repeat=X.shape[1]):
+        s = np.array(signs, dtype=float)
+        on = s != 0
+        if on.any():
+            beta = np.zeros(len(s))
+            beta[on] = np.linalg.lstsq(G[np.ix_(on, on)], c[on] - l1 * s[on])[0]
+            best = min(best, value(beta))  # every point counts: its value is reached, whatever its signs
+    return best
+
+
+# --------------------------------------------------------------------------------------------------- hinge machines
+def machine(case: HuntCase) -> None:
+    rng = case.rng
+    n, d = int(rng.integers(3, 7)), int(rng.integers(1, 4))
+    X, w, W = tiny(rng, n, d)
+    y = random_target(rng, "two", X)
+    if min(W[y == 0].sum(), W[y == 1].sum()) <= 0:
+        return
+    kernel, C = pick(rng, "rbf", "linear", "straight"), decades(rng, -3, 3)
+    model: Any = certifit.SVC(C=C, kernel=kernel, tol=1e-8)
+    if kernel == "straight":
+        model = certifit.LinearSVC(C, loss="hinge", tol=1e-8)
+    case.note(f"{model} on {X.tolist()}, {y.tolist()}, {w}")
+    model.fit(X, y, w)
+    Z = (X - X.mean(axis=0)).astype(np.longdouble)
+    K = Z @ Z.T
+    if kernel == "rbf":
+        K = np.exp(-model.gamma_ * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
+    optimum = best_machine(K.astype(float), np.where(y == 1, 1.0, -1.0), C * W)
+    audited(case, model, optimum, 1e-7 * C * float(W.max()), X, y, w)
+
+
+def best_machine(K: Any, s: Any, top: Any) -> float:
+    """The largest Σ a - ½ aᵀ(ssᵀ∘K)a over 0 <= a <= top with s·a = 0: on each face its stationary point."""
+    Q, n, best = K * np.outer(s, s), len(s), 0.0
+    for face in itertools.product((0, 1, 2), repeat=n):  # at 0, at the top, between
+        where = np.array(face)
+        between, a = where == 2, np.where(where == 1, top, 0.0)
+        m = int(between.sum())
+        if m:
+            A = np.zeros((m + 1, m + 1))
+            A[:m, :m], A[:m, m], A[m, :m] = Q[np.ix_(between, between)], s[between], s[between]
+            right = np.append(1.0 - Q[np.ix_(between, ~between)] @ a[~between], -s[~between] @ a[~between])
+            a[between] = np.linalg.lstsq(A, right)[0][:m]
+        size = max(float(top.max()), 1e-300)
+        if (a >= -1e-9 * size).all() and (a <= top + 1e-9 * size).all() and abs(s @ a) <= 1e-9 * size:
+            best = max(best, float(a.sum() - 0.5 * a @ Q @ a))
+    return best
+
+
+# ---------------------------------------------------------------------------------------- largest margins, separation
+def margin(case: HuntCase) -> None:
+    rng = case.rng
+    n, d = int(rng.integers(3, 8)), int(rng.integers(1, 4))
+    X, words = random_columns(rng, n, d)
+    y = np.arange(n) % 2
+    if rng.random() < 0.6:
+        X = X + np.outer(y, rng.normal(size=d)) * np.abs(X).max() * 3
+    model = certifit.HardMarginSVC()
+    case.note(f"{model} on {X.tolist()}, {y.tolist()} {words}")
+    best = best_margin(X, np.where(y == 1, 1.0, -1.0))
+    try:
+        model.fit(X, y)
+    except NoSolutionError as error:
+        case.count("proved impossible")
+        if error.certificate.proved and separable(X, y, strictly=True):
+            case.find("impossible, and possible", model, f"{X.tolist()}: {error}")
+        return
+    if np.isfinite(best):
+        check(case, model, "as fitted", audit(model, X, y), best, 1e-7 * best)
+    elif not separable(X, y, strictly=True) and model.certificate_.holds:
+        case.find("separated, and inseparable", model, str(X.tolist()))
+
+
+def best_margin(X: Any, s: Any) -> float:
+    """The least ½ |β|² with s (Xβ + b) >= 1, over all sets of rows on the margin; inf where none will do."""
+    n, d = X.shape
+    Z = X - X.mean(axis=0)
+    size, best = np.abs(Z).max() or 1.0, np.inf
+    Z = Z / size
+    for m in range(2, min(n, d + 1) + 1):
+        for rows in map(list, itertools.combinations(range(n), m)):
+            K = Z[rows] @ Z[rows].T * np.outer(s[rows], s[rows])
+            A = np.block([[K, s[rows][:, None]], [s[rows][None], np.zeros((1, 1))]])
+            found = np.linalg.lstsq(A, np.append(np.ones(m), 0.0))[0]
+            beta, b = (found[:m] * s[rows]) @ Z[rows], found[m]
+            if (s * (Z @ beta + b) >= 1 - 1e-9).all():
+                best = min(best, float(0.5 * beta @ beta) / size**2)
+    return best
+
+
+def likelihood(case: HuntCase) -> None:
+    rng = case.rng
+    n, d = int(rng.integers(3, 14)), int(rng.integers(1, 4))
+    X, words = random_columns(rng, n, d)
+    y, free = random_target(rng, "two", X), bool(rng.random() < 0.8)
+    model = certifit.LogisticRegression(penalty=None, fit_intercept=free)
+    case.note(f"{model} on {X.tolist()}, {y.tolist()} {words}")
+    case.count("likelihoods")
+    try:
+        model.fit(X, y)
+    except NoSolutionError as error:
+        case.count("proved impossible")
+        if error.certificate.proved and not separable(X, y, False, free):
+            case.find("impossible, and possible", model, f"{X.tolist()} {y.tolist()}: {error}")
+        return
+    if model.certificate_.holds and separable(X, y, True, free):
+        case.find("a maximum, and separable", model, f"{X.tolist()} {y.tolist()}")
+
+
+# ------------------------------------------------------------------------------------------------------------- PCA
+def axes(case: HuntCase) -> None:
+    rng = case.rng
+    n, d = int(rng.integers(3, 30)), int(rng.integers(1, 6))
+    X, w, W = tiny(rng, n, d)
+    if (W > 0).sum() < 2 or W.sum() <= 1:
+        return
+    k = int(rng.integers(1, min(n, d) + 1))
+    model = certifit.PCA(k).fit(X, None, w)
+    case.note(f"{model} on {X.tolist()}, {w}")
+    Z, V = X.astype(np.longdouble), W.astype(np.longdouble)
+    Z = Z - V @ Z / V.sum()
+    S = (Z * V[:, None]).T @ Z / V.sum()
+    values = eigenvalues(S)
+    total = float(values.sum())
+    check_spectrum(case, model, values, W.sum() / (W.sum() - 1), total, X)
+    found = audit(model, X, None, w)
+    size = float(np.abs(values).max()) or 1.0
+    allowed = 1e-9 * total + 100 * np.finfo(float).eps * np.abs(X).max() * size**0.5
+    left = float(values[k:].sum())
+    case.count("certificates compared")
+    if found.bound > left + allowed:
+        case.find("bound above the optimum", model, f"bound {found.bound!r}, discarded {left!r}")
+    if found.holds and found.objective > left + found.limit + allowed:
+        case.find("holds, and is no optimum", model, f"{found.objective!r}, discarded {left!r}")
+
+
+def check_spectrum(case: HuntCase, model: Any, values: Any, factor: float, total: float, X: Any) -> None:
+    stated, exact = (
+        model.explained_variance_,
+        np.asarray(values[: len(model.explained_variance_)], dtype=float) * factor,
+    )
+    allowed = 1e-8 * total * factor + 1e-13 * np.abs(X).max() * (total * factor) ** 0.5
+    if model.certificate_.holds and np.abs(stated - exact).max() > allowed:
+        case.find("variances off", model, f"{stated.tolist()}, exact {exact.tolist()}")
+
+
+def eigenvalues(S: Any) -> Any:
+    """Of a symmetric matrix in long double, largest first, by Jacobi's rotations."""
+    A, m = S.copy(), len(S)
+    for _ in range(60):
+        for p, q in itertools.combinations(range(m), 2):
+            if A[p, q] != 0:
+                theta = (A[q, q] - A[p, p]) / (2 * A[p, q])
+                t = (1 if theta >= 0 else -1) / (abs(theta) + np.sqrt(theta**2 + 1))
+                c = 1 / np.sqrt(t**2 + 1)
+                R = np.eye(m, dtype=A.dtype)
+                R[p, p] = R[q, q] = c
+                R[p, q], R[q, p] = t * c, -t * c
+                A = R.T @ A @ R
+        if np.abs(A - np.diag(np.diag(A))).max(initial=0) <= 1e-20 * np.abs(A).max(initial=0):
+            break
+    return np.sort(np.diag(A))[::-1]
+
+
+PROBLEMS = (kmeans, lasso, machine, margin, likelihood, axes)
+BRUTE_FORCE = Hunt(
+    "brute_force",
+    "Brute force",
+    "tiny problems solved by enumeration, a linear program or long double arithmetic, against certificates",
+    try_brute_force,
+    20.0,
+)

@@ -1,0 +1,404 @@
+"""Every estimator with random settings, and scikit-learn's estimator of the same problem where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.utils.validation import has_fit_parameter
+
+import certifit
+from benchmarks.hunts.random_tables import decades, pick
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class RandomModel:
+    """An estimator as a hunt draws it: its settings and the kind of target that it takes."""
+
+    name: str
+    kind: str  # of the target: see random_tables.random_target
+    settings: Callable[[Rng, int, int], dict[str, Any]]  # of rng, rows and columns
+    peer: Callable[[Any], Any] | None = None  # scikit-learn's tight estimator of the same problem
+    small: dict[str, Any] | None = None  # settings without which a default fit is slow or impossible
+    most_rows: int = 200
+
+    def make(self, rng: Rng | None, n: int = 50, d: int = 3) -> Any:
+        """Make it with random settings, or with its defaults where there is no rng."""
+        if rng is None:
+            return getattr(certifit, self.name)(**(self.small or {}))
+        return getattr(certifit, self.name)(**{**(self.small or {}), **self.settings(rng, n, d)})
+
+    @property
+    def takes_weights(self) -> bool:
+        return has_fit_parameter(self.make(None), "sample_weight")
+
+    @property
+    def takes_sparse(self) -> bool:
+        return bool(getattr(certifit, self.name).sparse)
+
+
+def tight(rng: Rng, low: float = -8, high: float = -2) -> dict[str, Any]:
+    return {"tol": decades(rng, low, high)} if rng.random() < 0.5 else {}
+
+
+def free(rng: Rng) -> dict[str, Any]:
+    return {"fit_intercept": False} if rng.random() < 0.25 else {}
+
+
+def components(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(1, min(n, d) + 1))}
+
+
+def no_settings(_rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {}
+
+
+def _pca(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    solver = pick(rng, "auto", "auto", "full", "covariance_eigh", "gram", "arpack", "randomized", "power")
+    k = int(rng.integers(1, max(2, min(n, d)))) if solver == "arpack" else components(rng, n, d)["n_components"]
+    return {"n_components": k, "svd_solver": solver, "whiten": bool(rng.random() < 0.3), "random_state": 0}
+
+
+def _svd(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    algorithm = pick(rng, "auto", "full", "covariance_eigh", "gram", "arpack", "randomized", "power")
+    k = int(rng.integers(1, max(2, min(n, d)))) if algorithm == "arpack" else components(rng, n, d)["n_components"]
+    return {"n_components": k, "algorithm": algorithm, "random_state": 0}
+
+
+def _ppca(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(1, max(2, d))), "solver": pick(rng, "auto", "closed", "em"),
+            "random_state": 0, **tight(rng, -6, -3)}  # fmt: skip
+
+
+def _robust(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"lam": decades(rng, -2, 0.3) if rng.random() < 0.7 else None, "center": bool(rng.random() < 0.7)}
+
+
+def _trimmed(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(1, max(2, min(n // 2, d)))),
+            "keep": float(pick(rng, 0.5, 0.75, 0.9, 1.0)), "random_state": 0}  # fmt: skip
+
+
+def _lle(rng: Rng, n: int, _d: int) -> dict[str, Any]:
+    method = pick(rng, "standard", "modified")
+    k = int(rng.integers(1, 3))
+    return {"n_neighbors": int(rng.integers(k + 2, max(k + 3, min(15, n)))), "n_components": k, "method": method,
+            "reg": decades(rng, -6, -1), "disconnected": pick(rng, "error", "join"), "random_state": 0}  # fmt: skip
+
+
+def _features(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    score = pick(rng, "variance", "anova", "binned_information", "jeffreys")
+    return {"score_func": score, "k": pick(rng, 0.5, int(rng.integers(1, d + 1)))}
+
+
+def _tally_features(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    return {"score_func": pick(rng, "chi2", "information"), "k": int(rng.integers(1, d + 1))}
+
+
+def _number_features(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    return {"score_func": pick(rng, "correlation", "regression_information"), "k": int(rng.integers(1, d + 1))}
+
+
+def _kmeans(rng: Rng, n: int, _d: int) -> dict[str, Any]:
+    return {"n_clusters": int(rng.integers(1, max(2, min(n // 2, 6)))), "init": pick(rng, "k-means++", "random"),
+            "random_state": 0, **tight(rng)}  # fmt: skip
+
+
+def _gaussians(rng: Rng, n: int, _d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(1, max(2, min(n // 5, 4)))), "random_state": 0,
+            "covariance_type": pick(rng, "full", "tied", "diag", "spherical"),
+            "reg_covar": pick(rng, "auto", "auto", 1e-6, 1e-3)}  # fmt: skip
+
+
+def _mixture(rng: Rng, n: int, _d: int) -> dict[str, Any]:
+    return {"family": pick(rng, "poisson", "geometric", "gaussian"), "random_state": 0, "tol": 1e-5,
+            "n_components": int(rng.integers(1, max(2, min(n // 5, 4))))}  # fmt: skip
+
+
+def _logistic(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    penalty = pick(rng, "l2", "l2", "l2", "l1", "elasticnet", None)
+    out: dict[str, Any] = {"penalty": penalty, **tight(rng), **free(rng)}
+    if penalty is not None:
+        out["C"] = decades(rng, -6, 6)
+    if penalty == "elasticnet":
+        out["l1_ratio"] = float(pick(rng, 0.1, 0.5, 0.9))
+    if rng.random() < 0.2:
+        out["class_weight"] = "balanced"
+    if rng.random() < 0.2 and penalty == "l2":
+        out["solver"] = pick(rng, "lbfgs", "newton-cholesky")
+    return out
+
+
+def _firth(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"penalty": "firth", **free(rng)}
+
+
+def _penalised(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alpha": decades(rng, -6, 6), **tight(rng), **free(rng)}
+
+
+def _elastic(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_penalised(rng, n, d), "l1_ratio": float(pick(rng, 0.01, 0.1, 0.5, 0.9, 1.0))}
+
+
+def _plain_line(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {**free(rng), "covariance": pick(rng, "classical", "sandwich", None)}
+
+
+def _tweedie(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_penalised(rng, n, d), "power": float(pick(rng, 1.0, 1.2, 1.5, 1.9, 2.0, 3.0))}
+
+
+def _glm(family: str, *links: str) -> Callable[[Rng, int, int], dict[str, Any]]:
+    def settings(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+        alpha = 0.0 if rng.random() < 0.5 else decades(rng, -6, 3)
+        ratio = {"l1_ratio": 0.5} if alpha and rng.random() < 0.3 else {}
+        return {
+            "family": family,
+            "link": pick(rng, "auto", *links),
+            "alpha": alpha,
+            **ratio,
+            **tight(rng),
+            **free(rng),
+        }
+
+    return settings
+
+
+def _linear_svc(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    scheme = pick(rng, "ovr", "ovr", "ovr", "weston-watkins", "crammer-singer")
+    return {"C": decades(rng, -6, 6), "loss": pick(rng, "hinge", "squared_hinge", "huberised_hinge"),
+            "multi_class": scheme, "penalize_intercept": bool(rng.random() < 0.3), **free(rng), **tight(rng, -7, -2),
+            "class_weight": pick(rng, None, None, "balanced")}  # fmt: skip
+
+
+def _linear_svr(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"C": decades(rng, -6, 6), "loss": pick(rng, "epsilon_insensitive", "squared_epsilon_insensitive"),
+            "epsilon": pick(rng, 0.0, decades(rng, -3, 1)), "penalize_intercept": bool(rng.random() < 0.3),
+            **free(rng), **tight(rng, -7, -2)}  # fmt: skip
+
+
+def _kernel(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    kernel = pick(rng, "rbf", "rbf", "linear", "poly")
+    gamma = pick(rng, "scale", "scale", "auto")
+    more = {"degree": int(rng.integers(1, 4)), "coef0": float(pick(rng, 0.0, 1.0))} if kernel == "poly" else {}
+    return {"kernel": kernel, "gamma": gamma, **more}
+
+
+def _svc(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    C, scheme = decades(rng, -4, 4), pick(rng, "ovo", "ovo", "ovr", "weston-watkins", "crammer-singer")
+    return {"C": C, "multi_class": scheme, **_kernel(rng, n, d), **tight(rng, -8, -3),
+            "class_weight": pick(rng, None, None, "balanced")}  # fmt: skip
+
+
+def _svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {"C": decades(rng, -4, 4), "epsilon": decades(rng, -3, 0), **_kernel(rng, n, d), **tight(rng, -8, -3)}
+
+
+def _hard(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_kernel(rng, n, d), "ridge": pick(rng, 0.0, 0.0, decades(rng, -3, 1))}
+
+
+def _approximate(rng: Rng, n: int, _d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(2, max(3, min(n, 20)))), "C": decades(rng, -3, 3), "random_state": 0,
+            "features": pick(rng, "nystroem", "fourier"), "loss": pick(rng, "hinge", "squared_hinge")}  # fmt: skip
+
+
+def _landmarks(rng: Rng, n: int, _d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(1, max(2, min(n, 20)))), "random_state": 0,
+            "landmarks": pick(rng, "auto", "rpcholesky", "uniform")}  # fmt: skip
+
+
+def _waves(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(2, 60)), "random_state": 0}
+
+
+def _pseudo(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alpha": decades(rng, -3, 2), "fit_prior": bool(rng.random() < 0.8)}
+
+
+def _gaussian_nb(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"var_smoothing": decades(rng, -12, -1), "variance": pick(rng, "separate", "separate", "shared")}
+
+
+def _mixed_nb(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"family": pick(rng, "gaussian", "poisson"), "alpha": decades(rng, -2, 1)}
+
+
+def _path(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"criterion": pick(rng, "bic", "ebic"), "alphas": 5, "l1_ratio": float(pick(rng, 0.5, 1.0)), **free(rng)}
+
+
+# ------------------------------------------------------------------------------------- scikit-learn's estimators
+CLOSE = {"tol": 1e-12, "max_iter": 20_000}
+
+
+def peer_logistic(own: Any) -> Any:
+    p = own.get_params()
+    if p["penalty"] == "firth":
+        return None
+    ratio = {"l1": 1.0, "elasticnet": p["l1_ratio"]}.get(p["penalty"], p["l1_ratio"])
+    smooth = ratio == 0.0 or p["penalty"] is None
+    solver = {"solver": "lbfgs", **CLOSE} if smooth else {"solver": "saga", "tol": 1e-8, "max_iter": 2000}
+    C = np.inf if p["penalty"] is None else p["C"]
+    return linear_model.LogisticRegression(
+        C=C, l1_ratio=ratio, fit_intercept=p["fit_intercept"], class_weight=p["class_weight"], **solver
+    )
+
+
+def peer_line(own: Any) -> Any:
+    p = own.get_params()
+    if own.__class__.__name__ == "LinearRegression":
+        return linear_model.LinearRegression(fit_intercept=p["fit_intercept"])
+    if own.__class__.__name__ == "Ridge":
+        return linear_model.Ridge(p["alpha"], fit_intercept=p["fit_intercept"])
+    if own.__class__.__name__ == "Lasso":
+        return linear_model.Lasso(p["alpha"], fit_intercept=p["fit_intercept"], **CLOSE)
+    return linear_model.ElasticNet(p["alpha"], l1_ratio=p["l1_ratio"], fit_intercept=p["fit_intercept"], **CLOSE)
+
+
+def peer_glm(own: Any) -> Any:
+    p = own.get_params()
+    kind = getattr(linear_model, type(own).__name__)
+    power = {"power": p["power"]} if "power" in p else {}
+    return kind(alpha=p["alpha"], fit_intercept=p["fit_intercept"], solver="newton-cholesky", **power, **CLOSE)
+
+
+def peer_linear_svc(own: Any) -> Any:
+    p = own.get_params()
+    if p["loss"] == "huberised_hinge" or not (p["penalize_intercept"] or not p["fit_intercept"]):
+        return None
+    if p["multi_class"] != "ovr":
+        return None
+    return svm.LinearSVC(C=p["C"], loss=p["loss"], fit_intercept=p["fit_intercept"], class_weight=p["class_weight"],
+                         tol=1e-8, max_iter=20_000, random_state=0)  # fmt: skip
+
+
+def peer_linear_svr(own: Any) -> Any:
+    p = own.get_params()
+    if not (p["penalize_intercept"] or not p["fit_intercept"]):
+        return None
+    return svm.LinearSVR(C=p["C"], loss=p["loss"], fit_intercept=p["fit_intercept"], epsilon=p["epsilon"],
+                         tol=1e-8, max_iter=20_000, random_state=0)  # fmt: skip
+
+
+def peer_machine(own: Any) -> Any:
+    p = own.get_params()
+    if p.get("multi_class", "ovo") != "ovo":
+        return None
+    names = ["C", "kernel", "degree", "gamma", "coef0", *(["epsilon"] if "epsilon" in p else ["class_weight"])]
+    return getattr(svm, type(own).__name__)(**{k: p[k] for k in names}, tol=1e-6, max_iter=100_000)
+
+
+def peer_kmeans(own: Any) -> Any:
+    return cluster.KMeans(own.n_clusters, n_init=3, random_state=0)
+
+
+def peer_pca(own: Any) -> Any:
+    return decomposition.PCA(own.n_components, svd_solver="full", whiten=own.whiten)
+
+
+def peer_svd(own: Any) -> Any:
+    return decomposition.TruncatedSVD(own.n_components, algorithm="arpack", random_state=0)
+
+
+def peer_gaussians(own: Any) -> Any:
+    if own.reg_covar == "auto":
+        return None
+    return mixture.GaussianMixture(own.n_components, covariance_type=own.covariance_type, reg_covar=own.reg_covar,
+                                   tol=1e-9, max_iter=1000, random_state=0)  # fmt: skip
+
+
+def peer_lle(own: Any) -> Any:
+    p = own.get_params()
+    return manifold.LocallyLinearEmbedding(eigen_solver="dense", **{
+        k: p[k] for k in ("n_neighbors", "n_components", "reg", "method", "modified_tol")})  # fmt: skip
+
+
+def peer_bayes(own: Any) -> Any:
+    p = own.get_params()
+    if p.get("variance") == "shared":
+        return None
+    names = [
+        k for k in ("alpha", "var_smoothing", "binarize", "fit_prior", "norm", "priors", "class_prior") if k in p
+    ]
+    return getattr(naive_bayes, type(own).__name__)(**{k: p[k] for k in names})
+
+
+def peer_features(own: Any) -> Any:
+    return SelectKBest(f_classif, k=1) if own.score_func == "anova" else None
+
+
+def peer_landmarks(own: Any) -> Any:
+    return kernel_approximation.Nystroem(kernel=own.kernel, gamma=0.1, n_components=own.n_components, random_state=0)
+
+
+def peer_waves(own: Any) -> Any:
+    return kernel_approximation.RBFSampler(gamma="scale", n_components=own.n_components, random_state=0)
+
+
+MODELS = (
+    RandomModel("PCA", "none", _pca, peer_pca),
+    RandomModel("IncrementalPCA", "none", components),
+    RandomModel("TruncatedSVD", "none", _svd, peer_svd, {"n_components": 1}),
+    RandomModel("ProbabilisticPCA", "none", _ppca),
+    RandomModel("RobustPCA", "none", _robust, most_rows=40),
+    RandomModel("TrimmedPCA", "none", _trimmed, None, {"n_components": 1, "random_state": 0}),
+    RandomModel("LocallyLinearEmbedding", "none", _lle, peer_lle, {"n_neighbors": 3, "n_components": 1}),
+    RandomModel("SelectFeatures", "classes", _features, peer_features),
+    RandomModel("SelectFeatures", "tallies", _tally_features, None, {"score_func": "chi2"}),
+    RandomModel("SelectFeatures", "numbers", _number_features, None, {"score_func": "correlation"}),
+    RandomModel("KMeans", "none", _kmeans, peer_kmeans, {"n_clusters": 2, "random_state": 0}, 80),
+    RandomModel("GaussianMixture", "none", _gaussians, peer_gaussians, {"random_state": 0}, 100),
+    RandomModel("Mixture", "tallies alone", _mixture, None, {"family": "poisson", "random_state": 0}, 100),
+    RandomModel("LogisticRegression", "two", _logistic, peer_logistic),
+    RandomModel("LogisticRegression", "classes", _logistic, peer_logistic, most_rows=100),
+    RandomModel("LogisticRegression", "two", _firth, None, {"penalty": "firth"}),
+    RandomModel("LinearRegression", "numbers", _plain_line, peer_line),
+    RandomModel("Ridge", "numbers", _penalised, peer_line),
+    RandomModel("Lasso", "numbers", _penalised, peer_line),
+    RandomModel("ElasticNet", "numbers", _elastic, peer_line),
+    RandomModel("PoissonRegressor", "counts", _penalised, peer_glm),
+    RandomModel("GammaRegressor", "positive", _penalised, peer_glm),
+    RandomModel("TweedieRegressor", "positive", _tweedie, peer_glm, {"power": 1.5}),
+    RandomModel("GeneralizedLinearRegressor", "counts", _glm("poisson", "log", "identity"), None,
+                {"family": "poisson"}),
+    RandomModel("GeneralizedLinearRegressor", "shares", _glm("binomial", "logit", "probit", "cloglog"), None,
+                {"family": "binomial"}),
+    RandomModel("GeneralizedLinearRegressor", "positive", _glm("gamma", "log", "inverse"), None, {"family": "gamma"}),
+    RandomModel("GeneralizedLinearRegressor", "positive", _glm("inverse_gaussian", "log", "inverse_squared"), None,
+                {"family": "inverse_gaussian"}),
+    RandomModel("GeneralizedLinearRegressor", "counts", _glm("negative_binomial", "log"), None,
+                {"family": "negative_binomial"}),
+    RandomModel("GeneralizedLinearRegressor", "numbers", _glm("gaussian", "identity"), None, {"family": "gaussian"}),
+    RandomModel("LinearSVC", "two", _linear_svc, peer_linear_svc),
+    RandomModel("LinearSVC", "classes", _linear_svc, peer_linear_svc, most_rows=100),
+    RandomModel("LinearSVR", "numbers", _linear_svr, peer_linear_svr),
+    RandomModel("SVC", "two", _svc, peer_machine, most_rows=80),
+    RandomModel("SVC", "classes", _svc, peer_machine, most_rows=60),
+    RandomModel("SVR", "numbers", _svr, peer_machine, most_rows=80),
+    RandomModel("HardMarginSVC", "two", _hard, most_rows=60),
+    RandomModel("Nystroem", "none", _landmarks, peer_landmarks, {"n_components": 2, "random_state": 0}),
+    RandomModel("RBFSampler", "none", _waves, peer_waves, {"n_components": 20, "random_state": 0}),
+    RandomModel("ApproximateSVC", "two", _approximate, None, {"n_components": 2, "random_state": 0}),
+    RandomModel("GaussianNB", "classes", _gaussian_nb, peer_bayes),
+    RandomModel("BernoulliNB", "classes", _pseudo, peer_bayes),
+    RandomModel("MultinomialNB", "tallies", _pseudo, peer_bayes),
+    RandomModel("ComplementNB", "tallies", _pseudo, peer_bayes),
+    RandomModel("CategoricalNB", "tallies", _pseudo, peer_bayes),
+    RandomModel("NaiveBayes", "tallies", _mixed_nb),
+    RandomModel("L1Selector", "two", _path, None, {"alphas": 5}, 60),
+    RandomModel("L1Selector", "numbers", _path, None, {"alphas": 5, "loss": "squared"}, 60),
+)  # fmt: skip
+
+
+def random_model(rng: Rng, only: tuple[str, ...] = ()) -> RandomModel:
+    """One of them, each as likely."""
+    choices = [m for m in MODELS if not only or m.name in only]
+    return choices[int(rng.integers(len(choices)))]

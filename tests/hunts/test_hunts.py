@@ -1,0 +1,168 @@
+"""The standing hunts, short: fixed cases of each, and hunts that are shown to find what is there to be found."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from benchmarks.hunts import brute_force, forty_digits
+from benchmarks.hunts.cases import Hunt, HuntCase, run_case, run_hunts
+from benchmarks.hunts.command import all_hunts, listing, main
+from benchmarks.hunts.honest_fits import riddle
+from benchmarks.hunts.page import write_page
+from benchmarks.hunts.random_models import MODELS
+from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
+from benchmarks.hunts.separation import separable
+from benchmarks.hunts.wrong_models import _check_against
+from certifit import LinearRegression
+from certifit.core import Certificate, Estimator
+
+SHORT = {
+    "wrong_models": 8,
+    "tampered_attributes": 3,
+    "honest_fits": 120,
+    "brute_force": 60,
+    "forty_digits": 60,
+    "foreign_verdicts": 8,
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_nothing_is_found(name):
+    hunt, found = all_hunts()[name], []
+    for number in range(2_000_000, 2_000_000 + SHORT[name]):
+        found += run_case(hunt, number)[0].findings
+    assert not found, "\n".join(f"{f.replay}: {f.what}: {f.detail}" for f in found)
+
+
+def test_every_hunt_has_a_short_version():
+    assert set(SHORT) == set(all_hunts())
+
+
+def test_a_case_is_made_again_by_its_number():
+    hunt = all_hunts()["honest_fits"]
+    assert run_case(hunt, 5)[0].notes == run_case(hunt, 5)[0].notes != run_case(hunt, 6)[0].notes
+
+
+def test_every_estimator_with_a_certificate_is_hunted():
+    """But for those that wrap other estimators, which have tests of their own."""
+    import certifit
+
+    public = [name for name in dir(certifit) if isinstance(getattr(certifit, name), type)]
+    own = {name for name in public if issubclass(getattr(certifit, name), Estimator)}
+    wrappers = {"SequentialSelector", "RecursiveElimination", "TableClassifier"}
+    assert own - {model.name for model in MODELS} == wrappers
+
+
+def test_every_nasty_table_is_made():
+    rng = np.random.default_rng(0)
+    words = " ".join(nasty_table(rng, "classes").words for _ in range(800))
+    assert [name for name in NASTY if name not in words] == []
+
+
+def test_random_tables_have_their_targets():
+    rng = np.random.default_rng(0)
+    for kind, least in (("two", 0), ("classes", 0), ("counts", 0), ("positive", 1e-300), ("shares", 0)):
+        for _ in range(20):
+            table = random_table(rng, kind)
+            assert table.X.shape[0] == len(table.y) >= 5
+            assert table.y.min() >= least
+            assert kind not in ("two", "classes") or len(np.unique(table.y)) > 1
+
+
+@pytest.mark.parametrize(
+    ("certificate", "found"),
+    [
+        (Certificate("optimal", "false bound", objective=3.0, bound=2.5, tol=1e-6), "bound above the optimum"),
+        (Certificate("optimal", "far off", 3.0, 3.0 - 1e-7, tol=1e-6), "holds, and is no optimum"),
+        (Certificate("optimal", "true", 2.0, 2.0 - 1e-7, tol=1e-6), None),
+    ],
+)
+def test_a_false_certificate_is_found(certificate, found):
+    case = HuntCase("wrong_models", 0)
+    table = random_table(case.rng, "numbers")
+    _check_against(case, LinearRegression(), "made up", certificate, 2.0, table)
+    assert found in [finding.what for finding in case.findings] or (found is None and not case.findings)
+
+
+def test_errors_that_no_user_should_see():
+    def caught(call):
+        with pytest.raises(Exception) as info:  # noqa: PT011
+            call()
+        return riddle(info.value)
+
+    assert caught(lambda: np.linalg.cholesky(-np.eye(2))) == "raised LinAlgError"
+    assert caught(lambda: np.ones(3) @ np.ones(4)) != ""
+    assert caught(lambda: [][0]) == "raised IndexError"
+    assert caught(lambda: LinearRegression().fit(np.full((3, 1), np.nan), np.ones(3))) == ""
+
+
+def test_newton_in_40_digits_solves_a_system_with_a_known_answer():
+    """Least squares through (0, 1/3), (1, 1/3): the line is flat at 1/3, and nothing is left."""
+    with localcontext() as context:
+        context.prec = forty_digits.DIGITS
+        third, one = Decimal(1) / 3, Decimal(1)
+        rows = [[Decimal(0), one], [one, one]]
+        problem = forty_digits.SmoothProblem(forty_digits.squares, rows, [third, third], [one, one], [Decimal(0)] * 2)
+        beta, value = forty_digits.minimise(problem, [Decimal(7), Decimal(-2)])
+    assert abs(beta[0]) < Decimal("1e-40")
+    assert abs(beta[1] - third) < Decimal("1e-40")
+    assert value < Decimal("1e-60")
+
+
+def test_brute_force_on_problems_with_known_answers():
+    assert brute_force.best_clustering(np.array([[0.0], [1.0], [10.0], [12.0]]), np.ones(4), 2) == pytest.approx(2.5)
+    # rows at ±1: f(x) = x has the margin 1 and the objective ½
+    X, s = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0])
+    assert brute_force.best_margin(X, s) == pytest.approx(0.5)
+    assert brute_force.best_machine(X @ X.T, s, np.full(2, 100.0)) == pytest.approx(0.5)
+    # soft thresholding: min ½ (2 - b)² + ½ |b| is at b = 1.5
+    assert brute_force.best_line(np.ones((1, 1)), np.array([2.0]), np.ones(1), 0.5, 1.0, False) == pytest.approx(
+        0.875
+    )
+    A = np.array([[2.0, 1.0], [1.0, 2.0]], dtype=np.longdouble)
+    assert brute_force.eigenvalues(A) == pytest.approx([3.0, 1.0])
+    assert separable(np.array([[0.0], [1.0], [2.0]]), np.array([0, 0, 1]), strictly=True)
+    assert not separable(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), strictly=True)
+
+
+def finds(case):
+    case.count("tries")
+    case.find("something", "Model(1)", "in detail")
+
+
+def fails(_case):
+    raise KeyError("riddle")
+
+
+def sleeps(_case):
+    while True:
+        pass
+
+
+def test_findings_are_counted_listed_and_written(tmp_path):
+    hunts = [
+        Hunt("a", "A", "nothing", finds),
+        Hunt("b", "B", "nothing", fails),
+        Hunt("c", "C", "nothing", sleeps, 0.05),
+    ]
+    tallies = run_hunts(hunts, seed=3, minutes=1, most=2)
+    assert [t.cases for t in tallies] == [2, 2, 2]
+    assert tallies[2].too_slow == 2
+    assert "python -m benchmarks hunt --only a --case 3000000" in listing(tallies)
+    assert "the hunt itself failed" in listing(tallies)
+    write_page(tallies, 3, "commit abc", tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert "| tries | 2 |" in page
+    assert "seed 3, 0 minutes, commit abc" in page
+    assert "**found: something**" in page
+    assert "given up after 0.05 s | 2" in page
+
+
+def test_the_command_replays_a_case(capsys):
+    with pytest.raises(SystemExit):
+        main(["--case", "3"])
+    assert main(["--only", "brute_force", "--case", "3"]) in (0, 1)
+    assert "brute_force 3:" in capsys.readouterr().out
