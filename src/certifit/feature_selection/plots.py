@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import check_drawable, last_step, seen_names
-from certifit.plots.style import BLUE, GREY, RED, ink, new_axes, plain, shorten, tidy
+from certifit.plots.style import BLUE, GREY, RED, ink, legend_beside, new_axes, plain, shorten, tidy
 from certifit.rows import Array
 
 
@@ -155,6 +155,6 @@ def plot_l1_path(model: Any, ax: Axes | None = None) -> Axes:
     ax.invert_xaxis()
     ax.set_xlabel("strength of the penalty")
     ax.set_ylabel("columns")
-    ax.legend(frameon=True, framealpha=0.9, edgecolor="none", loc="upper right")
+    legend_beside(ax)
     tidy(ax)
     return ax

@@ -115,7 +115,7 @@ def _row_names(classes: list[Any], rows: int, model: Any) -> list[str]:
     if rows == 1 and k in (0, 2):
         return words
     if k > 2 and rows == k * (k - 1) // 2 and (pairs or rows != k):
-        return [f"{label_words(a, 8)} / {label_words(b, 8)}" for a, b in combinations(classes, 2)]
+        return [f"{label_words(a, 12)} / {label_words(b, 12)}" for a, b in combinations(classes, 2)]
     if k and rows != k:
         raise DataError(got=f"{k} classes for {rows} rows of coefficients", wanted="one for each row, or two for one")
     return words or [f"target {i}" for i in range(rows)]
@@ -127,15 +127,26 @@ def _draw_cells(ax: Axes, shown: Array, heads: list[str]) -> None:
     largest = max(float(np.abs(shown).max()), 1e-300)
     ax.imshow(shown, cmap="RdBu", vmin=-largest, vmax=largest, aspect="auto")
     if k <= 10:
+        # Cells have as many decimals as the largest coefficient needs for three digits; a zero has none.
+        decimals = int(np.clip(2 - np.floor(np.log10(largest)), 0, 12))
         for i, j in np.ndindex(*shown.shape):
             colour = "white" if abs(shown[i, j]) > 0.6 * largest else "black"
-            ax.text(j, i, f"{shown[i, j]:.2g}", ha="center", va="center", color=colour, fontsize=8)
+            words = "0" if shown[i, j] == 0 else f"{shown[i, j]:z.{decimals}f}"
+            ax.text(
+                j,
+                i,
+                words if largest < 1e6 else f"{shown[i, j]:.1e}",
+                ha="center",
+                va="center",
+                color=colour,
+                fontsize=8,
+            )
     _name_columns(ax, heads)
 
 
 def _name_columns(ax: Axes, names: Sequence[str], most: int = 50) -> None:
     """Write names below the columns: upright while they are few and short, none where they would not be readable."""
-    slanted = len(names) > 4 or sum(len(name) for name in names) > 36
+    slanted = max(map(len, names)) > 7 if len(names) > 4 else sum(map(len, names)) > 40
     slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
     shown = list(names) if len(names) <= most else []
     ax.set_xticks(range(len(shown)), shown, fontsize=8, **slant)
@@ -192,14 +203,14 @@ def plot_confusion(
         counts, labels = _counted(model, X, y, sample_weight, classes)
     k = len(labels)
     size = float(np.clip(1.8 + 0.55 * k, 3.0, 12.0))
-    ax = new_axes(ax, size + 0.8, size)
+    names = [label_words(label, 16) for label in labels]
+    ax = new_axes(ax, size + 0.5 + 0.08 * max(map(len, names)), size)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
     if k <= 20:
         for i, j in np.ndindex(k, k):
             colour = "white" if share[i, j] > 0.5 else "black"
             ax.text(j, i, _count_words(float(counts[i, j])), ha="center", va="center", color=colour, fontsize=9)
-    names = [label_words(label, 16) for label in labels]
     _name_columns(ax, names)
     ax.set_yticks(range(k if k <= 50 else 0), names if k <= 50 else [], fontsize=8)
     plain(*ax.get_yticklabels())

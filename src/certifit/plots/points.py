@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from sklearn.base import is_regressor
 
 from certifit.exceptions import DataError
-from certifit.plots.style import COLOURS, GREY, MARKERS, legend_beside, plain, shorten
+from certifit.plots.style import COLOURS, GREY, MARKERS, legend_above, legend_beside, plain, shorten
 from certifit.plots.tables import target_values
 from certifit.rows import Array
 
@@ -106,7 +106,7 @@ def _scatter_numbers(ax: Axes, Z: Array, y: Array, style: dict[str, Any]) -> Non
     unknown = ~np.isfinite(y)
     if unknown.any():
         ax.scatter(Z[unknown, 0], Z[unknown, 1], color=GREY, label="no value", **style)
-        legend_beside(ax)
+        legend_above(ax)
     # Colours of viridis are told apart by everybody, and in grey; its brightest end needs opaque points.
     drawn = ax.scatter(
         Z[~unknown, 0], Z[~unknown, 1], c=y[~unknown], cmap="viridis", **style | {"alpha": max(0.6, style["alpha"])}

@@ -104,6 +104,12 @@ def label_axes(ax: Axes, x: Any, y: Any) -> None:
     plain(ax.set_xlabel(shorten(x, 40)), ax.set_ylabel(shorten(y, 40)))
 
 
+def legend_above(ax: Axes) -> None:
+    """Draw the legend above the axes on the right, where there is a colour bar beside them."""
+    legend = ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, fontsize=9)
+    plain(*legend.get_texts())
+
+
 def legend_beside(ax: Axes, **settings: Any) -> Any:
     """Draw the legend beside the axes where the figure makes room for it, else where it covers least."""
     figure = ax.get_figure(root=True)

@@ -12,7 +12,7 @@ from certifit.exceptions import DataError
 from certifit.plots.boundary import Plane, draw_regions, draw_surface, frame_plane, make_plane
 from certifit.plots.fitted_models import check_drawable, last_step
 from certifit.plots.points import colour_values, predicts_numbers
-from certifit.plots.style import GREY, ink, legend_beside, new_axes
+from certifit.plots.style import GREY, ink, legend_above, legend_beside, new_axes
 from certifit.plots.tables import view_table
 from certifit.rows import Array
 
@@ -74,7 +74,7 @@ def plot_machine(model: Any, X: Any, y: Any, features: Sequence[int | str] = (0,
             zorder=4,
         )
     if circled:
-        legend_beside(ax)
+        (legend_above if numbers else legend_beside)(ax)
     frame_plane(ax, plane)
     return ax
 
