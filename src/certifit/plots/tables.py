@@ -140,7 +140,7 @@ def view_table(X: Any, y: Any = None) -> tuple[TableView, Any]:
     if isinstance(y, str):
         target = find_column(y, names, "y")
         y = X.column(target) if isinstance(X, pa.Table) else X[target]
-        X = X.drop([target]) if hasattr(X, "select") else X.drop(columns=[target])
+        X = X.drop(columns=[target]) if hasattr(X, "loc") else X.drop([target])
         names = [name for name in names if name != target]
     return TableView(X, tuple(str(name) for name in names), X.shape[0], len(names)), y
 
