@@ -115,6 +115,16 @@ def test_regions_are_what_is_predicted(model):
     assert np.mean(right) >= 0.97
 
 
+def test_votes_that_tie_leave_no_gap():
+    """A forest of two trees ties wherever they differ; predict still says which class it is."""
+    model = ensemble.RandomForestClassifier(2, max_depth=2, random_state=1).fit(X.iloc[:, :2], NAMES)
+    ax = plot_boundary(model, X.iloc[:, :2], NAMES)
+    filled = [c.get_paths()[0] for c in ax.collections if hasattr(c, "levels") and len(c.levels) == 2]
+    points = np.random.default_rng(0).uniform(*np.array([ax.get_xlim(), ax.get_ylim()]).T, size=(400, 2))
+    inside = np.array([[path.contains_point(p) for p in points] for path in filled])
+    assert np.mean(inside.sum(axis=0) == 1) >= 0.97
+
+
 def test_a_threshold_moves_the_line():
     """predict_proba does not say what predict says, so the regions must be those of predict."""
     two = np.flatnonzero(y > 0)

@@ -187,9 +187,12 @@ def _class_leads(plane: Plane, model: Any, codes: Array, k: int) -> Array:
         scores = plane.ask(model, method).astype(np.float64)
         if scores.ndim == 2:
             scores = np.stack([-scores, scores], axis=-1)
-        # Ties at a few points of the plane may go either way.
-        if scores.shape[-1] == k and np.mean(scores.argmax(axis=-1) != codes) <= 1e-3:
-            largest = np.sort(scores, axis=-1)[..., -2:]
-            best_other = np.where(scores == largest[..., 1:], largest[..., :1], largest[..., 1:])
-            return scores - best_other
+        if scores.shape[-1] != k:
+            continue
+        largest = np.sort(scores, axis=-1)[..., -2:]
+        leads = scores - np.where(scores == largest[..., 1:], largest[..., :1], largest[..., 1:])
+        # A few points may lie on a line; votes of trees tie in whole regions, of which scores then say nothing.
+        ahead = np.take_along_axis(leads, codes[..., None], axis=-1) > 0
+        if ahead.mean() >= 1 - 1e-3:
+            return leads
     return np.where(codes[..., None] == np.arange(k), 1.0, -1.0)

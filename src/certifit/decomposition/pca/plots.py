@@ -74,7 +74,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.set_xlabel("component")
     ax.set_ylabel("share of the variance")
-    ax.legend(frameon=False, loc="center right")
+    ax.legend(frameon=False, loc="best")
     tidy(ax)
     return ax
 
