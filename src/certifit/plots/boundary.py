@@ -26,7 +26,7 @@ from certifit.rows import Array
 
 
 @dataclass(frozen=True)
-class Plane:
+class DrawnPlane:
     """Points (g, g) in the plane of two columns of a table; other columns are held at their usual values."""
 
     table: TableView
@@ -49,7 +49,7 @@ class Plane:
         return values.reshape(*self.U.shape, *values.shape[1:])
 
 
-def make_plane(table: TableView, features: Any, points_a_side: int = 200) -> Plane:
+def make_plane(table: TableView, features: Any, points_a_side: int = 200) -> DrawnPlane:
     """Return the plane of two columns, a little larger than the rows need."""
     if table.n_columns < 2:
         raise DataError(got=f"a table of {table.n_columns} column", wanted="two columns or more to draw a plane")
@@ -62,7 +62,7 @@ def make_plane(table: TableView, features: Any, points_a_side: int = 200) -> Pla
     room = 0.08 * np.where(high > low, high - low, 1.0)
     sides = [np.linspace(a - r, b + r, points_a_side) for a, b, r in zip(low, high, room, strict=True)]
     U, V = np.meshgrid(*sides)
-    return Plane(table, columns, Z, U, V)
+    return DrawnPlane(table, columns, Z, U, V)
 
 
 def plot_boundary(
@@ -119,7 +119,7 @@ def plot_boundary(
     return ax
 
 
-def frame_plane(ax: Axes, plane: Plane) -> None:
+def frame_plane(ax: Axes, plane: DrawnPlane) -> None:
     """Fit the axes to the plane, and name its columns."""
     ax.set_xlim(plane.U[0, 0], plane.U[0, -1])
     ax.set_ylim(plane.V[0, 0], plane.V[-1, 0])
@@ -132,7 +132,7 @@ def frame_plane(ax: Axes, plane: Plane) -> None:
     tidy(ax)
 
 
-def draw_surface(ax: Axes, plane: Plane, predicted: Array, y: Array | None) -> None:
+def draw_surface(ax: Axes, plane: DrawnPlane, predicted: Array, y: Array | None) -> None:
     """Draw predicted numbers as levels, and the rows in the same colours."""
     values = predicted.astype(np.float64)
     seen = values if y is None else np.concatenate([values.ravel(), np.asarray(y, dtype=np.float64)])
@@ -153,7 +153,7 @@ def draw_surface(ax: Axes, plane: Plane, predicted: Array, y: Array | None) -> N
     bar.outline.set_visible(False)
 
 
-def draw_regions(ax: Axes, plane: Plane, model: Any, predicted: Array, y: Array | None) -> None:
+def draw_regions(ax: Axes, plane: DrawnPlane, model: Any, predicted: Array, y: Array | None) -> None:
     """Draw the region of each class, the lines between them, and the rows in the colours of their classes."""
     own = getattr(model, "classes_", None)
     labels = distinct_labels(predicted.ravel()) if own is None else np.asarray(own).tolist()
@@ -175,7 +175,7 @@ def draw_regions(ax: Axes, plane: Plane, model: Any, predicted: Array, y: Array 
     scatter_values(ax, plane.Z, y, [*labels, *other] if same else other, **style)
 
 
-def _class_leads(plane: Plane, model: Any, codes: Array, k: int) -> Array:
+def _class_leads(plane: DrawnPlane, model: Any, codes: Array, k: int) -> Array:
     """Return by how much each class leads the best other one (g, g, k): positive where it is predicted.
 
     Scores give smooth lines. They are used where they say what `predict` says, which a model with a threshold or with

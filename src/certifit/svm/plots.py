@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from certifit.exceptions import DataError
-from certifit.plots.boundary import Plane, draw_regions, draw_surface, frame_plane, make_plane
+from certifit.plots.boundary import DrawnPlane, draw_regions, draw_surface, frame_plane, make_plane
 from certifit.plots.fitted_models import check_drawable, last_step
 from certifit.plots.points import colour_values, predicts_numbers
 from certifit.plots.style import GREY, ink, legend_above, legend_beside, new_axes
@@ -104,7 +104,7 @@ def _check_rows(n: int, fitted: int) -> None:
         )
 
 
-def _draw_margins(ax: Axes, plane: Plane, model: Any) -> None:
+def _draw_margins(ax: Axes, plane: DrawnPlane, model: Any) -> None:
     """Draw the lines f = ±1 of a machine for two classes."""
     if not hasattr(model, "decision_function"):
         return
