@@ -26,6 +26,7 @@ from certifit.mixture.em import joint_log_densities
 from certifit.mixture.families.mixture import Mixture
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from certifit.mixture.plots import EMFrame, draw_frame, em_frames, plot_em_steps
+from certifit.plots.style import figures_apart
 from certifit.rows import Array
 
 COLUMNS = ("flipper_length_mm", "bill_depth_mm")
@@ -170,7 +171,8 @@ def show(out: Path, gif: Path | None = None, shown: Sequence[int] = (1, 4, 7), s
     print("\nSpheres of variance σ² -> 0 become k-means (three clusters, columns in units of their deviations)\n")
     print(limit_table(limits(X)))
     print(f"\n{fitted.certificate_}")
-    plot_em_steps(model, X, shown, COLUMNS).savefig(out, dpi=100)
+    with figures_apart():
+        plot_em_steps(model, X, shown, COLUMNS)[0].figure.savefig(out, dpi=100)
     print(f"\npicture: {out}")
     if gif is not None:
         animate(frames, X, gif)

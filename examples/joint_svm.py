@@ -81,7 +81,7 @@ def show(out: Path) -> None:
         print(f"\n{problem}: unseen rows recognised, of all and of each class; relative gap proved")
         print(table(models, *unseen))
         for ax, name in zip(line, DRAWN, strict=True):
-            plot_machine(models[name], *seen, ax)
+            plot_machine(models[name], *seen, ax=ax)
             ax.set_title(f"{problem}: {name}, {models[name].score(*unseen):.1%} of unseen rows right", fontsize=10)
     rest = fit("between")[0]["one against the rest"]
     norms = ", ".join(f"{norm:.2f}" for norm in np.linalg.norm(rest.coef_, axis=1))

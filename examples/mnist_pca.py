@@ -16,7 +16,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import ConnectionPatch
 
 from certifit.decomposition.pca.pca import PCA
-from certifit.decomposition.pca.plots import COLOURS, plot_components, proved_share
+from certifit.decomposition.pca.plots import plot_components, proved_share
+from certifit.plots.style import COLOURS
 from certifit.rows import Array
 from examples.command import run
 from examples.mnist import Digits
@@ -94,6 +95,7 @@ def draw(model: PCA, digits: Digits, X: Array, y: Array) -> Figure:
     figure = Figure(figsize=(9.6, 5.3), layout=ConstrainedLayoutEngine(h_pad=0.08))
     grid = figure.add_gridspec(2, 3, width_ratios=[1, 3.6, 1])
     cloud = plot_components(model, X, y, figure.add_subplot(grid[:, 1]))
+    cloud.legend(loc="best", frameon=False)  # beside the cloud are the images
     Z = model.transform(X)
     for digit, column in ((0, 0), (1, 2)):
         cloud.plot(*_ellipse(Z[y == digit]), color="black", linewidth=1, linestyle="--")

@@ -1,5 +1,7 @@
-"""What all tests share: reproducible random examples; threads and the size of blocks, put back."""
+"""What all tests share: reproducible random examples; threads, the size of blocks and pictures, put back."""
 
+import os
+import sys
 from contextlib import ExitStack
 
 import pytest
@@ -10,6 +12,18 @@ from certifit.rows.block import BlockTuning, block_tuning
 
 settings.register_profile("certifit", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("certifit")
+
+
+# Pictures need no display.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    """Close the figures of a test, if it made any; pyplot is not imported for this."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

@@ -154,6 +154,7 @@ FUNCTIONS: tuple[Registered, ...] = (
 PICTURES: dict[str, str] = {
     "em_frames": "mixture.plots",
     "learning_curves": "naive_bayes.plots",
+    "plot_boundary": "plots.boundary",
     "plot_cluster_choice": "cluster.plots",
     "plot_coefficients": "plots.classification",
     "plot_components": "decomposition.pca.plots",

@@ -14,9 +14,10 @@ from certifit.decomposition.pca.compression_plots import (
     plot_rate_distortion,
     rate_distortion,
 )
-from certifit.decomposition.pca.plots import COLOURS, plot_components, plot_scree, proved_share
+from certifit.decomposition.pca.plots import plot_components, plot_scree, proved_share
 from certifit.feature_selection.plots import plot_l1_path, plot_scores, plot_search
 from certifit.plots.convergence import plot_convergence
+from certifit.plots.style import COLOURS
 
 X, y = load_digits(return_X_y=True)
 IRIS = load_iris().data
@@ -62,10 +63,17 @@ def test_scree_refuses_nothing_to_draw():
 
 # ---------------------------------------------------------------------------------------------- components
 @pytest.mark.parametrize("draw", [plot_scree, plot_convergence, plot_scores, plot_search, plot_l1_path])
-@pytest.mark.parametrize("model", [PCA(2), decomposition.PCA(2).fit(load_iris().data)], ids=["unfitted", "foreign"])
-def test_models_without_what_a_picture_shows_are_refused(draw, model):
+def test_models_that_are_not_fitted_are_refused(draw):
+    with pytest.raises(DataError, match=r"a PCA that is not fitted; wanted a .*fitted.* Call fit first"):
+        draw(PCA(2))
+    with pytest.raises(DataError, match=r"the class PCA; wanted a .*fitted"):
+        draw(PCA)
+
+
+@pytest.mark.parametrize("draw", [plot_convergence, plot_scores, plot_search, plot_l1_path])
+def test_models_without_what_a_picture_shows_are_refused(draw):
     with pytest.raises(DataError, match=r"a PCA without .*; wanted a .*fitted"):
-        draw(model)
+        draw(decomposition.PCA(2).fit(load_iris().data))
 
 
 def test_closed_forms_have_no_convergence_to_draw():
@@ -99,12 +107,12 @@ def test_components_without_classes_and_with_hostile_names():
 
 
 def test_components_refuse():
-    with pytest.raises(DataError, match="1 components; wanted two or more"):
+    with pytest.raises(DataError, match="1 component; wanted two or more"):
         plot_components(PCA(1).fit(IRIS), IRIS)
-    with pytest.raises(DataError, match="149 labels"):
+    with pytest.raises(DataError, match=r"y of shape \(149,\) for 150 rows"):
         plot_components(PCA(2).fit(IRIS), IRIS, np.zeros(149))
     with pytest.raises(DataError, match="150 classes"):
-        plot_components(PCA(2).fit(IRIS), IRIS, np.arange(150))
+        plot_components(PCA(2).fit(IRIS), IRIS, [f"row {i}" for i in range(150)])
 
 
 def test_colours_are_apart_for_readers_without_red_or_green():

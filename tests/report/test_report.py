@@ -186,7 +186,7 @@ def test_pictures_show_the_numbers(penguins):
     line = plot_convergence(model.model_).lines[0]
     assert len(line.get_xdata()) == len(model.model_.history_)
     assert line.get_ydata()[-1] == pytest.approx(model.model_.history_[-1].gain)
-    shown = [text.get_text() for text in plot_confusion(assessment.confusion, model.classes_).texts]
+    shown = [text.get_text() for text in plot_confusion(assessment.confusion, classes=model.classes_).texts]
     assert shown == [str(n) for n in assessment.confusion.ravel()]
     ax = plot_coefficients(model.model_.coef_, model.features_, list(model.classes_), most=4)
     largest = np.argsort(-np.abs(model.model_.coef_).max(axis=0))[:4]

@@ -6,32 +6,40 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from certifit.plots.style import BLUE, GREY, RED, check_drawable, tidy
+from certifit.plots.fitted_models import check_drawable
+from certifit.plots.style import BLUE, GREY, RED, new_grid, tidy
 from certifit.rows import Array
 
 
-def plot_cluster_choice(choice: Any, axes: Array | None = None) -> Array:
+def plot_cluster_choice(choice: Any, axes: Any = None) -> Array:
     """Draw the objective with its lower bound, the silhouette and the gap statistic by number of clusters.
 
     The optimum lies in the grey band. A dashed line marks the number that each criterion prefers (in the first
-    picture, the one with the largest fall that is proved). Draws on three axes, given or new, and returns them.
+    picture, the one with the largest fall that is proved).
 
+    Parameters
+    ----------
+    choice : what `choose_clusters` returns
+    axes : three Axes, optional
+        Where to draw; those of a new figure unless given.
+
+    Returns
+    -------
+    array (3,) of Axes
+
+    Examples
+    --------
     >>> from certifit.cluster.choose_k import choose_clusters
     >>> X = [[0.0], [0.1], [0.3], [5.0], [5.2], [9.0]]
     >>> choice = choose_clusters(X, range(1, 5), references=2, random_state=0)
-    >>> [ax.get_ylabel() for ax in plot_cluster_choice(choice)]
+    >>> axes = plot_cluster_choice(choice)
+    >>> [ax.get_ylabel() for ax in axes]
     ['objective', 'silhouette', 'gap statistic']
     """
     check_drawable(choice, "what choose_clusters returns", "objective", "bound", "silhouette", "gap", "choices")
-    if axes is None:
-        figure = Figure(figsize=(9.6, 2.8), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(1, 3)
-    curve, silhouette, gap = np.ravel(axes)
+    curve, silhouette, gap = new_grid(axes, (1, 3), (9.6, 2.8))
     k = choice.n_clusters
     reached = np.where(choice.objective > 0, choice.objective, np.nan)
     bound = np.maximum(choice.bound, np.nanmin(reached) / 10)  # a bound of 0 leaves the axes

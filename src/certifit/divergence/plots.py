@@ -9,20 +9,36 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from certifit.divergence import Mixture, Projection, minimise_kl
+from certifit.divergence.integrals import is_discrete, is_scalar
 from certifit.exceptions import DataError
 from certifit.families import Family
-from certifit.plots.style import BLUE, GREY, RED, new_axes, shorten, tidy
+from certifit.plots.fitted_models import check_drawable
+from certifit.plots.style import BLUE, GREY, RED, legend_beside, new_axes, shorten, tidy
 from certifit.rows import Array
 
 
 def plot_projection_path(projection: Projection, ax: Axes | None = None) -> Axes:
     """Draw the steps of a gradient descent, over level lines if there are two parameters, else the fall of the value.
 
+    Parameters
+    ----------
+    projection : Projection
+        What `minimise_kl(..., method="gradient")` returns.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> from certifit.families import Binomial, Gaussian
     >>> ax = plot_projection_path(minimise_kl(Binomial(0.3, 20), Gaussian, method="gradient"))
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('mean', 'variance')
     """
+    check_drawable(projection, "what minimise_kl returns", "path", "member", "objective")
     path = projection.path
     if path is None:
         raise DataError(
@@ -59,8 +75,8 @@ def _draw_level_lines(projection: Projection, steps: Array, ax: Axes) -> None:
     ax.plot(*steps[-1], "*", color=RED, markersize=13, label="nearest member")
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1])
-    ax.set_title(f"steps over level lines of {_divergence_words(projection)}", fontsize=10)
-    ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
+    ax.set_title(loc="left", label=f"steps over level lines of {_divergence_words(projection)}", fontsize=10)
+    legend_beside(ax, fontsize=9)
     tidy(ax)
 
 
@@ -79,31 +95,92 @@ def _divergence_words(projection: Projection) -> str:
 def plot_directions(p: Family | Mixture, family: type[Family], ax: Axes | None = None, **known: Any) -> Axes:
     """Draw the density of p and of its two projections: forward covers the mass, reverse seeks a mode.
 
+    Probabilities of whole numbers are drawn as points.
+
+    Parameters
+    ----------
+    p : a distribution of numbers: a member of a family, or a `Mixture`
+    family : class
+        The family to project on; discrete if p is, continuous if p is.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+    known : parameters of the family that are given, such as n of Binomial
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> from certifit.families import Gaussian
     >>> p = Mixture([0.4, 0.6], [Gaussian(-3.0, 1.0), Gaussian(3.0, 1.0)])
     >>> ax = plot_directions(p, Gaussian)
     >>> [text.get_text().split(":")[0] for text in ax.get_legend().get_texts()]
     ['p', 'forward, covers the mass', 'reverse, seeks a mode']
     """
-    ax = new_axes(ax, 6.8, 4.0)
+    _check_same_kind(p, family, known)
     forward = minimise_kl(p, family, "forward", **known)
     reverse = minimise_kl(p, family, "reverse", **known)
+    discrete = is_discrete(p)
     sd = float(np.sqrt(p.variance))
-    x = np.linspace(float(p.mean) - 3.5 * sd, float(p.mean) + 3.5 * sd, 801)
-    density = np.exp(p.log_density(x))
-    ax.fill_between(x, density, color=GREY, alpha=0.3, linewidth=0, label="p")
-    for found, colour, words in (
-        (forward, BLUE, "forward, covers the mass"),
-        (reverse, RED, "reverse, seeks a mode"),
-    ):
+    low, high = float(p.mean) - 3.5 * sd, float(p.mean) + 3.5 * sd
+    x = np.arange(np.floor(low), np.ceil(high) + 1) if discrete else np.linspace(low, high, 801)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_x, *q_x = (_density(q, x) for q in (p, forward.member, reverse.member))
+    there = p_x > 0 if discrete else np.ones(len(x), dtype=bool)
+    ax = new_axes(ax, 6.8, 4.0)
+    if discrete:
+        ax.bar(x[there], p_x[there], color=GREY, alpha=0.3, width=0.9, label="p")
+    else:
+        ax.fill_between(x, p_x, color=GREY, alpha=0.3, linewidth=0, label="p")
+    looks = ((forward, BLUE, "o", "forward, covers the mass"), (reverse, RED, "s", "reverse, seeks a mode"))
+    for density, (found, colour, marker, words) in zip(q_x, looks, strict=True):
         label = f"{words}: {_divergence_words(found)} = {found.kl:.3g}\n{shorten(_member_words(found.member), 44)}"
-        ax.plot(x, np.exp(found.member.log_density(x)), color=colour, linewidth=1.8, label=label)
+        style = {"marker": marker, "markersize": 4, "linewidth": 1.0} if discrete else {"linewidth": 1.8}
+        ax.plot(x[there], density[there], color=colour, label=label, **style)
     ax.set_xlabel("x")
-    ax.set_ylabel("density")
+    ax.set_ylabel("probability" if discrete else "density")
     ax.set_ylim(0, 1.5 * ax.get_ylim()[1])  # room for the legend
     ax.legend(frameon=False, fontsize=9, loc="upper left")
     tidy(ax)
     return ax
+
+
+def _density(q: Any, x: Array) -> Array:
+    """Return the density at x (m,), 0 outside the support."""
+    inside = np.ones(len(x), dtype=bool)
+    support = getattr(q, "support", None)
+    if support is not None and hasattr(support, "contains"):
+        inside = np.asarray(support.contains(x), dtype=bool)
+    found = np.zeros(len(x))
+    found[inside] = np.exp(q.log_density(x[inside]))
+    return found
+
+
+def _check_same_kind(p: Any, family: Any, known: dict[str, Any]) -> None:
+    """Refuse p and families that have no reverse projection: KL(q, p) needs both over the same kind of x."""
+    if not isinstance(p, Family | Mixture) or not is_scalar(p):
+        raise DataError(
+            got=f"p of type {type(p).__name__}",
+            wanted="a distribution of numbers: a member of a family, or a Mixture of them",
+            fix="Fit a family to a sample first.",
+        )
+    if not (isinstance(family, type) and issubclass(family, Family)):
+        name = type(family).__name__
+        raise DataError(got=f"{family!r} as the family", wanted="a class, such as Gaussian", fix=f"Pass {name}.")
+    kinds = [
+        "discrete" if discrete else "continuous" for discrete in (is_discrete(p), _family_discrete(family, known))
+    ]
+    if kinds[0] != kinds[1]:
+        raise DataError(
+            got=f"a {kinds[0]} p ({type(p).__name__}) and a {kinds[1]} family ({family.__name__})",
+            wanted="both discrete or both continuous: KL(q, p) of the reverse direction is infinite otherwise",
+            fix="minimise_kl(p, family) projects forward, which is all there is.",
+        )
+
+
+def _family_discrete(family: type[Family], known: dict[str, Any]) -> bool:
+    return bool(family.support_of(**known).discrete)
 
 
 def _member_words(member: Family) -> str:

@@ -12,11 +12,24 @@ from certifit.losses import Exponential, Hinge, HuberisedHinge, Logistic, Margin
 from certifit.plots.style import COLOURS, GREY, new_axes, tidy
 
 
-def plot_losses(losses: Sequence[MarginLoss] | None = None, ax: Axes | None = None) -> Axes:
-    """Losses against the margin, over the step of the 0-1 loss; dashed where they do not bound it from above.
+def plot_losses(losses: Sequence[MarginLoss] | MarginLoss | None = None, ax: Axes | None = None) -> Axes:
+    """Draw losses against the margin, over the step of the 0-1 loss; dashed where they do not bound it from above.
 
     Every second line is thin, so that both are seen where it runs over the one before.
 
+    Parameters
+    ----------
+    losses : losses of the margin, optional
+        Those of `certifit.losses`; the best-known ones unless given.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> from certifit.losses import Hinge, Logistic
     >>> ax = plot_losses([Hinge(), Logistic()])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
@@ -24,6 +37,7 @@ def plot_losses(losses: Sequence[MarginLoss] | None = None, ax: Axes | None = No
     """
     if losses is None:
         losses = (Hinge(), HuberisedHinge(), SquaredHinge(), Quadratic(), Logistic(base=2), Logistic(), Exponential())
+    losses = [losses] if isinstance(losses, MarginLoss) else losses
     drawn = [loss for loss in losses if not isinstance(loss, ZeroOne)]
     for loss in drawn:
         if not isinstance(loss, MarginLoss):

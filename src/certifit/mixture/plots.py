@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.special import logsumexp, xlogy
 from sklearn.base import clone
@@ -20,17 +18,46 @@ from sklearn.exceptions import ConvergenceWarning
 from certifit.checkers.mixture.gaussian import COVARIANCE_TYPES
 from certifit.exceptions import DataError
 from certifit.mixture.em import MixtureParameters, e_step, joint_log_densities, m_step
-from certifit.plots.style import BLUE, COLOURS, GREY, MARKERS, RED, check_drawable, new_axes, plain, tidy
+from certifit.plots.fitted_models import ask, check_drawable
+from certifit.plots.style import (
+    BLUE,
+    COLOURS,
+    GREY,
+    MARKERS,
+    RED,
+    ink,
+    label_axes,
+    legend_beside,
+    new_axes,
+    new_grid,
+    tidy,
+)
+from certifit.plots.tables import TableView, view_table
 from certifit.rows import Array, as_rows
 
 
 # --------------------------------------------------------------------------------------------- components and rows
-def plot_mixture(model: Any, X: Any, columns: tuple[int, int] = (0, 1), ax: Axes | None = None) -> Axes:
+def plot_mixture(model: Any, X: Any, columns: Sequence[int | str] = (0, 1), ax: Axes | None = None) -> Axes:
     """Draw rows in the plane of two columns, coloured by their responsibilities, and the components as ellipses.
 
     Ellipses hold 50 % and 95 % of a component; where there are more columns they are those of its marginal
     distribution. A row that several components may have drawn has a colour between theirs.
 
+    Parameters
+    ----------
+    model : fitted GaussianMixture
+        Ours or scikit-learn's.
+    X : table of numbers
+    columns : two columns, by number or name
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
     >>> X = load_iris().data[:, 2:]
@@ -40,22 +67,26 @@ def plot_mixture(model: Any, X: Any, columns: tuple[int, int] = (0, 1), ax: Axes
     """
     check_drawable(model, "a fitted GaussianMixture", "weights_", "means_", "covariances_", "covariance_type")
     k, d = np.shape(model.means_)
-    if d < 2 or not all(0 <= j < d for j in columns):
-        raise DataError(got=f"columns {columns} of {d}", wanted="two columns of the model")
+    table, _ = view_table(X)
+    if d < 2 or table.n_columns != d:
+        raise DataError(
+            got=f"a model of {d} columns and a table of {table.n_columns}", wanted="two columns or more, the model's"
+        )
+    chosen = list(table.pair(columns))
+    R = ask(model, "predict_proba", table.source)
+    Z = _two_columns(table, chosen)
     ax = new_axes(ax, 5.6, 4.4)
     C = np.asarray(COVARIANCE_TYPES[model.covariance_type].expand(np.asarray(model.covariances_), k, d))
-    _draw_rows(ax, _two_columns(X, columns), np.asarray(model.predict_proba(X)))
-    _draw_components(ax, np.asarray(model.means_)[:, columns], C[:, columns][:, :, columns])
-    names = getattr(model, "feature_names_in_", None)
-    for j, axis in zip(columns, (ax.xaxis, ax.yaxis), strict=True):
-        axis.set_label_text(f"column {j}" if names is None else str(names[j]))
-        plain(axis.label)
+    _draw_rows(ax, Z, R)
+    _draw_components(ax, np.asarray(model.means_)[:, chosen], C[:, chosen][:, :, chosen])
+    known = getattr(model, "feature_names_in_", None) if table.names is None else table.names
+    label_axes(ax, *(f"column {j}" if known is None else known[j] for j in chosen))
     tidy(ax)
     return ax
 
 
-def _two_columns(X: Any, columns: tuple[int, int]) -> Array:
-    return np.asarray(as_rows(X, missing=True).load().X[:, columns], dtype=np.float64)
+def _two_columns(table: TableView, columns: Sequence[int]) -> Array:
+    return np.column_stack([table.numbers(j) for j in columns])
 
 
 def _colours(k: int) -> Array:
@@ -100,6 +131,12 @@ def em_frames(model: Any, X: Any, iterations: int = 3) -> list[EMFrame]:
     X : complete rows, as `fit` takes them
     iterations : number of E and M steps to show one by one
 
+    Returns
+    -------
+    list of EMFrame
+
+    Examples
+    --------
     >>> from certifit import Mixture
     >>> frames = em_frames(Mixture("poisson", random_state=0), [[0.0], [1.0], [7.0], [9.0]], 1)
     >>> [frame.name for frame in frames]
@@ -107,6 +144,11 @@ def em_frames(model: Any, X: Any, iterations: int = 3) -> list[EMFrame]:
     >>> all(abs(f.loglik - f.bound - f.kl) < 1e-12 and f.kl > -1e-12 for f in frames)
     True
     """
+    if not hasattr(model, "_at"):
+        raise DataError(
+            got=f"a {type(model).__name__} of {type(model).__module__.partition('.')[0]}",
+            wanted="a GaussianMixture or Mixture of certifit, whose steps can be taken one by one",
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a start has no certificate
         at = clone(model).set_params(max_iter=0).fit(X)._at()
@@ -133,45 +175,65 @@ def _frame(name: str, at: MixtureParameters, q: Array, X: Array) -> EMFrame:
 
 
 def plot_em_steps(
-    model: Any, X: Any, iterations: Sequence[int] = (1, 2, 3), names: tuple[str, str] = ("x", "y")
-) -> Figure:
+    model: Any,
+    X: Any,
+    iterations: Sequence[int] = (1, 2, 3),
+    names: tuple[str, str] | None = None,
+    axes: Any = None,
+) -> Array:
     """Draw EM on rows of two columns: the start, both steps of these iterations, and where EM comes to rest.
 
     Rows have the colours of their responsibilities q, grey before the first E step. Beside each picture: the
     log-likelihood as the sum of the bound (blue) and KL(q || posterior) (red), in nats a row.
 
+    Parameters
+    ----------
+    model : a certifit GaussianMixture, fitted or not
+        Its settings say where EM starts.
+    X : table of two columns, complete
+    iterations : numbers of the iterations to show, from 1
+    names : of the two columns, optional
+        Those of the table unless given.
+    axes : 2 + 2 Axes for each iteration, optional
+        Where to draw; those of a new figure unless given.
+
+    Returns
+    -------
+    array (m,) of Axes
+        One for each picture; the column beside it is `ax.child_axes[0]`.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
-    >>> figure = plot_em_steps(GaussianMixture(2, random_state=0), load_iris().data[:, 2:], [1])
-    >>> [ax.get_title(loc="left").split("\\n")[0] for ax in figure.axes[::2]]
+    >>> axes = plot_em_steps(GaussianMixture(2, random_state=0), load_iris().data[:, 2:], [1])
+    >>> [ax.get_title(loc="left").split("\\n")[0] for ax in axes]
     ['start', 'E step 1', 'M step 1', 'at rest']
     """
+    iterations = [iterations] if isinstance(iterations, int) else list(iterations)
+    if not iterations or not all(isinstance(i, (int, np.integer)) and i >= 1 for i in iterations):
+        raise DataError(got=f"iterations={iterations}", wanted="numbers of iterations, from 1")
     every = em_frames(model, X, max(iterations))
     frames = [every[0], *(every[2 * i + j] for i in iterations for j in (-1, 0))]
     own = frames[0].mixture.components
     if not hasattr(own, "C") or own.means.shape[1] != 2:
         raise DataError(got="components that are no ellipses in a plane", wanted="a GaussianMixture of two columns")
     fitted = clone(model).fit(X)
-    q = fitted.predict_proba(X)
-    frames.append(_frame("at rest", fitted._at(), q, as_rows(X).load().X))
-    Z = _two_columns(X, (0, 1))
+    frames.append(_frame("at rest", fitted._at(), fitted.predict_proba(X), as_rows(X).load().X))
+    table, _ = view_table(X)
+    Z = _two_columns(table, (0, 1))
     columns = min(4, len(frames))
     lines = -(-len(frames) // columns)
-    figure = Figure(figsize=(3.1 * columns, 2.9 * lines), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(lines, 2 * columns, width_ratios=[1, 0.16] * columns)
+    found = new_grid(axes, (lines, columns), (3.2 * columns, 2.9 * lines), len(frames))
     values = np.array([(f.loglik, f.bound) for f in frames])
     low, high = float(values.min()), float(values.max())
     span = (low - 0.05 * (high - low), high + 0.05 * (high - low))
-    for i, frame in enumerate(frames):
-        place = (i // columns, 2 * (i % columns))
-        ax, bar = figure.add_subplot(grid[place]), figure.add_subplot(grid[place[0], place[1] + 1])
+    x, y = names or (table.label(0), table.label(1))
+    for i, (frame, ax) in enumerate(zip(frames, found, strict=True)):
         draw_frame(frame, Z, ax)
-        _draw_bar(frame, bar, span)
-        ax.set_xlabel(names[0])
-        ax.set_ylabel(names[1] if i % columns == 0 else "")
-        plain(ax.xaxis.label, ax.yaxis.label)
-    return figure
+        _draw_bar(frame, ax.inset_axes((1.03, 0.0, 0.09, 1.0)), span)
+        label_axes(ax, x, y if i % columns == 0 else "")
+    return found
 
 
 def draw_frame(frame: EMFrame, Z: Array, ax: Axes) -> None:
@@ -197,7 +259,7 @@ def draw_frame(frame: EMFrame, Z: Array, ax: Axes) -> None:
 def _draw_bar(frame: EMFrame, ax: Axes, span: tuple[float, float]) -> None:
     ax.bar(0, frame.bound - span[0], bottom=span[0], color=BLUE, width=0.8)
     ax.bar(0, frame.loglik - frame.bound, bottom=frame.bound, color=RED, width=0.8)
-    ax.axhline(frame.loglik, color="black", linewidth=1)
+    ax.axhline(frame.loglik, color=ink(), linewidth=1)
     ax.set_ylim(span)
     ax.set_xticks([])
     ax.tick_params(labelsize=7)
@@ -207,30 +269,40 @@ def _draw_bar(frame: EMFrame, ax: Axes, span: tuple[float, float]) -> None:
 
 
 # --------------------------------------------------------------------------------------------- the staircase
-def plot_em_trace(model: Any, steps: int = 8, axes: Array | None = None) -> Array:
+def plot_em_trace(model: Any, steps: int = 8, axes: Any = None) -> Array:
     """Draw EM as a staircase (left, some steps after the first) and how it comes to rest (right, all steps).
 
     The M step raises the bound (blue); the E step closes the KL (red) between it and the log-likelihood (black).
-    Draws on two axes, given or new, and returns them.
 
+    Parameters
+    ----------
+    model : mixture fitted by certifit
+    steps : int, default=8
+        How many steps the staircase has.
+    axes : two Axes, optional
+        Where to draw; those of a new figure unless given.
+
+    Returns
+    -------
+    array (2,) of Axes
+
+    Examples
+    --------
     >>> from certifit import Mixture
     >>> model = Mixture("poisson", random_state=0).fit([[0.0], [1.0], [2.0], [7.0], [9.0]])
-    >>> [ax.get_xlabel() for ax in plot_em_trace(model)]
+    >>> axes = plot_em_trace(model)
+    >>> [ax.get_xlabel() for ax in axes]
     ['EM step', 'EM step']
     """
     check_drawable(model, "a mixture fitted by certifit", "em_trace_", "tol")
     trace = model.em_trace_
     if len(trace) < 2:
         raise DataError(got="a fit that took no EM step", wanted="at least one step to draw")
-    if axes is None:
-        figure = Figure(figsize=(9.0, 3.4), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(1, 2)
-    stairs, rest = np.ravel(axes)
+    stairs, rest = new_grid(axes, (1, 2), (9.0, 3.4))
     t, ll, bound, kl = (trace[name] for name in ("iteration", "loglik", "bound", "kl"))
     begin = 1 if len(t) > 3 else 0  # the step from a rough start is so long that it hides all others
     end = min(begin + steps, len(t) - 1)
-    stairs.plot(t[begin : end + 1], ll[begin : end + 1], "o", color="black", ms=4, label="log-likelihood", zorder=4)
+    stairs.plot(t[begin : end + 1], ll[begin : end + 1], "o", color=ink(), ms=4, label="log-likelihood", zorder=4)
     for i in range(begin + 1, end + 1):
         words = ("M step: bound rises", "E step: KL closes") if i == end else ("_", "_")
         stairs.plot(t[i - 1 : i + 1], [ll[i - 1], bound[i]], color=BLUE, label=words[0])
@@ -238,7 +310,7 @@ def plot_em_trace(model: Any, steps: int = 8, axes: Array | None = None) -> Arra
     stairs.set_ylabel("nats a row")
     stairs.legend(frameon=False, loc="lower right")
     left = ll[-1] - ll[:-1]
-    rest.plot(t[:-1], np.where(left > 0, left, np.nan), "-", color="black", label="log-likelihood still to gain")
+    rest.plot(t[:-1], np.where(left > 0, left, np.nan), "-", color=ink(), label="log-likelihood still to gain")
     rest.plot(t[1:], np.where(kl[1:] > 0, kl[1:], np.nan), "-", color=RED, label="KL after the M step")
     if model.tol > 0:
         rest.axhline(model.tol, color=GREY, linestyle="--", linewidth=1, label="asked for")
@@ -253,25 +325,38 @@ def plot_em_trace(model: Any, steps: int = 8, axes: Array | None = None) -> Arra
 
 
 # --------------------------------------------------------------------------------------------- how many components
-def plot_mixture_choice(choice: Any, criteria: tuple[str, ...] = ("bic", "icl"), axes: Array | None = None) -> Array:
+def plot_mixture_choice(choice: Any, criteria: Sequence[str] = ("bic", "icl"), axes: Any = None) -> Array:
     """Draw criteria by number of components, a line for each shape of covariances; a ring marks the choice.
 
-    Hollow marks stand for fits that are not sound: a component collapsed, or the certificate does not hold. Draws on
-    an axis for each criterion, given or new, and returns them.
+    Hollow marks stand for fits that are not sound: a component collapsed, or the certificate does not hold.
 
+    Parameters
+    ----------
+    choice : what `select_mixture` returns
+    criteria : names among 'bic', 'icl' and 'aic'
+    axes : as many Axes as criteria, optional
+        Where to draw; those of a new figure unless given.
+
+    Returns
+    -------
+    array (m,) of Axes
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from certifit.mixture.choose_components import select_mixture
     >>> choice = select_mixture(load_iris().data[:, 2:], range(1, 4), ["full", "diag"], random_state=0)
-    >>> [ax.get_ylabel() for ax in plot_mixture_choice(choice)]
+    >>> axes = plot_mixture_choice(choice)
+    >>> [ax.get_ylabel() for ax in axes]
     ['BIC (smaller is better)', 'ICL (smaller is better)']
     """
     check_drawable(choice, "what select_mixture returns", "candidates", "best", "criterion")
-    if axes is None:
-        figure = Figure(figsize=(4.6 * len(criteria), 3.4), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = np.array(figure.subplots(1, len(criteria)), dtype=object)
+    criteria = [criteria] if isinstance(criteria, str) else list(criteria)
+    if not criteria or not set(criteria) <= {"bic", "icl", "aic"}:
+        raise DataError(got=f"criteria={criteria}", wanted="names among 'bic', 'icl' and 'aic'")
+    found = new_grid(axes, (1, len(criteria)), (4.6 * len(criteria) + 0.8, 3.4))
     shapes = list(dict.fromkeys(c.covariance_type for c in choice.candidates))
-    for ax, criterion in zip(np.ravel(axes), criteria, strict=True):
+    for ax, criterion in zip(found, criteria, strict=True):
         for i, shape in enumerate(shapes):
             mine = [c for c in choice.candidates if c.covariance_type == shape]
             k, value = np.array([(c.n_components, getattr(c, criterion)) for c in mine]).T
@@ -288,5 +373,5 @@ def plot_mixture_choice(choice: Any, criteria: tuple[str, ...] = ("bic", "icl"),
         ax.set_ylabel(f"{criterion.upper()} (smaller is better)")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         tidy(ax)
-    np.ravel(axes)[0].legend(frameon=False)
-    return np.ravel(axes)
+    legend_beside(found[-1])
+    return found

@@ -19,7 +19,9 @@ from sklearn.model_selection import train_test_split
 from certifit.exceptions import DataError
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.naive_bayes.gaussian import GaussianNB
+from certifit.plots.fitted_models import check_drawable
 from certifit.plots.style import BLUE, RED, new_axes, tidy
+from certifit.plots.tables import table_numbers
 from certifit.rows import Array
 
 
@@ -43,17 +45,34 @@ class LearningCurves:
 def learning_curves(
     X: Any, y: Any, sizes: Sequence[int], *, repeats: int = 20, C: float = 100.0, random_state: int = 0
 ) -> LearningCurves:
-    """Errors of naive Bayes (shared variances) and of logistic regression on a held-out third of the rows.
+    """Return errors of naive Bayes (shared variances) and of logistic regression on a held-out third of the rows.
 
     Both see the same training rows, the first `n` of a shuffled order that has every class at its head.
 
+    Parameters
+    ----------
+    X : table of numbers
+    y : (n,) labels
+    sizes : numbers of training rows
+    repeats : int, default=20
+        How often rows are split anew.
+    C : float, default=100.0
+        Inverse strength of logistic regression's penalty.
+    random_state : int, default=0
+
+    Returns
+    -------
+    LearningCurves
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> curves = learning_curves(X / X.std(axis=0), y, [10, 300], repeats=3)
     >>> bool((curves.discriminative.mean(axis=1)[1] < curves.generative.mean(axis=1)[1]))
     True
     """
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    X, y = table_numbers(X), np.asarray(y)
     found = np.empty((2, len(sizes), repeats))
     for r in range(repeats):
         X_train, X_test, y_train, y_test = train_test_split(
@@ -79,8 +98,21 @@ def _every_class_first(y: Array) -> Array:
 
 
 def plot_learning_curves(curves: LearningCurves, ax: Axes | None = None) -> Axes:
-    """Mean error against the number of rows, with its standard error as a band.
+    """Draw the mean error against the number of rows, with its standard error as a band.
 
+    Parameters
+    ----------
+    curves : LearningCurves
+        What `learning_curves` returns.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> curves = LearningCurves(np.array([10, 100]), np.array([[0.2], [0.1]]), np.array([[0.3], [0.05]]))
     >>> curves.crossing
     100.0
@@ -88,6 +120,7 @@ def plot_learning_curves(curves: LearningCurves, ax: Axes | None = None) -> Axes
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['naive Bayes, shared variances', 'logistic regression']
     """
+    check_drawable(curves, "what learning_curves returns", "sizes", "generative", "discriminative")
     ax = new_axes(ax, 6.4, 4.0)
     both = (
         ("naive Bayes, shared variances", curves.generative, BLUE),

@@ -1,7 +1,9 @@
-"""Pictures of models and certificates. Each function draws on given axes, or on a new figure of its own.
+"""Pictures of models and certificates, for notebooks and scripts.
 
-Figures are made through matplotlib's object interface: no global state, no window, safe in threads and servers.
-The pictures of a room live there (`cluster/plots.py`); here are the style they share and those of no room.
+Each function draws on the axes it is given, or on a new figure of pyplot's, which notebooks show by themselves and
+`plt.show()` shows elsewhere; it returns the axes. Models may be ours or other libraries', tables of any kind, and no
+setting of matplotlib's is changed. The pictures of a room live there (`cluster/plots.py`); here are the style they
+share and those of no room.
 """
 
 from certifit.registry import PICTURES, lazy_names

@@ -9,24 +9,53 @@ from matplotlib.axes import Axes
 
 from certifit.core import Mark
 from certifit.exceptions import DataError
-from certifit.plots.style import BLUE, GREY, check_drawable, new_axes, tidy
+from certifit.plots.fitted_models import check_drawable, last_step
+from certifit.plots.style import BLUE, GREY, new_axes, tidy
 
 
 def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
-    """Gain still promised after each pass of a fit, against seconds, on a logarithmic scale.
+    """Draw the gain still promised after each pass of a fit, against seconds, on a logarithmic scale.
 
     The dashed line is the tolerance at which the fit stops. A model made of several machines, fitted one after the
     other, has a line for each, from its own start.
 
+    Parameters
+    ----------
+    model : model fitted by certifit
+        One that was fitted by iteration; of a pipeline, its last step.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> import certifit
     >>> model = certifit.KMeans(2, random_state=0).fit([[0.0], [1.0], [10.0], [11.5]])
-    >>> plot_convergence(model).get_yscale()
+    >>> ax = plot_convergence(model)
+    >>> ax.get_yscale()
     'log'
     """
-    check_drawable(model, "a certifit model fitted by iteration", "history_", "certificate_")
+    wanted = "a model fitted by certifit, by iteration: only these keep a history of their gap"
+    check_drawable(model, wanted)
+    model = last_step(model)
+    name = type(model).__name__
+    if not hasattr(model, "history_") and hasattr(model, "certificate_"):
+        raise DataError(
+            got=f"a {name}, which is solved without iteration",
+            wanted="a model fitted by iteration",
+            fix="There is no convergence to draw: print(model.certificate_) shows what is proved.",
+        )
+    check_drawable(model, wanted, "history_", "certificate_")
     loops = model.history_ if model.history_ and not isinstance(model.history_[0], Mark) else (model.history_,)
     if not any(loops):
-        raise DataError(got=f"a {type(model).__name__} solved in closed form", wanted="one fitted by iteration")
+        raise DataError(
+            got=f"a {name} solved in closed form",
+            wanted="one fitted by iteration",
+            fix="There is no convergence to draw: print(model.certificate_) shows what is proved.",
+        )
     ax = new_axes(ax, 6.4, 3.2)
     tol = model.certificate_.tol
     marks = [mark for loop in loops for mark in loop]

@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 
 from certifit.core.proved_digits import proved_digits
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
+from certifit.plots.style import figures_apart
 from certifit.rows import Array
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable
@@ -67,13 +68,14 @@ def render(report: Report) -> str:
 
 def _pictures(report: Report) -> dict[str, str]:
     """The pictures of all sections, as data addresses."""
-    model, classes = report.model, [str(c) for c in report.model.classes_]
-    pictures = {
-        "convergence": _image(plot_convergence(model.model_)),
-        "coefficients": _image(plot_coefficients(model.model_.coef_, model.features_, classes)),
-    }
-    if isinstance(report.assessment, CrossValidation):
-        pictures["confusion"] = _image(plot_confusion(report.assessment.confusion, classes))
+    with figures_apart():
+        model = report.model
+        pictures = {
+            "convergence": _image(plot_convergence(model)),
+            "coefficients": _image(plot_coefficients(model)),
+        }
+        if isinstance(report.assessment, CrossValidation):
+            pictures["confusion"] = _image(plot_confusion(report.assessment.confusion, classes=model.classes_))
     return pictures
 
 

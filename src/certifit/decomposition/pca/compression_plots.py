@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 
 from certifit.decomposition.pca.pca import PCA
 from certifit.exceptions import DataError
-from certifit.plots.style import BLUE, GREY, RED, new_axes, plain, tidy
+from certifit.plots.fitted_models import check_drawable
+from certifit.plots.style import BLUE, GREY, RED, new_axes, plain, shorten, tidy
 from certifit.rows import Array
 
 
@@ -36,15 +37,32 @@ class RateDistortion:
             return 10 * np.log10(self.peak**2 / np.asarray(error, dtype=np.float64))
 
 
-def rate_distortion(models: Sequence[PCA], unseen: Any, peak: float = 1.0) -> RateDistortion:
+def rate_distortion(models: Sequence[PCA] | PCA, unseen: Any, peak: float = 1.0) -> RateDistortion:
     """Return the errors of PCAs with several numbers of components, on the images of their fit and on unseen ones.
 
+    Parameters
+    ----------
+    models : fitted PCAs of certifit
+        Their certificates say which error no linear code can beat.
+    unseen : images (n, height · width)
+    peak : float, default=1.0
+        The largest grey level.
+
+    Returns
+    -------
+    RateDistortion
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> X = load_digits().data
     >>> curve = rate_distortion([PCA(M).fit(X[:1000]) for M in (4, 16, 32)], X[1000:], peak=16.0)
     >>> curve.psnr(curve.error).round(1), bool((curve.bound <= curve.error).all())
     (array([14.3, 19.8, 26.3]), True)
     """
+    models = [models] if isinstance(models, PCA) else list(models)
+    for model in models:
+        check_drawable(model, "fitted PCAs of certifit", "components_", "n_samples_", "certificate_")
     if not models:
         raise DataError(got="no models", wanted="at least one fitted PCA")
     lines = []
@@ -59,11 +77,25 @@ def rate_distortion(models: Sequence[PCA], unseen: Any, peak: float = 1.0) -> Ra
 def plot_rate_distortion(curve: RateDistortion, ax: Axes | None = None) -> Axes:
     """Draw the peak signal-to-noise ratio against the numbers kept per image, and the limit of all linear codes.
 
+    Parameters
+    ----------
+    curve : RateDistortion
+        What `rate_distortion` returns.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> curve = RateDistortion(*np.array([[1, 3.0, 0.1, 0.1, 0.12], [2, 2.0, 0.05, 0.05, 0.07]]).T, 1.0)
     >>> ax = plot_rate_distortion(curve)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['images it was fitted to', 'no linear code does better there (proved)', 'images it has not seen']
     """
+    check_drawable(curve, "what rate_distortion returns", "psnr", "sizes", "bound")
     ax = new_axes(ax, 6.4, 4.2)
     best, fitted, unseen = (curve.psnr(error) for error in (curve.bound, curve.error, curve.unseen))
     finite = [v for v in (*best, *fitted, *unseen) if np.isfinite(v)]
@@ -83,13 +115,29 @@ def plot_rate_distortion(curve: RateDistortion, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_images(rows: Mapping[str, Array], shape: tuple[int, int], ax: Axes | None = None) -> Axes:
+def plot_images(rows: Mapping[str, Any] | Any, shape: tuple[int, int], ax: Axes | None = None) -> Axes:
     """Draw several named rows of images (n, height · width), in the grey levels of the first row.
 
+    Parameters
+    ----------
+    rows : mapping from a name to images (n, height · width), or such images alone
+    shape : (height, width)
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> ax = plot_images({"original": np.eye(4), "blank": np.zeros((4, 4))}, (2, 2))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['original', 'blank']
     """
+    rows = dict(rows) if isinstance(rows, Mapping) else {"": np.asarray(rows)}
+    if not rows or np.ndim(shape) != 1 or len(shape) != 2:
+        raise DataError(got=f"{len(rows)} rows of images, shape={shape!r}", wanted="images, and (height, width)")
     height, width = shape
     first = np.asarray(next(iter(rows.values())))
     n, space = len(first), max(1, height // 10)
@@ -104,7 +152,7 @@ def plot_images(rows: Mapping[str, Array], shape: tuple[int, int], ax: Axes | No
     ax = new_axes(ax, 0.9 + 0.55 * n, 0.2 + 0.55 * len(rows))
     ax.imshow(sheet, cmap="gray_r", vmin=float(first.min()), vmax=float(first.max()), interpolation="nearest")
     ax.set_xticks([])
-    ax.set_yticks((height + space) * np.arange(len(rows)) + (height - 1) / 2, list(rows))
+    ax.set_yticks((height + space) * np.arange(len(rows)) + (height - 1) / 2, [shorten(name) for name in rows])
     plain(*ax.get_yticklabels())
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

@@ -9,7 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from certifit.exceptions import DataError
-from certifit.plots.style import BLUE, COLOURS, GREY, MARKERS, RED, check_drawable, new_axes, plain, shorten, tidy
+from certifit.plots.fitted_models import ask, check_drawable, last_step
+from certifit.plots.points import colour_values, scatter_values
+from certifit.plots.style import BLUE, GREY, RED, new_axes, tidy
+from certifit.plots.tables import view_table
 from certifit.rows import Array
 
 
@@ -18,9 +21,20 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
 
     Parameters
     ----------
-    model : a fitted PCA; its number of components is marked as the choice
-    variances : (d,) variances along all components, chosen or not; None for the model's own
+    model : fitted PCA
+        Of any library, or one of its relatives with `explained_variance_ratio_`; of a pipeline, its last step. Its
+        number of components is marked as the choice. Only models of certifit carry a proof.
+    variances : (d,) of float, optional
+        Variances along all components, chosen or not; the model's own unless given.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
 
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from certifit import PCA
     >>> X = load_iris().data
@@ -29,17 +43,14 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     2 components keep 97.77 % of the variance;
     proved: the best basis of this size keeps at most ... % more
     """
-    check_drawable(model, "a fitted certifit PCA", "n_components_", "explained_variance_ratio_", "certificate_")
-    k, ratio = model.n_components_, np.asarray(model.explained_variance_ratio_)
+    check_drawable(model, "a fitted PCA")
+    model = last_step(model)
+    check_drawable(model, "a fitted PCA", "explained_variance_", "explained_variance_ratio_")
+    ratio = np.asarray(model.explained_variance_ratio_)
+    k = len(ratio)
     if k == 0:
         raise DataError(got="a PCA without components", wanted="at least one to draw")
-    if variances is None:
-        share = ratio
-    else:
-        total = float(np.sum(model.explained_variance_)) / (float(ratio.sum()) or 1.0)
-        share = np.asarray(variances, dtype=np.float64) / (total or 1.0)
-    kept, most = float(ratio.sum()), proved_share(model)
-    sure = "proved" if model.certificate_.kind == "optimal" else "almost surely"
+    share = ratio if variances is None else _shares(model, variances)
     ax = new_axes(ax, 6.4, 3.8)
     place = np.arange(1, len(share) + 1)
     chosen = place <= k
@@ -50,13 +61,13 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
         place, np.cumsum(share), color=RED, marker="o" if len(share) <= 40 else "", markersize=4, label="together"
     )
     ax.axvline(k, color=GREY, linestyle="--", linewidth=1)
-    ax.fill_between([0.4, len(share) + 0.6], kept, most, color=RED, alpha=0.25, linewidth=0.5)
-    ax.set_title(
-        f"{k} component{'s' * (k > 1)} keep{'s' * (k == 1)} {100 * kept:.2f} % of the variance;\n"
-        f"{sure}: the best basis of this size keeps at most {100 * (most - kept):.2g} % more",
-        loc="left",
-        fontsize=10,
-    )
+    kept = float(ratio.sum())
+    title = f"{k} component{'s' * (k > 1)} keep{'s' * (k == 1)} {100 * kept:.2f} % of the variance"
+    if hasattr(model, "certificate_"):
+        most = proved_share(model)
+        ax.fill_between([0.4, len(share) + 0.6], kept, most, color=RED, alpha=0.25, linewidth=0.5)
+        title += _proved_words(model, most - kept)
+    ax.set_title(title, loc="left", fontsize=10)
     ax.set_xlim(0.4, len(share) + 0.6)
     ax.set_ylim(0, 1.03)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -68,15 +79,45 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     return ax
 
 
+def _shares(model: Any, variances: Any) -> Array:
+    """Return variances as shares of the total variance that the model found."""
+    ratio = float(np.sum(model.explained_variance_ratio_)) or 1.0
+    total = float(np.sum(model.explained_variance_)) / ratio
+    return np.asarray(variances, dtype=np.float64).ravel() / (total or 1.0)
+
+
+def _proved_words(model: Any, more: float) -> str:
+    """Return what the certificate says about bases of the same size; nothing where it speaks of something else."""
+    sure = {"optimal": "proved", "statistical": "almost surely"}.get(model.certificate_.kind)
+    return "" if sure is None else f";\n{sure}: the best basis of this size keeps at most {100 * more:.2g} % more"
+
+
 def proved_share(model: Any) -> float:
     """Return the share of the variance that no basis of the model's size can exceed, from its certificate."""
     certificate, left = model.certificate_, 1.0 - float(np.sum(model.explained_variance_ratio_))
     return 1.0 - left * certificate.bound / certificate.objective if certificate.objective > 0 else 1.0
 
 
-def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+def plot_components(model: Any, X: Any = None, y: Any = None, ax: Axes | None = None) -> Axes:
     """Draw rows in the plane of a model's first two components, coloured by y where it is given.
 
+    Parameters
+    ----------
+    model : fitted model with `transform` or `embedding_`
+        A PCA, an embedding or any other transformer, of any library, or a pipeline.
+    X : table, optional
+        The rows to draw. Without it, and of models that cannot transform rows, those of the fit (`embedding_`).
+    y : (n,) labels or numbers, or the name of a column of X, optional
+        Labels have a legend, numbers a colour bar.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from certifit import PCA
     >>> X, y = load_iris(return_X_y=True)
@@ -84,14 +125,16 @@ def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
     ('component 1 (92.5 % of the variance)', ['0', '1', '2'])
     """
-    Z = np.asarray(model.transform(X))[:, :2]
-    if Z.shape[1] < 2:
-        raise DataError(got=f"a model with {Z.shape[1]} components", wanted="two or more", fix="Fit PCA(2).")
-    ax = new_axes(ax, 6.0, 4.6)
-    scatter_classes(Z, y, ax)
+    Z, y = _codes(model, X, y)
+    if Z.ndim != 2 or Z.shape[1] < 2:
+        got = f"a model with {Z.shape[1] if Z.ndim == 2 else 1} component"
+        raise DataError(got=got, wanted="two or more", fix=f"Fit {type(last_step(model)).__name__} with two.")
+    y = colour_values(y, len(Z))
+    ax = new_axes(ax, 6.4, 4.6)
+    scatter_values(ax, np.asarray(Z[:, :2], dtype=np.float64), y)
+    ratio = getattr(last_step(model), "explained_variance_ratio_", None)
     for axis, name in enumerate(("xaxis", "yaxis")):
-        ratio = getattr(model, "explained_variance_ratio_", None)
-        share = "" if ratio is None else f" ({100 * float(ratio[axis]):.1f} % of the variance)"
+        share = "" if ratio is None or len(ratio) < 2 else f" ({100 * float(ratio[axis]):.1f} % of the variance)"
         getattr(ax, name).set_label_text(f"component {axis + 1}{share}")
     # A distance has the same length in every direction.
     ax.set_aspect("equal", adjustable="datalim")
@@ -99,22 +142,23 @@ def plot_components(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -
     return ax
 
 
-def scatter_classes(Z: Array, y: Any, ax: Axes) -> None:
-    """Draw points (n, 2), with a colour and marker for each value of y; many points are small and transparent."""
-    size = float(np.clip(20_000 / max(1, len(Z)), 3, 30))
-    style: dict[str, Any] = {"s": size, "alpha": 0.35 if len(Z) > 5000 else 0.7, "linewidths": 0}
-    if y is None:
-        ax.scatter(*Z.T, color=COLOURS[0], **style)
-        return
-    y = np.asarray(y)
-    names = np.unique(y)
-    most = len(COLOURS) * len(MARKERS)
-    if len(y) != len(Z) or len(names) > most:
-        raise DataError(got=f"{len(y)} labels of {len(names)} classes", wanted=f"{len(Z)} of at most {most} classes")
-    for c, name in enumerate(names):
-        colour, marker = COLOURS[c % len(COLOURS)], MARKERS[(c + c // len(COLOURS)) % len(MARKERS)]
-        ax.scatter(*Z[y == name].T, color=colour, marker=marker, label=shorten(str(name)), **style)
-    legend = ax.legend(frameon=False, markerscale=float(np.sqrt(30 / size)))
-    for handle in filter(None, legend.legend_handles):
-        handle.set_alpha(1.0)
-    plain(*legend.get_texts())
+def _codes(model: Any, X: Any, y: Any) -> tuple[Array, Any]:
+    """Return the rows as the model places them (n, k), and y."""
+    wanted = "a fitted model that places rows, by transform or embedding_"
+    check_drawable(model, wanted)
+    if X is not None:
+        table, y = view_table(X, y)
+        if hasattr(model, "transform"):
+            return ask(model, "transform", table.source), y
+    inner = last_step(model)
+    if not hasattr(inner, "embedding_"):
+        if hasattr(model, "transform"):
+            raise DataError(got=f"a {type(model).__name__} without rows", wanted="the rows X to draw")
+        check_drawable(inner, wanted, "transform")
+    Z = np.asarray(inner.embedding_)
+    if X is not None and len(Z) != table.n_rows:
+        raise DataError(
+            got=f"{table.n_rows} rows",
+            wanted=f"the {len(Z)} rows of the fit: a {type(inner).__name__} places no others",
+        )
+    return Z, y

@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 
 from certifit.decomposition.pca.pca import PCA
 from certifit.exceptions import DataError
-from certifit.plots.style import BLUE, GREY, RED, check_drawable, new_axes, tidy
+from certifit.plots.fitted_models import check_drawable
+from certifit.plots.style import BLUE, COLOURS, GREY, RED, legend_beside, new_axes, shorten, tidy
+from certifit.plots.tables import table_numbers, target_values
 from certifit.rows import Array
 
 
@@ -20,6 +22,21 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
     `models` are fitted models by name; the legend says by how many degrees each axis is off. Wrong rows more than
     three times as far away as all others are not shown.
 
+    Parameters
+    ----------
+    models : mapping from a name to a fitted model with `components_`
+        Of any library.
+    X : table of numbers
+    wrong : (n,) of bool, which rows are wrong
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> import certifit
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 3)) * [5.0, 1.0, 0.5]
@@ -28,11 +45,21 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['rows', '6 wrong rows', 'PCA: 89° off']
     """
-    X, wrong = np.asarray(X, dtype=np.float64), np.asarray(wrong, dtype=bool)
-    ax = new_axes(ax, 6.4, 4.8)
-    looks = [(RED, "-"), (BLUE, "--"), ("#15803d", ":"), ("#7c3aed", "-.")]
+    X = table_numbers(X)
+    found = target_values(wrong, len(X))
+    if not isinstance(models, Mapping) or not models or found is None or found.dtype.kind not in "biu":
+        raise DataError(
+            got=f"a {type(models).__name__} of models, and wrong of {getattr(found, 'dtype', None)}",
+            wanted="models by name, and for each row whether it is wrong",
+            fix='Pass {"PCA": model} and a mask of True and False.',
+        )
+    wrong = found.astype(bool)
+    for model in models.values():
+        check_drawable(model, "fitted models with components_", "components_")
     truth = PCA(2).fit(X[~wrong])
     codes = truth.transform(X)
+    ax = new_axes(ax, 7.4, 4.6)
+    looks = [(RED, "-"), (BLUE, "--"), (COLOURS[2], ":"), (COLOURS[3], "-.")]
     # Half the width and height of the plot.
     reach = np.minimum(np.abs(codes).max(axis=0), 3 * np.abs(codes[~wrong]).max(axis=0))
     ax.plot(*codes[~wrong].T, "o", color=GREY, markersize=3, alpha=0.6, label="rows")
@@ -40,27 +67,47 @@ def plot_first_axes(models: Mapping[str, Any], X: Any, wrong: Any, ax: Axes | No
     for i, (name, model) in enumerate(models.items()):
         axis = np.asarray(model.components_)[0]
         off = np.degrees(np.arccos(min(1.0, abs(float(axis @ truth.components_[0])))))
-        middle, direction = truth.transform(model.mean_[None, :])[0], truth.components_ @ axis
+        middle, direction = (
+            truth.transform(np.atleast_2d(getattr(model, "mean_", np.zeros(len(axis)))))[0],
+            truth.components_ @ axis,
+        )
         ends = middle + np.outer([-1.0, 1.0], direction / np.linalg.norm(direction)) * 4 * reach.max()
-        words = f"{name}: {off:.0f}° off"
+        words = f"{shorten(name, 20)}: {off:.0f}° off"
         colour, line = looks[i % len(looks)]
         ax.plot(*ends.T, color=colour, linestyle=line, linewidth=2, label=words)
     ax.set_xlim(-1.1 * reach[0], 1.1 * reach[0])
     ax.set_ylim(-1.1 * reach[1], 1.1 * reach[1])
     ax.set_xlabel("first axis of the right rows")
     ax.set_ylabel("second axis")
-    ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
+    legend_beside(ax, fontsize=9)
     tidy(ax)
     return ax
 
 
 def plot_split(
-    model: Any, X: Any, shape: tuple[int, int], rows: Sequence[int] = range(8), ax: Axes | None = None
+    model: Any, X: Any, shape: tuple[int, int], rows: Sequence[int] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw images (rows of X), their low-rank parts and their sparse parts, one below the other.
 
     The sparse part is red where the image is brighter than its low-rank part, and blue where it is darker.
 
+    Parameters
+    ----------
+    model : fitted RobustPCA
+    X : table of images, one a row
+        The rows that it was fitted to.
+    shape : (height, width)
+    rows : numbers of the rows to show, optional
+        The first eight unless given.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> from certifit import RobustPCA
     >>> X = np.outer(np.arange(1.0, 9.0), [1.0, 2.0, 3.0, 4.0])
     >>> X[2, 3] = 99.0
@@ -69,12 +116,21 @@ def plot_split(
     ['X', 'low rank', 'sparse']
     """
     check_drawable(model, "a fitted RobustPCA", "low_rank_", "sparse_")
-    X, (height, width) = np.asarray(X, dtype=np.float64), shape
+    X, (height, width), rows = (
+        table_numbers(X),
+        shape,
+        list(range(min(8, len(model.low_rank_))) if rows is None else rows),
+    )
+    if X.shape != np.shape(model.low_rank_) or not all(0 <= i < len(X) for i in rows):
+        raise DataError(
+            got=f"X of shape {X.shape}, rows={rows}",
+            wanted=f"the {len(model.low_rank_)} rows that the model was fitted on, and numbers among these",
+        )
     if height * width != X.shape[1]:
         raise DataError(got=f"shape={shape}", wanted=f"a height times a width of {X.shape[1]}, the columns of X")
     ax = new_axes(ax, 0.9 * len(rows) + 0.9, 3.2)
     bands = {"X": X, "low rank": model.low_rank_, "sparse": model.sparse_}
-    bands = {name: values[list(rows)] for name, values in bands.items()}
+    bands = {name: values[rows] for name, values in bands.items()}
     # Gross errors must not set the scale of grey levels.
     low, high = np.percentile(bands["low rank"], [0.5, 99.5])
     largest = float(np.abs(bands["sparse"]).max()) or 1.0
