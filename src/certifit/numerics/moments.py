@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import qr
 
 from certifit.exceptions import DataError
-from certifit.numerics.products import choose_shift, far, gram, scale_rows
+from certifit.numerics.products import choose_shift, far, gram, round_shift, scale_rows, weighted_sum
 from certifit.rows import Array, Block, Rows, Sums
 
 
@@ -33,9 +33,10 @@ class ShiftedMoments(Sums):
 def _weighted_rows(block: Block, shift: Array | None) -> tuple[Array, Array]:
     """Return the rows sqrt(w) (x - c) and Σ w (x - c); X itself where there is no shift and every weight is 1."""
     X, w = block.X, block.w
+    total = None if X.dtype == np.float64 else weighted_sum(X, w, shift)
     if shift is not None:
         X = (X.toarray() if sparse.issparse(X) else X) - shift.astype(X.dtype)
-    total = (w.astype(X.dtype, copy=False) @ X).astype(np.float64)
+    total = w @ X if total is None else total
     if (w != 1).any():
         X = scale_rows(X, np.sqrt(w).astype(X.dtype))
     return X, total
@@ -82,7 +83,7 @@ def scatter(rows: Rows, centred: bool = True) -> MeanAndScatter:
     delta = m.z / m.weight
     # The shift comes from the first block, which the other rows need not resemble.
     if (delta**2 > far(rows.dtype) ** 2 * _variances(m)).any():
-        shift = delta if shift is None else shift + delta
+        shift = round_shift(delta if shift is None else shift + delta, rows.dtype)
         m = rows.sum(partial(_block_moments, shift))
         delta = m.z / m.weight
     S = m.zz
