@@ -54,9 +54,10 @@ def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> C
     B, variances, mean = (numbers(model, name) for name in ("components_", "explained_variance_", "mean_"))
     check_shapes(B, mean_=mean, explained_variance_=variances)
     rows = fitted_rows(model, len(mean), X, None, sample_weight, TableTerms(missing=True))
-    fitted = ppca.PPCAModel(B, variances, mean, float(numbers(model, "noise_variance_")))
-    rule = getattr(model, "n_components", len(B))
-    found = ppca.certify(fitted, tol, rows, ppca.ComponentRule.of(rule), _given(model, "loglikelihood_"))
+    asked = getattr(model, "n_components", "any"), _given(model, "loglikelihood_")
+    found = ppca.certify(
+        ppca.PPCAModel(B, variances, mean, float(numbers(model, "noise_variance_")), *asked), tol, rows
+    )
     return replace(found, checks=(*found.checks, *check_counts(model, len(B), rows)))
 
 

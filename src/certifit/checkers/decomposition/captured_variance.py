@@ -63,7 +63,7 @@ class CapturedVariance:
     def rounding(self, dtype: Any) -> float:
         """Return how far variances computed from rows of this type can be off, in their own units."""
         eps, data_eps = np.finfo(np.float64).eps, float(np.finfo(dtype).eps)
-        share = 8 * (len(self.deviations) + 16) * eps + (32 * data_eps if data_eps > eps else 0.0)
+        share = 8 * (len(self.deviations) + 16) * eps + (64 * data_eps if data_eps > eps else 0.0)
         return float(share) * self.total + self.merging
 
 

@@ -127,12 +127,14 @@ def certify_measured(
     # Another centre than the mean adds its distance to the plane to the error of every row.
     shifted = float(((off - B.T @ (B @ off)) ** 2).sum())
     objective = (s.discarded if measured.error is None else measured.error) + shifted
-    limit = tol * objective + 2 * rounding + float(((4 * EPS * measured.mean) ** 2).sum())
+    # Errors of rows far from zero are rounding in the last digits of the mean.
+    far = float(((4 * EPS * measured.mean) ** 2).sum())
+    limit, scale = tol * objective + 2 * rounding + far, s.total + far
     bound = max(0.0, s.discarded - _most_to_gain(s, len(B)) - s.rounding(np.float64))
     checks = [*_check_axes(claim, measured, tol, dtype), *_check_repeated(claim, measured, tol, rounding)]
     claimed = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
     if not s.failure:
-        return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), scale=s.total)
+        return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), scale=scale)
     checks += [
         Check("given away by the residual of the eigenvectors, about", s.leak_loss, limit),
         Check("largest variance left out, at least", s.rest_seen, (1 + tol) * s.smallest + s.leak + rounding),
@@ -140,7 +142,7 @@ def certify_measured(
     ]
     facts = {"given away at most": f"{max(0.0, objective - bound) / (s.total or 1.0):.2g} of the total variance"}
     claimed += f", except with probability {s.failure:.0e} (over the checker's random start)"
-    return Certificate("statistical", claimed, objective, bound, tol, limit, tuple(checks), facts, scale=s.total)
+    return Certificate("statistical", claimed, objective, bound, tol, limit, tuple(checks), facts, scale=scale)
 
 
 def _check_axes(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) -> list[Check]:

@@ -70,7 +70,7 @@ class IncrementalPCA(PCA):
         self.tol = tol
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        return self._attributes(scatter(rows), self.n_components, rows.n_rows, rows.dtype)
+        return self._attributes(scatter(rows, double=True), self.n_components, rows.n_rows, rows.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add the rows of X to those seen so far."""
@@ -78,7 +78,7 @@ class IncrementalPCA(PCA):
         with self._all_or_nothing(first):
             self._check_settings()
             rows = self._rows_to_fit(X, None, sample_weight, reset=first)
-            found, n_rows = scatter(rows), rows.n_rows
+            found, n_rows = scatter(rows, double=True), rows.n_rows
             if not first:
                 # Files of older versions do not have the number of rows with a positive weight.
                 used = getattr(self, "n_used_", self.n_samples_)

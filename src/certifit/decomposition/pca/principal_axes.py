@@ -40,15 +40,17 @@ class PCATuning:
     largest_order: int = 4096  # rows and columns beyond which neither S nor the Gram matrix is formed
     krylov_depth: int = 8  # most products of block Krylov iteration where each is a pass; else 8 times as many
     rounding_share: float = 1e-10  # of the largest variance, below which variances from squares are rounding
+    single_share: float = 1e-2  # of all variance, below which float32 squares have too few digits for what is asked
 
 
 class AxesWanted(NamedTuple):
     """The principal axes that are asked for."""
 
     k: int  # number of leading axes
-    tol: float = 0.0  # of the total variance, that other axes may capture beyond these
+    tol: float = 0.0  # of the variance left out, that other axes may capture beyond these
     seed: int = 0  # of a random start
     centred: bool = True  # whether rows are centred at their mean; else at zero
+    double: bool = False  # whether squares of float32 rows are summed in float64, whatever they are
     tuning: PCATuning = PCATuning()
 
     @property
@@ -147,8 +149,11 @@ def _choose_solver(rows: Rows, wanted: AxesWanted) -> str:
 
 
 def _from_covariance(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalAxes:
-    s = scatter(rows, wanted.centred)
+    s = scatter(rows, wanted.centred, wanted.double)
     found = axes_from_scatter(s, wanted, eigen)
+    if rows.dtype != np.float64 and not wanted.double and _is_faint(found, wanted):
+        s = scatter(rows, wanted.centred, double=True)
+        found = axes_from_scatter(s, wanted, eigen)
     if _is_rounding(found.values, min(wanted.k, int((np.diag(s.S) > 0).sum())), wanted.tuning):
         return _from_factor(s.count, s.weight, s.mean, triangle(rows, s.mean))
     return found
@@ -212,6 +217,13 @@ def _from_factor(count: int, weight: float, mean: Array, R: Array) -> PrincipalA
     with np.errstate(over="ignore"):
         values = check_overflow(sigma**2) / weight
     return PrincipalAxes(count, weight, mean, values, fix_signs(vectors), float(values.sum()))
+
+
+def _is_faint(axes: PrincipalAxes, wanted: AxesWanted) -> bool:
+    """Say whether a variance that is kept, or what is left out, is small compared with all."""
+    kept = axes.values[: wanted.k]
+    left = axes.total - float(kept.sum())
+    return min(float(kept.min(initial=np.inf)), left) < wanted.tuning.single_share * axes.total
 
 
 def _is_rounding(values: Array, k: int, tuning: PCATuning) -> bool:
