@@ -27,7 +27,7 @@ def audit_pca(
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
     optional = ("explained_variance_ratio_", "singular_values_", "noise_variance_")
     claim = pca.PCAClaim(B, *(numbers(model, name) for name in ("mean_", "explained_variance_")),
-                         *(_given(model, name) for name in optional))  # fmt: skip
+                         *(given(model, name) for name in optional))  # fmt: skip
     check_shapes(claim.components, mean_=claim.mean, explained_variance_=claim.explained_variance)
     measured = pca.measure(B, rows, tuning)
     if hasattr(model, "n_samples_seen_"):
@@ -43,7 +43,7 @@ def audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Ce
     """Check a fitted TruncatedSVD."""
     B, sigma = numbers(model, "components_"), numbers(model, "singular_values_")
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
-    optional = (_given(model, name) for name in ("explained_variance_", "explained_variance_ratio_"))
+    optional = (given(model, name) for name in ("explained_variance_", "explained_variance_ratio_"))
     found = pca.certify_svd(pca.SVDClaim(B, sigma, *optional), tol, rows)
     wanted = getattr(model, "n_components", len(B))
     return replace(found, checks=(*found.checks, check_number_asked_for(len(B), wanted)))
@@ -54,7 +54,7 @@ def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> C
     B, variances, mean = (numbers(model, name) for name in ("components_", "explained_variance_", "mean_"))
     check_shapes(B, mean_=mean, explained_variance_=variances)
     rows = fitted_rows(model, len(mean), X, None, sample_weight, TableTerms(missing=True))
-    asked = getattr(model, "n_components", "any"), _given(model, "loglikelihood_")
+    asked = getattr(model, "n_components", "any"), given(model, "loglikelihood_")
     found = ppca.certify(
         ppca.PPCAModel(B, variances, mean, float(numbers(model, "noise_variance_")), *asked), tol, rows
     )
@@ -62,7 +62,7 @@ def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> C
 
 
 # ------------------------------------------------------------------------------------- what several models share
-def _given(model: Any, name: str) -> Any:
+def given(model: Any, name: str) -> Any:
     """An attribute that a model may lack, as float64; NaN stays, so that its check fails."""
     value = getattr(model, name, None)
     return None if value is None else np.asarray(value, np.float64)

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes
 from certifit.core.settings import TOL, Settings
-from certifit.decomposition.pca.pca import PCA, certificate_from_covariance, fitted_attributes, most_components
-from certifit.decomposition.pca.principal_axes import AxesWanted, axes_from_scatter
+from certifit.decomposition.pca.pca import PCA, certificate_from_covariance, fitted_attributes
+from certifit.decomposition.pca.principal_axes import AxesWanted, axes_from_scatter, most_components
 from certifit.numerics.moments import MeanAndScatter, scatter
 from certifit.rows import Array, Rows
 

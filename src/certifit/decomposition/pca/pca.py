@@ -31,6 +31,7 @@ from certifit.decomposition.pca.principal_axes import (
     PrincipalAxes,
     complete,
     decompose,
+    most_components,
 )
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
@@ -210,11 +211,6 @@ def count_components(wanted: Any, axes: PrincipalAxes) -> int:
         wanted=f"a whole number between 0 and min(n_samples, n_features)={most}, "
         "a fraction strictly between 0 and 1, 'mle', 'cv' or None",
     )
-
-
-def most_components(count: int, weight: float, d: int) -> int:
-    """Return the most components there can be: as many as columns or rows, where weight 2 makes two rows."""
-    return min(d, max(int(weight), count))
 
 
 def fitted_attributes(axes: PrincipalAxes, wanted: Any, n_rows: int) -> Attributes:

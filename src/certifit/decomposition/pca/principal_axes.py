@@ -254,6 +254,11 @@ def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
     return np.append(values[:r], np.zeros(k - r)), np.concatenate([basis, extra])
 
 
+def most_components(count: int, weight: float, d: int) -> int:
+    """Return the most components there can be: as many as columns or rows, where weight 2 makes two rows."""
+    return min(d, max(int(weight), count))
+
+
 def fix_signs(vectors: Array) -> Array:
     """Return the rows, each with the sign that makes the first of its largest entries positive."""
     return vectors * column_signs(vectors.T)[:, None]
