@@ -27,7 +27,7 @@ from certifit.checkers.decomposition.captured_variance import (
     measure_covariance,
     measure_operator,
 )
-from certifit.checkers.linalg.eigenvalue_bounds import EPS
+from certifit.checkers.linalg.eigenvalue_bounds import EPS, worst_entry
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
@@ -199,10 +199,7 @@ def worst(name: str, off: Array, limit: Array) -> Check:
     off = np.abs(np.asarray(off, np.float64))
     if off.shape != limit.shape:
         raise DataError(got=f"{off.shape} numbers where {limit.shape} belong ({name})", wanted="one for each component")
-    if not off.size:
-        return Check(name, 0.0, 0.0)
-    i = int(np.argmax(off / np.maximum(limit, np.finfo(float).tiny)))
-    return Check(name, float(off[i]), float(limit[i]))
+    return worst_entry(name, off, limit)
 
 
 def _most_to_gain(s: CapturedVariance, k: int) -> float:
