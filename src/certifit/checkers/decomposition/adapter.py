@@ -13,7 +13,7 @@ from certifit.checkers.decomposition import probabilistic_pca as ppca
 from certifit.checkers.decomposition.captured_variance import PCACheckTuning
 from certifit.checkers.decomposition.component_count import check_component_count
 from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.core import Certificate, Check
+from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
 from certifit.rows.checks import TableTerms
@@ -34,6 +34,7 @@ def audit_pca(
         measured = _allow_for_merging(measured)
     found = pca.certify_measured(claim, measured, tol, rows.dtype, tuning=tuning)
     more = [*check_component_count(model, measured, tol, rows), *check_counts(model, len(B), rows)]
+    more += check_signs(model, B)
     if hasattr(model, "scatter_"):
         more += _check_running_sums(model, measured, tol, rows)
     return replace(found, checks=(*found.checks, *more))
@@ -46,7 +47,7 @@ def audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Ce
     optional = (given(model, name) for name in ("explained_variance_", "explained_variance_ratio_"))
     found = pca.certify_svd(pca.SVDClaim(B, sigma, *optional), tol, rows)
     wanted = getattr(model, "n_components", len(B))
-    return replace(found, checks=(*found.checks, check_number_asked_for(len(B), wanted)))
+    return replace(found, checks=(*found.checks, check_number_asked_for(len(B), wanted), *check_signs(model, B)))
 
 
 def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -58,7 +59,7 @@ def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> C
     found = ppca.certify(
         ppca.PPCAModel(B, variances, mean, float(numbers(model, "noise_variance_")), *asked), tol, rows
     )
-    return replace(found, checks=(*found.checks, *check_counts(model, len(B), rows)))
+    return replace(found, checks=(*found.checks, *check_counts(model, len(B), rows), *check_signs(model, B)))
 
 
 # ------------------------------------------------------------------------------------- what several models share
@@ -77,10 +78,23 @@ def check_shapes(B: Array, **others: Array) -> None:
             raise DataError(got=f"{name} of shape {values.shape}", wanted=f"{expected}, to fit components_ {B.shape}")
 
 
+def check_signs(model: Any, B: Array) -> list[Check]:
+    """Check that the first of each axis's largest entries is positive, as our own estimators promise."""
+    if not isinstance(model, Estimator):
+        return []
+    size = np.abs(B)
+    # Of entries that are equal to rounding, any may be the first.
+    largest = size >= (1 - 1e-6) * size.max(axis=1, initial=0.0, keepdims=True)
+    wrong = (largest & (B < 0)).any(axis=1) & ~(largest & (B > 0)).any(axis=1)
+    return [Check("axes that point the other way", float(wrong.sum()), 0.0)]
+
+
 def check_number_asked_for(k: int, wanted: Any) -> Check:
     """Check that there are as many components as a whole number asks for."""
     whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
-    return Check("components, more or fewer than n_components asks for", float(abs(k - wanted)) if whole else 0.0, 0.0)
+    return Check(
+        "components, more or fewer than n_components asks for", float(abs(k - wanted)) if whole else 0.0, 0.0
+    )
 
 
 def check_counts(model: Any, k: int, rows: Rows) -> list[Check]:
@@ -96,8 +110,8 @@ def check_counts(model: Any, k: int, rows: Rows) -> list[Check]:
 def _allow_for_merging(measured: pca.PCAMeasured) -> pca.PCAMeasured:
     """Allow for the rounding of means far from zero, of which every batch has its own."""
     s = measured.variance
-    merging = 8 * np.finfo(float).eps * float(np.abs(measured.mean) @ s.deviations)
-    return measured._replace(variance=replace(s, merging=merging))
+    rounding = 8 * np.finfo(float).eps * float(np.abs(measured.mean) @ s.deviations)
+    return measured._replace(variance=replace(s, mean_rounding=rounding))
 
 
 def _check_running_sums(model: Any, measured: pca.PCAMeasured, tol: float, rows: Rows) -> list[Check]:
@@ -108,7 +122,8 @@ def _check_running_sums(model: Any, measured: pca.PCAMeasured, tol: float, rows:
         raise DataError(got=f"scatter_ of shape {scatter.shape}", wanted=f"({d}, {d})")
     share = tol + s.rounding(rows.dtype) / (s.total or 1.0)
     off = scatter - n * (pca.covariance(rows) if s.S is None else s.S)
-    limit = n * share * np.multiply.outer(s.deviations, s.deviations)
+    last = s.deviations * np.sqrt(share) + 8 * np.finfo(float).eps * np.abs(measured.mean)
+    limit = n * np.multiply.outer(last, last)
     used = getattr(model, "n_used_", measured.count)
     return [
         pca.worst("scatter off by", off.ravel(), limit.ravel()),

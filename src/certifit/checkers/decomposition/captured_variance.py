@@ -52,7 +52,7 @@ class CapturedVariance:
     deviations: Array  # (d,) standard deviations of the columns
     failure: float = 0.0  # probability with which `rest` may be too small
     rest_seen: float = 0.0  # a lower bound on λmax(E), where `rest` is not proved
-    merging: float = 0.0  # rounding of means that were merged batch by batch, in units of variance
+    mean_rounding: float = 0.0  # how far variances are off because the mean is rounded
     S: Array | None = None  # (d, d) the covariance, where it was formed
 
     @property
@@ -63,8 +63,8 @@ class CapturedVariance:
     def rounding(self, dtype: Any) -> float:
         """Return how far variances computed from rows of this type can be off, in their own units."""
         eps, data_eps = np.finfo(np.float64).eps, float(np.finfo(dtype).eps)
-        share = 8 * (len(self.deviations) + 16) * eps + (64 * data_eps if data_eps > eps else 0.0)
-        return float(share) * self.total + self.merging
+        share = 8 * (len(self.deviations) + 16) * eps + (32 * data_eps if data_eps > eps else 0.0)
+        return float(share) * self.total + self.mean_rounding
 
 
 def measure_covariance(S: Array, B: Array, hint: float | None = None) -> CapturedVariance:

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from certifit.checkers.decomposition.pca import PCAMeasured, covariance
+from certifit.checkers.decomposition.pca import PCAMeasured, covariance, variance_of_rounding
 from certifit.core import Check
 from certifit.rows import Array, Rows
 
 
 def check_component_count(model: Any, measured: PCAMeasured, tol: float, rows: Rows) -> list[Check]:
     """Return the check that the number of components is the one asked for, if the setting says which."""
+    varies = measured.variance.total > variance_of_rounding(measured.mean)
     k, wanted, most = len(model.components_), getattr(model, "n_components", "cv"), measured.directions
     name, in_batches = "components, more or fewer than n_components asks for", hasattr(model, "n_samples_seen_")
     if isinstance(wanted, str) and wanted == "mle":
@@ -39,7 +40,7 @@ def check_component_count(model: Any, measured: PCAMeasured, tol: float, rows: R
         free = (most - k) * (in_batches and not hasattr(model, "scatter_"))
         one_less = getattr(model, "svd_solver", "auto") == "arpack" and k == most - 1
         return [Check(name, float(max(0, abs(most - k) - max(free, int(one_less)))), 0.0)]
-    if isinstance(wanted, Real) and not isinstance(wanted, bool) and measured.variance.total > 0:
+    if isinstance(wanted, Real) and not isinstance(wanted, bool) and varies:
         return [_check_share(k, float(wanted), measured, tol, rows.dtype)]
     return []
 
@@ -60,10 +61,13 @@ def _check_share(k: int, wanted: float, measured: PCAMeasured, tol: float, dtype
 def _check_evidence(k: int, measured: PCAMeasured, rows: Rows) -> Check:
     """Check that no other number of components has a larger evidence."""
     S = measured.variance.S
-    values = np.maximum(np.linalg.eigvalsh(covariance(rows) if S is None else S)[::-1], 0.0)
+    values = np.linalg.eigvalsh(covariance(rows) if S is None else S)[::-1]
+    # What is left of rows that are all the same is rounding of their mean.
+    values = np.where(values > variance_of_rounding(measured.mean), values, 0.0)
     evidence = [_evidence(values, j, measured.weight) for j in range(1, len(values))]
     if len(values) < 2 or not np.isfinite(evidence).any():
-        return Check("components, more or fewer than n_components='mle' asks for", float(abs(k - len(values))), 0.0)
+        expected = len(values) if len(values) < 2 else 0
+        return Check("components, more or fewer than n_components='mle' asks for", float(abs(k - expected)), 0.0)
     best = float(np.nanmax(evidence))
     below = best - evidence[k - 1] if 1 <= k <= len(evidence) else np.inf
     return Check("log evidence below that of another number of components by", max(0.0, below), 1e-6 * abs(best))

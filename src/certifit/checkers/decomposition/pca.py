@@ -121,15 +121,16 @@ def certify_measured(
 ) -> Certificate:
     """Write the certificate from what was measured on rows of this type."""
     claim = claim._replace(components=np.asarray(claim.components, dtype=np.float64))
-    B, s = claim.components, measured.variance
+    # Rows far from zero have a mean that is rounded in its last digits, and rows that are all the same a variance.
+    far = variance_of_rounding(measured.mean)
+    s = replace(measured.variance, mean_rounding=measured.variance.mean_rounding + far)
+    measured, B = measured._replace(variance=s), claim.components
     rounding = s.rounding(dtype)
     off = np.asarray(claim.mean, np.float64) - measured.mean
     # Another centre than the mean adds its distance to the plane to the error of every row.
     shifted = float(((off - B.T @ (B @ off)) ** 2).sum())
     objective = (s.discarded if measured.error is None else measured.error) + shifted
-    # Errors of rows far from zero are rounding in the last digits of the mean.
-    far = float(((4 * EPS * measured.mean) ** 2).sum())
-    limit, scale = tol * objective + 2 * rounding + far, s.total + far
+    limit, scale = tol * objective + rounding + s.rounding(np.float64), s.total + 4 * s.mean_rounding
     bound = max(0.0, s.discarded - _most_to_gain(s, len(B)) - s.rounding(np.float64))
     checks = [*_check_axes(claim, measured, tol, dtype), *_check_repeated(claim, measured, tol, rounding)]
     claimed = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
@@ -151,9 +152,8 @@ def _check_axes(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) 
     data_eps, rounding = float(np.finfo(dtype).eps), s.rounding(dtype)
     skew = float(np.abs(B @ B.T - np.eye(len(B))).max(initial=0.0))
     mean_limit = (tol + 128 * EPS) * s.deviations + 16 * EPS * np.abs(m) + np.finfo(float).tiny
-    if data_eps > EPS:
-        # A mean in the digits of the rows is allowed as far as its error, squared, stays below the tolerance.
-        mean_limit += np.minimum(4 * data_eps * np.abs(m), np.sqrt(tol * s.total / len(m)))
+    # A mean summed row after row in the digits of the rows is allowed as far as its square stays below the tolerance.
+    mean_limit += np.minimum(measured.count * data_eps * np.abs(m), np.sqrt(tol * max(0.0, s.total) / len(m)))
     off = np.asarray(claim.explained_variance, np.float64) - unbiased * s.captured
     checks = [
         Check("basis orthonormal to", skew, max(1e-10, 64 * data_eps)),
@@ -181,7 +181,7 @@ def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, rounding
         # Where nothing varies, other libraries write the share 0 / 0.
         share = np.asarray(claim.explained_variance_ratio, np.float64)
         off = share - s.captured / s.total if s.total > 0 else np.nan_to_num(share)
-        checks.append(worst("shares of the variance off by", off, allowed / (s.total or 1.0)))
+        checks.append(worst("shares of the variance off by", off, allowed / (s.total if s.total > 0 else 1.0)))
     if claim.singular_values is not None:
         sigma = np.asarray(claim.singular_values, np.float64)
         off = np.abs(sigma) * sigma - n * s.captured
@@ -198,8 +198,15 @@ def worst(name: str, off: Array, limit: Array) -> Check:
     """Return the check of the entry that is furthest beyond its limit, or nearest to it."""
     off = np.abs(np.asarray(off, np.float64))
     if off.shape != limit.shape:
-        raise DataError(got=f"{off.shape} numbers where {limit.shape} belong ({name})", wanted="one for each component")
+        raise DataError(
+            got=f"{off.shape} numbers where {limit.shape} belong ({name})", wanted="one for each component"
+        )
     return worst_entry(name, off, limit)
+
+
+def variance_of_rounding(m: Array) -> float:
+    """Return the variance that rows which are all the same seem to have, because their mean is rounded."""
+    return float(((8 * EPS * m) ** 2).sum())
 
 
 def _most_to_gain(s: CapturedVariance, k: int) -> float:

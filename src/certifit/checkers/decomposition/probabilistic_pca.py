@@ -27,6 +27,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
+
 class PPCAModel(NamedTuple):
     """The fitted attributes of a probabilistic PCA, and what its setting `n_components` asks for."""
 
@@ -91,7 +92,9 @@ def certify(model: PPCAModel, tol: float, rows: Rows) -> Certificate:
 def _check_log_likelihood(model: PPCAModel, found: float, size: float) -> list[Check]:
     if model.log_likelihood is None:
         return []
-    return [Check("log-likelihood off by", abs(float(model.log_likelihood) - found), 1e-9 * abs(found) + 64 * EPS * size)]
+    return [
+        Check("log-likelihood off by", abs(float(model.log_likelihood) - found), 1e-9 * abs(found) + 64 * EPS * size)
+    ]
 
 
 def _check_components(model: PPCAModel, values: Array, n: float) -> list[Check]:

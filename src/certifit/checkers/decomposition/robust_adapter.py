@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from certifit.checkers.decomposition import pca, robust_pca, trimmed_pca
-from certifit.checkers.decomposition.adapter import check_counts, check_number_asked_for, check_shapes, given
+from certifit.checkers.decomposition.adapter import (
+    check_counts,
+    check_number_asked_for,
+    check_shapes,
+    check_signs,
+    given,
+)
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.core import Certificate
 
@@ -34,7 +40,7 @@ def audit_robust_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float
         variances,
     )
     found = robust_pca.certify(parts, tol, rows)
-    return replace(found, checks=(*found.checks, *check_counts(model, len(B), rows)))
+    return replace(found, checks=(*found.checks, *check_counts(model, len(B), rows), *check_signs(model, B)))
 
 
 def audit_trimmed_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -45,5 +51,6 @@ def audit_trimmed_pca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: floa
     repeated = (given(model, name) for name in ("explained_variance_ratio_", "singular_values_", "noise_variance_"))
     plane = pca.PCAClaim(B, mean, variances, *repeated)
     found = trimmed_pca.certify(trimmed_pca.TrimmedPCAParts(float(model.keep), v, e, plane), tol, rows)
-    more = check_number_asked_for(len(B), getattr(model, "n_components", len(B))), *check_counts(model, len(B), rows)
+    asked = check_number_asked_for(len(B), getattr(model, "n_components", len(B)))
+    more = asked, *check_counts(model, len(B), rows), *check_signs(model, B)
     return replace(found, checks=(*found.checks, *more))

@@ -51,7 +51,9 @@ def certify(parts: TrimmedPCAParts, tol: float, rows: Rows, more: tuple[Check, .
     distance, last = np.sqrt(e), 64 * EPS * (np.sqrt(z) + float(np.linalg.norm(m)))
     rounding = float(kept @ (distance * last + last**2)) + digits**2 * float(kept @ z)
     # Errors whose relative difference is below 1e-10 share the border.
-    gain = Check("gain from keeping other rows", max(0.0, float(kept @ e) - smallest), (tol + 2e-10) * smallest + rounding)
+    gain = Check(
+        "gain from keeping other rows", max(0.0, float(kept @ e) - smallest), (tol + 2e-10) * smallest + rounding
+    )
     checks = [
         Check("weights outside 0 to sample_weight by", float(np.abs(v - kept).max()), 1e-9 * float(w.max())),
         Check("weight kept minus weight to keep, relative", abs(float(v.sum()) - h) / h, 1e-9),

@@ -92,7 +92,11 @@ def certify(
     if proof:
         off = np.abs(values - theta) + eigenvalue_excess(rest, theta, largest_entry(sigma))
         # Each value is right relative to itself.
-        checks.append(worst_entry("values off their eigenvalues by at most", off * unit, unit * (tol * np.abs(theta) + rounding)))
+        checks.append(
+            worst_entry(
+                "values off their eigenvalues by at most", off * unit, unit * (tol * np.abs(theta) + rounding)
+            )
+        )
         kind = "optimal"
         claim = f"minus the sum of the values within gap of the least that any {k} directions reach, "
         claim += "and each value in its place"
@@ -100,9 +104,9 @@ def certify(
         upper = max(rest, -size) if k < d else smallest
         above = max(0.0, seen - smallest), max(0.0, upper - smallest)
         checks += [
-            Check("left out, above the smallest value by at least", above[0] * unit, allowed * size * unit),
+            Check("left out, at least, above the smallest value by", above[0] * unit, allowed * size * unit),
             Check(
-                "left out, above the smallest value by at most",
+                "left out, at most, above the smallest value by",
                 above[1] * unit,
                 max(allowed, tuning.resolution) * size * unit,
             ),

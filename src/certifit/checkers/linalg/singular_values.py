@@ -70,7 +70,7 @@ def certify(
     known = _measure(A, U, s, V, proof, tuning)
     distance = _frobenius_distance(A, U * s, V, tuning.dense_rows)
     share = 8 * max(m, n) * (min(m, n) if proof else 8) * EPS
-    allowed, rounding = tol + share, share * (known.size or 1.0) * unit
+    allowed, rounding = tol + share, share * known.size * unit
     limit = allowed * (known.size or 1.0) * unit
     near_one = max(1e-10, min(allowed, 1e-6))
     rises = np.maximum(np.diff(s), 0.0)
@@ -101,9 +101,9 @@ def certify(
         smallest = float(known.theta.min(initial=np.inf))
         above = max(0.0, known.rest_seen - smallest), max(0.0, known.rest - smallest)
         checks += [
-            Check("left out, above the smallest value by at least", above[0] * unit, limit),
+            Check("left out, at least, above the smallest value by", above[0] * unit, limit),
             Check(
-                "left out, above the smallest value by at most",
+                "left out, at most, above the smallest value by",
                 above[1] * unit,
                 max(allowed, tuning.resolution) * known.size * unit,
             ),

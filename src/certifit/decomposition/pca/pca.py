@@ -250,4 +250,6 @@ def certificate_from_covariance(axes: PrincipalAxes, fitted: Attributes, tol: fl
 
 def _claim(fitted: Attributes) -> certificates.PCAClaim:
     repeated = ("explained_variance_ratio_", "singular_values_", "noise_variance_")
-    return certificates.PCAClaim(*(fitted[name] for name in ("components_", "mean_", "explained_variance_", *repeated)))
+    return certificates.PCAClaim(
+        *(fitted[name] for name in ("components_", "mean_", "explained_variance_", *repeated))
+    )

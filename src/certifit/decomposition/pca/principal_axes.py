@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, eigh, qr, svd
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from certifit.numerics.covariance import CentredRows, Covariance, column_moments
 from certifit.numerics.krylov import block_krylov, power
@@ -89,9 +89,12 @@ def _lapack(A: Array, wanted: AxesWanted) -> tuple[Array, Array]:
 
 def _arpack(A: Any, wanted: AxesWanted) -> tuple[Array, Array]:
     start = wanted.rng.normal(size=A.shape[0])
+    if isinstance(A, np.ndarray) and not A.any():
+        # ARPACK refuses a matrix of zeros.
+        return np.zeros(wanted.k), np.eye(len(A))[:, : wanted.k]
     try:
         values, vectors = eigsh(A, wanted.k, which="LA", v0=start, tol=_residual_allowed(A, wanted))
-    except ArpackNoConvergence as error:
+    except ArpackError as error:
         # Too few eigenvectors are of no use; other solvers find them all.
         raise LinAlgError("ARPACK found too few eigenvectors; choose another svd_solver") from error
     return values[::-1], vectors[:, ::-1]

@@ -333,9 +333,9 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         return 2 * count_parameters(len(self.mean_), self.n_components_) - 2 * float(self.score_samples(X).sum())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draw rows from the model (n_samples, d)."""
+        """Draw rows from the model (n_samples, d), by the estimator's `random_state` where none is given."""
         check_is_fitted(self)
-        rng = check_random_state(random_state)
+        rng = check_random_state(self.random_state if random_state is None else random_state)
         z = rng.normal(size=(n_samples, self.n_components_))
         noise = rng.normal(size=(n_samples, len(self.mean_)))
         return self.mean_ + z @ self.loadings_.T + np.sqrt(self.noise_variance_) * noise
