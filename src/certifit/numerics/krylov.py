@@ -46,8 +46,8 @@ def block_krylov(
     ----------
     A : anything with `shape` and `A @ block`
     depth : the most products of A with a block of k + oversample vectors; more are more accurate
-    tol : stop once the residual of each of the k leading pairs is at most tol times the geometric mean of its value and
-        the largest: it then misses at most tol² of the largest value
+    tol : stop once the residual of each of the k leading pairs is at most tol times the geometric mean of its value
+        and the largest: it then misses at most tol² of the largest value
 
     >>> ritz = block_krylov(np.diag(np.arange(100.0)), 2, rng=np.random.default_rng(0), depth=9)
     >>> ritz.values[:2].round(8)

@@ -26,8 +26,8 @@ def audit_pca(
     B = numbers(model, "components_")
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
     optional = ("explained_variance_ratio_", "singular_values_", "noise_variance_")
-    claim = pca.PCAClaim(B, *(numbers(model, name) for name in ("mean_", "explained_variance_")),
-                         *(given(model, name) for name in optional))  # fmt: skip
+    mean, variances = numbers(model, "mean_"), numbers(model, "explained_variance_")
+    claim = pca.PCAClaim(B, mean, variances, *(given(model, name) for name in optional))
     check_shapes(claim.components, mean_=claim.mean, explained_variance_=claim.explained_variance)
     measured = pca.measure(B, rows, tuning)
     if hasattr(model, "n_samples_seen_"):
@@ -124,9 +124,9 @@ def _check_running_sums(model: Any, measured: pca.PCAMeasured, tol: float, rows:
     off = scatter - n * (pca.covariance(rows) if s.S is None else s.S)
     last = s.deviations * np.sqrt(share) + 8 * np.finfo(float).eps * np.abs(measured.mean)
     limit = n * np.multiply.outer(last, last)
-    used = getattr(model, "n_used_", measured.count)
+    used = getattr(model, "n_used_", measured.n_used)
     return [
         pca.worst("scatter off by", off.ravel(), limit.ravel()),
         Check("weight_ off by", abs(weight - n), 1e-12 * n),
-        Check("n_used_ off by", abs(float(used) - measured.count), 0.0),
+        Check("n_used_ off by", abs(float(used) - measured.n_used), 0.0),
     ]

@@ -31,7 +31,7 @@ def check_component_count(model: Any, measured: PCAMeasured, tol: float, rows: R
     name, in_batches = "components, more or fewer than n_components asks for", hasattr(model, "n_samples_seen_")
     if isinstance(wanted, str) and wanted == "mle":
         return [_check_evidence(k, measured, rows)]
-    if isinstance(wanted, Integral) and not isinstance(wanted, bool):
+    if isinstance(wanted, Integral):
         # While fewer rows than components have come, there are as many components as rows.
         expected = min(int(wanted), most) if in_batches else int(wanted)
         return [Check(name, float(abs(k - expected)), 0.0)]
@@ -40,7 +40,7 @@ def check_component_count(model: Any, measured: PCAMeasured, tol: float, rows: R
         free = (most - k) * (in_batches and not hasattr(model, "scatter_"))
         one_less = getattr(model, "svd_solver", "auto") == "arpack" and k == most - 1
         return [Check(name, float(max(0, abs(most - k) - max(free, int(one_less)))), 0.0)]
-    if isinstance(wanted, Real) and not isinstance(wanted, bool) and varies:
+    if isinstance(wanted, Real) and varies:
         return [_check_share(k, float(wanted), measured, tol, rows.dtype)]
     return []
 

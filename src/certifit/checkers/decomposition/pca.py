@@ -51,7 +51,7 @@ class PCAMeasured(NamedTuple):
     mean: Array  # (d,)
     weight: float  # Σ w
     variance: CapturedVariance
-    count: int  # rows with w > 0
+    n_used: int  # rows with w > 0
     error: float | None = None  # mean squared reconstruction error, or None where it was not summed row by row
 
     @property
@@ -62,7 +62,7 @@ class PCAMeasured(NamedTuple):
     @property
     def directions(self) -> int:
         """The number of directions that can have variance: columns, or rows, where a weight of 2 makes two rows."""
-        return min(len(self.mean), max(int(self.weight), self.count))
+        return min(len(self.mean), max(int(self.weight), self.n_used))
 
 
 def certify(claim: PCAClaim, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()) -> Certificate:
@@ -153,7 +153,7 @@ def _check_axes(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) 
     skew = float(np.abs(B @ B.T - np.eye(len(B))).max(initial=0.0))
     mean_limit = (tol + 128 * EPS) * s.deviations + 16 * EPS * np.abs(m) + np.finfo(float).tiny
     # A mean summed row after row in the digits of the rows is allowed as far as its square stays below the tolerance.
-    mean_limit += np.minimum(measured.count * data_eps * np.abs(m), np.sqrt(tol * max(0.0, s.total) / len(m)))
+    mean_limit += np.minimum(measured.n_used * data_eps * np.abs(m), np.sqrt(tol * max(0.0, s.total) / len(m)))
     off = np.asarray(claim.explained_variance, np.float64) - unbiased * s.captured
     checks = [
         Check("basis orthonormal to", skew, max(1e-10, 64 * data_eps)),
@@ -188,9 +188,9 @@ def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, rounding
         checks.append(worst("squared singular values off by", off, n * allowed))
     if claim.noise_variance is not None:
         rest = s.total - float(s.captured.sum())
-        share = measured.unbiased / max(1, measured.directions - k) * (k < measured.directions)
-        off = np.atleast_1d(float(claim.noise_variance) - share * max(0.0, rest))
-        checks.append(worst("noise variance off by", off, np.atleast_1d(share * (tol * abs(rest) + rounding))))
+        each = measured.unbiased / max(1, measured.directions - k) * (k < measured.directions)
+        off = np.atleast_1d(float(claim.noise_variance) - each * max(0.0, rest))
+        checks.append(worst("noise variance off by", off, np.atleast_1d(each * (tol * abs(rest) + rounding))))
     return checks
 
 

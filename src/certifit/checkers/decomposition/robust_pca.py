@@ -66,7 +66,7 @@ def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
         Check("centre off, as a share of the rows", off, 0.0),
         *_check_axes(parts, L, sigma, float(np.linalg.norm(root) * np.linalg.norm(parts.centre))),
     ]
-    checks += _check_settings(parts, float(w.sum()), sigma)
+    checks += _check_settings(parts, float(w.sum()))
     if parts.dual is not None:
         checks.append(Check("dual point outside its set by", max(0.0, excess - 1.0), 1e-9))
     claim = "nuclear norm of the low-rank part plus lam times the sum of the sparse part's sizes within gap of the "
@@ -77,7 +77,7 @@ def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
     return Certificate("optimal", claim, objective, bound, tol, limit, tuple(checks), scale=max(scale, objective))
 
 
-def _check_settings(parts: RobustPCAParts, weight: float, sigma: Array) -> list[Check]:
+def _check_settings(parts: RobustPCAParts, weight: float) -> list[Check]:
     """Check λ against the setting, and the variances against the singular values."""
     checks = []
     if not isinstance(parts.lam_asked, str):

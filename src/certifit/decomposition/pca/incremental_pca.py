@@ -81,7 +81,7 @@ class IncrementalPCA(PCA):
             found, n_rows = scatter(rows, double=True), rows.n_rows
             if not first:
                 # Files of older versions do not have the number of rows with a positive weight.
-                used = getattr(self, "n_used_", self.n_samples_)
+                used = int(getattr(self, "n_used_", None) or self.n_samples_)
                 found = MeanAndScatter(used, self.weight_, self.mean_, self.scatter_) + found
                 n_rows += self.n_samples_
             wanted = self.n_components

@@ -245,7 +245,7 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     ) -> Attributes:
         """Return attributes and certificate; with the covariance S of complete rows, no more pass is needed."""
         fitted, ard = _attributes(at), self.n_components == "ard"
-        model = certificates.PPCAModel(*(fitted[name] for name in MODEL), self.n_components)
+        model = certificates.PPCAModel(*(fitted[name] for name in MODEL))._replace(n_components=self.n_components)
         if S is not None:
             certificate = certificates.from_covariance(model, self.tol, S, at.mean)
         else:
