@@ -3,7 +3,7 @@
 At such a point another direction u has more variance than one of the components, and turning the component towards u
 raises the likelihood. With W + ε u vᵀ in place of W, C = σ² I + W Wᵀ on the observed entries x of a row,
 a = C⁻¹ x, and z, M its posterior, the second derivative of the row's log-likelihood by ε is vᵀKv,
-    K = (α² - P) I + T Tᵀ + (P - 2α²) Q - 2P z zᵀ - 2α (z Tᵀ + T zᵀ),
+    K = (α² - P) I + T Tᵀ + (P - α²) Q - P z zᵀ - α (z Tᵀ + T zᵀ),
     α = u·a,  P = uᵀC⁻¹u,  T = WᵀC⁻¹u,  Q = WᵀC⁻¹W = I - σ² M⁻¹.
 u is the direction in which the residuals a are largest, found from their products with some random columns.
 """
@@ -53,9 +53,9 @@ def curvature(mean: Array, W: Array, noise: float, u: Array, block: Block) -> Ar
         T = (inverse @ g[..., None])[..., 0]
         P = (found.here @ u**2 - (T * g).sum(axis=1)) / noise
         alpha = (found.Z @ u - (g * found.z).sum(axis=1)) / noise
-        bend = w * (P - 2 * alpha**2)
+        bend = w * (P - alpha**2)
         mixed = (w * alpha)[:, None] * found.z
         total += float((w * (alpha**2 - P) + bend).sum()) * np.eye(k) - noise * np.tensordot(bend, inverse, axes=1)
-        total += (w[:, None] * T).T @ T - 2 * ((w * P)[:, None] * found.z).T @ found.z
-        total -= 2 * (mixed.T @ T + T.T @ mixed)
+        total += (w[:, None] * T).T @ T - ((w * P)[:, None] * found.z).T @ found.z
+        total -= mixed.T @ T + T.T @ mixed
     return total
