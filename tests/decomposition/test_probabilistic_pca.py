@@ -42,8 +42,8 @@ def with_missing(X, share=0.2, seed=1):
 
 def checked(model, X, w=None, tol=1e-6):
     """The independent checker's certificate."""
-    attributes = certificates.PPCAModel(*(getattr(model, name) for name in MODEL))
-    return certificates.certify(attributes, tol, as_rows(X, None, w, missing=True), model.n_components == "ard")
+    attributes = certificates.PPCAModel(*(getattr(model, name) for name in MODEL), model.n_components)
+    return certificates.certify(attributes, tol, as_rows(X, None, w, missing=True))
 
 
 def gaussian(X, mean, covariance):

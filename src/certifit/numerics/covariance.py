@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from certifit.numerics.moments import check_overflow
-from certifit.numerics.products import adjoint, far, scale_rows
+from certifit.numerics.products import adjoint, far, round_shift, scale_rows
 from certifit.rows import Array, ArrayRows, Block, Matrix, Rows, Sums
 
 
@@ -86,6 +86,7 @@ def _product_sums(mean: Array, Q: Array, block: Block) -> _CovarianceProducts:
     if sparse.issparse(X):
         Y = w * (X @ Q - mean @ Q)
         return _CovarianceProducts(np.asarray(adjoint(X, Y), np.float64), Y.sum(axis=0))
+    # Rows of float32 are shifted by the nearest centre that they can hold; `_matmat` corrects for the rest.
     Z = X - mean.astype(X.dtype)
     Y = w.astype(X.dtype, copy=False) * (Z @ Q.astype(X.dtype))
     return _CovarianceProducts(np.asarray(adjoint(Z, Y), np.float64), 0.0)
@@ -101,6 +102,9 @@ class Covariance(LinearOperator):
     def _matmat(self, Q: Array) -> Array:
         found = self.rows.sum(partial(_product_sums, self.columns.mean, Q))
         out: Array = found.xy / self.columns.weight
+        off = self.columns.mean - round_shift(self.columns.mean, self.rows.dtype)
+        if off.any() and np.isscalar(found.y):
+            out -= np.multiply.outer(off, off @ Q)
         if not np.isscalar(found.y) and self.columns.mean.any():
             out -= np.multiply.outer(self.columns.mean, found.y / self.columns.weight)
         return out

@@ -46,7 +46,8 @@ def block_krylov(
     ----------
     A : anything with `shape` and `A @ block`
     depth : the most products of A with a block of k + oversample vectors; more are more accurate
-    tol : stop once the residuals of the k leading pairs are at most tol times the largest value
+    tol : stop once the residual of each of the k leading pairs is at most tol times the geometric mean of its value
+        and the largest: it then misses at most tol² of the largest value
 
     >>> ritz = block_krylov(np.diag(np.arange(100.0)), 2, rng=np.random.default_rng(0), depth=9)
     >>> ritz.values[:2].round(8)
@@ -78,7 +79,7 @@ def block_krylov(
             values, Y = _leading(T, k)
             # The part of A V - V diag(values) outside the span of K.
             outside = np.linalg.norm(R @ Y[len(T) - R.shape[1] :], axis=0)
-            if (outside <= tol * abs(values.max(initial=0.0))).all():
+            if (outside <= _residuals_allowed(values, tol)).all():
                 break
             next_test = products + 1 + products // 4
     values, Y = _leading(T, width)
@@ -90,6 +91,12 @@ def _leading(T: Array, k: int) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of T, descending, and their vectors."""
     values, Y = eigh((T + T.T) / 2)
     return values[::-1][:k], Y[:, ::-1][:, :k]
+
+
+def _residuals_allowed(values: Array, tol: float) -> Array:
+    """Return tol times the geometric mean of each value and the largest, but no less than rounding."""
+    largest = abs(values.max(initial=0.0))
+    return np.maximum(tol * np.sqrt(np.abs(values)) * np.sqrt(largest), 8 * EPS * largest)
 
 
 def _next_block(W: Array, K: Array, across: Array) -> tuple[Array, Array]:
@@ -113,7 +120,7 @@ def power(
 ) -> tuple[RitzPairs, PowerTrace]:
     """Return the k leading eigenpairs by power iteration with deflation, and how each converged.
 
-    The residual of vector j falls like (λ_{j+1} / λ_j)^t. An iteration stops once it is at most tol λ_1.
+    The residual of vector j falls like (λ_{j+1} / λ_j)^t. An iteration stops once it is at most tol √(λ_j λ_1).
 
     >>> ritz, trace = power(np.diag([4.0, 2.0, 1.0]), 1, rng=np.random.default_rng(0))
     >>> rate = trace.residual[0][20] / trace.residual[0][19]
@@ -141,7 +148,8 @@ def power(
             rest = z - known @ (known.T @ z)
             sizes.append(float(np.linalg.norm(rest - thetas[-1] * v)))
             largest = abs(rayleigh[0][-1]) / unit if j else abs(thetas[-1])
-            if sizes[-1] <= tol * largest or len(sizes) == max_iter or not rest.any():
+            allowed = max(tol * np.sqrt(abs(thetas[-1]) * largest), 8 * EPS * largest)
+            if sizes[-1] <= allowed or len(sizes) == max_iter or not rest.any():
                 break
             v = _unit_vector(rest, known)
         V[:, j], AV[:, j] = v, z

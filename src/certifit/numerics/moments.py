@@ -16,8 +16,15 @@ from scipy import sparse
 from scipy.linalg import qr
 
 from certifit.exceptions import DataError
-from certifit.numerics.products import choose_shift, far, gram, scale_rows
+from certifit.numerics.products import choose_shift, far, gram, round_shift, scale_rows, weighted_sum
 from certifit.rows import Array, Block, Rows, Sums
+
+
+@dataclass(frozen=True)
+class MomentsTuning:
+    """Numbers that steer how moments are summed."""
+
+    double_columns: int = 128  # columns up to which float32 rows are converted; reading them takes as long
 
 
 @dataclass(frozen=True)
@@ -33,15 +40,18 @@ class ShiftedMoments(Sums):
 def _weighted_rows(block: Block, shift: Array | None) -> tuple[Array, Array]:
     """Return the rows sqrt(w) (x - c) and Σ w (x - c); X itself where there is no shift and every weight is 1."""
     X, w = block.X, block.w
+    total = None if X.dtype == np.float64 else weighted_sum(X, w, shift)
     if shift is not None:
         X = (X.toarray() if sparse.issparse(X) else X) - shift.astype(X.dtype)
-    total = (w.astype(X.dtype, copy=False) @ X).astype(np.float64)
+    total = w @ X if total is None else total
     if (w != 1).any():
         X = scale_rows(X, np.sqrt(w).astype(X.dtype))
     return X, total
 
 
-def _block_moments(shift: Array | None, block: Block) -> ShiftedMoments:
+def _block_moments(shift: Array | None, block: Block, double: bool = False) -> ShiftedMoments:
+    if double:
+        block = block._replace(X=block.X.astype(np.float64, copy=False))
     # Overflow is found by `check_overflow`, once all blocks are summed.
     with np.errstate(over="ignore", invalid="ignore"):
         Z, total = _weighted_rows(block, shift)
@@ -67,23 +77,27 @@ class MeanAndScatter:
         return MeanAndScatter(self.count + other.count, weight, mean, check_overflow(S))
 
 
-def scatter(rows: Rows, centred: bool = True) -> MeanAndScatter:
+def scatter(
+    rows: Rows, centred: bool = True, double: bool = False, tuning: MomentsTuning = MomentsTuning()
+) -> MeanAndScatter:
     """Return the weighted mean and the scatter about it, in one pass, or two where the first shift was bad.
 
-    Where not `centred`, the scatter is about zero, and zero is returned as the mean.
+    Where not `centred`, the scatter is about zero, and zero is returned as the mean. Squares of float32 rows are
+    summed in float64 where `double`, and where columns are so few that this takes no longer.
     """
+    double = double or rows.n_features <= tuning.double_columns
     if not centred:
-        raw = rows.sum(partial(_block_moments, None))
+        raw = rows.sum(partial(_block_moments, None, double=double))
         return MeanAndScatter(raw.count, raw.weight, np.zeros(rows.n_features), check_overflow(raw.zz))
     first = next(iter(rows))
     shift = choose_shift(first.X, first.w)
-    m = rows.sum(partial(_block_moments, shift))
+    m = rows.sum(partial(_block_moments, shift, double=double))
     check_overflow(m.zz)
     delta = m.z / m.weight
     # The shift comes from the first block, which the other rows need not resemble.
     if (delta**2 > far(rows.dtype) ** 2 * _variances(m)).any():
-        shift = delta if shift is None else shift + delta
-        m = rows.sum(partial(_block_moments, shift))
+        shift = round_shift(delta if shift is None else shift + delta, rows.dtype)
+        m = rows.sum(partial(_block_moments, shift, double=double))
         delta = m.z / m.weight
     S = m.zz
     S -= m.weight * delta[:, None] * delta

@@ -42,7 +42,28 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
         spread = np.sqrt(np.maximum(w @ Z**2 / w.sum() - mean**2, 0.0))
     mean += first
     shift = np.where(np.abs(mean) > far(X.dtype) * spread, mean, 0.0)
-    return shift if shift.any() else None
+    return round_shift(shift, X.dtype) if shift.any() else None
+
+
+def round_shift(shift: Array, dtype: Any) -> Array:
+    """Return the nearest shift (d,) that rows of this type can hold: what is subtracted is then what is added back.
+
+    >>> float(round_shift(np.array([1e7 + 0.3]), np.float32)[0])
+    10000000.0
+    """
+    return shift.astype(dtype).astype(np.float64)
+
+
+def weighted_sum(X: Matrix, w: Array, shift: Array | None) -> Array:
+    """Return Σ w (x - c) (d,) in float64; dense rows of float32 are converted a few at a time, within the cache."""
+    if sparse.issparse(X):
+        total = X.T @ w
+        return total if shift is None else total - w.sum() * shift
+    step = max(1, 2**15 // X.shape[1])
+    total = np.zeros(X.shape[1])
+    for i in range(0, len(w), step):
+        total += w[i : i + step] @ shifted(X[i : i + step], shift)
+    return total
 
 
 def shifted(X: Matrix, shift: Array | None) -> Matrix:

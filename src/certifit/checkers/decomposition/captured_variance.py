@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -47,14 +48,23 @@ class CapturedVariance:
     rest: float  # an upper bound on λmax(E)
     leak: float  # |C|_F
     leak_nuclear: float  # |C|_*, the sum of the singular values of C
+    leak_loss: float  # Σ |Cv|² / θ over the principal axes v of the span: about what the leak gives away
     deviations: Array  # (d,) standard deviations of the columns
     failure: float = 0.0  # probability with which `rest` may be too small
     rest_seen: float = 0.0  # a lower bound on λmax(E), where `rest` is not proved
+    mean_rounding: float = 0.0  # how far variances are off because the mean is rounded
+    S: Array | None = None  # (d, d) the covariance, where it was formed
 
     @property
     def smallest(self) -> float:
         """θ_k, the smallest variance along the span's principal axes."""
         return float(self.ritz.min(initial=np.inf))
+
+    def rounding(self, dtype: Any) -> float:
+        """Return how far variances computed from rows of this type can be off, in their own units."""
+        eps, data_eps = np.finfo(np.float64).eps, float(np.finfo(dtype).eps)
+        share = 8 * (len(self.deviations) + 16) * eps + (32 * data_eps if data_eps > eps else 0.0)
+        return float(share) * self.total + self.mean_rounding
 
 
 def measure_covariance(S: Array, B: Array, hint: float | None = None) -> CapturedVariance:
@@ -66,7 +76,8 @@ def measure_covariance(S: Array, B: Array, hint: float | None = None) -> Capture
     E = S - Q.T @ SQ.T - SQ @ Q + Q.T @ inner @ Q
     rest = upper_bound((E + E.T) / 2, hint)
     captured = ((B @ S) * B).sum(axis=1)
-    return _assemble(float(np.trace(S)), captured, inner, rest, C, np.sqrt(np.maximum(np.diag(S), 0.0)))
+    found = _assemble(float(np.trace(S)), captured, inner, rest, C, np.sqrt(np.maximum(np.diag(S), 0.0)))
+    return replace(found, S=S)
 
 
 def measure_centred_rows(Z: Array, B: Array) -> CapturedVariance:
@@ -76,7 +87,9 @@ def measure_centred_rows(Z: Array, B: Array) -> CapturedVariance:
     outside = Z - ZQ @ Q
     rest = upper_bound(outside @ outside.T, None)
     captured = ((Z @ B.T) ** 2).sum(axis=0)
-    return _assemble(float((Z**2).sum()), captured, ZQ.T @ ZQ, rest, outside.T @ ZQ, np.sqrt((Z**2).sum(axis=0)))
+    found = _assemble(float((Z**2).sum()), captured, ZQ.T @ ZQ, rest, outside.T @ ZQ, np.sqrt((Z**2).sum(axis=0)))
+    # Summed by itself it does not cancel.
+    return replace(found, discarded=float((outside**2).sum()))
 
 
 def measure_operator(
@@ -105,14 +118,17 @@ def _orthonormal_rows(B: Array) -> Array:
 def _assemble(
     total: float, captured: Array, inner: Array, rest: float, C: Array, deviations: Array
 ) -> CapturedVariance:
-    ritz = np.linalg.eigvalsh(inner)[::-1]
+    ritz, turn = np.linalg.eigh(inner)
+    ritz, turn = ritz[::-1], turn[:, ::-1]
     # C is divided by its largest entry, so that squares neither overflow nor vanish.
     size = float(np.abs(C).max(initial=0.0))
     C = C / (size or 1.0)
     nuclear = size * float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
     discarded = max(0.0, total - float(np.trace(inner)))
     leak = size * float(np.linalg.norm(C))
-    return CapturedVariance(total, captured, discarded, ritz, rest, leak, nuclear, deviations)
+    lengths = size * np.linalg.norm(C @ turn, axis=0)
+    loss = float((lengths * (lengths / np.maximum(ritz, np.finfo(float).tiny)))[lengths > 0].sum())
+    return CapturedVariance(total, captured, discarded, ritz, rest, leak, nuclear, loss, deviations)
 
 
 @dataclass(frozen=True)
@@ -139,8 +155,9 @@ def upper_bound(E: Array, hint: float | None) -> float:
     slack = len(E) * np.finfo(float).eps * float(np.abs(np.diag(E)).max(initial=0.0)) + np.finfo(float).tiny
     if hint is not None and has_cholesky_factor(hint * np.eye(len(E)) - E):
         return hint + slack
-    tau = max(0.0, computed_largest(E))
-    tau = tau * (1 + 1e-12) + slack
-    while not has_cholesky_factor(tau * np.eye(len(E)) - E):
-        tau = 2 * tau
-    return tau + slack
+    tau, more = max(0.0, computed_largest(E)), slack
+    while not has_cholesky_factor((tau + more) * np.eye(len(E)) - E):
+        more = 2 * more
+        if not np.isfinite(tau + more):
+            return np.inf
+    return tau + more + slack

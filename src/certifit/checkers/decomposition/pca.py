@@ -27,6 +27,7 @@ from certifit.checkers.decomposition.captured_variance import (
     measure_covariance,
     measure_operator,
 )
+from certifit.checkers.linalg.eigenvalue_bounds import EPS, worst_entry
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
@@ -34,13 +35,14 @@ from certifit.rows import Array, Block, Rows, Sums
 
 
 class PCAClaim(NamedTuple):
-    """The fitted attributes of a PCA. The last two repeat the variances and are checked where given."""
+    """The fitted attributes of a PCA. All after the third repeat the variances and are checked where given."""
 
     components: Array  # (k, d) B
     mean: Array  # (d,)
     explained_variance: Array  # (k,) divided by Σ w - 1
     explained_variance_ratio: Array | None = None  # (k,)
     singular_values: Array | None = None  # (k,)
+    noise_variance: float | None = None  # the mean of the variances left out
 
 
 class PCAMeasured(NamedTuple):
@@ -49,80 +51,162 @@ class PCAMeasured(NamedTuple):
     mean: Array  # (d,)
     weight: float  # Σ w
     variance: CapturedVariance
+    n_used: int  # rows with w > 0
     error: float | None = None  # mean squared reconstruction error, or None where it was not summed row by row
+
+    @property
+    def unbiased(self) -> float:
+        """The factor that turns variances divided by Σ w into variances divided by Σ w - 1."""
+        return self.weight / (self.weight - 1) if self.weight > 1 else 1.0
+
+    @property
+    def directions(self) -> int:
+        """The number of directions that can have variance: columns, or rows, where a weight of 2 makes two rows."""
+        return min(len(self.mean), max(int(self.weight), self.n_used))
 
 
 def certify(claim: PCAClaim, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()) -> Certificate:
     """Check the axes, the mean and the variances of a PCA on these rows."""
-    claim = claim._replace(components=np.asarray(claim.components, dtype=np.float64))
-    m, n = _mean(rows)
-    if not n > 1:
-        raise DataError(got=f"a total weight of {n:g}", wanted="more than 1: a variance needs two rows")
-    measured = _measure(rows, m, n, claim.components, tuning)
-    found = certify_measured(claim, measured, tol, rows.dtype, tuning=tuning)
-    variance, allowed = measured.variance, _allowed(tol, rows.dtype)
-    checks = list(found.checks)
-    if claim.explained_variance_ratio is not None and variance.total > 0:
-        off = np.abs(np.asarray(claim.explained_variance_ratio, np.float64) - variance.captured / variance.total)
-        checks.append(Check("shares of the variance off by", float(off.max(initial=0.0)), allowed))
-    if claim.singular_values is not None:
-        sigma = np.asarray(claim.singular_values, np.float64)
-        off = np.abs(np.abs(sigma) * sigma - n * variance.captured)
-        limit = allowed * n * float(variance.captured.max(initial=0.0))
-        checks.append(Check("squared singular values off by", float(off.max(initial=0.0)), limit))
-    return replace(found, checks=tuple(checks))
+    return certify_measured(claim, measure(claim.components, rows, tuning), tol, rows.dtype, tuning=tuning)
 
 
-def certify_svd(
-    components: Array, singular_values: Array, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()
-) -> Certificate:
+def measure(components: Array, rows: Rows, tuning: PCACheckTuning = PCACheckTuning()) -> PCAMeasured:
+    """Measure what the basis B (k, d) captures of these rows about their mean."""
+    sums = _mean(rows)
+    if not sums.weight > 1:
+        raise DataError(got=f"a total weight of {sums.weight:g}", wanted="more than 1: a variance needs two rows")
+    return _measure(rows, sums, np.asarray(components, np.float64), tuning)
+
+
+class SVDClaim(NamedTuple):
+    """The fitted attributes of a truncated SVD. The last two are checked where given."""
+
+    components: Array  # (k, d)
+    singular_values: Array  # (k,)
+    explained_variance: Array | None = None  # (k,) of the codes, divided by Σ w
+    explained_variance_ratio: Array | None = None  # (k,)
+
+
+def certify_svd(claim: SVDClaim, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()) -> Certificate:
     """Check right singular vectors (k, d) and singular values (k,), as a PCA with zero in place of the mean."""
-    B = np.asarray(components, dtype=np.float64)
-    n, zero = _mean(rows)[1], np.zeros(rows.n_features)
-    measured = _measure(rows, zero, n, B, tuning)
-    unbiased = n / (n - 1) if n > 1 else 1.0
-    sigma = np.asarray(singular_values, np.float64)
+    B = np.asarray(claim.components, dtype=np.float64)
+    sums = _mean(rows)
+    n, m = sums.weight, sums.x
+    measured = _measure(rows, sums.about(np.zeros(rows.n_features)), B, tuning)
+    sigma = np.asarray(claim.singular_values, np.float64)
     # With |σ| σ a negative singular value fails, where σ² would pass.
-    claim = PCAClaim(B, zero, unbiased * np.abs(sigma) * sigma / n)
-    return certify_measured(claim, measured, tol, rows.dtype, tuning=tuning)
+    about_zero = PCAClaim(B, np.zeros(rows.n_features), measured.unbiased * np.abs(sigma) * sigma / n)
+    found = certify_measured(about_zero, measured, tol, rows.dtype, tuning=tuning)
+    if claim.explained_variance is None and claim.explained_variance_ratio is None:
+        return found
+    variances, total = rows.sum(partial(_code_squares, B, m)) / n, float(rows.sum(partial(_squares, m)).sum()) / n
+    eps, rounding = float(np.finfo(rows.dtype).eps), measured.variance.rounding(np.float64)
+    limit = (tol + 128 * eps) * variances + 32 * eps * total + rounding
+    return replace(found, checks=(*found.checks, *_check_shares(claim, variances, total, limit)))
+
+
+def _check_shares(claim: SVDClaim, variances: Array, total: float, limit: Array) -> list[Check]:
+    """Check the variances of codes and their shares in the variance of the columns."""
+    checks = []
+    if claim.explained_variance is not None:
+        checks.append(worst("variances of the codes off by", claim.explained_variance - variances, limit))
+    if claim.explained_variance_ratio is not None:
+        off, size = np.asarray(claim.explained_variance_ratio) - variances / (total or 1.0), total or 1.0
+        checks.append(worst("shares of the variance off by", off, limit / size))
+    return checks
 
 
 def certify_measured(
     claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any, *, tuning: PCACheckTuning = PCACheckTuning()
 ) -> Certificate:
     """Write the certificate from what was measured on rows of this type."""
-    B, s, m, n = claim.components, measured.variance, measured.mean, measured.weight
-    k, eps, allowed = len(B), float(np.finfo(dtype).eps), _allowed(tol, dtype)
-    unbiased = n / (n - 1) if n > 1 else 1.0
-    mean_limit = allowed * s.deviations + 8 * eps * np.abs(m) + np.finfo(float).tiny
-    mean_off = np.abs(np.asarray(claim.mean, np.float64) - m) / mean_limit
-    variance_off = np.abs(np.asarray(claim.explained_variance, np.float64) - unbiased * s.captured)
-    largest = float(s.captured.max(initial=0.0))
-    # This is 0 only for the principal axes in their order.
-    turned = float(np.abs(s.captured - s.ritz).max(initial=0.0))
-    checks = [
-        Check("basis orthonormal to", float(np.abs(B @ B.T - np.eye(k)).max(initial=0.0)), max(1e-10, 64 * eps)),
-        Check("mean off, as a share of the tolerance", float(mean_off.max(initial=0.0)), 1.0),
-        Check("variances off by", float(variance_off.max(initial=0.0)), allowed * unbiased * largest),
-        Check("axes turned within the plane, or out of order: variances off by", turned, allowed * largest),
-    ]
-    if measured.error is not None:
-        mismatch = abs(measured.error - (s.total - float(s.captured.sum())))
-        checks.append(Check("error minus discarded variance", mismatch, max(1e-9, 64 * eps) * s.total))
-    objective = s.discarded if measured.error is None else measured.error
-    rounding = 4 * (len(s.deviations) + 2) * np.finfo(float).eps * s.total
-    bound = max(0.0, s.discarded - _most_to_gain(s, k) - rounding)
+    claim = claim._replace(components=np.asarray(claim.components, dtype=np.float64))
+    # Rows far from zero have a mean that is rounded in its last digits, and rows that are all the same a variance.
+    far = variance_of_rounding(measured.mean)
+    s = replace(measured.variance, mean_rounding=measured.variance.mean_rounding + far)
+    measured, B = measured._replace(variance=s), claim.components
+    rounding = s.rounding(dtype)
+    off = np.asarray(claim.mean, np.float64) - measured.mean
+    # Another centre than the mean adds its distance to the plane to the error of every row.
+    shifted = float(((off - B.T @ (B @ off)) ** 2).sum())
+    objective = (s.discarded if measured.error is None else measured.error) + shifted
+    limit, scale = tol * objective + rounding + s.rounding(np.float64), s.total + 4 * s.mean_rounding
+    bound = max(0.0, s.discarded - _most_to_gain(s, len(B)) - s.rounding(np.float64))
+    checks = [*_check_axes(claim, measured, tol, dtype), *_check_repeated(claim, measured, tol, rounding)]
     claimed = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
     if not s.failure:
-        return Certificate("optimal", claimed, objective, bound, tol, allowed * s.total, tuple(checks))
+        return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), scale=scale)
     checks += [
-        Check("residual of the eigenvectors", s.leak, np.sqrt(allowed) * largest + rounding),
-        Check("largest variance left out, at least", s.rest_seen, s.smallest + s.leak + allowed * largest + rounding),
+        Check("given away by the residual of the eigenvectors, about", s.leak_loss, limit),
+        Check("largest variance left out, at least", s.rest_seen, (1 + tol) * s.smallest + s.leak + rounding),
         Check("largest variance left out, at most", s.rest, tuning.variance_left_out * s.smallest + rounding),
     ]
     facts = {"given away at most": f"{max(0.0, objective - bound) / (s.total or 1.0):.2g} of the total variance"}
     claimed += f", except with probability {s.failure:.0e} (over the checker's random start)"
-    return Certificate("statistical", claimed, objective, bound, tol, allowed * s.total, tuple(checks), facts)
+    return Certificate("statistical", claimed, objective, bound, tol, limit, tuple(checks), facts, scale=scale)
+
+
+def _check_axes(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) -> list[Check]:
+    """Check basis, mean and variances, each variance relative to itself."""
+    B, s, m, unbiased = claim.components, measured.variance, measured.mean, measured.unbiased
+    data_eps, rounding = float(np.finfo(dtype).eps), s.rounding(dtype)
+    skew = float(np.abs(B @ B.T - np.eye(len(B))).max(initial=0.0))
+    mean_limit = (tol + 128 * EPS) * s.deviations + 16 * EPS * np.abs(m) + np.finfo(float).tiny
+    # A mean summed row after row in the digits of the rows is allowed as far as its square stays below the tolerance.
+    mean_limit += np.minimum(measured.n_used * data_eps * np.abs(m), np.sqrt(tol * max(0.0, s.total) / len(m)))
+    off = np.asarray(claim.explained_variance, np.float64) - unbiased * s.captured
+    checks = [
+        Check("basis orthonormal to", skew, max(1e-10, 64 * data_eps)),
+        worst("mean off by", np.asarray(claim.mean, np.float64) - m, mean_limit),
+        worst("variances off by", off, unbiased * (tol * np.abs(s.captured) + rounding)),
+        # This is 0 only for the principal axes in their order.
+        worst(
+            "axes turned within the plane, or out of order: variances off by",
+            s.captured - s.ritz,
+            tol * np.abs(s.ritz) + rounding,
+        ),
+    ]
+    if measured.error is not None:
+        captured = float(s.captured.sum())
+        mismatch = abs(measured.error - (s.total - captured))
+        checks.append(Check("error minus discarded variance", mismatch, len(B) * skew * captured + rounding))
+    return checks
+
+
+def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, rounding: float) -> list[Check]:
+    """Check the attributes that repeat the variances in other units, where they are given."""
+    s, n, k, checks = measured.variance, measured.weight, len(claim.components), []
+    allowed = tol * np.abs(s.captured) + rounding
+    if claim.explained_variance_ratio is not None:
+        # Where nothing varies, other libraries write the share 0 / 0.
+        share = np.asarray(claim.explained_variance_ratio, np.float64)
+        off = share - s.captured / s.total if s.total > 0 else np.nan_to_num(share)
+        checks.append(worst("shares of the variance off by", off, allowed / (s.total if s.total > 0 else 1.0)))
+    if claim.singular_values is not None:
+        sigma = np.asarray(claim.singular_values, np.float64)
+        off = np.abs(sigma) * sigma - n * s.captured
+        checks.append(worst("squared singular values off by", off, n * allowed))
+    if claim.noise_variance is not None:
+        rest = s.total - float(s.captured.sum())
+        each = measured.unbiased / max(1, measured.directions - k) * (k < measured.directions)
+        off = np.atleast_1d(float(claim.noise_variance) - each * max(0.0, rest))
+        checks.append(worst("noise variance off by", off, np.atleast_1d(each * (tol * abs(rest) + rounding))))
+    return checks
+
+
+def worst(name: str, off: Array, limit: Array) -> Check:
+    """Return the check of the entry that is furthest beyond its limit, or nearest to it."""
+    off = np.abs(np.asarray(off, np.float64))
+    if off.shape != limit.shape:
+        raise DataError(
+            got=f"{off.shape} numbers where {limit.shape} belong ({name})", wanted="one for each component"
+        )
+    return worst_entry(name, off, limit)
+
+
+def variance_of_rounding(m: Array) -> float:
+    """Return the variance that rows which are all the same seem to have, because their mean is rounded."""
+    return float(((8 * EPS * m) ** 2).sum())
 
 
 def _most_to_gain(s: CapturedVariance, k: int) -> float:
@@ -131,41 +215,48 @@ def _most_to_gain(s: CapturedVariance, k: int) -> float:
     return min(more, s.leak * (s.leak / (s.smallest - s.rest))) if s.smallest > s.rest else more
 
 
-def _allowed(tol: float, dtype: Any) -> float:
-    """Return the tolerance, but no less than the rounding of variances computed from rows of this type."""
-    return max(tol, 128 * float(np.finfo(dtype).eps))
-
-
 # ------------------------------------------------------------------------------------ sums over the rows
-def _measure(rows: Rows, m: Array, n: float, B: Array, tuning: PCACheckTuning) -> PCAMeasured:
-    """Measure the variance that B captures about m and, unless the table is very large, the error row by row."""
+def _measure(rows: Rows, about: _MeanSums, B: Array, tuning: PCACheckTuning) -> PCAMeasured:
+    """Measure the variance that B captures about a centre and, unless the table is very large, the error by rows."""
+    m, n, count = about.x, about.weight, about.count
     if min(rows.n_rows, rows.n_features) > tuning.largest_order:
         variances = rows.sum(partial(_squares, m)) / n
-        return PCAMeasured(m, n, measure_operator(rows, m, n, variances, B, tuning))
+        return PCAMeasured(m, n, measure_operator(rows, m, n, variances, B, tuning), count)
     if rows.n_rows >= rows.n_features:
         variance = measure_covariance(rows.sum(partial(_scatter, m)) / n, B)
     else:
         variance = measure_centred_rows(rows.map(partial(centred_rows, m)) / np.sqrt(n), B)
-    return PCAMeasured(m, n, variance, rows.sum(partial(_error, B, m)) / n)
+    return PCAMeasured(m, n, variance, count, rows.sum(partial(_error, B, m)) / n)
 
 
 @dataclass(frozen=True)
 class _MeanSums(Sums):
     weight: float  # Σ w
-    x: Array  # (d,) Σ w (x - origin)
+    count: int  # rows with w > 0
+    x: Array  # (d,) Σ w (x - origin), or the mean once all rows are summed
+
+    def about(self, m: Array) -> _MeanSums:
+        """The same rows about another centre."""
+        return _MeanSums(self.weight, self.count, m)
 
 
-def _mean(rows: Rows) -> tuple[Array, float]:
-    """Return the mean (d,) and the total weight."""
+def _mean(rows: Rows) -> _MeanSums:
+    """Return the total weight, the number of rows that have one, and the mean (d,)."""
     block = next(iter(rows))
     origin = None if sparse.issparse(block.X) else dense(block.X[:1])[0]
     sums = rows.sum(partial(_mean_sums, origin))
-    return sums.x / sums.weight + (0.0 if origin is None else origin), sums.weight
+    return sums.about(sums.x / sums.weight + (0.0 if origin is None else origin))
 
 
 def _mean_sums(origin: Array | None, block: Block) -> _MeanSums:
-    X = block.X if origin is None else dense(block.X) - origin
-    return _MeanSums(float(block.w.sum()), np.asarray(X.T @ block.w, dtype=np.float64))
+    X, w = block.X if origin is None else dense(block.X) - origin, block.w
+    return _MeanSums(float(w.sum()), int((w > 0).sum()), np.asarray(X.T @ w, dtype=np.float64))
+
+
+def _code_squares(B: Array, m: Array, block: Block) -> Array:
+    """Return Σ w (b·(x - m))² of each axis b (k,)."""
+    Z = block.X @ B.T - m @ B.T if sparse.issparse(block.X) else (dense(block.X) - m) @ B.T
+    return block.w @ Z**2
 
 
 def _scatter(m: Array, block: Block) -> Array:
@@ -182,6 +273,12 @@ def _squares(m: Array, block: Block) -> Array:
     each = np.repeat(w, np.diff(X.indptr))
     off = np.bincount(X.indices, each * (X.data - m[X.indices]) ** 2, len(m))
     return off + (w.sum() - np.bincount(X.indices, each, len(m))) * m**2
+
+
+def covariance(rows: Rows) -> Array:
+    """Return the covariance (d, d) of the rows, divided by Σ w, in two passes."""
+    sums = _mean(rows)
+    return rows.sum(partial(_scatter, sums.x)) / sums.weight
 
 
 def centred_rows(m: Array, block: Block) -> Array:

@@ -5,33 +5,43 @@ rows' covariance, descending, and s the mean of all but the k largest, no model 
 log-likelihood below
     ½ (d log 2π + Σ_{j <= k} log λ_j + (d - k) log s + d)      (Tipping & Bishop 1999).
 Claim for rows with missing entries: one more EM step gains at most the tolerance. The likelihood of the observed
-entries is computed before and after one textbook EM step, with a matrix for every row.
+entries is computed before and after one textbook EM step, with a matrix for every row; and along the direction that
+the residuals point to, its second derivative is not positive (`saddle`), as it would be where EM has stopped at a
+saddle.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from certifit.checkers.decomposition.code_posteriors import LOG_2PI, pieces, row_posteriors
 from certifit.checkers.decomposition.pca import centred_rows
+from certifit.checkers.decomposition.saddle import WayUp, curvature, random_columns, upward_direction
 from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
-LOG_2PI = float(np.log(2 * np.pi))
-
 
 class PPCAModel(NamedTuple):
-    """The fitted attributes of a probabilistic PCA."""
+    """The fitted attributes of a probabilistic PCA, and what its setting `n_components` asks for."""
 
     components: Array  # (k, d)
     explained_variance: Array  # (k,)
     mean: Array  # (d,)
     noise: float  # σ²
+    n_components: Any = "any"  # a whole number, None for all but one, 'bic' or 'ard'; 'any' is not looked at
+    log_likelihood: float | None = None  # of all observed entries, checked where given
+
+    @property
+    def ard(self) -> bool:
+        """Whether it was fitted by automatic relevance determination."""
+        return isinstance(self.n_components, str) and self.n_components == "ard"
 
     @property
     def W(self) -> Array:
@@ -43,35 +53,74 @@ class PPCAModel(NamedTuple):
 @dataclass(frozen=True)
 class _FirstPass(Sums):
     weight: float  # Σ w
+    seen: int  # rows with w > 0 and an observed entry
     missing: int  # missing entries
     x: Array  # (d,) Σ w (x - origin); NaN where entries are missing, and then not used
 
 
 def _first_pass(origin: Array, block: Block) -> _FirstPass:
     X, w = dense(block.X), block.w
-    some = w > 0
-    return _FirstPass(float(w.sum()), int(np.isnan(X).sum()), w[some] @ (X[some] - origin))
+    some, here = w > 0, ~np.isnan(X)
+    seen = int((some & here.any(axis=1)).sum())
+    return _FirstPass(float(w.sum()), seen, int((~here).sum()), w[some] @ (X[some] - origin))
 
 
-def certify(model: PPCAModel, tol: float, rows: Rows, ard: bool = False) -> Certificate:
-    """Check a model on these rows; `ard` where it was fitted by automatic relevance determination."""
+def certify(model: PPCAModel, tol: float, rows: Rows) -> Certificate:
+    """Check a model on these rows, complete or with missing entries."""
     first = rows.sum(partial(_first_pass, model.mean))
-    if (first.missing or ard) and not (model.noise > 0 and (not ard or (model.W != 0).any(axis=0).all())):
-        # The model has no density, or the penalty is not finite.
-        return stationary(model, np.inf, np.inf, tol, ard)
-    if first.missing or ard:
-        before = rows.sum(partial(_expect, model.mean, model.W, model.noise))
-        after = _maximise(model, before, ard)
-        lower = rows.sum(partial(_likelihood, *after)) / first.weight
-        objective = -before.log_likelihood / first.weight
-        if ard:
-            objective += _penalty(model.W) / first.weight
-            lower -= _penalty(after[1]) / first.weight
-        return stationary(model, objective, objective + lower, tol, ard)
+    if first.missing or model.ard:
+        return _certify_observed(model, tol, rows, first)
     m = model.mean + first.x / first.weight
     if rows.n_rows >= rows.n_features:
-        return from_covariance(model, tol, rows.sum(partial(_scatter, m)) / first.weight, m)
-    return _from_rows(model, tol, rows.map(partial(centred_rows, m)) / np.sqrt(first.weight), m)
+        S = rows.sum(partial(_scatter, m)) / first.weight
+        values, found = np.linalg.eigvalsh(S), from_covariance(model, tol, S, m)
+    else:
+        Z = rows.map(partial(centred_rows, m)) / np.sqrt(first.weight)
+        values = np.sort(np.append(np.linalg.eigvalsh(Z @ Z.T), np.zeros(Z.shape[1] - len(Z))))
+        ZW = Z @ model.W
+        found = _optimal(model, tol, values, float((Z**2).sum()), ZW.T @ ZW, m)
+    log_likelihood = -found.objective * first.weight
+    size = first.weight * (found.scale + float(np.maximum(values, 0.0).sum()) / max(model.noise, 1e-300))
+    checks = (
+        *found.checks,
+        *_check_log_likelihood(model, log_likelihood, size),
+        *_check_components(model, np.maximum(values[::-1], 0.0), first.weight),
+    )
+    return replace(found, checks=checks)
+
+
+def _check_log_likelihood(model: PPCAModel, found: float, size: float) -> list[Check]:
+    if model.log_likelihood is None:
+        return []
+    return [
+        Check("log-likelihood off by", abs(float(model.log_likelihood) - found), 1e-9 * abs(found) + 64 * EPS * size)
+    ]
+
+
+def _check_components(model: PPCAModel, values: Array, n: float) -> list[Check]:
+    """Check the number of components against the setting; `values` are the variances of complete rows, descending."""
+    k, wanted, d = len(model.components), model.n_components, len(values)
+    if isinstance(wanted, Integral):
+        return [Check("components, more or fewer than n_components asks for", float(abs(k - int(wanted))), 0.0)]
+    varies = int((values > 4 * d * EPS * values[0]).sum())
+    if wanted is None:
+        # A variance that is nearly rounding may be counted or not.
+        surely = int((values > 64 * d * EPS * values[0]).sum())
+        off = 0 if surely - 1 <= k <= max(0, varies - 1) else abs(varies - 1 - k)
+        return [Check("components, more or fewer than all directions but one", float(off), 0.0)]
+    if wanted != "bic":
+        return []
+    scores = [_bic(values, j, n) for j in range(max(1, varies))]
+    excess = _bic(values, k, n) - min(scores) if k < varies else np.inf
+    return [Check("Bayes' information criterion above that of another number by", excess, 1e-6 * abs(min(scores)))]
+
+
+def _bic(values: Array, k: int, n: float) -> float:
+    """Return Bayes' information criterion of the best model of k components on n complete rows."""
+    d = len(values)
+    rest = (d - k) * float(np.log(values[k:].mean()))
+    log_likelihood = -0.5 * n * (d * (LOG_2PI + 1) + float(np.log(values[:k]).sum()) + rest)
+    return (d * k - k * (k - 1) // 2 + 1 + d) * float(np.log(n)) - 2 * log_likelihood
 
 
 # ------------------------------------------------------------------------------------------ complete rows
@@ -87,19 +136,13 @@ def from_covariance(model: PPCAModel, tol: float, S: Array, m: Array) -> Certifi
     return _optimal(model, tol, np.linalg.eigvalsh(S), float(np.trace(S)), W.T @ S @ W, m)
 
 
-def _from_rows(model: PPCAModel, tol: float, Z: Array, m: Array) -> Certificate:
-    """Check a model from centred rows Z (n, d) with ZᵀZ the covariance, n < d."""
-    values = np.append(np.linalg.eigvalsh(Z @ Z.T), np.zeros(Z.shape[1] - len(Z)))
-    ZW = Z @ model.W
-    return _optimal(model, tol, np.sort(values), float((Z**2).sum()), ZW.T @ ZW, m)
-
-
 def _optimal(model: PPCAModel, tol: float, values: Array, trace: float, inner: Array, m: Array) -> Certificate:
     """Write the certificate; `values` are the covariance's eigenvalues, ascending, and `inner` is Wᵀ S W."""
     d, k = len(m), len(model.components)
     objective = _objective(model, trace, inner, m - model.mean) if model.noise > 0 else np.inf
     kept, rest = np.maximum(values[d - k :], 0.0), float(np.maximum(values[: d - k], 0.0).mean())
     with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 0.5 * (d * (LOG_2PI + 1) + float(np.abs(np.log(kept)).sum() + (d - k) * abs(np.log(rest))))
         best = 0.5 * (d * (LOG_2PI + 1) + float(np.log(kept).sum()) + (d - k) * np.log(rest))
         # Eigenvalues are right to a few d eps of the largest.
         rounding = 2 * d * EPS * values[-1] * (float((1 / kept).sum()) + (d - k) / rest) + 16 * d * EPS
@@ -107,7 +150,9 @@ def _optimal(model: PPCAModel, tol: float, values: Array, trace: float, inner: A
     # Rounding is allowed for up to 1e-3 nats a row; beyond that the check fails.
     limit = tol + min(2 * rounding, 1e-3) + 16 * mean_rounding
     claim = "mean negative log-likelihood (nats a row) within gap of the smallest that this many components can reach"
-    return Certificate("optimal", claim, float(objective), float(best - rounding), tol, limit, _checks(model))
+    return Certificate(
+        "optimal", claim, float(objective), float(best - rounding), tol, limit, _checks(model), scale=scale
+    )
 
 
 def _objective(model: PPCAModel, trace: float, inner: Array, off: Array) -> float:
@@ -130,15 +175,59 @@ def _checks(model: PPCAModel) -> tuple[Check, ...]:
 
 
 # ------------------------------------------------------------------------------------------ missing entries
-def stationary(model: PPCAModel, objective: float, gain: float, tol: float, ard: bool) -> Certificate:
-    """Write the certificate from the objective and the gain of one more EM step."""
-    rounding = 64 * EPS * (len(model.mean) + (abs(objective) if np.isfinite(objective) else 0.0))
-    gains = Check("gain of one more EM step (nats a row)", max(0.0, gain), tol + rounding)
+def _certify_observed(model: PPCAModel, tol: float, rows: Rows, first: _FirstPass) -> Certificate:
+    """Check that one more EM step gains next to nothing, and that the point it would stay at is no saddle."""
+    ard = model.ard
+    if not (model.noise > 0 and (not ard or (model.W != 0).any(axis=0).all())):
+        # The model has no density, or the penalty is not finite.
+        return _stationary(model, np.inf, tol, (Check("gain of one more EM step (nats a row)", np.inf, tol),))
+    before = rows.sum(partial(_expect, model.mean, model.W, model.noise))
+    after = _maximise(model, before)
+    lower = rows.sum(partial(_likelihood, *after)) / first.weight
+    objective = -before.log_likelihood / first.weight
+    log_likelihood, size = before.log_likelihood, first.weight * (abs(objective) + len(model.mean))
+    if ard:
+        objective += _penalty(model.W) / first.weight
+        lower -= _penalty(after[1]) / first.weight
+    rounding = 64 * EPS * (len(model.mean) + abs(objective))
+    checks = [
+        Check("gain of one more EM step (nats a row)", max(0.0, objective + lower), tol + rounding),
+        *_check_log_likelihood(model, log_likelihood, size),
+        *_check_observed_components(model, first.seen),
+    ]
+    if not ard and len(model.components):
+        way = upward_direction(model.W, model.noise, before.residuals, partial(_curve, model, rows, first.weight))
+        checks.append(Check("gain along a way up from a saddle, about (nats a row)", way.gain, 1e-3 + 100 * tol))
+    return _stationary(model, objective, tol, tuple(checks))
+
+
+def find_way_up(model: PPCAModel, rows: Rows) -> WayUp:
+    """Return the direction along which the likelihood of the observed entries curves up most."""
+    before = rows.sum(partial(_expect, model.mean, model.W, model.noise))
+    weight = float(rows.sum(_weight))
+    return upward_direction(model.W, model.noise, before.residuals, partial(_curve, model, rows, weight))
+
+
+def _weight(block: Block) -> float:
+    return float(block.w.sum())
+
+
+def _curve(model: PPCAModel, rows: Rows, weight: float, u: Array) -> Array:
+    return rows.sum(partial(curvature, model.mean, model.W, model.noise, u)) / weight
+
+
+def _check_observed_components(model: PPCAModel, seen: int) -> list[Check]:
+    k, wanted, d = len(model.components), model.n_components, len(model.mean)
+    expected = int(wanted) if isinstance(wanted, Integral) else max(0, min(d, seen - 1) - 1) if wanted is None else k
+    return [Check("components, more or fewer than n_components asks for", float(abs(k - expected)), 0.0)]
+
+
+def _stationary(model: PPCAModel, objective: float, tol: float, checks: tuple[Check, ...]) -> Certificate:
     claim = (
-        f"one more EM step lowers the {'penalised' if ard else 'mean'} negative log-likelihood of the observed "
+        f"one more EM step lowers the {'penalised' if model.ard else 'mean'} negative log-likelihood of the observed "
         "entries by at most tol (nats a row); nothing is said about other maxima"
     )
-    return Certificate("stationary", claim, objective, tol=tol, checks=(gains, *_checks(model)))
+    return Certificate("stationary", claim, objective, tol=tol, checks=(*checks, *_checks(model)))
 
 
 def _penalty(W: Array) -> float:
@@ -153,73 +242,44 @@ class _ExpectedSums(Sums):
     cross: Array  # (d, k + 1) Σ w (x - μ) E u over the rows that observe a column, u = (z, 1)
     squares: Array  # (d,) Σ w (x - μ)²
     moments: Array  # (d, k + 1, k + 1) Σ w E u uᵀ
-
-
-class _RowPosteriors(NamedTuple):
-    """The posterior of the codes of some rows, and their likelihood."""
-
-    here: Array  # (rows, d) 1 where an entry is observed, 0 where not
-    Z: Array  # (rows, d) x - μ, 0 where missing
-    M: Array  # (rows, k, k) σ² I + Σ_observed w_j w_jᵀ
-    z: Array  # (rows, k) M⁻¹ Wᵀ (x - μ)
-    log_likelihood: Array  # (rows,)
-
-
-def _row_posteriors(mean: Array, W: Array, noise: float, X: Array) -> _RowPosteriors:
-    """Return the posteriors of rows by the textbook formula, with a matrix M for every row."""
-    d, k = W.shape
-    here = (~np.isnan(X)).astype(np.float64)
-    Z = np.where(here > 0, X - mean, 0.0)
-    pairs = (W[:, :, None] * W[:, None, :]).reshape(d, k * k)
-    M = (here @ pairs).reshape(len(X), k, k) + noise * np.eye(k)
-    b = Z @ W
-    z = np.linalg.solve(M, b[..., None])[..., 0]
-    n = here.sum(axis=1)
-    distance = ((Z**2).sum(axis=1) - (b * z).sum(axis=1)) / noise
-    log_det = (n - k) * np.log(noise) + np.linalg.slogdet(M)[1]
-    return _RowPosteriors(here, Z, M, z, -0.5 * (n * LOG_2PI + log_det + distance))
+    residuals: Array  # (d, m) Σ w a aᵀ Ω, a the residuals of a row over σ², Ω the same random columns for all rows
 
 
 def _likelihood(mean: Array, W: Array, noise: float, block: Block) -> float:
     """Return Σ w log p of the observed entries."""
-    pieces = _pieces(block, W.shape[1])
-    return float(sum(w @ _row_posteriors(mean, W, noise, X).log_likelihood for X, w in pieces))
+    parts = pieces(block, W.shape[1])
+    return float(sum(w @ row_posteriors(mean, W, noise, X).log_likelihood for X, w in parts))
 
 
 def _expect(mean: Array, W: Array, noise: float, block: Block) -> _ExpectedSums:
     """Take a textbook E step."""
     d, k = W.shape
-    total = _ExpectedSums(0.0, 0.0, np.zeros((d, k + 1)), np.zeros(d), np.zeros((d, k + 1, k + 1)))
-    for X, w in _pieces(block, k):
-        found = _row_posteriors(mean, W, noise, X)
+    sketch = random_columns(d)
+    zeros = np.zeros((d, k + 1)), np.zeros(d), np.zeros((d, k + 1, k + 1)), np.zeros(sketch.shape)
+    total = _ExpectedSums(0.0, 0.0, *zeros)
+    for X, w in pieces(block, k):
+        found = row_posteriors(mean, W, noise, X)
         u = np.column_stack([found.z, np.ones(len(w))])
         uu = u[:, :, None] * u[:, None, :]
         uu[:, :k, :k] += noise * np.linalg.inv(found.M)
         weighted = found.here * w[:, None]
+        a = (found.Z - found.here * (found.z @ W.T)) / noise
         total = total + _ExpectedSums(
             float(w @ found.log_likelihood),
             float(weighted.sum()),
             (found.Z * w[:, None]).T @ u,
             w @ found.Z**2,
             (weighted.T @ uu.reshape(len(w), -1)).reshape(d, k + 1, k + 1),
+            (a * w[:, None]).T @ (a @ sketch),
         )
     return total
 
 
-def _pieces(block: Block, k: int) -> list[tuple[Array, Array]]:
-    """Return rows of positive weight with an observed entry, so few at a time that matrices fill 2**22 numbers."""
-    X, w = dense(block.X), block.w
-    some = (w > 0) & ~np.isnan(X).all(axis=1)
-    X, w = X[some], w[some]
-    step = max(1, 2**22 // ((k + 1) ** 2 + X.shape[1]))
-    return [(X[i : i + step], w[i : i + step]) for i in range(0, len(X), step)]
-
-
-def _maximise(model: PPCAModel, e: _ExpectedSums, ard: bool) -> tuple[Array, Array, float]:
+def _maximise(model: PPCAModel, e: _ExpectedSums) -> tuple[Array, Array, float]:
     """Take a textbook M step, and return mean, W and noise."""
     W, noise = model.W, model.noise
     d, k = W.shape
-    alpha = d / (W**2).sum(axis=0) if ard else np.zeros(k)
+    alpha = d / (W**2).sum(axis=0) if model.ard else np.zeros(k)
     theta = np.linalg.solve(e.moments + noise * np.diag(np.append(alpha, 0.0)), e.cross[..., None])[..., 0]
     fitted = (theta[:, None, :] @ e.moments @ theta[:, :, None])[:, 0, 0]
     residual = e.squares - 2 * (theta * e.cross).sum(axis=1) + fitted

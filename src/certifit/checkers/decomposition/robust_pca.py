@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certifit.checkers.decomposition.pca import worst
 from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
@@ -32,6 +33,8 @@ class RobustPCAParts:
     dual: Array | None  # (n, d)
     lam: float
     median: bool  # whether the centre must be the columns' medians; else it must be zero
+    lam_asked: float | str | None = "any"  # the setting; None is 1 / √max(n, d), 'any' is not looked at
+    explained_variance: Array | None = None  # (k,) divided by Σ w - 1, checked where given
 
 
 def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
@@ -63,11 +66,29 @@ def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
         Check("centre off, as a share of the rows", off, 0.0),
         *_check_axes(parts, L, sigma, float(np.linalg.norm(root) * np.linalg.norm(parts.centre))),
     ]
+    checks += _check_settings(parts, float(w.sum()))
     if parts.dual is not None:
         checks.append(Check("dual point outside its set by", max(0.0, excess - 1.0), 1e-9))
     claim = "nuclear norm of the low-rank part plus lam times the sum of the sparse part's sizes within gap of the "
     claim += "smallest"
-    return Certificate("optimal", claim, objective, bound, tol, tol * objective + 2 * rounding, tuple(checks))
+    # Without a low-rank part the objective is this; what is split cannot be larger.
+    scale = parts.lam * float(w[used] @ np.abs(Z).sum(axis=1))
+    limit = tol * objective + 2 * rounding
+    return Certificate("optimal", claim, objective, bound, tol, limit, tuple(checks), scale=max(scale, objective))
+
+
+def _check_settings(parts: RobustPCAParts, weight: float) -> list[Check]:
+    """Check λ against the setting, and the variances against the singular values."""
+    checks = []
+    if not isinstance(parts.lam_asked, str):
+        usual = 1 / np.sqrt(max(weight, parts.low_rank.shape[1]))
+        asked = usual if parts.lam_asked is None else float(parts.lam_asked)
+        checks.append(Check("lam_ off what lam asks for by", abs(parts.lam - asked), 1e-12 * asked))
+    if parts.explained_variance is not None:
+        off = np.asarray(parts.explained_variance) - parts.singular_values**2 / (weight - 1)
+        limit = 1e-10 * parts.singular_values**2 / (weight - 1)
+        checks.append(worst("variances off by", off, limit))
+    return checks
 
 
 def _excess(Y: Array, t: Array) -> float:
@@ -103,15 +124,19 @@ def _check_axes(parts: RobustPCAParts, L: Array, sigma: Array, offset: float) ->
     L, sigma, found = L / largest, sigma / largest, parts.singular_values / largest
     # For singular vectors, its columns are orthogonal and their lengths are the singular values.
     rotated = L @ B.T
-    off = np.abs(rotated.T @ rotated - np.diag(found**2)).max(initial=0.0)
-    wrong = np.abs(found - sigma[:k]).max(initial=0.0) if k <= len(sigma) else np.inf
+    # Every component is right relative to itself, but for rounding of the largest entries.
+    rounding = 16 * max(L.shape) * EPS + 4 * EPS * offset / largest
+    inner = rotated.T @ rotated - np.diag(found**2)
+    near = 1e-10 * np.multiply.outer(found, found) + rounding * (np.add.outer(found, found) + rounding)
     rest = float(np.linalg.norm(L - rotated @ B))
-    slack = 1e-10 + 4 * EPS * offset / largest
+    places = Check("singular values off by, relative", np.inf, 0.0)
+    if k <= len(sigma):
+        places = worst("singular values off by, relative", found - sigma[:k], 1e-10 * sigma[:k] + rounding)
     return (
         Check("components orthonormal to", float(np.abs(B @ B.T - np.eye(k)).max(initial=0.0)), 1e-10),
-        Check("low-rank part outside the components, relative", rest, slack),
-        Check("components not singular vectors by, relative", float(off), slack),
-        Check("singular values off by, relative", float(wrong), slack),
+        Check("low-rank part outside the components, relative", rest, rounding * np.sqrt(min(L.shape)) + 1e-14),
+        worst("components not singular vectors by, relative", inner.ravel(), near.ravel()),
+        places,
     )
 
 

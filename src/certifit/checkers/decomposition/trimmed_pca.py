@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from certifit.checkers.decomposition import pca
+from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
@@ -26,45 +27,43 @@ class TrimmedPCAParts:
     """A fitted trimmed PCA, as plain arrays."""
 
     keep: float  # share of the total weight that is kept
-    components: Array  # (k, d)
-    mean: Array  # (d,)
-    explained_variance: Array  # (k,)
     weights: Array  # (n,) v, the weight with which each row is kept
     errors: Array  # (n,) e
-    threshold: float  # the largest e of a row kept
+    plane: pca.PCAClaim  # of the rows kept
 
 
 def certify(parts: TrimmedPCAParts, tol: float, rows: Rows, more: tuple[Check, ...] = ()) -> Certificate:
     """Check a fitted trimmed PCA on these rows; `more` are further checks for the certificate."""
-    v = parts.weights
-    if len(v) != rows.n_rows:
+    v, B, m = parts.weights, parts.plane.components, parts.plane.mean
+    if len(v) != rows.n_rows or len(parts.errors) != rows.n_rows:
         raise DataError(
-            got=f"weights of {len(v)} rows and a table of {rows.n_rows}",
+            got=f"weights of {len(v)} rows, errors of {len(parts.errors)} and a table of {rows.n_rows}",
             wanted="the rows that the model was fitted on",
         )
-    e, z, w = rows.map(partial(_measure, parts.components, parts.mean)).T
+    e, z, w = rows.map(partial(_measure, B, m)).T
     h = parts.keep * float(w.sum())
     smallest = _smallest_sum(e, w, h)
-    eps = float(np.finfo(rows.dtype).eps)
-    share = max(tol, 32 * eps)
+    digits = 64 * float(np.finfo(rows.dtype).eps)
     # The sums below use weights within their limits, even where the model's are not.
     kept = np.clip(v, 0.0, w)
-    rounding = 64 * eps * float(kept @ (np.sqrt(e) * np.sqrt(z))) + (64 * eps) ** 2 * float(kept @ z)
-    rounding += h * (64 * np.finfo(float).eps * float(np.linalg.norm(parts.mean))) ** 2
-    allowed = share * (z + np.finfo(float).tiny)
-    last = int(np.argmax(np.where(v > 0, e, -1.0)))
+    # Rows are converted to float64 before distances are computed; rows within their own digits of the plane are
+    # all taken to lie in it.
+    distance, last = np.sqrt(e), 64 * EPS * (np.sqrt(z) + float(np.linalg.norm(m)))
+    rounding = float(kept @ (distance * last + last**2)) + digits**2 * float(kept @ z)
+    # Errors whose relative difference is below 1e-10 share the border.
+    gain = Check(
+        "gain from keeping other rows", max(0.0, float(kept @ e) - smallest), (tol + 2e-10) * smallest + rounding
+    )
     checks = [
         Check("weights outside 0 to sample_weight by", float(np.abs(v - kept).max()), 1e-9 * float(w.max())),
         Check("weight kept minus weight to keep, relative", abs(float(v.sum()) - h) / h, 1e-9),
-        Check("gain from keeping other rows", max(0.0, float(kept @ e) - smallest), share * smallest + rounding),
-        Check("errors off, as a share of what is allowed", float((np.abs(parts.errors - e) / allowed).max()), 1.0),
-        Check("threshold off by", abs(parts.threshold - float(e[last])), float(allowed[last])),
+        gain,
+        pca.worst("errors off by", parts.errors - e, tol * e + distance * last + last**2 + np.finfo(float).tiny),
         *more,
     ]
     if not kept.sum() > 1:
         raise DataError(got=f"a weight of {kept.sum():g} kept", wanted="more than 1: a variance needs two rows")
-    subset = ReweightedRows(rows, kept, parts.mean)
-    found = pca.certify(pca.PCAClaim(parts.components, parts.mean, parts.explained_variance), tol, subset)
+    found = pca.certify(parts.plane, tol, ReweightedRows(rows, kept, m))
     checks += [
         *found.checks,
         Check("reconstruction error above the smallest for the rows kept", found.gap, found.limit),

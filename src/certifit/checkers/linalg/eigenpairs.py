@@ -28,6 +28,7 @@ from certifit.checkers.linalg.eigenvalue_bounds import (
     longest_column,
     orthonormal_basis,
     proved_largest,
+    worst_entry,
 )
 from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue, sharpen
 from certifit.core import Certificate, Check
@@ -72,7 +73,8 @@ def certify(
     theta = eigvalsh(inner)[::-1]
     smallest, size = float(theta[-1]), max(size, largest_entry(theta))
     proof = isinstance(A, np.ndarray) and d <= tuning.proof_order
-    allowed = max(tol, 8 * d * (d if proof else 8) * EPS)
+    rounding = 8 * d * (d if proof else 8) * EPS * size
+    allowed = tol + rounding / size
     rises = np.maximum(np.diff(values), 0.0)
     checks = [
         Check("vectors orthonormal to", largest_entry(V.T @ V - np.eye(k)), max(1e-10, min(allowed, 1e-6))),
@@ -85,29 +87,37 @@ def certify(
         rest, seen = _likely_rest(A, Q, size, smallest, tuning)
     sigma = svdvals(C) if k < d else np.zeros(k)
     more = ky_fan_excess(k, rest, smallest, sigma)
-    rounding = 8 * k * d * EPS * size
     facts: dict[str, float | str] = {}
     kind: Kind
     if proof:
         off = np.abs(values - theta) + eigenvalue_excess(rest, theta, largest_entry(sigma))
-        limit = allowed * size * unit
-        checks.append(Check("values off their eigenvalues by at most", largest_entry(off) * unit, limit))
+        # Each value is right relative to itself.
+        checks.append(
+            worst_entry(
+                "values off their eigenvalues by at most", off * unit, unit * (tol * np.abs(theta) + rounding)
+            )
+        )
         kind = "optimal"
         claim = f"minus the sum of the values within gap of the least that any {k} directions reach, "
         claim += "and each value in its place"
     else:
         upper = max(rest, -size) if k < d else smallest
-        blurred = smallest + max(allowed, tuning.resolution) * size
+        above = max(0.0, seen - smallest), max(0.0, upper - smallest)
         checks += [
-            Check("left out, at least", max(seen, -size) * unit, (smallest + allowed * size) * unit),
-            Check("left out, at most", upper * unit, blurred * unit),
+            Check("left out, at least, above the smallest value by", above[0] * unit, allowed * size * unit),
+            Check(
+                "left out, at most, above the smallest value by",
+                above[1] * unit,
+                max(allowed, tuning.resolution) * size * unit,
+            ),
         ]
         facts["assumes"] = "products accurate to rounding, and a random start of Lanczos that A does not know"
         kind = "statistical"
         claim = f"the vectors are eigenvectors, and with probability 1 - {tuning.failure:g} "
         claim += f"no other eigenvalue exceeds {upper * unit:.6g}"
-    objective, bound = -float(values.sum()) * unit, -float(theta.sum() + more + rounding) * unit
-    return Certificate(kind, claim, objective, bound, tol, k * allowed * size * unit, tuple(checks), facts)
+    objective, bound = -float(values.sum()) * unit, -float(theta.sum() + more + 8 * k * d * EPS * size) * unit
+    limit = (tol * float(np.abs(theta).sum()) + k * rounding) * unit
+    return Certificate(kind, claim, objective, bound, tol, limit, tuple(checks), facts, scale=k * size * unit)
 
 
 def _in_units(A: Any, V: Array) -> tuple[Any, float, float]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
+from certifit.core import Check
 from certifit.rows import Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -79,6 +80,15 @@ def orthonormal_basis(V: Array) -> Array:
 def largest_entry(X: Array) -> float:
     """Return the largest |x_ij|, 0 for an empty X."""
     return float(np.abs(X).max(initial=0.0))
+
+
+def worst_entry(name: str, off: Array, limit: Array) -> Check:
+    """Return the check of the number that is furthest beyond its limit, or nearest to it."""
+    off = np.abs(np.asarray(off, np.float64))
+    if not off.size:
+        return Check(name, 0.0, 0.0)
+    i = int(np.argmax(off / np.maximum(limit, np.finfo(float).tiny)))
+    return Check(name, float(off[i]), float(limit[i]))
 
 
 def longest_column(X: Array) -> float:

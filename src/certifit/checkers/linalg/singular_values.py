@@ -29,6 +29,7 @@ from certifit.checkers.linalg.eigenvalue_bounds import (
     longest_column,
     orthonormal_basis,
     proved_largest,
+    worst_entry,
 )
 from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue, sharpen
 from certifit.core import Certificate, Check
@@ -68,7 +69,8 @@ def certify(
     proof = isinstance(A, np.ndarray) and min(m, n) <= tuning.proof_order
     known = _measure(A, U, s, V, proof, tuning)
     distance = _frobenius_distance(A, U * s, V, tuning.dense_rows)
-    allowed = max(tol, 8 * max(m, n) * (min(m, n) if proof else 8) * EPS)
+    share = 8 * max(m, n) * (min(m, n) if proof else 8) * EPS
+    allowed, rounding = tol + share, share * known.size * unit
     limit = allowed * (known.size or 1.0) * unit
     near_one = max(1e-10, min(allowed, 1e-6))
     rises = np.maximum(np.diff(s), 0.0)
@@ -85,17 +87,26 @@ def certify(
     if proof:
         off = np.abs(s - known.theta) + known.top - known.theta
         checks += [
-            Check("values off the singular values by at most", largest_entry(off) * unit, limit),
-            Check("spectral distance above its bound by", (known.spectral - known.spectral_bound) * unit, limit),
+            # Each value is right relative to itself.
+            worst_entry("values off the singular values by at most", off * unit, tol * known.theta * unit + rounding),
+            Check(
+                "spectral distance above its bound by",
+                max(0.0, known.spectral - known.spectral_bound) * unit,
+                limit,
+            ),
         ]
         claim = f"Frobenius distance to A within gap of the least that any matrix of rank {k} reaches, "
         claim += "each value in its place"
     else:
         smallest = float(known.theta.min(initial=np.inf))
-        blurred = smallest + max(allowed, tuning.resolution) * known.size
+        above = max(0.0, known.rest_seen - smallest), max(0.0, known.rest - smallest)
         checks += [
-            Check("left out, at least", known.rest_seen * unit, (smallest + allowed * known.size) * unit),
-            Check("left out, at most", known.rest * unit, blurred * unit),
+            Check("left out, at least, above the smallest value by", above[0] * unit, limit),
+            Check(
+                "left out, at most, above the smallest value by",
+                above[1] * unit,
+                max(allowed, tuning.resolution) * known.size * unit,
+            ),
         ]
         facts["assumes"] = (
             "a random start of Lanczos that A does not know; the lower bound on the spectral distance is proved"
@@ -103,8 +114,10 @@ def certify(
         claim = f"singular triplets, and with probability 1 - {tuning.failure:g} no other singular value exceeds "
         claim += f"{known.rest * unit:.6g}"
     kind: Kind = "optimal" if proof else "statistical"
-    bound, gap_limit = known.frobenius_bound * unit, math.sqrt(max(1, k)) * limit
-    certificate = Certificate(kind, claim, distance * unit, bound, tol, gap_limit, tuple(checks), facts)
+    bound = known.frobenius_bound * unit
+    gap_limit = tol * distance * unit + math.sqrt(max(1, k)) * rounding
+    scale = _frobenius_norm(A.data if sparse.issparse(A) else A) * unit
+    certificate = Certificate(kind, claim, distance * unit, bound, tol, gap_limit, tuple(checks), facts, scale=scale)
     return LowRankDistances(distance * unit, bound, known.spectral * unit, known.spectral_bound * unit, certificate)
 
 

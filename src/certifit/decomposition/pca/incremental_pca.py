@@ -11,13 +11,14 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes
 from certifit.core.settings import TOL, Settings
-from certifit.decomposition.pca.pca import PCA, certificate_from_covariance, fitted_attributes, most_components
-from certifit.decomposition.pca.principal_axes import AxesWanted, axes_from_scatter
+from certifit.decomposition.pca.pca import PCA, certificate_from_covariance, fitted_attributes
+from certifit.decomposition.pca.principal_axes import AxesWanted, axes_from_scatter, most_components
 from certifit.numerics.moments import MeanAndScatter, scatter
-from certifit.rows import Rows
+from certifit.rows import Array, Rows
 
 
 class IncrementalPCA(PCA):
@@ -33,7 +34,7 @@ class IncrementalPCA(PCA):
     whiten : bool, default=False
         Scale the components to unit variance in `transform`.
     tol : float, default=1e-9
-        Most variance that another basis could capture beyond this one, relative to the total.
+        Most variance that another basis could capture beyond this one, relative to the variance that is discarded.
     batch_size, copy : ignored
         `fit` reads any table block by block; accepted so that scikit-learn code runs unchanged.
 
@@ -42,8 +43,10 @@ class IncrementalPCA(PCA):
     those of PCA, and
     var_ : (d,) variances of the columns (divided by the number of rows)
     n_samples_seen_ : int
+    n_used_ : int, rows seen whose weight is positive
     scatter_ : (d, d) Σ w (x - mean)(x - mean)ᵀ of all rows seen
     weight_ : float, total weight of all rows seen
+    batch_size_ : int, as scikit-learn would choose it; nothing depends on it
 
     Examples
     --------
@@ -67,7 +70,7 @@ class IncrementalPCA(PCA):
         self.tol = tol
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        return self._attributes(scatter(rows), self.n_components, rows.n_rows, rows.dtype)
+        return self._attributes(scatter(rows, double=True), self.n_components, rows.n_rows, rows.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add the rows of X to those seen so far."""
@@ -75,10 +78,12 @@ class IncrementalPCA(PCA):
         with self._all_or_nothing(first):
             self._check_settings()
             rows = self._rows_to_fit(X, None, sample_weight, reset=first)
-            found, n_rows = scatter(rows), rows.n_rows
+            found, n_rows = scatter(rows, double=True), rows.n_rows
             if not first:
-                found = MeanAndScatter(self.n_samples_seen_, self.weight_, self.mean_, self.scatter_) + found
-                n_rows += self.n_samples_seen_
+                # Files of older versions do not have the number of rows with a positive weight.
+                used = int(getattr(self, "n_used_", None) or self.n_samples_)
+                found = MeanAndScatter(used, self.weight_, self.mean_, self.scatter_) + found
+                n_rows += self.n_samples_
             wanted = self.n_components
             if isinstance(wanted, Integral) and not isinstance(wanted, bool):
                 wanted = min(int(wanted), most_components(found.count, found.weight, rows.n_features))
@@ -93,10 +98,26 @@ class IncrementalPCA(PCA):
         fitted = fitted_attributes(axes, wanted, n_rows)
         return {
             **fitted,
-            "var_": np.diag(s.S) / s.weight,
-            "n_samples_seen_": n_rows,
-            "batch_size_": self.batch_size or 5 * d,
+            "n_used_": s.count,
             "scatter_": s.S,
             "weight_": s.weight,
             "certificate_": certificate_from_covariance(axes, fitted, self.tol, dtype),
         }
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """The number of rows seen."""
+        check_is_fitted(self, "scatter_")
+        return int(self.n_samples_)
+
+    @property
+    def var_(self) -> Array:
+        """The variances of the columns."""
+        check_is_fitted(self, "scatter_")
+        return np.diag(self.scatter_) / self.weight_
+
+    @property
+    def batch_size_(self) -> int:
+        """The batch size that scikit-learn would choose."""
+        check_is_fitted(self, "scatter_")
+        return self.batch_size or 5 * len(self.mean_)

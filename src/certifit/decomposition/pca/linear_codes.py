@@ -30,6 +30,12 @@ class LinearCodes(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return check_codes(X, len(self.components_)) @ self.components_ + self.mean_
 
     @property
+    def n_components_(self) -> int:
+        """The number of components."""
+        check_is_fitted(self, "components_")
+        return len(self.components_)
+
+    @property
     def _n_features_out(self) -> int:
         return len(self.components_)
 
@@ -61,6 +67,11 @@ def weighted_distances(mean: Array, B: Array, along: Array, across: float, block
 def error_sums(mean: Array, B: Array, block: Block) -> Array:
     """Return Σ w |x - x̃|² and Σ w of a block."""
     return np.array([block.w @ _codes_and_errors(mean, B, block.X)[1], block.w.sum()])
+
+
+def code_squares(mean: Array, B: Array, block: Block) -> Array:
+    """Return Σ w z² of each code z (k,) of a block."""
+    return block.w @ _codes(mean, B, block.X) ** 2
 
 
 def _codes(mean: Array, B: Array, X: Any) -> Array:

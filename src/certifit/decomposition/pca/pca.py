@@ -31,6 +31,7 @@ from certifit.decomposition.pca.principal_axes import (
     PrincipalAxes,
     complete,
     decompose,
+    most_components,
 )
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
@@ -52,8 +53,8 @@ class PCA(LinearCodes, Estimator):
         'power' (power iteration and deflation) work on the smaller of the two, or on neither beyond 4096 rows and
         columns, where each step is a pass over the rows. 'auto' takes the cheapest exact way where there is one.
     tol : float, default=1e-9
-        Most variance that another basis could capture beyond this one, relative to the total; iterative solvers stop
-        there, and the certificate proves it.
+        Most variance that another basis could capture beyond this one, relative to the variance that is discarded;
+        iterative solvers stop there, and the certificate proves it.
     random_state : int, RandomState or None
         Seed of the random start of iterative solvers.
     copy, iterated_power, n_oversamples, power_iteration_normalizer : ignored
@@ -212,11 +213,6 @@ def count_components(wanted: Any, axes: PrincipalAxes) -> int:
     )
 
 
-def most_components(count: int, weight: float, d: int) -> int:
-    """Return the most components there can be: as many as columns or rows, where weight 2 makes two rows."""
-    return min(d, max(int(weight), count))
-
-
 def fitted_attributes(axes: PrincipalAxes, wanted: Any, n_rows: int) -> Attributes:
     """Return the fitted attributes, named as in scikit-learn, from the principal axes."""
     n = axes.weight
@@ -236,7 +232,6 @@ def fitted_attributes(axes: PrincipalAxes, wanted: Any, n_rows: int) -> Attribut
         "explained_variance_ratio_": values / (axes.total or 1.0),
         "singular_values_": np.sqrt(values * n),
         "mean_": axes.mean,
-        "n_components_": k,
         "n_samples_": n_rows,
         "noise_variance_": left / (most - k) if k < most else 0.0,
     }
@@ -245,13 +240,16 @@ def fitted_attributes(axes: PrincipalAxes, wanted: Any, n_rows: int) -> Attribut
 def certificate_from_covariance(axes: PrincipalAxes, fitted: Attributes, tol: float, dtype: Any) -> Certificate:
     """Return the certificate from the covariance that the fit has summed, without another pass over the rows."""
     assert axes.S is not None
-    k, hint = fitted["n_components_"], None
+    k, hint = len(fitted["components_"]), None
     if 0 < k < len(axes.values) and axes.values[k] > 0:
         hint = float((axes.values[k - 1] + axes.values[k]) / 2)
     variance = measure_covariance(axes.S, fitted["components_"], hint)
-    measured = certificates.PCAMeasured(axes.mean, axes.weight, variance)
+    measured = certificates.PCAMeasured(axes.mean, axes.weight, variance, axes.count)
     return certificates.certify_measured(_claim(fitted), measured, tol, dtype)
 
 
 def _claim(fitted: Attributes) -> certificates.PCAClaim:
-    return certificates.PCAClaim(fitted["components_"], fitted["mean_"], fitted["explained_variance_"])
+    repeated = ("explained_variance_ratio_", "singular_values_", "noise_variance_")
+    return certificates.PCAClaim(
+        *(fitted[name] for name in ("components_", "mean_", "explained_variance_", *repeated))
+    )

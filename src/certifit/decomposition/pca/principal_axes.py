@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, eigh, qr, svd
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from certifit.numerics.covariance import CentredRows, Covariance, column_moments
 from certifit.numerics.krylov import block_krylov, power
@@ -40,15 +40,17 @@ class PCATuning:
     largest_order: int = 4096  # rows and columns beyond which neither S nor the Gram matrix is formed
     krylov_depth: int = 8  # most products of block Krylov iteration where each is a pass; else 8 times as many
     rounding_share: float = 1e-10  # of the largest variance, below which variances from squares are rounding
+    single_share: float = 1e-2  # of all variance, below which float32 squares have too few digits for what is asked
 
 
 class AxesWanted(NamedTuple):
     """The principal axes that are asked for."""
 
     k: int  # number of leading axes
-    tol: float = 0.0  # of the total variance, that other axes may capture beyond these
+    tol: float = 0.0  # of the variance left out, that other axes may capture beyond these
     seed: int = 0  # of a random start
     centred: bool = True  # whether rows are centred at their mean; else at zero
+    double: bool = False  # whether squares of float32 rows are summed in float64, whatever they are
     tuning: PCATuning = PCATuning()
 
     @property
@@ -87,9 +89,12 @@ def _lapack(A: Array, wanted: AxesWanted) -> tuple[Array, Array]:
 
 def _arpack(A: Any, wanted: AxesWanted) -> tuple[Array, Array]:
     start = wanted.rng.normal(size=A.shape[0])
+    if isinstance(A, np.ndarray) and not A.any():
+        # ARPACK refuses a matrix of zeros.
+        return np.zeros(wanted.k), np.eye(len(A))[:, : wanted.k]
     try:
         values, vectors = eigsh(A, wanted.k, which="LA", v0=start, tol=_residual_allowed(A, wanted))
-    except ArpackNoConvergence as error:
+    except ArpackError as error:
         # Too few eigenvectors are of no use; other solvers find them all.
         raise LinAlgError("ARPACK found too few eigenvectors; choose another svd_solver") from error
     return values[::-1], vectors[:, ::-1]
@@ -147,8 +152,11 @@ def _choose_solver(rows: Rows, wanted: AxesWanted) -> str:
 
 
 def _from_covariance(rows: Rows, eigen: EigenSolver, wanted: AxesWanted) -> PrincipalAxes:
-    s = scatter(rows, wanted.centred)
+    s = scatter(rows, wanted.centred, wanted.double)
     found = axes_from_scatter(s, wanted, eigen)
+    if rows.dtype != np.float64 and not wanted.double and _is_faint(found, wanted):
+        s = scatter(rows, wanted.centred, double=True)
+        found = axes_from_scatter(s, wanted, eigen)
     if _is_rounding(found.values, min(wanted.k, int((np.diag(s.S) > 0).sum())), wanted.tuning):
         return _from_factor(s.count, s.weight, s.mean, triangle(rows, s.mean))
     return found
@@ -214,6 +222,13 @@ def _from_factor(count: int, weight: float, mean: Array, R: Array) -> PrincipalA
     return PrincipalAxes(count, weight, mean, values, fix_signs(vectors), float(values.sum()))
 
 
+def _is_faint(axes: PrincipalAxes, wanted: AxesWanted) -> bool:
+    """Say whether a variance that is kept, or what is left out, is small compared with all."""
+    kept = axes.values[: wanted.k]
+    left = axes.total - float(kept.sum())
+    return min(float(kept.min(initial=np.inf)), left) < wanted.tuning.single_share * axes.total
+
+
 def _is_rounding(values: Array, k: int, tuning: PCATuning) -> bool:
     """Say whether one of the k largest variances is so small that it is rounding of the squares."""
     return bool((values[:k] < tuning.rounding_share * values[0]).any())
@@ -240,6 +255,11 @@ def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
             added.append(column / length)
     extra = fix_signs(np.array(added).reshape(-1, vectors.shape[1]))
     return np.append(values[:r], np.zeros(k - r)), np.concatenate([basis, extra])
+
+
+def most_components(count: int, weight: float, d: int) -> int:
+    """Return the most components there can be: as many as columns or rows, where weight 2 makes two rows."""
+    return min(d, max(int(weight), count))
 
 
 def fix_signs(vectors: Array) -> Array:

@@ -19,7 +19,7 @@ from certifit.checkers.decomposition import pca as certificates
 from certifit.checkers.decomposition.captured_variance import PCACheckTuning
 from certifit.core import Attributes, Estimator, Objective
 from certifit.core.settings import TOL, Setting, Settings
-from certifit.decomposition.pca.linear_codes import LinearCodes, check_codes, encode, error_sums
+from certifit.decomposition.pca.linear_codes import LinearCodes, check_codes, code_squares, encode, error_sums
 from certifit.decomposition.pca.principal_axes import SOLVERS, AxesWanted, PCATuning, complete, decompose
 from certifit.exceptions import DataError
 from certifit.numerics.covariance import column_moments
@@ -35,7 +35,7 @@ class TruncatedSVD(LinearCodes, Estimator):
     algorithm : 'auto', 'full', 'covariance_eigh', 'gram', 'arpack', 'randomized' or 'power'
         As `svd_solver` of PCA.
     tol : float, default=1e-9
-        Most that another approximation could lower the mean squared error, relative to the rows' mean square.
+        Most that another approximation could lower the mean squared error, relative to that error.
     random_state : int, RandomState or None
         Seed of the random start of iterative algorithms.
     n_iter, n_oversamples, power_iteration_normalizer : ignored
@@ -91,7 +91,8 @@ class TruncatedSVD(LinearCodes, Estimator):
         axes = decompose(rows, self.algorithm, wanted)
         values, B = complete(axes.values, axes.vectors, int(k))
         columns = column_moments(rows)
-        variances = np.maximum(values - (B @ columns.mean) ** 2, 0.0)
+        # From the values about zero, the mean's square would have to be subtracted, which cancels far from zero.
+        variances = rows.sum(partial(code_squares, columns.mean, B)) / columns.weight
         sigma = np.sqrt(values * axes.weight)
         check = PCACheckTuning(largest_order=self._tuning.largest_order)
         return {
@@ -99,7 +100,12 @@ class TruncatedSVD(LinearCodes, Estimator):
             "singular_values_": sigma,
             "explained_variance_": variances,
             "explained_variance_ratio_": variances / (columns.total or 1.0),
-            "certificate_": certificates.certify_svd(B, sigma, self.tol, rows, tuning=check),
+            "certificate_": certificates.certify_svd(
+                certificates.SVDClaim(B, sigma, variances, variances / (columns.total or 1.0)),
+                self.tol,
+                rows,
+                tuning=check,
+            ),
         }
 
     def transform(self, X: Any) -> Array:

@@ -124,7 +124,8 @@ class PrincipalVariances:
 def variances(rows: Rows, k: int) -> PrincipalVariances:
     """Return at least the k largest variances of complete rows."""
     solver = "full" if rows.n_rows < rows.n_features else "covariance_eigh"
-    axes = decompose(rows, solver, AxesWanted(k))
+    # The likelihood depends on the smallest variances as much as on the largest.
+    axes = decompose(rows, solver, AxesWanted(k, double=True))
     return PrincipalVariances(axes.mean, axes.values, axes.vectors, axes.total, axes.S)
 
 

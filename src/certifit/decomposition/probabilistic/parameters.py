@@ -28,6 +28,9 @@ class PPCATuning:
     smallest_noise: float = 1e-11  # noise variance relative to the entries' mean square at which EM gives up
     longest_jump: float = 3.0  # largest change of log σ² by a jump
     irrelevant: float = 1e-4  # |w_j|² relative to the noise variance at which 'ard' drops a column of W
+    most_saddles: int = 16  # saddles that EM with missing entries leaves before it gives up
+    saddle_gain: float = 1e-4  # nats a row that a way up from a saddle must promise
+    saddle_step: float = 0.3  # of the way from a component to the direction of more variance
     worse_in_a_row: int = 2  # numbers of components worse than the best after which 'bic' tries no more
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -101,9 +102,9 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     mean_ : (d,)
     loadings_ : (d, k) W along the principal axes
     n_components_ : int
-    n_iter_ : int, EM steps; 1 for the closed form
+    n_iter_ : int, EM steps; 1 for the closed form (diagnostic)
     loglikelihood_ : float, of all observed entries
-    history_ : tuple of Mark, the objective and the gain still promised at each EM step
+    history_ : tuple of Mark, the objective and the gain still promised at each EM step (diagnostic)
     certificate_ : Certificate
 
     Examples
@@ -123,6 +124,7 @@ class ProbabilisticPCA(LinearCodes, Estimator):
 
     missing = True
     settings: ClassVar[Settings] = {**LOOP, "solver": Setting(choices=("auto", "closed", "em"))}
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[PPCATuning] = PPCATuning()
 
     def __init__(
@@ -185,7 +187,21 @@ class ProbabilisticPCA(LinearCodes, Estimator):
                 lambda k: loop(self._start(columns, v, k, {}), update).objective, d, most, columns.weight, worse
             )
         found = loop(self._start(columns, v, int(k), previous), update)
+        if not columns.complete and k:
+            found = self._leave_saddles(rows, found, loop)
         return self._result(rows, columns, found.params.parameters, found=found)
+
+    def _leave_saddles(self, rows: Rows, found: Solution[EMPath], loop: Loop) -> Solution[EMPath]:
+        """Go on from a saddle, at which EM stays, along the way up that the checker finds."""
+        for _ in range(self._tuning.most_saddles):
+            model = certificates.PPCAModel(*(_attributes(found.params.parameters)[name] for name in MODEL))
+            way = certificates.find_way_up(model, rows)
+            if way.gain <= self._tuning.saddle_gain:
+                break
+            step = self._tuning.saddle_step * way.length * np.multiply.outer(way.u, way.v)
+            more = loop(PPCAParameters(model.mean, model.W + step, model.noise), update)
+            found = replace(more, n_iter=found.n_iter + more.n_iter, history=(*found.history, *more.history))
+        return found
 
     def _start(
         self, columns: ColumnSummary, v: PrincipalVariances | None, k: int, previous: Attributes
@@ -227,18 +243,15 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         S: Array | None = None,
         found: Solution[EMPath] | None = None,
     ) -> Attributes:
-        """Return attributes and certificate; with the covariance S or EM's last pass, no more pass is needed."""
+        """Return attributes and certificate; with the covariance S of complete rows, no more pass is needed."""
         fitted, ard = _attributes(at), self.n_components == "ard"
-        model = certificates.PPCAModel(*(fitted[name] for name in MODEL))
-        if found is not None and (ard or not columns.complete):
-            certificate = certificates.stationary(model, found.objective, found.gain, self.tol, ard)
-        elif S is not None:
+        model = certificates.PPCAModel(*(fitted[name] for name in MODEL))._replace(n_components=self.n_components)
+        if S is not None:
             certificate = certificates.from_covariance(model, self.tol, S, at.mean)
         else:
             certificate = certificates.certify(model, self.tol, rows)
         return {
             **fitted,
-            "n_components_": at.W.shape[1],
             "n_iter_": 1 if found is None else found.n_iter,
             "history_": () if found is None else found.history,
             "loglikelihood_": (penalty(at.W) if ard else 0.0) - certificate.objective * columns.weight,
@@ -320,9 +333,9 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         return 2 * count_parameters(len(self.mean_), self.n_components_) - 2 * float(self.score_samples(X).sum())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draw rows from the model (n_samples, d)."""
+        """Draw rows from the model (n_samples, d), by the estimator's `random_state` where none is given."""
         check_is_fitted(self)
-        rng = check_random_state(random_state)
+        rng = check_random_state(self.random_state if random_state is None else random_state)
         z = rng.normal(size=(n_samples, self.n_components_))
         noise = rng.normal(size=(n_samples, len(self.mean_)))
         return self.mean_ + z @ self.loadings_.T + np.sqrt(self.noise_variance_) * noise

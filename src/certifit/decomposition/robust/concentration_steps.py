@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.core import Attributes, Step
-from certifit.decomposition.pca.principal_axes import AxesWanted, complete, decompose
+from certifit.decomposition.pca.principal_axes import AxesWanted, complete, decompose, most_components
 from certifit.decomposition.robust.weighted_median import weighted_medians
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, Block, Rows
@@ -88,15 +88,14 @@ class ConcentrationSteps:
         n = float(at.v.sum())
         unbiased = n / (n - 1)
         left = max(0.0, total - float(values.sum())) * unbiased
-        others = min(self.rows.n_rows, self.rows.n_features) - self.k
+        others = most_components(int((at.v > 0).sum()), n, self.rows.n_features) - self.k
         return {
             "components_": B,
             "explained_variance_": values * unbiased,
             "explained_variance_ratio_": values / (total or 1.0),
             "singular_values_": np.sqrt(values * n),
             "mean_": mean,
-            "n_components_": self.k,
-            "noise_variance_": left / others if others else 0.0,
+            "noise_variance_": left / others if others > 0 else 0.0,
             "weights_": at.v,
         }
 

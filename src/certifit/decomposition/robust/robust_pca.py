@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import svd
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import robust_pca as certificates
 from certifit.core import Attributes, Estimator, Objective, fixed_point
@@ -56,10 +57,11 @@ class RobustPCA(LinearCodes, Estimator):
     components_ : (k, d) right singular vectors of the low-rank part about the centre; k, its rank, is found
     singular_values_, explained_variance_, explained_variance_ratio_ : (k,) of the low-rank part about the centre
     mean_ : (d,) the centre: medians, or zeros
-    n_components_, n_samples_, n_iter_ : int
+    n_components_, n_samples_ : int
+    n_iter_ : int (diagnostic)
     lam_ : float
     dual_ : (n, d) the dual point that proves the lower bound
-    history_ : tuple of Mark, the objective and its proved gap (relative) at each iteration
+    history_ : tuple of Mark, the objective and its proved gap (relative) at each iteration (diagnostic)
     certificate_ : Certificate
 
     Notes
@@ -85,6 +87,7 @@ class RobustPCA(LinearCodes, Estimator):
         **LOOP,
         "lam": Setting(float, above=0, below=math.inf, none=True, fix="None stands for 1 / sqrt(max(n, d))."),
     }
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[PursuitTuning] = PursuitTuning()
 
     def __init__(self, lam=None, *, center=True, tol=1e-6, max_iter=2000, max_time=None):
@@ -112,14 +115,27 @@ class RobustPCA(LinearCodes, Estimator):
         fitted = attributes(found.params)
         names = ("low_rank_", "sparse_", "components_", "singular_values_", "mean_", "dual_")
         L, S, B, sigma, centre, Y = (fitted[name] for name in names)
-        parts = certificates.RobustPCAParts(L, S, B, sigma, centre, Y, table.lam, bool(self.center))
+        settings = table.lam, bool(self.center), self.lam, fitted["explained_variance_"]
+        parts = certificates.RobustPCAParts(L, S, B, sigma, centre, Y, *settings)
         return {
             **fitted,
-            "n_samples_": rows.n_rows,
             "n_iter_": found.n_iter,
             "history_": found.history,
             "certificate_": certificates.certify(parts, self.tol, data),
         }
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """The share of each component in the variance of the low-rank part."""
+        check_is_fitted(self, "singular_values_")
+        share = (self.singular_values_ / np.max(self.singular_values_, initial=np.finfo(float).tiny)) ** 2
+        return share / (share.sum() or 1.0)
+
+    @property
+    def n_samples_(self) -> int:
+        """The number of rows."""
+        check_is_fitted(self, "low_rank_")
+        return len(self.low_rank_)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Return |L|_* + λ |S|_1 on the rows of the fit; other rows have no low-rank part."""
@@ -188,16 +204,13 @@ def _attributes(table: _PreparedTable, at: PursuitState) -> Attributes:
     low_rank, dual = np.empty_like(X), np.zeros_like(X)
     low_rank[used], dual[used] = centre + L / table.root, table.root * at.dual
     low_rank[~used] = centre + (X[~used] - centre) @ B.T @ B
-    share = (sigma / sigma.max(initial=np.finfo(float).tiny)) ** 2
     return {
         "low_rank_": low_rank,
         "sparse_": X - low_rank,
         "components_": B,
         "singular_values_": sigma,
         "explained_variance_": sigma**2 / (table.weight - 1),
-        "explained_variance_ratio_": share / (share.sum() or 1.0),
         "mean_": centre,
-        "n_components_": rank,
         "lam_": table.lam,
         "dual_": dual,
     }

@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.decomposition import pca as pca_certificates
 from certifit.checkers.decomposition import trimmed_pca as certificates
 from certifit.core import Attributes, Certificate, Check, Estimator, Objective, Solution, fixed_point
 from certifit.core.settings import LOOP, Setting, Settings
@@ -30,6 +32,10 @@ from certifit.decomposition.robust.concentration_steps import (
 )
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
+
+PLANE = (
+    "components_", "mean_", "explained_variance_", "explained_variance_ratio_", "singular_values_", "noise_variance_",
+)  # fmt: skip
 
 
 class TrimmedPCA(LinearCodes, Estimator):
@@ -59,8 +65,9 @@ class TrimmedPCA(LinearCodes, Estimator):
     support_ : (n,) bool, whether a row is kept, at least in part
     errors_ : (n,) squared distance of each row to the plane
     threshold_ : float, the largest error of a row kept
-    n_components_, n_samples_, n_iter_ : int
-    history_ : tuple of Mark, the objective and the (relative) gain still promised at each pass
+    n_components_, n_samples_ : int
+    n_iter_ : int (diagnostic)
+    history_ : tuple of Mark, the objective and the (relative) gain still promised at each pass (diagnostic)
     certificate_ : Certificate, `stationary`: other starts may lead to a better plane
 
     Notes
@@ -89,6 +96,7 @@ class TrimmedPCA(LinearCodes, Estimator):
         "n_init": Setting(int, least=0),
         "keep": Setting(float, above=0, most=1, fix="It is the share of the rows to keep."),
     }
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[TrimmedTuning] = TrimmedTuning()
 
     def __init__(
@@ -125,14 +133,9 @@ class TrimmedPCA(LinearCodes, Estimator):
                 watcher=watch,
             )
         e = rows.map(partial(squared_distances, found.params.plane.mean, found.params.plane.B))
-        fitted = {
-            **steps.attributes(found.params),
-            "errors_": e,
-            "threshold_": float(e[found.params.v > 0].max()),
-        }
+        fitted = {**steps.attributes(found.params), "errors_": e}
         return {
             **fitted,
-            "n_samples_": rows.n_rows,
             # The step from the best start counts too.
             "n_iter_": 1 + found.n_iter,
             "history_": found.history,
@@ -153,14 +156,31 @@ class TrimmedPCA(LinearCodes, Estimator):
         trace = np.array([mark.objective for mark in found.history])
         rise = float(((np.diff(trace) - rounding) / np.maximum(trace[:-1], np.finfo(float).tiny)).max(initial=0.0))
         limit = max(1e-9, 32 * float(np.finfo(rows.dtype).eps))
-        names = ("components_", "mean_", "explained_variance_", "weights_", "errors_", "threshold_")
-        parts = certificates.TrimmedPCAParts(float(self.keep), *(fitted[name] for name in names))
+        parts = certificates.TrimmedPCAParts(
+            float(self.keep),
+            fitted["weights_"],
+            fitted["errors_"],
+            pca_certificates.PCAClaim(*(fitted[name] for name in PLANE)),
+        )
         never_rose = Check("largest rise of the objective, relative", rise, limit)
         return certificates.certify(parts, self.tol, rows, (never_rose,))
 
     @property
     def support_(self) -> Array:
+        """Whether each row is kept, at least in part."""
+        check_is_fitted(self, "weights_")
         return self.weights_ > 0
+
+    @property
+    def threshold_(self) -> float:
+        """The largest error of a row kept."""
+        return float(self.errors_[self.support_].max())
+
+    @property
+    def n_samples_(self) -> int:
+        """The number of rows."""
+        check_is_fitted(self, "errors_")
+        return len(self.errors_)
 
     def outlier_scores(self, X: Any) -> Array:
         """Return the squared distance of each row to the plane (n,); above `threshold_` a row is an outlier."""
