@@ -22,7 +22,7 @@ from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
 from certifit.linear_model.glm.block_statistics import GlmRequest, GlmTotals, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates, choose_coordinates
-from certifit.linear_model.glm.fit import coefficients, finish, prove, scores_of, start_from
+from certifit.linear_model.glm.fit import coefficients, finish, prove, refuse_one_way, scores_of, start_from
 from certifit.linear_model.glm.solve import ElasticNetPenalty, GlmProblem, minimise
 from certifit.linear_model.glm.start import check_size, constant_score, null_score, targets_total
 from certifit.linear_model.glm.tuning import GlmTuning
@@ -198,9 +198,10 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return ElasticNetPenalty(float(self.alpha), float(self.l1_ratio), self.penalty_per_row)
 
     def _fit(self, rows: Rows, previous: Attributes, layout: ResponseLayout = ResponseLayout()) -> Attributes:
-        loss, penalty = self._loss(), self._penalty()
+        loss, penalty, claim = self._loss(), self._penalty(), linear_claim(self)._replace(layout=layout)
         d = rows.n_features
         sample = evenly_spaced(rows, self._tuning.sample_rows)
+        refuse_one_way(rows, sample, claim)
         coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
         lost = self._collinear(coordinates, rows)
         problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(self.tol, 1e-14), self._tuning)
@@ -213,7 +214,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         with self._watch.loop("passes", self.max_iter, lambda state: coefficients(coordinates, state.x, d)) as watch:
             best = minimise(problem, theta, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
         fitted = finish(problem, best)
-        certificate = prove(problem, best, fitted, linear_claim(self)._replace(layout=layout), self.tol)
+        certificate = prove(problem, best, fitted, claim, self.tol)
         why = why_no_errors(penalty.alpha > 0, certificate, self.covariance)
         if penalty.alpha > 0:  # the likelihood and standard errors of a penalised fit would mislead
             deviance = 2 * max(0.0, best.objective - problem.penalty_at(best.params.x))
@@ -234,8 +235,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
 
     def _collinear(self, coordinates: GlmCoordinates, rows: Rows) -> Array:
         """Numbers of the columns left out; refused if that was asked for."""
-        d = rows.n_features
-        lost = np.zeros(0, int) if coordinates.kept is None else np.setdiff1d(np.arange(d), coordinates.kept)
+        lost = coordinates.left_out(rows.n_features)
         if len(lost):
             names = [f"column {j}" if rows.names is None else repr(str(rows.names[j])) for j in lost[:10]]
             words = ", ".join(names) + (f" and {len(lost) - 10} more" if len(lost) > 10 else "")
