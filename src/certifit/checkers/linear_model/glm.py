@@ -23,6 +23,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
@@ -30,9 +31,11 @@ from certifit.checkers.linear_model.glm_sums import (
     GlmDualSums,
     GlmPoint,
     GlmQuadratic,
+    LongGradient,
     balanced_candidate,
     dual_sums,
     explicit_dual_sums,
+    long_gradient,
     quadratic,
     reach,
     row_terms,
@@ -46,7 +49,7 @@ from certifit.checkers.linear_model.newton_bound import (
     self_concordant_gap,
     triangle_of,
 )
-from certifit.checkers.plain.dual_points import EPS, DualPenalty, bound_below, lower_bound, summation_error
+from certifit.checkers.plain.dual_points import EPS, DualPenalty, lower_bound, summation_error
 from certifit.checkers.plain.response_losses import GlmClaim, concordance, is_convex
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows
@@ -123,7 +126,7 @@ def certify(
         limit = tol * objective + min(2 * newton.rounding**2, most)
         check = Check("half the squared Newton decrement", 0.5 * newton.decrement**2, limit)
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *checks))
-    proof = _newton_proof(newton, objective, s.loss_size + paid, rows.n_rows, tuning)
+    proof = _newton_proof(newton, objective, _rounding(at, s, paid, rows.n_rows), tuning)
     if claim.alpha > 0 and objective - proof.bound > tol * objective + min(proof.rounding, most):
         proof = max(proof, _dual_proof(at, penalty, rows), key=lambda found: found.bound)
         if objective - proof.bound > tol * objective and rows.n_rows <= tuning.dual_rows:
@@ -163,7 +166,7 @@ def _newton(
     if not penalised and left_out is not None and len(left_out):
         coordinates, checks = _without(left_out, at, coordinates, rows, tuning)
         s = rows.sum(partial(quadratic, at, coordinates, True))
-    H, g, g_size = _with_penalty(at, penalty, s, coordinates)
+    H, g, off = _with_penalty(at, penalty, s, coordinates, rows.n_rows)
     found = conditioned_inverse(H)
     if found is None and not penalised:  # collinear columns, nearly or exactly, or rows that are fitted perfectly
         R = rows.sum(partial(triangle_of, coordinates)).R
@@ -174,21 +177,35 @@ def _newton(
             coordinates = coordinates._replace(kept=kept)
             R = np.linalg.qr(R[:, kept], mode="r")
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
+            long = rows.sum(partial(long_gradient, at, coordinates))
             coordinates = coordinates._replace(triangle=R)
             s = rows.sum(partial(quadratic, at, coordinates, True))
-            H, g, g_size = s.H, s.g, s.g_size
-            found = conditioned_inverse(H)
+            g, off = _orthogonal_gradient(long, s, R, rows.n_rows)
+            found = conditioned_inverse(s.H)
     if found is None:
         return NewtonFindings(coordinates, checks=checks)
-    return _decrement(at.claim, found, s, (g, g_size), coordinates, rows)._replace(checks=checks)
+    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows)._replace(checks=checks)
+
+
+def _orthogonal_gradient(long: LongGradient, s: GlmQuadratic, R: Array, n_rows: int) -> tuple[Array, Array]:
+    """The gradient in the coordinates R⁻ᵀz, and what rounding leaves open of it.
+
+    Solving with R is backward stable: that is a relative change of the norm, which `_decrement` budgets.
+    """
+    g = long.g.astype(np.float64)
+    lost = float(np.finfo(np.longdouble).eps) * (min(n_rows, 32_768) + 64) * long.size.astype(np.float64)
+    spread = np.abs(solve_triangular(R, np.eye(len(R)), trans="T"))
+    off = spread @ (lost + 2 * EPS * np.abs(g)) + 16 * EPS * s.g_size
+    return solve_triangular(R, g, trans="T"), off
 
 
 def _with_penalty(
-    at: GlmPoint, penalty: DualPenalty, s: GlmQuadratic, coordinates: ScaledCoordinates
+    at: GlmPoint, penalty: DualPenalty, s: GlmQuadratic, coordinates: ScaledCoordinates, n_rows: int
 ) -> tuple[Array, Array, Array]:
-    """Hessian, smallest subgradient and the size of its terms, of the data and the penalty together."""
+    """Hessian and smallest subgradient of data and penalty together, and what rounding leaves open of the latter."""
+    share = summation_error(n_rows)
     if at.claim.alpha == 0:
-        return s.H, s.g, s.g_size
+        return s.H, s.g, share * s.g_size
     (lam1, lam2, _), beta, scale = penalty, at.beta, coordinates.scale
     d, H, g, size = len(beta), s.H.copy(), s.g.copy(), s.g_size.copy()
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -197,25 +214,23 @@ def _with_penalty(
         at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - box, 0.0)
         g[:d] = np.where(beta == 0, at_zero, smooth + box * np.sign(beta))
         size[:d] += np.abs(lam2 * beta / scale) + box
-    return H, g, size
+    return H, g, share * size
 
 
 def _decrement(
     claim: GlmClaim,
     found: ConditionedInverse,
-    s: GlmQuadratic,
+    slack: float,
     gradient: tuple[Array, Array],
     coordinates: ScaledCoordinates,
     rows: Rows,
 ) -> NewtonFindings:
-    """Decrement and reach, and what rounding leaves open of them."""
-    (g, g_size), (inverse, _) = gradient, found
-    share, length = summation_error(rows.n_rows), coordinates.row_error
-    larger = found.inflation(share + 2 * length)
-    off = share * g_size + length * s.length_size
+    """Decrement and reach, and what rounding leaves open of them; `gradient` is (g, by how much it may be off)."""
+    (g, off), (inverse, _) = gradient, found
+    larger = found.inflation(summation_error(rows.n_rows) + 4 * coordinates.row_error)
     with np.errstate(all="ignore"):
         nu = larger * float(np.sqrt(max(0.0, float(g @ inverse @ g))))
-        rounding = larger * float(np.sqrt(off @ np.abs(inverse) @ off) + 2 * np.sqrt(s.slack))
+        rounding = larger * float(np.sqrt(off @ np.abs(inverse) @ off) + 2 * np.sqrt(slack))
     if not np.isfinite(nu + rounding):
         return NewtonFindings(coordinates)
     R = concordance(claim)
@@ -253,17 +268,21 @@ def _loose(at: GlmPoint, coordinates: ScaledCoordinates, R: Array, tuning: GlmCh
     return Check("coefficients of collinear columns, times the smallest", ratio, tuning.loose_columns)
 
 
-def _newton_proof(
-    newton: NewtonFindings, objective: float, size: float, n_rows: int, tuning: GlmCheckTuning
-) -> Proof:
-    """The bound by self-concordance."""
+def _rounding(at: GlmPoint, s: GlmQuadratic, paid: float, n_rows: int) -> float:
+    """How far the objective, of which the penalty is `paid`, can be off."""
+    # An error of the intercept moves all scores together: of first order that is the gradient along the intercept.
+    along = abs(float(s.g[-1])) * at.b_slack if at.claim.intercept else 0.0
+    return summation_error(n_rows) * (s.loss_size + paid) + s.loss_slack + along + s.slack
+
+
+def _newton_proof(newton: NewtonFindings, objective: float, off: float, tuning: GlmCheckTuning) -> Proof:
+    """The bound by self-concordance, less what the objective may be off by."""
     nu, c = newton.farthest, newton.reach
     if not nu * c <= tuning.safe or not np.isfinite(c):
         return Proof()
     gap = self_concordant_gap(nu, c)
-    bound = bound_below(objective, gap, size, n_rows)
-    rounding = objective - gap - bound + 2 * newton.rounding**2
-    return Proof(max(bound, 0.0), 2 * rounding)
+    off = off + 8 * EPS * (objective + gap)
+    return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2)
 
 
 def _parameter_error(

@@ -28,13 +28,16 @@ class GlmPoint(NamedTuple):
     beta: Array  # (d,)
     b: float
     m: Array  # (d,)
-    b_size: float  # sum of the sizes that b was summed from
+    b_slack: float  # how far rounding may have moved b
 
     @classmethod
     def of(cls, coef: Array, intercept: float, claim: GlmClaim, m: Array) -> GlmPoint:
-        beta = np.asarray(coef, dtype=np.float64).ravel()
+        # Far from 0 the intercept and β·m cancel: the sum is taken in the longest numbers that there are.
+        beta, far = np.asarray(coef, dtype=np.float64).ravel(), np.asarray(m, dtype=np.longdouble)
+        b = float(np.longdouble(intercept) + (beta * far).sum())
         size = abs(float(intercept)) + float(np.abs(beta) @ np.abs(m))
-        return cls(claim, beta, float(intercept) + float(beta @ m), m, size)
+        slack = EPS * abs(b) + float(np.finfo(np.longdouble).eps) * (len(beta) + 4) * size
+        return cls(claim, beta, b, m, slack)
 
 
 class RowTerms(NamedTuple):
@@ -67,9 +70,9 @@ class GlmQuadratic(Sums):
 
     loss: float
     loss_size: float  # what the rounding of the loss is a few eps of
+    loss_slack: float  # Σ w |φ'| s, but for the intercept's part of s, which all rows share
     g: Array  # (m,)
     g_size: Array  # (m,) the same of the gradient
-    length_size: float  # Σ w |φ'| |z|, for what rounding does to whole rows
     slack: float  # Σ w φ" s²
     H: Array  # (m, m), or 0-d where not formed
     weight: float  # Σ w
@@ -83,22 +86,39 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
     w, (phi, u, h, phi_size, _) = terms.w, terms.at
     d = len(at.beta)
     inner = np.abs(terms.Z) @ np.abs(at.beta)
-    slack = EPS * ((d + 4) * (inner + at.b_size) + np.abs(terms.offset) + 2 * np.abs(terms.eta))
+    slack = EPS * ((d + 4) * inner + np.abs(terms.offset) + 2 * np.abs(terms.eta))
     slack = slack + score_rounding(at.claim, terms.eta, terms.y)
     Z, size = coordinates.scaled(terms.Z), w * terms.slope_size(at.claim)
     with np.errstate(all="ignore"):  # sums that are not finite prove nothing
         return GlmQuadratic(
             float(w @ phi),
-            float(w @ (phi_size + np.abs(u) * slack / EPS)),
+            float(w @ phi_size),
+            float(w @ (np.abs(u) * slack)),
             (w * u) @ Z,
             size @ np.abs(Z),
-            float(size @ np.linalg.norm(Z, axis=1)),
-            float(w @ (np.abs(h) * slack**2)),
+            float(w @ (np.abs(h) * (slack + at.b_slack) ** 2)),
             (Z * (w * h)[:, None]).T @ Z if hessian else np.zeros(()),
             float(w.sum()),
             float(w @ term_size(at.claim, terms.y)),
             int(np.isinf(phi).sum()),
         )
+
+
+@dataclass(frozen=True)
+class LongGradient(Sums):
+    """The gradient in scaled coordinates, in the longest numbers that there are."""
+
+    g: Array  # (m,)
+    size: Array  # (m,) sum of the sizes of its terms
+
+
+def long_gradient(at: GlmPoint, coordinates: ScaledCoordinates, block: Block) -> LongGradient:
+    """Sum a block's part; where columns are nearly collinear, what rounding does to a row counts many times."""
+    terms = row_terms(at, block)
+    w = response_columns(at.claim.layout, block)[2]
+    exact = dense(block.X)[w > 0].astype(np.longdouble) - at.m
+    Z, wu = coordinates.scaled(exact), (terms.w * terms.at.u).astype(np.longdouble)
+    return LongGradient(wu @ Z, np.abs(wu) @ np.abs(Z))
 
 
 def reach(inverse: Array, coordinates: ScaledCoordinates, block: Block) -> Largest:

@@ -4,7 +4,7 @@
 |---|---|
 | logistic, softmax | the score of its own class above all others: the direction separates the classes |
 | binomial | up for a success (y = 1), down for a failure (y = 0), neither for a share between |
-| others with a log link | down for a count of 0, neither for any other |
+| others with a log link | down for a target of 0 (or below, gaussian), neither for any other |
 
 One linear program looks for the direction; whatever it finds is then checked row by row, and is the witness.
 Reference: Albert & Anderson, "On the existence of maximum likelihood estimates in logistic regression models" (1984).
@@ -230,8 +230,9 @@ def _ways(claim: GlmClaim, block: Block) -> tuple[Array, Array]:
 
 def _way(claim: GlmClaim, y: Array) -> Array:
     if claim.family == "binomial":
-        return np.where(y >= 1, 1.0, np.where(y <= 0, -1.0, 0.0))
-    return np.where(y <= 0, -1.0, 0.0) if claim.link == "log" else np.zeros_like(y)
+        return np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
+    low = y <= 0 if claim.family == "gaussian" else y == 0
+    return np.where(low, -1.0, 0.0) if claim.link == "log" else np.zeros_like(y)
 
 
 def _deviance_sides(v: Array, claim: GlmClaim, block: Block) -> DirectionSides:

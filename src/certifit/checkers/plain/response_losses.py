@@ -179,8 +179,10 @@ def _by_chain_rule(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
     terms = _deviance_terms(claim, y, mu)
     phi = 0.5 * (y - mu) ** 2 if claim.family == "gaussian" else np.sum(terms, axis=0)
     size = phi if claim.family == "gaussian" else np.sum(np.abs(terms), axis=0)
-    steep = np.abs(slope) / variance
-    return LossTerms(phi, (mu - y) / variance * slope, slope / variance * slope, size, (np.abs(mu) + np.abs(y)) * steep)
+    u = (mu - y) / variance * slope
+    # A difference is rounded by a share of itself; the identity has nothing else to round.
+    u_size = np.abs(u) if claim.link == "identity" else (np.abs(mu) + np.abs(y)) * np.abs(slope) / variance
+    return LossTerms(phi, u, slope / variance * slope, size, u_size)
 
 
 def _needs_positive(claim: GlmClaim) -> bool:
