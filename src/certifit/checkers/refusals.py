@@ -56,6 +56,21 @@ _UNPROVED: dict[str, tuple[str, str]] = {
     "DBSCAN": ("which minimises nothing", "KMeans and GaussianMixture are audited."),
     "GroupLasso": ("whose penalty is on groups of columns", "Lasso and ElasticNet are audited."),
     "MultiTaskLasso": ("whose penalty joins several targets", "Lasso for each target is audited."),
+    **dict.fromkeys(
+        ("MultiTaskElasticNet", "MultiTaskLassoCV", "MultiTaskElasticNetCV"),
+        ("whose penalty joins several targets", "ElasticNet for each target is audited."),
+    ),
+    **dict.fromkeys(
+        ("RegularizedResults", "RegularizedResultsWrapper", "L1PoissonResultsWrapper", "L1BinaryResultsWrapper"),
+        (
+            "whose penalty the results do not say (fit_regularized)",
+            "fit() without a penalty is audited, and so are Lasso, ElasticNet and GeneralizedLinearRegressor.",
+        ),
+    ),
+    **dict.fromkeys(
+        ("NegativeBinomialResultsWrapper", "ZeroInflatedPoissonResultsWrapper"),
+        ("which estimates more than coefficients", "GLM with families.NegativeBinomial(alpha=…) is audited."),
+    ),
     "NuSVC": ("which minimises another form of the problem", "SVC with the C that belongs to its nu is audited."),
     "NuSVR": ("which minimises another form of the problem", "SVR with the C that belongs to its nu is audited."),
     "SGDRegressor": ("whose loss and penalty audit does not know", "Ridge, Lasso and LinearSVR are audited."),

@@ -100,7 +100,10 @@ class ScaledCoordinates(NamedTuple):
         Columns that are not in use have no error: their coefficients are 0 by definition.
         """
         J = self.to_columns
-        return distance * np.sqrt(np.maximum(np.einsum("ij,jl,il->i", J, inverse, J), 0.0))
+        unit = np.abs(J).max(axis=1, initial=0.0, keepdims=True)  # squares of what is left are numbers
+        unit[unit == 0] = 1.0
+        J = J / unit
+        return distance * unit[:, 0] * np.sqrt(np.maximum(np.einsum("ij,jl,il->i", J, inverse, J), 0.0))
 
 
 def scaled_coordinates(rows: Rows, intercept: bool) -> ScaledCoordinates:
