@@ -25,11 +25,15 @@ def refusal(model: Any, like: str | None, known: tuple[str, ...]) -> DataError:
 
 
 def _what_it_is(model: Any, known: tuple[str, ...]) -> str:
-    base = _known_base(model, known)
-    if base is not None:
-        return f"a subclass of {base} that may solve another problem"
     solves = _UNPROVED.get(type(model).__name__)
-    return solves[0] if solves else "whose problem audit does not know"
+    if solves:
+        return solves[0]
+    base = _known_base(model, known)
+    return (
+        "whose problem audit does not know"
+        if base is None
+        else f"a subclass of {base} that may solve another problem"
+    )
 
 
 def _known_base(model: Any, known: tuple[str, ...]) -> str | None:

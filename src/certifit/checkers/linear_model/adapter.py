@@ -37,9 +37,11 @@ def audit_linear(
     `solved` is the name of the class whose problem it is, where that is not the model's own.
     """
     claim = linear_claim(model, solved)
+    y = y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
+    several = getattr(y, "ndim", 1) > 1
     layout, y = lay_out(y, beside)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
-    if coef.size != coef.shape[-1] or intercept.size != 1 or (y is not None and np.ndim(y) > 1 and not beside):
+    if coef.size != coef.shape[-1] or intercept.size != 1 or several:
         raise DataError(
             got=f"coefficients of shape {coef.shape} and targets of shape {np.shape(y)}",
             wanted="one target: y (n,), coefficients (d,)",
@@ -81,7 +83,9 @@ def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
     if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
         raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
     if len(lost) and claim.alpha > 0:
-        raise DataError(got="collinear_ columns beside a penalty", wanted="none: a penalised fit leaves no column out")
+        raise DataError(
+            got="collinear_ columns beside a penalty", wanted="none: a penalised fit leaves no column out"
+        )
     return lost.astype(int)
 
 
@@ -169,7 +173,7 @@ def _alpha(model: Any) -> float:
             wanted="one",
             fix="Fit and audit each target by itself, with its own alpha.",
         )
-    Setting(float, least=0, below=np.inf).check(f"{type(model).__name__}.{name}", alpha[0].item())
+    Setting(float, least=0, below=np.inf).check(f"{type(model).__name__}.{name}", alpha.tolist()[0])
     return float(alpha[0])
 
 

@@ -52,7 +52,8 @@ class RowTerms(NamedTuple):
 
     def slope_size(self, claim: GlmClaim) -> Array:
         """What the rounding of φ', at the scores as they are, is a few eps of (rows,)."""
-        return self.at.u_size + np.abs(self.at.h) * score_rounding(claim, self.eta, self.y) / EPS
+        with np.errstate(all="ignore"):  # what is not finite proves nothing
+            return self.at.u_size + np.abs(self.at.h) * score_rounding(claim, self.eta, self.y) / EPS
 
 
 def row_terms(at: GlmPoint, block: Block) -> RowTerms:
@@ -60,7 +61,8 @@ def row_terms(at: GlmPoint, block: Block) -> RowTerms:
     y, offset, w = response_columns(at.claim.layout, block)
     used = w > 0
     Z, y, w, offset = dense(block.X)[used] - at.m, y[used], w[used], offset[used]
-    eta = Z @ at.beta + at.b + offset
+    with np.errstate(all="ignore"):
+        eta = Z @ at.beta + at.b + offset
     return RowTerms(Z, w, y, offset, eta, loss(at.claim, eta, y))
 
 
@@ -84,12 +86,11 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
     """Sum a block's part."""
     terms = row_terms(at, block)
     w, (phi, u, h, phi_size, _) = terms.w, terms.at
-    d = len(at.beta)
-    inner = np.abs(terms.Z) @ np.abs(at.beta)
-    slack = EPS * ((d + 4) * inner + np.abs(terms.offset) + 2 * np.abs(terms.eta))
-    slack = slack + score_rounding(at.claim, terms.eta, terms.y)
-    Z, size = coordinates.scaled(terms.Z), w * terms.slope_size(at.claim)
+    d, Z = len(at.beta), coordinates.scaled(terms.Z)
     with np.errstate(all="ignore"):  # sums that are not finite prove nothing
+        slack = EPS * ((d + 4) * (np.abs(terms.Z) @ np.abs(at.beta)) + np.abs(terms.offset) + 2 * np.abs(terms.eta))
+        slack = slack + score_rounding(at.claim, terms.eta, terms.y)
+        size = w * terms.slope_size(at.claim)
         return GlmQuadratic(
             float(w @ phi),
             float(w @ phi_size),
@@ -147,12 +148,13 @@ class InterceptSlope(Sums):
 def _slope(at: GlmPoint, block: Block) -> InterceptSlope:
     terms = row_terms(at, block)
     w, u = terms.w, terms.at.u
-    return InterceptSlope(
-        float(w @ terms.at.phi),
-        float(w @ np.maximum(u, 0.0)),
-        float(w @ np.maximum(-u, 0.0)),
-        float(w @ np.abs(terms.at.h)),
-    )
+    with np.errstate(all="ignore"):
+        return InterceptSlope(
+            float(w @ terms.at.phi),
+            float(w @ np.maximum(u, 0.0)),
+            float(w @ np.maximum(-u, 0.0)),
+            float(w @ np.abs(terms.at.h)),
+        )
 
 
 class DualCandidate(NamedTuple):
@@ -213,6 +215,11 @@ class GlmDualSums(Sums):
 
 def dual_sums(candidate: DualCandidate, block: Block) -> GlmDualSums:
     """What a block adds to the lower bound of a candidate."""
+    with np.errstate(all="ignore"):
+        return _dual_sums(candidate, block)
+
+
+def _dual_sums(candidate: DualCandidate, block: Block) -> GlmDualSums:
     claim = candidate.at.claim
     terms = row_terms(candidate.at, block)
     factor = np.where(terms.at.u > 0, candidate.rise, candidate.fall)
@@ -236,6 +243,4 @@ def _sums(terms: RowTerms, u: Array, u_size: Array, gains: tuple[Array, Array]) 
     w, (value, value_size) = terms.w, gains
     v, v_size = (w * u) @ terms.Z, (w * u_size) @ np.abs(terms.Z)
     balance, mass = np.asarray(float(w @ u)), np.asarray(float(w @ np.abs(u)))
-    return GlmDualSums(
-        DualSums(float(w @ value), float(w @ value_size), v, v_size, balance, mass), float(w @ u_size)
-    )
+    return GlmDualSums(DualSums(float(w @ value), float(w @ value_size), v, v_size, balance, mass), float(w @ u_size))
