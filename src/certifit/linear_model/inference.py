@@ -216,7 +216,7 @@ class Inference(ABC):
         return replace(table, proved=self._parameter_errors(len(estimates)))
 
     def _parameter_errors(self, size: int) -> Array | None:
-        """How far each estimate is proved to be from the minimiser's, in the order of `covariance_`; None: unknown."""
+        """How far each estimate can be from the minimiser's, in the order of `covariance_`; None where unknown."""
         errors = np.array(self.certificate_.parameter_error, dtype=np.float64)
         if errors.ndim != 2:
             return None

@@ -23,7 +23,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
@@ -175,7 +175,7 @@ def _newton(
             if len(kept) < R.shape[1]:
                 checks = (_loose(at, coordinates, R, tuning),)
             coordinates = coordinates._replace(kept=kept)
-            R = np.linalg.qr(R[:, kept], mode="r")
+            R = qr(R[:, kept], mode="r")[0][: len(kept)]
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
             long = rows.sum(partial(long_gradient, at, coordinates))
             coordinates = coordinates._replace(triangle=R)
@@ -243,7 +243,7 @@ def _decrement(
 def _without(
     left_out: Array, at: GlmPoint, coordinates: ScaledCoordinates, rows: Rows, tuning: GlmCheckTuning
 ) -> tuple[ScaledCoordinates, tuple[Check, ...]]:
-    """Coordinates without these columns, whose coefficients must be 0 and which must be combinations of the others."""
+    """Coordinates without these columns, whose coefficients must be 0; they must be combinations of the others."""
     size = len(at.beta) + at.claim.intercept
     kept = np.setdiff1d(np.arange(size), left_out)
     R = rows.sum(partial(triangle_of, coordinates)).R
@@ -319,7 +319,7 @@ def _proof_of(s: GlmDualSums, penalty: DualPenalty, n_rows: int) -> Proof:
 
 
 def _solved_dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
-    """Ridge regression with fewer rows than columns: residuals next to 0 have lost their digits, so the dual is solved.
+    """Ridge regression with fewer rows than columns: where residuals have lost their digits the dual is solved.
 
     With a = -w u:  (Z Zᵀ/λ₂ + 1/w) a + b = y - offset,  Σ a = 0.
     """

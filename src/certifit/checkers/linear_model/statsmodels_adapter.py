@@ -53,7 +53,7 @@ def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: flo
 
 
 def _refuse_constraints(results: Any) -> None:
-    if getattr(results, "constraints", None) is not None or getattr(results, "k_constr", 0):
+    if getattr(results, "constraints", None) is not None or getattr(results, "k_constr", False):
         raise DataError(
             got="a fit with constraints (fit_constrained)",
             wanted="one without",

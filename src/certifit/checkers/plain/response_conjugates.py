@@ -43,21 +43,21 @@ def gain(claim: GlmClaim, u: Array, y: Array) -> Gain:
     return np.where(inside, value, -np.inf), np.where(inside, size, np.inf)
 
 
-def _gaussian(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
+def _gaussian(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     return -0.5 * u**2 - u * y, 0.5 * u**2 + np.abs(u * y), np.isfinite(u)
 
 
-def _log_poisson(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
+def _log_poisson(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     q = y + u
     return q + entr(q) + xlogy(y, y) - y, q + np.abs(entr(q)) + np.abs(xlogy(y, y)) + y, u >= -y
 
 
-def _log_gamma(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
+def _log_gamma(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     terms = -u * np.log(y), entr(1 - u), -u
-    return sum(terms), sum(map(np.abs, terms)), u <= 1
+    return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0), u <= 1
 
 
-def _logit(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
+def _logit(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     p, q = y + u, (1 - y) - u
     known = entr(y) + entr(1 - y)
     # 1 - y is rounded where y is a share, which matters to the logarithm of a small q.
@@ -70,23 +70,23 @@ def _log_negative_binomial(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, 
     total = y + t
     p, q = (y + u) / total, (t - u) / total
     terms = total * entr(p), total * entr(q), total * q * np.log(t), xlogy(y, y), -total * np.log(total)
-    return sum(terms), sum(map(np.abs, terms)), (u >= -y) & (u <= t)
+    return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0), (u >= -y) & (u <= t)
 
 
-def _identity_poisson(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
+def _identity_poisson(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     value = np.where(y > 0, y * np.log1p(-u), 0.0)
     return value, np.abs(value), (u < 1) | ((y == 0) & (u == 1))
 
 
-def _inverse_gamma(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
+def _inverse_gamma(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     value = np.log1p(-u / y)
     # The ratio is rounded once: that is a few eps of u / (y - u).
     return value, np.abs(value) + np.abs(u) / (y - u), u < y
 
 
-def _canonical_inverse_gaussian(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
+def _canonical_inverse_gaussian(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     terms = 0.5 / y, -0.5 / (y - 2 * u)
-    return sum(terms), sum(map(np.abs, terms)), 2 * u < y
+    return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0), 2 * u < y
 
 
 _FORMS: dict[tuple[str, str], Callable[[GlmClaim, Array, Array], tuple[Array, Array, Array]]] = {

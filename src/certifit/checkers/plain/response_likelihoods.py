@@ -1,4 +1,4 @@
-"""Log-likelihoods of response families and the scores of constant means, in plain NumPy, for the checker of inference.
+"""Log-likelihoods of response families and scores of constant means, in plain NumPy, for the checker of inference.
 
 The dispersion, where it is free, is that of the deviance: φ = deviance / rows.
 Reference: McCullagh & Nelder, Generalized Linear Models (1989), chapter 2.

@@ -153,20 +153,20 @@ def _log_negative_binomial(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
     return LossTerms(phi, t * above - y * below, (y + t) * above * below, size, t * above + y * below)
 
 
-def _identity_poisson(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+def _identity_poisson(_claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
     ratio = y / eta
     phi, size = xlogy(y, ratio) - y + eta, np.abs(xlogy(y, ratio)) + y + eta
     return LossTerms(phi, 1 - ratio, ratio / eta, size, 1 + ratio)
 
 
-def _inverse_gamma(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+def _inverse_gamma(_claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
     ratio = y * eta
     return LossTerms(
         ratio - 1 - np.log(ratio), y - 1 / eta, 1 / eta / eta, ratio + 1 + np.abs(np.log(ratio)), y + 1 / eta
     )
 
 
-def _canonical_inverse_gaussian(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+def _canonical_inverse_gaussian(_claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
     mu = 1 / np.sqrt(eta)
     phi, size = 0.5 * (y / mu - 1) ** 2 / y, 0.5 * (y / mu + 1) ** 2 / y
     return LossTerms(phi, 0.5 * (y - mu), 0.25 * mu / eta, size, 0.5 * (y + mu))
