@@ -27,11 +27,15 @@ def refusal(model: Any, like: str | None, known: tuple[str, ...]) -> DataError:
 
 
 def _what_it_is(model: Any, known: tuple[str, ...]) -> str:
-    base = _known_base(model, known)
-    if base is not None:
-        return f"a subclass of {base} that may solve another problem"
     solves = _UNPROVED.get(type(model).__name__)
-    return solves[0] if solves else "whose problem audit does not know"
+    if solves:
+        return solves[0]
+    base = _known_base(model, known)
+    return (
+        "whose problem audit does not know"
+        if base is None
+        else f"a subclass of {base} that may solve another problem"
+    )
 
 
 def _known_base(model: Any, known: tuple[str, ...]) -> str | None:
@@ -75,6 +79,21 @@ _UNPROVED: dict[str, tuple[str, str]] = {
     "DBSCAN": ("which minimises nothing", "KMeans and GaussianMixture are audited."),
     "GroupLasso": ("whose penalty is on groups of columns", "Lasso and ElasticNet are audited."),
     "MultiTaskLasso": ("whose penalty joins several targets", "Lasso for each target is audited."),
+    **dict.fromkeys(
+        ("MultiTaskElasticNet", "MultiTaskLassoCV", "MultiTaskElasticNetCV"),
+        ("whose penalty joins several targets", "ElasticNet for each target is audited."),
+    ),
+    **dict.fromkeys(
+        ("RegularizedResults", "RegularizedResultsWrapper", "L1PoissonResultsWrapper", "L1BinaryResultsWrapper"),
+        (
+            "whose penalty the results do not say (fit_regularized)",
+            "fit() without a penalty is audited, and so are Lasso, ElasticNet and GeneralizedLinearRegressor.",
+        ),
+    ),
+    **dict.fromkeys(
+        ("NegativeBinomialResultsWrapper", "ZeroInflatedPoissonResultsWrapper"),
+        ("which estimates more than coefficients", "GLM with families.NegativeBinomial(alpha=…) is audited."),
+    ),
     "NuSVC": ("which minimises another form of the problem", "SVC with the C that belongs to its nu is audited."),
     "NuSVR": ("which minimises another form of the problem", "SVR with the C that belongs to its nu is audited."),
     "SGDRegressor": ("whose loss and penalty audit does not know", "Ridge, Lasso and LinearSVR are audited."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from certifit.checkers.cluster.adapter import audit_clusters, centres
@@ -23,8 +23,9 @@ from certifit.checkers.feature_selection.adapter import (
     audit_sequential,
 )
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
-from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, audit_statsmodels, linear_problem
+from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
 from certifit.checkers.linear_model.logistic_adapter import audit_logistic, logistic_problem
+from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture
@@ -118,9 +119,12 @@ def audited_models() -> dict[str, AuditedModel]:
         "ComplementNB": AuditedModel(audit_complement_nb, counts),
         "CategoricalNB": AuditedModel(audit_categorical_nb, counts),
         "NaiveBayes": AuditedModel(audit_naive_bayes, ("parameters_", "class_prior_")),
-        **dict.fromkeys(
-            ("GeneralizedLinearRegressor", *CLAIMS), AuditedModel(audit_linear, linear, linear_problem, beside)
-        ),
+        **{
+            name: AuditedModel(
+                partial(audit_linear, solved=name), linear, partial(linear_problem, solved=name), beside
+            )
+            for name in ("GeneralizedLinearRegressor", *CLAIMS)
+        },
         **{
             f"{name}Results{wrapper}": AuditedModel(audit_statsmodels, ("params", "model"), beside=beside)
             for wrapper in ("", "Wrapper")

@@ -12,8 +12,8 @@ def proved_digits(value: float, error: float, most: int = 5) -> str:
 
     >>> proved_digits(6.030912, 1e-9), proved_digits(6.030912, 2e-3), proved_digits(60309.12, 30.0)
     ('6.0309', '6.03', '6.03e+04')
-    >>> proved_digits(0.0012, 0.5), proved_digits(6.0, math.inf)
-    ('0 ± 0.6', 'unproved')
+    >>> proved_digits(0.0012, 0.5), proved_digits(6.0, math.inf), proved_digits(41.0, 3.0)
+    ('0 ± 0.6', 'unproved', '4e+01')
     """
     if not math.isfinite(value) or not math.isfinite(error):
         return "unproved"
@@ -24,7 +24,7 @@ def proved_digits(value: float, error: float, most: int = 5) -> str:
     digits = min(most, first - last + 1)
     if digits < 1:
         return f"0 ± {_round_up(abs(value) + error)}"
-    return f"{value:#.{digits}g}".rstrip(".")
+    return f"{value:#.{digits}g}".rstrip(".").replace(".e", "e")
 
 
 def _round_up(size: float) -> str:

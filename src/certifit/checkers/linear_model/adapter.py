@@ -1,47 +1,133 @@
-"""Fitted linear and generalised linear models, ours or others', as the problem they claim to have solved."""
+"""Fitted linear and generalised linear models, ours or others', as the problem they claim to have solved.
+
+| whose | how it is read |
+|---|---|
+| certifit's | settings; every fitted attribute is checked, what inference says among them |
+| scikit-learn's, celer's, skglm's | settings by class name |
+| glum's GeneralizedLinearRegressor | settings under glum's names; what certifit's problem lacks is refused |
+| statsmodels' results | `statsmodels_adapter` |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.linear_model import glm as checker
+from certifit.checkers.linear_model import recession
+from certifit.checkers.linear_model.inference import inference_checks
 from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.checkers.problem import Problem
-from certifit.core import Certificate
+from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
+from certifit.rows import Array, Rows
 from certifit.rows.checks import TableTerms
 
 
-def audit_linear(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
-    """Check a model with coef_ and intercept_; `beside` holds the offset, exposure or trials it was fitted with."""
+def audit_linear(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float, solved: str | None = None, **beside: Any
+) -> Certificate:
+    """Check a model with coef_ and intercept_; `beside` holds the offset, exposure or trials it was fitted with.
+
+    `solved` is the name of the class whose problem it is, where that is not the model's own.
+    """
+    claim = linear_claim(model, solved)
+    y = y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
+    several = getattr(y, "ndim", 1) > 1
     layout, y = lay_out(y, beside)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
-    if coef.size != coef.shape[-1] or intercept.size != 1:
-        raise DataError(got=f"coefficients of shape {coef.shape}", wanted="one target: coefficients (d,)")
+    if coef.size != coef.shape[-1] or intercept.size != 1 or several:
+        raise DataError(
+            got=f"coefficients of shape {coef.shape} and targets of shape {np.shape(y)}",
+            wanted="one target: y (n,), coefficients (d,)",
+            fix="Fit and audit each target by itself.",
+        )
     rows = fitted_rows(model, coef.size, X, y, sample_weight, TableTerms("numbers", layout.columns))
-    return checker.certify(coef, float(intercept.ravel()[0]), linear_claim(model)._replace(layout=layout), tol, rows)
+    coef, b = coef.ravel(), float(intercept.ravel()[0])
+    own = isinstance(model, Estimator)
+    left_out = _left_out(model, coef.size, claim) if own else None
+    found = prove(coef, b, claim._replace(layout=layout), tol, rows, left_out)
+    if not own or found.kind == "impossible":
+        return found
+    return with_checks(found, _own_checks(model, coef, b, claim._replace(layout=layout), rows))
 
 
-def linear_claim(model: Any) -> GlmClaim:
+def prove(
+    coef: Array, intercept: float, claim: GlmClaim, tol: float, rows: Rows, left_out: Array | None = None
+) -> Certificate:
+    """The certificate of these coefficients, or the proof that there is no minimum to be near to."""
+    impossible = recession.one_way(rows, claim)
+    if impossible is not None:
+        return impossible
+    found = checker.certify(coef, intercept, claim, tol, rows, left_out)
+    impossible = None if found.holds else recession.unbounded(rows, claim)
+    return found if impossible is None else impossible
+
+
+def with_checks(found: Certificate, checks: tuple[Check, ...]) -> Certificate:
+    """The certificate with these checks too."""
+    return replace(found, checks=(*found.checks, *checks))
+
+
+# Our own. ------------------------------------------------------------------------------------------------------
+
+
+def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
+    """Numbers of the columns that our fit left out."""
+    lost = np.asarray(getattr(model, "collinear_", ()))
+    if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
+        raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
+    if len(lost) and claim.alpha > 0:
+        raise DataError(
+            got="collinear_ columns beside a penalty", wanted="none: a penalised fit leaves no column out"
+        )
+    return lost.astype(int)
+
+
+def _own_checks(model: Any, coef: Array, intercept: float, claim: GlmClaim, rows: Rows) -> tuple[Check, ...]:
+    """The checks of what inference says of our fit."""
+    names = ("deviance_", "null_deviance_", "dispersion_", "df_resid_", "loglikelihood_", "collinear_", "covariance_")
+    attributes = {name: getattr(model, name) for name in names if name in vars(model)}
+    none = model.covariance_ is None and not _may_have_errors(model, claim)
+    checks = inference_checks(claim, coef, intercept, attributes, rows, None if none else model.covariance)
+    if model.covariance_ is not None and (claim.alpha > 0 or model.covariance is None):
+        checks = (*checks, Check("covariance_ of a fit that has none (1: yes)", 1.0, 0.0))
+    return checks
+
+
+def _may_have_errors(model: Any, claim: GlmClaim) -> bool:
+    """Whether this fit should have a covariance, unless that overflows."""
+    if claim.alpha > 0 or model.covariance is None or not model.certificate_.holds:
+        return False
+    return model.dispersion_ == model.dispersion_  # NaN where no row is left to estimate it from
+
+
+def linear_claim(model: Any, solved: str | None = None) -> GlmClaim:
     """The problem that a fitted linear model says it has minimised."""
-    if hasattr(model, "penalty_per_row"):
+    if isinstance(model, Estimator):
         return _own_claim(model)
     if getattr(model, "positive", False):
-        raise DataError(got="a model with positive=True", wanted="coefficients without constraints")
-    for base in type(model).__mro__:
-        if base.__name__ in CLAIMS:
-            return CLAIMS[base.__name__](model)
-    raise DataError(got=f"a {type(model).__name__}", wanted=f"one of {', '.join(CLAIMS)}")
+        raise DataError(
+            got=f"a {type(model).__name__} with positive=True",
+            wanted="coefficients without constraints",
+            fix="Fit with positive=False; the same model with a penalty is audited.",
+        )
+    name = solved or type(model).__name__
+    if name == "GeneralizedLinearRegressor":
+        return _glum_claim(model)
+    if name not in CLAIMS:
+        raise DataError(got=f"a {name}", wanted=f"one of {', '.join(CLAIMS)}")
+    return CLAIMS[name](model)
 
 
-def linear_problem(model: Any) -> Problem:
+def linear_problem(model: Any, solved: str | None = None) -> Problem:
     """The same in words, by which models can be compared."""
-    claim = linear_claim(model)
+    claim = linear_claim(model, solved)
     family = claim.family if np.isnan(claim.power) else f"{claim.family}, power {claim.power!r}"
     family = family if np.isnan(claim.theta) else f"{family}, theta {claim.theta!r}"
     strength = f"alpha={claim.alpha!r} {'per row' if claim.per_row else 'in all'}, l1_ratio={claim.l1_ratio!r}"
@@ -58,106 +144,146 @@ def _own_claim(model: Any) -> GlmClaim:
     power = float(getattr(model.family, "power", model.power)) if family == "tweedie" else np.nan
     theta = float(getattr(model.family, "theta", model.theta)) if family == "negative_binomial" else np.nan
     if family == "tweedie" and power in (0, 1, 2, 3):
-        family, power = _family_of_power(power), np.nan
-    usual = {"gaussian": "identity", "binomial": "logit"}.get(family, "log")
-    link = usual if model.link == "auto" else model.link
+        family, power = family_of_power(power), np.nan
+    link = _usual_link(family) if model.link == "auto" else model.link
     penalty = float(model.alpha), float(model.l1_ratio), bool(model.penalty_per_row)
     return GlmClaim(family, link, *penalty, bool(model.fit_intercept), power, theta)
 
 
-def _family_of_power(power: float) -> str:
+def _usual_link(family: str) -> str:
+    return {"gaussian": "identity", "binomial": "logit"}.get(family, "log")
+
+
+def family_of_power(power: float) -> str:
     """The family whose variance is μ^power."""
     special: dict[float, str] = {0: "gaussian", 1: "poisson", 2: "gamma", 3: "inverse_gaussian"}
     return special.get(power, "tweedie")
 
 
+# scikit-learn's, and those of its kind. ------------------------------------------------------------------------
+
+
 def _alpha(model: Any) -> float:
     """The strength of the penalty, also where cross-validation chose it."""
-    alpha = np.ravel(getattr(model, "alpha_", getattr(model, "alpha", 0.0) or 0.0))
+    name = "alpha_" if hasattr(model, "alpha_") else "alpha"
+    alpha = np.ravel(getattr(model, name, 0.0))
     if len(alpha) != 1:
-        raise DataError(got=f"{len(alpha)} penalties in a {type(model).__name__}", wanted="one")
+        raise DataError(
+            got=f"{len(alpha)} penalties in a {type(model).__name__}",
+            wanted="one",
+            fix="Fit and audit each target by itself, with its own alpha.",
+        )
+    Setting(float, least=0, below=np.inf).check(f"{type(model).__name__}.{name}", alpha.tolist()[0])
     return float(alpha[0])
 
 
 def _ratio(model: Any) -> float:
-    return float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0) or 0.0))
+    name = "l1_ratio_" if hasattr(model, "l1_ratio_") else "l1_ratio"
+    ratio = setting(model, name, Setting(float, least=0, most=1), 0.0)
+    return float(ratio)
 
 
 def _free(model: Any) -> bool:
     return bool(getattr(model, "fit_intercept", True))
 
 
+def _squares(model: Any, l1_ratio: float = 0.0, alpha: float | None = None, *, per_row: bool = True) -> GlmClaim:
+    strength = _alpha(model) if alpha is None else alpha
+    return GlmClaim("gaussian", "identity", strength, l1_ratio, per_row, _free(model))
+
+
+def _weights_alone(model: Any, claim: GlmClaim) -> GlmClaim:
+    """The claim, unless the model has weights of columns or groups, as celer's and skglm's may have."""
+    for name in ("weights", "groups"):
+        if getattr(model, name, None) is not None:
+            raise DataError(
+                got=f"a {type(model).__name__} with {name}=",
+                wanted="the same penalty on every coefficient",
+                fix="Divide each column by its weight, fit without weights, and audit that.",
+            )
+    return claim
+
+
 def _tweedie(model: Any) -> GlmClaim:
-    link = ("identity" if model.power <= 0 else "log") if model.link == "auto" else model.link
-    return GlmClaim(_family_of_power(model.power), link, _alpha(model), 0.0, True, _free(model), float(model.power))
+    power = float(setting(model, "power", Setting(float)))
+    if not np.isfinite(power) or 0 < power < 1:
+        raise DataError(got=f"power={power!r}", wanted="a finite number that is not between 0 and 1")
+    link = ("identity" if power <= 0 else "log") if model.link == "auto" else model.link
+    family = family_of_power(power)
+    return GlmClaim(family, link, _alpha(model), 0.0, True, _free(model), power if family == "tweedie" else np.nan)
+
+
+def _logarithmic(family: str) -> Callable[[Any], GlmClaim]:
+    return lambda m: GlmClaim(family, "log", _alpha(m), 0.0, True, _free(m))
 
 
 CLAIMS: dict[str, Callable[[Any], GlmClaim]] = {
-    "LinearRegression": lambda m: GlmClaim("gaussian", "identity", 0.0, 0.0, True, _free(m)),
-    "Ridge": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
-    "Lasso": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
-    "ElasticNet": lambda m: GlmClaim("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
-    "RidgeCV": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 0.0, False, _free(m)),
-    "LassoCV": lambda m: GlmClaim("gaussian", "identity", _alpha(m), 1.0, True, _free(m)),
-    "ElasticNetCV": lambda m: GlmClaim("gaussian", "identity", _alpha(m), _ratio(m), True, _free(m)),
-    "PoissonRegressor": lambda m: GlmClaim("poisson", "log", _alpha(m), 0.0, True, _free(m)),
-    "GammaRegressor": lambda m: GlmClaim("gamma", "log", _alpha(m), 0.0, True, _free(m)),
+    "LinearRegression": lambda m: _squares(m, alpha=0.0),
+    "Ridge": lambda m: _squares(m, per_row=False),
+    "Lasso": lambda m: _weights_alone(m, _squares(m, 1.0)),
+    "ElasticNet": lambda m: _weights_alone(m, _squares(m, _ratio(m))),
+    "RidgeCV": lambda m: _squares(m, per_row=False),
+    "LassoCV": lambda m: _weights_alone(m, _squares(m, 1.0)),
+    "ElasticNetCV": lambda m: _weights_alone(m, _squares(m, _ratio(m))),
+    "PoissonRegressor": _logarithmic("poisson"),
+    "GammaRegressor": _logarithmic("gamma"),
     "TweedieRegressor": _tweedie,
 }
 
 
-def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
-    """Check a statsmodels fit. X is the design matrix with its constant column, as there; X and y may be None, for
-    the data that the results carry."""
-    model = results.model
-    if sample_weight is None and np.ndim(getattr(model, "freq_weights", 1.0)) == 1:
-        sample_weight = model.freq_weights
-    if X is None and y is None:
-        X, y = model.exog, model.endog
-        offset: Any = getattr(model, "_offset_exposure", getattr(model, "offset", 0.0))  # already with log exposure
-        beside = {"offset": offset} if np.ndim(offset) == 1 and np.any(offset) else {}
-        if np.ndim(getattr(model, "n_trials", 1)) == 1 and np.any(np.asarray(model.n_trials) != 1):
-            beside["trials"], y = model.n_trials, model.endog * model.n_trials
-    layout, y = lay_out(y, beside)
-    coef = numbers(results, "params")
-    claim = _statsmodels_claim(model)._replace(layout=layout)
-    rows = fitted_rows(None, len(coef), X, y, sample_weight, TableTerms("numbers", layout.columns))
-    return checker.certify(coef, 0.0, claim, tol, rows)
+# glum's. -------------------------------------------------------------------------------------------------------
 
 
-def _statsmodels_claim(model: Any) -> GlmClaim:
-    """The problem that a statsmodels model solves, by the names of its class, family and link."""
-    plain = {"OLS": ("gaussian", "identity"), "Logit": ("binomial", "logit"), "Probit": ("binomial", "probit")}
-    plain["Poisson"] = ("poisson", "log")
-    families = {
-        "Gaussian": "gaussian",
-        "Binomial": "binomial",
-        "Poisson": "poisson",
-        "Gamma": "gamma",
-        "InverseGaussian": "inverse_gaussian",
-        "NegativeBinomial": "negative_binomial",
-        "Tweedie": "tweedie",
-    }
-    links = {
-        "Identity": "identity",
-        "Log": "log",
-        "Logit": "logit",
-        "Probit": "probit",
-        "CLogLog": "cloglog",
-        "InversePower": "inverse",
-        "InverseSquared": "inverse_squared",
-    }
-    name = type(model).__name__
-    if name in plain:
-        return GlmClaim(*plain[name], intercept=False)
-    family: Any = getattr(model, "family", None)
-    kind, link = type(family).__name__, type(getattr(family, "link", None)).__name__
-    if name != "GLM" or kind not in families or link not in links:
+def _glum_claim(model: Any) -> GlmClaim:
+    """glum's GeneralizedLinearRegressor minimises the same objective, if its penalty matrices are the identity."""
+    for name, usual in (
+        ("P1", "identity"),
+        ("P2", "identity"),
+        ("scale_predictors", False),
+        ("lower_bounds", None),
+        ("upper_bounds", None),
+        ("A_ineq", None),
+        ("monotonic_constraints", None),
+        ("alpha_search", False),
+    ):
+        value = getattr(model, name, usual)
+        if not (isinstance(value, type(usual)) and value == usual):
+            raise DataError(
+                got=f"a GeneralizedLinearRegressor of {type(model).__module__} with {name}",
+                wanted="glum's model without constraints and with identity penalties",
+                fix=f"Fit with {name}={usual!r}, or audit certifit's GeneralizedLinearRegressor.",
+            )
+    family, link = _glum_family(model)
+    alpha = 0.0 if model.alpha is None else _alpha(model)  # None is glum's word for no penalty
+    power = float(getattr(model.family_instance, "power", np.nan)) if family == "tweedie" else np.nan
+    theta = float(getattr(model.family_instance, "theta", np.nan)) if family == "negative_binomial" else np.nan
+    if family == "tweedie" and power in (0, 1, 2, 3):
+        family, power = family_of_power(power), np.nan
+    return GlmClaim(family, link, alpha, _ratio(model) if alpha else 0.0, True, _free(model), power, theta)
+
+
+def _glum_family(model: Any) -> tuple[str, str]:
+    """Family and link under our names, by the names of the classes of glum's."""
+    if not hasattr(model, "family_instance") or not hasattr(model, "link_instance"):
         raise DataError(
-            got=f"statsmodels {name} with family {kind} and link {link}",
-            wanted=f"{', '.join(plain)}, or GLM with a family among {', '.join(families)} and a link among "
-            f"{', '.join(links)}",
+            got=f"a GeneralizedLinearRegressor of {type(model).__module__}",
+            wanted="certifit's or glum's",
+            fix="audit certifit's GeneralizedLinearRegressor, which any library's coefficients can be put into.",
         )
-    theta = 1 / family.alpha if kind == "NegativeBinomial" else np.nan
-    power = float(family.var_power) if kind == "Tweedie" else np.nan
-    return GlmClaim(families[kind], links[link], intercept=False, power=power, theta=theta)
+    families = {
+        "NormalDistribution": "gaussian",
+        "PoissonDistribution": "poisson",
+        "GammaDistribution": "gamma",
+        "InverseGaussianDistribution": "inverse_gaussian",
+        "BinomialDistribution": "binomial",
+        "TweedieDistribution": "tweedie",
+        "NegativeBinomialDistribution": "negative_binomial",
+    }
+    links = {"IdentityLink": "identity", "LogLink": "log", "LogitLink": "logit", "CloglogLink": "cloglog"}
+    family, link = type(model.family_instance).__name__, type(model.link_instance).__name__
+    if family not in families or link not in links:
+        raise DataError(
+            got=f"glum's model with {family} and {link}",
+            wanted=f"a family among {', '.join(families)} and a link among {', '.join(links)}",
+        )
+    return families[family], links[link]

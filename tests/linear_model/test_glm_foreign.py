@@ -1,0 +1,177 @@
+"""Other libraries' generalised linear models: audited as what they are, or refused in a sentence."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn import linear_model
+
+from certifit import GeneralizedLinearRegressor, audit
+from certifit.exceptions import DataError
+
+N = 80
+RNG = np.random.default_rng(0)
+Z = RNG.normal(size=(N, 3))
+Y = RNG.poisson(np.exp(0.5 + 0.3 * Z[:, 0])).astype(float)
+T = RNG.uniform(1, 2, N)
+
+
+@pytest.fixture(scope="module")
+def sm():
+    import statsmodels.api as sm
+
+    return sm
+
+
+def fits(sm):
+    """By name: results that are audited as they are."""
+    A, poisson = sm.add_constant(Z), sm.families.Poisson()
+    lags = 0.5 ** np.abs(np.subtract.outer(np.arange(N), np.arange(N)))
+    return {
+        "var_weights": sm.GLM(Y, A, family=poisson, var_weights=T).fit(tol=1e-10),
+        "all weights": sm.GLM(
+            Y, A, family=poisson, var_weights=T, freq_weights=np.arange(N) % 3 + 1.0, exposure=T
+        ).fit(tol=1e-10),
+        "exposure and offset": sm.Poisson(Y, A, exposure=T, offset=0.1 * T).fit(disp=0),
+        "offset of Logit": sm.Logit((Y > 1) * 1.0, A, offset=0.1 * T).fit(disp=0),
+        "WLS": sm.WLS(Y, A, weights=T).fit(),
+        "GLS": sm.GLS(Y, A, sigma=lags).fit(),
+        "GLSAR": sm.GLSAR(Y, A, rho=1).iterative_fit(3),
+    }
+
+
+def test_statsmodels_weights_offsets_and_whitened_rows(sm):
+    for name, fit in fits(sm).items():
+        assert audit(fit).holds, name
+        fit.params[1] += 0.2
+        assert not audit(fit).holds, name
+
+
+def test_statsmodels_weights_belong_to_their_rows(sm):
+    found = fits(sm)
+    A = sm.add_constant(Z)
+    for name in ("var_weights", "exposure and offset", "WLS"):
+        assert audit(found[name], A, Y).holds
+        with pytest.raises(DataError, match="other rows"):
+            audit(found[name], A[:40], Y[:40])
+    with pytest.raises(DataError, match="without X and y"):
+        audit(found["GLS"], A, Y)
+    assert not audit(found["WLS"], A, Y, np.ones(N)).holds
+
+
+def test_statsmodels_fits_of_another_problem_are_refused(sm):
+    A, poisson = sm.add_constant(Z), sm.families.Poisson()
+    tied = ([[0, 1, 0, 0]], [0.5])
+    for fit in (sm.GLM(Y, A, family=poisson).fit_constrained(tied), sm.Poisson(Y, A).fit_constrained(tied, disp=0)):
+        with pytest.raises(DataError, match="constraints"):
+            audit(fit)
+    for fit in (sm.OLS(Y, A).fit_regularized(alpha=0.1), sm.Poisson(Y, A).fit_regularized(alpha=0.1, disp=0)):
+        with pytest.raises(DataError, match="Lasso, ElasticNet and GeneralizedLinearRegressor"):
+            audit(fit)
+
+
+class Lasso(linear_model.Lasso):
+    """Another library's class of a known name."""
+
+
+class GroupLasso(Lasso):
+    """A subclass of it with another penalty."""
+
+
+def test_a_subclass_is_not_its_base():
+    assert audit(Lasso(0.1, tol=1e-10).fit(Z, Y), Z, Y).holds
+    with pytest.raises(DataError, match="groups of columns"):
+        audit(GroupLasso(0.1).fit(Z, Y), Z, Y)
+    weighted = Lasso(0.1, tol=1e-10).fit(Z, Y)
+    weighted.weights = np.arange(3.0)
+    with pytest.raises(DataError, match="same penalty on every coefficient"):
+        audit(weighted, Z, Y)
+
+
+class Unknown:
+    """Coefficients without a known class."""
+
+    def __init__(self, model):
+        self.coef_, self.intercept_, self.alpha = model.coef_, model.intercept_, model.alpha
+
+
+def test_like_names_the_problem():
+    model = Unknown(linear_model.Lasso(0.1, tol=1e-10).fit(Z, Y))
+    assert audit(model, Z, Y, like="Lasso").holds
+    assert not audit(model, Z, Y, like="Ridge").holds
+
+
+class PoissonDistribution:
+    pass
+
+
+class LogLink:
+    pass
+
+
+class FittedGlum:
+    """What a fitted model of glum looks like."""
+
+    alpha, l1_ratio, P1, P2, scale_predictors, fit_intercept = 0.1, 0.5, "identity", "identity", False, True
+    lower_bounds = upper_bounds = A_ineq = None
+    family_instance, link_instance = PoissonDistribution(), LogLink()
+
+
+FittedGlum.__name__ = "GeneralizedLinearRegressor"  # as there
+
+
+def test_glum_has_a_class_of_our_name():
+    ours = GeneralizedLinearRegressor("poisson", alpha=0.1, l1_ratio=0.5, tol=1e-9).fit(Z, Y)
+    model = FittedGlum()
+    model.coef_, model.intercept_ = ours.coef_, float(ours.intercept_)
+    assert audit(model, Z, Y).holds
+    assert audit(model, Z, Y).objective == pytest.approx(ours.certificate_.objective, rel=1e-12)
+    for name, value in (("P1", np.arange(3.0)), ("scale_predictors", True), ("lower_bounds", np.zeros(3))):
+        other = copy.copy(model)
+        setattr(other, name, value)
+        with pytest.raises(DataError, match=name):
+            audit(other, Z, Y)
+    model.alpha = None  # its word for no penalty
+    assert not audit(model, Z, Y).holds
+
+
+@pytest.mark.parametrize("model", [linear_model.Ridge(positive=True), linear_model.LassoCV(positive=True)], ids=str)
+def test_constraints_are_refused(model):
+    with pytest.raises(DataError, match="positive=True"):
+        audit(model.fit(Z, Y), Z, Y)
+
+
+def test_several_targets_are_refused():
+    both = np.column_stack([Y, Y])
+    for model in (linear_model.Ridge(), linear_model.RidgeCV(), linear_model.LinearRegression()):
+        with pytest.raises(DataError, match="each target by itself"):
+            audit(model.fit(Z, both), Z, both)
+    for model in (linear_model.MultiTaskLasso(), linear_model.MultiTaskElasticNetCV()):
+        with pytest.raises(DataError, match="each target"):
+            audit(model.fit(Z, both), Z, both)
+    assert audit(linear_model.Ridge().fit(Z, Y[:, None]), Z, Y[:, None]).holds
+
+
+@pytest.mark.parametrize(
+    "model", [linear_model.RidgeCV(), linear_model.LassoCV(), linear_model.ElasticNetCV()], ids=str
+)
+def test_a_penalty_chosen_by_cross_validation(model):
+    assert audit(model.fit(Z, Y), Z, Y).holds
+    model.alpha_ *= 1.5
+    assert not audit(model, Z, Y).holds
+
+
+@pytest.mark.parametrize("alpha", [-1, np.nan, np.inf, "much", None])
+def test_settings_that_no_fit_could_have_had(alpha):
+    for model in (linear_model.Lasso(0.1), linear_model.Ridge(), linear_model.PoissonRegressor()):
+        model.fit(Z, Y).alpha = alpha
+        with pytest.raises(DataError, match="alpha"):
+            audit(model, Z, Y)
+    model = linear_model.ElasticNet(0.1).fit(Z, Y)
+    model.l1_ratio = 2.0
+    with pytest.raises(DataError, match="l1_ratio"):
+        audit(model, Z, Y)
+    model = linear_model.TweedieRegressor(power=1.5).fit(Z, Y)
+    model.power = 0.5
+    with pytest.raises(DataError, match="power"):
+        audit(model, Z, Y)

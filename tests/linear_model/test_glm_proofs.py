@@ -1,0 +1,330 @@
+"""Proofs of generalised linear models: bounds and errors against exact arithmetic, points far from any optimum."""
+
+import copy
+import re
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn import linear_model
+
+import certifit
+from certifit import (
+    ElasticNet,
+    GammaRegressor,
+    GeneralizedLinearRegressor,
+    LinearRegression,
+    NoSolutionError,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+    audit,
+)
+from certifit.checkers.plain.response_conjugates import gain, has_conjugate
+from certifit.checkers.plain.response_losses import CONVEX, GlmClaim, loss
+
+N, D = 60, 3
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(N, D)) * [1.0, 30.0, 0.01] + [0.0, 100.0, 0.0]
+ETA = 0.5 * X[:, 0] + 0.02 * (X[:, 1] - 100) + 30 * X[:, 2]
+TARGETS = {
+    "gaussian": ETA + RNG.normal(size=N),
+    "poisson": RNG.poisson(np.exp(ETA)).astype(float),
+    "gamma": RNG.gamma(3.0, np.exp(ETA) / 3),
+}
+
+
+def solve_exactly(M, b):
+    """Gaussian elimination in whatever numbers M and b hold."""
+    M, b, m = [list(row) for row in M], list(b), len(b)
+    for i in range(m):
+        for k in range(i + 1, m):
+            f = M[k][i] / M[i][i]
+            M[k] = [p - f * q for p, q in zip(M[k], M[i], strict=True)]
+            b[k] -= f * b[i]
+    x = [b[0] * 0] * m
+    for i in reversed(range(m)):
+        x[i] = (b[i] - sum(M[i][j] * x[j] for j in range(i + 1, m))) / M[i][i]
+    return x
+
+
+def exact_least_squares(X, y, lam=Fraction(0)):
+    """Ridge regression's normal equations with a free intercept, in fractions."""
+    A = [[Fraction(float(v)) for v in row] + [Fraction(1)] for row in X]
+    t = [Fraction(float(v)) for v in y]
+    m = len(A[0])
+    M = [[sum(row[i] * row[j] for row in A) + (lam if i == j < m - 1 else 0) for j in range(m)] for i in range(m)]
+    return solve_exactly(M, [sum(row[i] * v for row, v in zip(A, t, strict=True)) for i in range(m)])
+
+
+def exact_log_link(X, y, family, lam, start):
+    """Newton's method to 40 digits on half the deviance of poisson or gamma plus lam/2 |β|², as fractions."""
+    with localcontext(Context(prec=60)):
+        A = [[Decimal(float(v)) for v in row] + [Decimal(1)] for row in X]
+        t, theta, lam = [Decimal(float(v)) for v in y], [Decimal(float(v)) for v in start], Decimal(lam)
+        m = len(theta)
+        for _ in range(60):
+            mu = [sum(a * b for a, b in zip(row, theta, strict=True)).exp() for row in A]
+            u = [s - v if family == "poisson" else 1 - v / s for s, v in zip(mu, t, strict=True)]
+            h = [s if family == "poisson" else v / s for s, v in zip(mu, t, strict=True)]
+            ridge = [lam] * (m - 1) + [Decimal(0)]
+            g = [sum(c * row[i] for c, row in zip(u, A, strict=True)) + ridge[i] * theta[i] for i in range(m)]
+            H = [[sum(c * row[i] * row[k] for c, row in zip(h, A, strict=True)) for k in range(m)] for i in range(m)]
+            H = [[v + (ridge[i] if i == k else 0) for k, v in enumerate(row)] for i, row in enumerate(H)]
+            step = solve_exactly(H, g)
+            theta = [a - s for a, s in zip(theta, step, strict=True)]
+            if max(map(abs, step)) < Decimal(10) ** -40:
+                return [Fraction(v) for v in theta]
+    raise AssertionError("Newton's method did not end")
+
+
+def assert_within(model, exact, X, y):
+    """Each coefficient is as close as the certificates of fit and audit say, and they say enough."""
+    stated = [*map(float, model.coef_), float(model.intercept_)]
+    for certificate in (model.certificate_, audit(model, X, y)):
+        (errors,) = certificate.parameter_error
+        assert len(errors) == len(stated)
+        for value, truth, error in zip(stated, exact, errors, strict=True):
+            assert abs(Fraction(value) - truth) <= Fraction(error)
+            assert error <= 2e-3 * abs(float(truth)) + 1e-9
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.0**20])
+def test_least_squares_is_as_close_as_it_says(shift):
+    y = TARGETS["gaussian"]
+    model = LinearRegression().fit(X + shift, y)
+    assert_within(model, exact_least_squares(X + shift, y), X + shift, y)
+    sizes = np.abs([*model.coef_, float(model.intercept_)])
+    assert (np.array(model.certificate_.parameter_error[0]) < 1e-6 * sizes).all()
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
+def test_ridge_is_as_close_as_it_says(alpha):
+    y = TARGETS["gaussian"]
+    assert_within(Ridge(alpha).fit(X, y), exact_least_squares(X, y, Fraction(alpha)), X, y)
+
+
+@pytest.mark.parametrize("family", ["poisson", "gamma"])
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_log_links_are_as_close_as_they_say(family, alpha):
+    y = TARGETS[family]
+    model = GeneralizedLinearRegressor(family, alpha=alpha, tol=1e-10).fit(X, y)
+    exact = exact_log_link(X, y, family, alpha * N, [*model.coef_, float(model.intercept_)])
+    assert_within(model, exact, X, y)
+
+
+def test_errors_of_a_poor_fit_cover_what_is_missing():
+    """Coefficients moved by hand: the error grows with the distance, and no digit is printed that is not proved."""
+    y = TARGETS["poisson"]
+    model = GeneralizedLinearRegressor("poisson").fit(X, y)
+    best = model.coef_.copy()
+    for size in (1e-8, 1e-5, 1e-3):
+        model.coef_ = best + size * np.abs(best)
+        (errors,) = audit(model, X, y).parameter_error
+        assert (np.abs(model.coef_ - best) <= errors[:D]).all()
+        assert errors[0] < 1e3 * size
+
+
+def test_the_l1_penalty_alone_claims_no_distance():
+    y = TARGETS["gaussian"]
+    assert certifit.Lasso(0.1).fit(X, y).certificate_.parameter_error == ()
+    assert ElasticNet(0.1).fit(X, y).certificate_.parameter_error != ()
+
+
+def test_summary_prints_proved_digits_only():
+    y = TARGETS["poisson"]
+    model = GeneralizedLinearRegressor("poisson").fit(X, y)
+    assert f"{model.coef_[0]:.5g}" in model.summary()
+    (errors,) = model.certificate_.parameter_error
+    wide = tuple(0.02 * abs(v) for v in (*model.coef_, float(model.intercept_)))
+    object.__setattr__(model.certificate_, "parameter_error", (wide,))
+    assert f"{model.coef_[0]:.5g}" not in model.summary()
+    assert re.search(rf"x0 +{model.coef_[0]:.1g} ", model.summary())
+    object.__setattr__(model.certificate_, "parameter_error", ())
+    assert "coef (unproved)" in model.summary()
+    assert errors != wide
+
+
+# ------------------------------------------------------------------------------------------------- conjugates
+@pytest.mark.parametrize(("family", "link"), sorted(CONVEX))
+def test_no_score_is_below_the_conjugate(family, link):
+    """Fenchel and Young: φ(t) - u t >= g(u) for every t, with equality where u = φ'(t)."""
+    claim = GlmClaim(family, link, power=1.5, theta=2.0)
+    if not has_conjugate(claim):
+        return
+    rng = np.random.default_rng(0)
+    y = {"binomial": np.array([0.0, 0.3, 1.0]), "gamma": np.array([0.2, 1.0, 7.0])}.get(family, np.array([0.0, 1, 9]))
+    y = y + 0.5 if family == "inverse_gaussian" else y
+    positive = link in ("inverse", "inverse_squared") or (family, link) == ("poisson", "identity")
+    for t0 in rng.gamma(2.0, size=30) if positive else 3 * rng.normal(size=30):
+        u = loss(claim, np.full(3, t0), y).u
+        value, _ = gain(claim, u, y)
+        np.testing.assert_allclose(value, loss(claim, np.full(3, t0), y).phi - u * t0, rtol=1e-9, atol=1e-9)
+        for t in rng.gamma(2.0, size=30) if positive else 5 * rng.normal(size=30):
+            assert (loss(claim, np.full(3, t), y).phi - u * t >= value - 1e-9 * (1 + np.abs(value))).all()
+
+
+def test_outside_the_range_nothing_is_gained():
+    for claim, u, y in (
+        (GlmClaim("poisson", "log"), -2.0, 1.0),
+        (GlmClaim("gamma", "log"), 1.5, 1.0),
+        (GlmClaim("binomial", "logit"), 0.5, 1.0),
+        (GlmClaim("negative_binomial", "log", theta=2.0), 2.5, 1.0),
+        (GlmClaim("gamma", "inverse"), 1.5, 1.0),
+    ):
+        assert gain(claim, np.array([u]), np.array([y]))[0][0] == -np.inf
+
+
+# --------------------------------------------------------------------------------------- far from any optimum
+@pytest.mark.parametrize("intercept", [400.0, -400.0, 700.0, 1e6])
+@pytest.mark.parametrize(
+    "model",
+    [
+        linear_model.GammaRegressor(alpha=0.1),
+        linear_model.TweedieRegressor(power=1.5, alpha=0.1),
+        linear_model.PoissonRegressor(alpha=0.1),
+        GeneralizedLinearRegressor("negative_binomial", alpha=0.1),
+    ],
+    ids=str,
+)
+def test_means_that_overflow_are_no_optimum(model, intercept):
+    y = TARGETS["gamma"]
+    model = copy.deepcopy(model).fit(X / [1, 30, 1], y)
+    best = audit(model, X / [1, 30, 1], y, tol=1e-2).objective
+    model.intercept_ = intercept
+    found = audit(model, X / [1, 30, 1], y)
+    assert not found.holds
+    assert found.bound <= best
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_negative_means_are_no_optimum():
+    import statsmodels.api as sm
+
+    seen = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        Z = rng.normal(size=(60, 2))
+        y = rng.gamma(2, np.exp(1.5 * Z[:, 0]) / 2)
+        with np.errstate(all="ignore"):
+            try:
+                fit = sm.GLM(y, sm.add_constant(Z), family=sm.families.Gamma()).fit()
+            except ValueError:
+                continue
+        if (fit.fittedvalues <= 0).any():
+            seen += 1
+            found = audit(fit)
+            assert not found.holds
+            assert any("belongs to no mean" in words for words in found.failures())
+    assert seen > 3
+
+
+def test_signs_turned_round_and_large_means():
+    y = 2 + RNG.gamma(5.0, size=N)
+    model = GeneralizedLinearRegressor("gamma", "inverse").fit(X[:, :1], y)
+    assert audit(model, X[:, :1], y).holds
+    model.coef_, model.intercept_ = -model.coef_, -model.intercept_
+    assert not audit(model, X[:, :1], y).holds
+    large = GeneralizedLinearRegressor("inverse_gaussian").fit(X[:, :1], 1e9 * y)
+    assert audit(large, X[:, :1], 1e9 * y).holds
+    large.intercept_ = large.intercept_ + 0.1
+    assert not audit(large, X[:, :1], 1e9 * y).holds
+
+
+def test_a_bad_model_lends_no_bound():
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(8, 60)) * 10.0 ** rng.integers(-4, 4, size=60)
+    y = rng.normal(size=8)
+    good = linear_model.Ridge(0.1).fit(wide, y)
+    bad, half = copy.deepcopy(good), copy.deepcopy(good)
+    bad.coef_, half.coef_ = good.coef_ * 1e4, good.coef_ * 2
+    table = certifit.compare({"bad": bad, "half": half}, wide, y, show=False)
+    assert not any(c.holds for c in table.certificates.values())
+    assert audit(bad, wide, y).bound <= audit(good, wide, y).objective
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_nearly_interpolating_ridge(scale):
+    rng = np.random.default_rng(2)
+    wide, y = rng.normal(size=(20, 50)) * scale, rng.normal(size=20)
+    model = Ridge(1e-3).fit(wide, y)
+    assert model.certificate_.holds
+    assert audit(model, wide, y).holds
+    assert audit(linear_model.Ridge(1e-3).fit(wide, y), wide, y).holds
+    model.coef_ = model.coef_ * (1 + 1e-3)
+    assert not audit(model, wide, y).holds
+
+
+# ----------------------------------------------------------------------------------------------- no minimum
+@pytest.mark.parametrize(
+    "model",
+    [
+        PoissonRegressor(alpha=0.1),
+        TweedieRegressor(power=1.5, alpha=0.1),
+        GeneralizedLinearRegressor("binomial", alpha=0.1),
+        GeneralizedLinearRegressor("negative_binomial", alpha=0.1, l1_ratio=0.5),
+        GeneralizedLinearRegressor("poisson"),
+    ],
+    ids=str,
+)
+def test_targets_of_0_have_no_minimum_with_a_free_intercept(model):
+    with pytest.raises(NoSolutionError, match="no minimum") as caught:
+        model.fit(X, np.zeros(N))
+    certificate = caught.value.certificate
+    assert certificate.kind == "impossible"
+    assert certificate.proved
+    np.testing.assert_array_equal(certificate.witness, [[0, 0, 0, -1]])
+    model.fit(X, (np.arange(N) % 3 > 0).astype(float))
+    found = audit(model, X, np.zeros(N))
+    assert (found.kind, found.proved, found.holds) == ("impossible", True, False)
+    held = copy.deepcopy(model).set_params(fit_intercept=False, alpha=0.1)
+    assert held.fit(X, np.zeros(N)).certificate_.holds
+
+
+def test_only_ones_have_no_minimum_either():
+    with pytest.raises(NoSolutionError) as caught:
+        GeneralizedLinearRegressor("binomial", alpha=1.0).fit(X, np.ones(N))
+    np.testing.assert_array_equal(caught.value.certificate.witness, [[0, 0, 0, 1]])
+
+
+@pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
+def test_negative_targets_beside_a_log_link():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        Z, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+        model = GeneralizedLinearRegressor("gaussian", "log").fit(Z, y)
+        assert audit(model, Z, y).holds == model.certificate_.holds
+    with pytest.raises(NoSolutionError):
+        GeneralizedLinearRegressor("gaussian", "log").fit(Z, -np.abs(y))
+
+
+# ---------------------------------------------------------------------------------------------- null spaces
+def test_coefficients_of_collinear_columns_are_determined():
+    y = TARGETS["poisson"]
+    C = np.column_stack([X, X[:, 0] + X[:, 2]])
+    along = np.array([1.0, 0.0, 1.0, -1.0])
+    with pytest.warns(certifit.linear_model.glm.glm.CollinearWarning):
+        model = GeneralizedLinearRegressor("poisson").fit(C, y)
+    assert audit(model, C, y).holds
+    assert model.certificate_.parameter_error[0][3] == 0
+    model.coef_ = model.coef_ + 1e-3 * along
+    assert not audit(model, C, y).holds
+    theirs = linear_model.LinearRegression().fit(C, TARGETS["gaussian"])
+    assert audit(theirs, C, TARGETS["gaussian"]).holds
+    assert audit(theirs, C, TARGETS["gaussian"]).parameter_error == ()
+    theirs.coef_ = theirs.coef_ + 1e6 * along
+    assert not audit(theirs, C, TARGETS["gaussian"]).holds
+
+
+def test_perfect_fits_hold_and_their_neighbours_do_not():
+    y = X @ [1.0, 2.0, 3.0] + 4
+    model = LinearRegression().fit(X, y)
+    assert model.certificate_.holds
+    assert audit(model, X, y).holds
+    assert model.certificate_.scale > 1
+    model.coef_ = model.coef_ * (1 + 1e-9)
+    assert not audit(model, X, y).holds
+    constant = LinearRegression().fit(X, np.full(N, 5.0))
+    assert audit(constant, X, np.full(N, 5.0)).holds
+    assert GammaRegressor(alpha=0.0).fit(X, np.full(N, 5.0)).certificate_.holds
