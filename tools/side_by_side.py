@@ -1,9 +1,10 @@
 """Time the same fits in two checkouts, in turn, on one machine: has a change made anything slower?
 
-    python tools/side_by_side.py OTHER_CHECKOUT [NAME …] [--runs 7]
+    python tools/side_by_side.py OTHER_CHECKOUT [NAME …] [--runs 7] [--audit]
 
-Each checkout is a process of its own that holds the data and fits when told to, one at a time, so that both meet the
-same machine. The first fit of each (which may compile) is printed apart; then medians of warm fits and their ratio.
+With --audit the audits of these fits are timed in place of the fits. Each checkout is a process of its own that holds
+the data and fits when told to, one at a time, so that both meet the same machine. The first fit of each (which may
+compile) is printed apart; then medians of warm fits and their ratio.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ def workloads() -> dict[str, Callable[[], Callable[[], Any]]]:
         return X, np.digitize(score - score.mean() + rng.normal(size=n), np.linspace(-1, 1, k - 1))
 
     def fit(make: Callable[[], Any], *data: Any) -> Callable[[], Any]:
-        return lambda: make().fit(*data)
+        if "--audit" not in sys.argv:
+            return lambda: make().fit(*data)
+        model = make().fit(*data)
+        return lambda: cf.audit(model, *data)
 
     def kmeans(dtype: Any, n: int, d: int, k: int) -> Callable[[], Any]:
         X = tall(n, d, dtype)[0]
@@ -136,7 +140,7 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         environment = {**__import__("os").environ, "PYTHONPATH": str(folder / "src")}
-        command = [sys.executable, __file__, "--serve"]
+        command = [sys.executable, __file__, "--serve", *(["--audit"] if "--audit" in sys.argv else [])]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder
         )
@@ -150,7 +154,7 @@ class Checkout:
 
 
 def main(arguments: list[str]) -> None:
-    runs = 7
+    runs, arguments = 7, [word for word in arguments if word != "--audit"]
     if "--runs" in arguments:
         place = arguments.index("--runs")
         runs = int(arguments[place + 1])

@@ -15,6 +15,8 @@ def refusal(model: Any, like: str | None, known: tuple[str, ...]) -> DataError:
         fix = f"Did you mean like={near[0]!r}?" if near else "The documentation of audit lists them."
         return DataError(got=f"like={like!r}", wanted="the name of a class that audit knows", fix=fix)
     name = type(model).__name__
+    if name in _WRAPPERS:
+        return DataError(got=f"a {name} that is not fitted", wanted="a fitted model", fix="Call fit first.")
     if isinstance(model, type):
         return DataError(
             got=f"the class {model.__name__}", wanted="a fitted model", fix=f"{model.__name__}(…).fit(…)"
@@ -47,6 +49,12 @@ def _fix(model: Any, known: tuple[str, ...]) -> str:
     hint = f" The nearest that it knows is {near[0]}." if near else ""
     return f"If it minimises what a known model does, name that one: audit(model, …, like='Lasso'), say.{hint}"
 
+
+# They are audited by what they hold once they are fitted.
+_WRAPPERS = {
+    "GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
+    "TransformedTargetRegressor", "CalibratedClassifierCV",
+}  # fmt: skip
 
 # By class name: what a model is, and what could be audited in its place.
 _UNPROVED: dict[str, tuple[str, str]] = {

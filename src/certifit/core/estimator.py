@@ -48,7 +48,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     sparse: ClassVar[bool] = False  # whether X may be a sparse (CSR) matrix
     missing: ClassVar[bool] = False  # whether X may have missing entries (NaN)
     settings: ClassVar[Settings] = {}  # the values that its parameters may have
-    diagnostics: ClassVar[tuple[str, ...]] = ()  # fitted attributes that no method reads and no audit looks at
+    # fitted attributes that tell how the fit went: no method computes with them, and no audit looks at them
+    diagnostics: ClassVar[tuple[str, ...]] = ("history_", "n_iter_")
     finite: ClassVar[bool] = True  # whether `fit` looks for infinities first; else `_fit` refuses them itself
 
     certificate_: Certificate

@@ -19,7 +19,9 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.axes import Axes
 
+from certifit.core.proved_digits import proved_digits
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
+from certifit.rows import Array
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
@@ -88,12 +90,23 @@ def _coefficients(report: Report) -> dict[str, Any]:
     classes = [str(c) for c in model.classes_]
     order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
     listed = order[: report.most_features]
+    errors = model.certificate_.parameter_error
+    printed = _printed(np.column_stack([coef, intercept]), np.array(errors))
     return {
         "coefficient_classes": (classes if len(coef) > 1 else classes[1:])[:most],
-        "coefficients": [(model.features_[j], coef[:most, j].tolist()) for j in listed],
+        "coefficients": [(model.features_[j], [row[j] for row in printed[:most]]) for j in listed],
         "complete": len(coef) <= most and len(listed) == len(order),
-        "intercept": intercept[:most].tolist(),
+        "intercept": [row[-1] for row in printed[:most]],
+        "proved": bool(errors),
     }
+
+
+def _printed(values: Array, errors: Array) -> list[list[str]]:
+    """Coefficients with the digits that are proved; with four decimals where nothing is proved about any."""
+    if not errors.size:
+        return [[f"{value:.4f}" for value in row] for row in values.tolist()]
+    pairs = zip(values.tolist(), errors.tolist(), strict=True)
+    return [[proved_digits(value, error) for value, error in zip(*pair, strict=True)] for pair in pairs]
 
 
 def _image(ax: Axes) -> str:

@@ -1,0 +1,39 @@
+"""Only proved digits are printed: the number printed and the true one agree to one unit of its last digit."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from certifit.core.proved_digits import proved_digits
+
+
+@given(st.floats(-1e12, 1e12), st.floats(-14, 14), st.floats(-1, 1))
+def test_the_last_digit_is_right_to_one_unit(value, size, where):
+    error = 10.0**size
+    text = proved_digits(value, error)
+    truth = value + where * error
+    if "±" in text:
+        assert abs(truth) <= float(text.split("±")[1]) * (1 + 1e-9)
+        return
+    mantissa, _, exponent = text.partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    unit = 10.0 ** (int(exponent or 0) - decimals)
+    if not exponent and "." not in mantissa:  # trailing zeros before the point stand for places, too
+        unit = 10.0 ** (len(mantissa.lstrip("-")) - min(5, len(mantissa.lstrip("-"))))
+    assert abs(float(text) - truth) <= unit * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("error", [math.inf, math.nan])
+def test_without_a_proof_no_digit_is_printed(error):
+    assert proved_digits(3.14, error) == "unproved"
+
+
+def test_examples():
+    assert proved_digits(math.pi, 0.0) == "3.1416"
+    assert proved_digits(math.pi, 1e-3) == "3.14"
+    assert proved_digits(-math.pi, 0.4) == "-3"
+    assert proved_digits(0.0, 0.0) == "0"
+    assert proved_digits(0.0, 1e-7) == "0 ± 1e-07"
+    assert proved_digits(1234567.0, 1.0, most=7) == "1.23457e+06"
