@@ -37,7 +37,9 @@ def rounding_check(rounding: float, objective: float, coef: Array, allowed: floa
     return Check("rounding in the objective, relative", share, allowed)
 
 
-def coefficient_error(coef: Array, gaps: Array, rho: float | None, most: int = 10_000) -> tuple[tuple[float, ...], ...]:
+def coefficient_error(
+    coef: Array, gaps: Array, rho: float | None, most: int = 10_000
+) -> tuple[tuple[float, ...], ...]:
     """How far each machine's coefficients, and then its intercept, can be from the minimiser's.
 
     The objective contains ½ |β|² + ρ/2 b² and is convex otherwise: it rises by at least ½ |β - β*|² + ρ/2 (b - b*)²
@@ -52,11 +54,6 @@ def coefficient_error(coef: Array, gaps: Array, rho: float | None, most: int = 1
 
 
 # --------------------------------------------------------------------------------------------------- passes over rows
-def scores(coef: Array, b: Array, m: Array, block: Block) -> Array:
-    """Scores (rows, k) of coef (k, d) and b (k,)."""
-    return (dense(block.X) - m) @ coef.T + b
-
-
 def scores_and_lengths(coef: Array, b: Array, m: Array, block: Block) -> Array:
     """Scores (rows, k) of coef (k, d) and b (k,), and beside them |x - m| of each row (rows, k + 1)."""
     Z = dense(block.X) - m

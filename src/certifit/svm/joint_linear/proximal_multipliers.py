@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.plain.dual_points import DualSize, rounding_of_bound
 from certifit.checkers.svm.linear_rows import SLACK_ROUNDING
 from certifit.core import Objective, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
@@ -96,6 +97,7 @@ class JointSvmProblem:
         self.columns = AugmentedColumns(_column_shift(rows) if svm.rho == 0 else None, 0.0)
         sums = rows.sum(partial(class_sums, self.columns, k, svm.C))
         self.class_rows, self.mass, mass = sums.weighted_rows, sums.mass, float(sums.mass.sum())
+        self.squares = sums.square
         size = sums.square / mass  # the mean |x|²
         if svm.rho is not None:
             tau = 1 / svm.rho if svm.rho else tuning.free_bias_tau * (size + k * margin / mass)
@@ -273,6 +275,20 @@ class JointSvmProblem:
         linear, square = self.hinge.margin * linear, float((V**2).sum())
         t = min(1.0, linear / square) if square > 0 else 1.0
         return max(0.0, t * linear - 0.5 * t * t * square)
+
+    def bound_rounding(self, _at: JointSvmState, value: float) -> float:
+        """How much rounding may have added to the bound.
+
+        Σ |α| of a row is at most 2 u for each rival. What rounding leaves out of balance is put right by one more
+        mixture with an even flow, of a part that grows with the share of the smallest class.
+        """
+        rivals, mass = self.k - 1, float(self.mass.sum())
+        largest = 2.0 * mass * (1 if self.hinge.shared else rivals)
+        squares = self.squares + (mass * self.columns.tau if self.rho else 0.0)
+        v = largest * float(np.sqrt(squares / mass)) if mass > 0 else 0.0
+        size = DualSize(self.hinge.margin * largest, v, largest, self.n)
+        part = rivals * mass / float(self.mass.min()) if self.rho == 0 else 0.0
+        return (1 + part) * rounding_of_bound(value, size, None)
 
     # ---------------------------------------------------------------------------------------------- the answer
     def coefficients(self, at: JointSvmState) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ from certifit.svm.joint_linear.proximal_multipliers import (
     solve_jointly,
 )
 from certifit.svm.joint_linear.tuning import JointSvmTuning
-from certifit.svm.linear.base import LinearSvmEstimator, SlackSizes, shift_error
+from certifit.svm.linear.base import LinearSvmEstimator, LinearSvmProof, TargetSizes, shift_error
 from certifit.svm.linear.slacks import EpsilonTube, one_against_rest
 
 
@@ -145,10 +145,14 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
 
         solve = partial(solve_jointly, problem)
         intercept_error = partial(shift_error, problem.columns.shift, float(problem.mass.sum()))
-        return self._solve_and_certify(solve, attributes, problem.rounding, intercept_error, JOINT_CLAIM)
+        # Two classes have β = ∓ coef_ / 2: the objective contains ½ · ½ |coef_|².
+        proof = LinearSvmProof(
+            joint.rho, problem.bound_rounding, problem.rounding, intercept_error, JOINT_CLAIM, 2.0 if k == 2 else 1.0
+        )
+        return self._solve_and_certify(solve, attributes, proof)
 
-    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes:
-        return SlackSizes(1.0, 0.0, float(sample.w.sum()))
+    def _slack_sizes(self, sample: ArrayRows) -> TargetSizes:
+        return TargetSizes(1.0, 0.0, float(sample.w.sum()))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """C times the weighted losses (data term) plus the penalty, added up over the machines."""
@@ -216,11 +220,11 @@ class LinearSVR(RegressorMixin, LinearSvmEstimator):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         return self._minimise(rows, (EpsilonTube(float(self.epsilon)),), {})
 
-    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes:
+    def _slack_sizes(self, sample: ArrayRows) -> TargetSizes:
         assert sample.y is not None
         b = float(np.median(sample.y))
         size = 2 * float(sample.w @ (np.abs(sample.y) + self.epsilon))
-        return SlackSizes(float(np.abs(sample.y - b).mean()) or 1.0, b, size)
+        return TargetSizes(float(np.abs(sample.y - b).mean()) or 1.0, b, size)
 
     def predict(self, X: Any) -> Array:
         """β·x + b of each row."""
