@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from certifit.checkers.auditing import audit
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.registry import audited_models, find_audited
 from certifit.core import Certificate, text_table
+from certifit.exceptions import DataError
 
 
 def _headings() -> tuple[str, ...]:
@@ -24,23 +26,60 @@ def _headings() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Certificates by name; prints as a table, the smallest objective first."""
+    """Certificates by name; prints as a table for each problem, the smallest objective first."""
 
     certificates: Mapping[str, Certificate]
+    problems: Mapping[str, Problem]  # that each model minimises; objectives of different ones cannot be compared
 
     def table(self) -> list[tuple[str, ...]]:
-        ordered = sorted(self.certificates.items(), key=lambda item: item[1].objective)
+        """Return a line for each model: name, objective, lower bound, gap, relative gap, whether it holds."""
+        return [line for _, names in self._groups() for line in self._lines(names)]
+
+    def differences(self) -> list[str]:
+        """Return what tells the problems apart, each against the first; empty where all models solve the same."""
+        (first, _), *others = self._groups()
+        return [words for problem, _ in others for words in first.differences(problem)]
+
+    def _groups(self) -> list[tuple[Problem, list[str]]]:
+        """Names of the models of each problem, in the order in which problems were met."""
+        groups: dict[Problem, list[str]] = {}
+        for name in self.certificates:
+            groups.setdefault(self.problems[name], []).append(name)
+        return list(groups.items())
+
+    def _lines(self, names: list[str]) -> list[tuple[str, ...]]:
+        ordered = sorted(((name, self.certificates[name]) for name in names), key=lambda item: item[1].objective)
         return [(name, f"{c.objective:.10g}", *_distance(c), _verdict(c)) for name, c in ordered]
 
     def __str__(self) -> str:
-        return text_table([_headings(), *self.table()], rule=True)
+        groups = self._groups()
+        if len(groups) == 1:
+            return text_table([_headings(), *self.table()], rule=True)
+        tables = [
+            f"{problem}\n{text_table([_headings(), *self._lines(names)], rule=True)}" for problem, names in groups
+        ]
+        said = ["Different problems: their objectives cannot be compared.", *self.differences()]
+        return "\n\n".join([*tables, "\n  ".join(said)])
+
+    def __repr__(self) -> str:
+        # Short, because `compare` has printed the table already.
+        return f"<Comparison of {', '.join(self.certificates)}>"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{h}</th>" for h in _headings())
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in self.table()
-        )
-        return f"<table><tr>{head}</tr>{body}</table>"
+        groups = self._groups()
+        tables = []
+        for problem, names in groups:
+            body = "".join(
+                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
+                for line in self._lines(names)
+            )
+            caption = f"<caption>{html.escape(str(problem))}</caption>" if len(groups) > 1 else ""
+            tables.append(f"<table>{caption}<tr>{head}</tr>{body}</table>")
+        if len(groups) > 1:
+            items = "".join(f"<li>{html.escape(words)}</li>" for words in self.differences())
+            tables.append(f"<p>Different problems: their objectives cannot be compared.</p><ul>{items}</ul>")
+        return "".join(tables)
 
     def to_dict(self) -> dict[str, Any]:
         return {name: c.to_dict() for name, c in self.certificates.items()}
@@ -53,9 +92,18 @@ def compare(
     sample_weight: Any = None,
     *,
     tol: float | None = None,
-    show: bool = True,
+    show: bool | None = None,
 ) -> Comparison:
-    """Audit several fitted models on the same data; print the table (unless show=False) and return it.
+    """Audit several fitted models on the same data, print the table and return it.
+
+    Models are grouped by the problem that they solve: a lower bound proved for one holds for all of its group.
+
+    Parameters
+    ----------
+    models : fitted models by name
+    X, y, sample_weight : the data they were all fitted on
+    tol : relative gap to ask for, as in `audit`
+    show : whether to print; by default, unless a notebook shows what is returned
 
     >>> from sklearn.datasets import load_iris
     >>> import certifit, sklearn.decomposition as other
@@ -65,12 +113,20 @@ def compare(
     >>> all(c.holds for c in table.certificates.values())
     True
     """
+    if not models:
+        raise DataError(got="no models", wanted="fitted models by name", fix="compare({'mine': model}, X, y)")
     found = {name: audit(model, X, y, sample_weight, tol=tol) for name, model in models.items()}
     problems = {name: _problem(model) for name, model in models.items()}
-    comparison = Comparison({name: _sharpen(name, found, problems) for name in models})
-    if show:
+    comparison = Comparison({name: _sharpen(name, found, problems) for name in models}, problems)
+    if show or (show is None and not _in_notebook()):
         print(comparison)
     return comparison
+
+
+def _in_notebook() -> bool:
+    """Whether what a cell returns is shown by itself."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
 
 
 def _distance(c: Certificate) -> tuple[str, str, str]:

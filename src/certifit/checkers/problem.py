@@ -20,8 +20,15 @@ class Problem:
     offset: str = "none"
     further: str = ""  # whatever else tells two problems apart
 
+    def __str__(self) -> str:
+        """The loss and whatever else is not as usual, in one line."""
+        usual = {"penalty": "none", "penalised": "coefficients", "weights": "none", "offset": "none", "further": ""}
+        return "; ".join(
+            [self.loss, *(f"{k}: {getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)]
+        )
+
     def differences(self, other: Problem) -> list[str]:
-        """Return what differs, as 'penalty: ½|β|²/C, C=1 against C=10'."""
+        """Return what differs, such as `penalty: C=1 against C=10`."""
         pairs = [(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
         return [f"{name}: {a} against {b}" for name, a, b in pairs if a != b]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -39,6 +40,22 @@ class Objective(NamedTuple):
     total: float
     data: float
     penalty: float
+
+
+@dataclass(frozen=True)
+class FittedBox:
+    """What scikit-learn's box of a fitted estimator unfolds: the certificate, and the table of attributes."""
+
+    attributes: Any  # scikit-learn's table
+    certificate: Certificate
+
+    def __len__(self) -> int:
+        return 1 + len(self.attributes)
+
+    def _repr_html_inner(self) -> str:
+        verdict = f"{self.certificate.kind}, {'holds' if self.certificate.holds else 'does NOT hold'}"
+        unfolded = f"<summary>Certificate: {verdict}</summary>{self.certificate._repr_html_()}"
+        return f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
@@ -142,6 +159,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     @abstractmethod
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Return the fitted model's objective on these rows: total, data term and penalty."""
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """scikit-learn's table of fitted attributes for its box in notebooks, below a line with the certificate."""
+        return FittedBox(super()._get_fitted_attr_html(doc_link), self.certificate_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
