@@ -68,7 +68,7 @@ def _proved_shift(S: Array) -> float:
 def certify_witness(A: Array, v: Array, strict: bool = True) -> Certificate:
     """Check vᵀAv <= 0 (strict: A is not positive definite), or < 0 (A is not positive semidefinite).
 
-    >>> certify_witness(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), strict=False).holds
+    >>> certify_witness(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), strict=False).proved
     True
     """
     S, D = _equilibrate(A)

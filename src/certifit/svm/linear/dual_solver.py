@@ -19,7 +19,7 @@ from scipy import sparse
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.numerics.products import adjoint
-from certifit.rows import Array, ArrayRows, Block, Matrix
+from certifit.rows import Array, ArrayRows, Block, Largest, Matrix
 from certifit.svm.linear.coordinate_ascent import (
     CoordinateAscent,
     CoordinateAscentTuning,
@@ -100,7 +100,8 @@ class DualSvmProblem:
         """How much rounding may have added to the bound of all machines together."""
         sides, svm = self.machines[0], self.svm
         of_rows, targets = float(sides.u @ self.norms[sides.row]), float(sides.u @ sides.q**2)
-        sizes = SlackSizes(len(sides.u), float(sides.u.sum()), of_rows, targets)
+        below = Largest(-float(sides.q.min(initial=np.inf)))
+        sizes = SlackSizes(len(sides.u), float(sides.u.sum()), of_rows, targets, below)
         return len(states) * sizes.bound_rounding(value, svm)
 
     def dual_coef(self, states: tuple[DualSvmState, ...]) -> Array:

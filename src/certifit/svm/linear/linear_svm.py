@@ -16,8 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import CLAIM as JOINT_CLAIM
-from certifit.core import Attributes, Objective
+from certifit.checkers.svm.joint import ClaimedJointSvm
+from certifit.checkers.svm.joint_linear import certify as certify_jointly
+from certifit.core import Attributes, Certificate, Objective
 from certifit.core.settings import Setting, Settings
 from certifit.linear_model.linear_scores import LinearScores, score_rows
 from certifit.losses.hinges import HINGES, RESIDUAL_HINGES
@@ -128,6 +131,10 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
             return self._minimise(rows, one_against_rest(len(labels.classes)), fixed)
         return self._minimise_jointly(rows, joint, fixed)
 
+    @property
+    def _scheme(self) -> str:
+        return str(self.multi_class).replace("_", "-")  # scikit-learn says crammer_singer
+
     def _joint_objective(self) -> JointSvmObjective | None:
         """What is minimised for all classes at once; None where each has a machine of its own."""
         hinge = self.multiclass_hinges[self.multi_class]
@@ -149,6 +156,13 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
         proof = LinearSvmProof(
             joint.rho, problem.bound_rounding, problem.rounding, intercept_error, JOINT_CLAIM, 2.0 if k == 2 else 1.0
         )
+        claimed = ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[self._scheme], joint.C, joint.rho)
+
+        def checked(found: Attributes) -> Certificate:
+            coef, b, dual = (found[name] for name in ("coef_", "intercept_", "dual_coef_"))
+            return certify_jointly(coef, b, claimed, float(self.tol), rows, dual)
+
+        proof = proof._replace(checked=checked)
         return self._solve_and_certify(solve, attributes, proof)
 
     def _slack_sizes(self, sample: ArrayRows) -> TargetSizes:

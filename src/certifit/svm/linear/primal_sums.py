@@ -25,7 +25,7 @@ from certifit.linear_model.linear_rows import sandwich, shift_rows
 from certifit.losses.hinge_loops import hinge_rows
 from certifit.losses.hinges import HingeShape
 from certifit.numerics.products import adjoint
-from certifit.rows import Array, Block, Matrix, Sums
+from certifit.rows import Array, Block, Largest, Matrix, Sums
 from certifit.svm.linear.slacks import SlackRule, SlackSide
 
 
@@ -117,15 +117,18 @@ class SlackSizes(Sums):
     mass: float  # Σ u
     rows: float  # Σ u |z|², without the intercept's column
     targets: float  # Σ u q²
+    below: Largest  # -q: minus the smallest target
 
     def bound_rounding(self, value: float, svm: SvmObjective) -> float:
         """How much rounding may have added to `dual_bound` of one machine, whose objective is `value`.
 
-        All dual points have Σ a²/u <= Σ u where a <= u; else their best multiple has Σ a²/κu <= 2 D(a). Sums of a
-        times anything follow by Cauchy and Schwarz.
+        A dual point at its best multiple has Σ a (q + e) <= 2 D(a) and Σ a²/κu <= 2 D(a); where a <= u, Σ a²/u is at
+        most Σ a and Σ u. Sums of a times anything follow by Cauchy and Schwarz.
         """
-        hinge = svm.hinge
-        square = hinge.top**2 * self.mass if np.isfinite(hinge.top) else 2 * hinge.kappa * value
+        hinge, least = svm.hinge, svm.hinge.e - float(self.below.value)
+        square = 2 * hinge.kappa * value if np.isfinite(hinge.kappa) else np.inf
+        if np.isfinite(hinge.top):
+            square = min(square, hinge.top**2 * self.mass, 2 * hinge.top * value / least if least > 0 else np.inf)
         mass, v, linear = (float(np.sqrt(square * size)) for size in (self.mass, self.rows, self.targets))
         gain = linear + hinge.e * mass + square / (2 * hinge.kappa)
         return rounding_of_bound(value, DualSize(gain, v, mass, self.count), svm.rho)
@@ -140,7 +143,9 @@ def slack_sizes(rule: SlackRule, svm: SvmObjective, block: Block) -> SlackSizes:
 def _slack_sizes(Z: Matrix, u: Array, sides: tuple[SlackSide, ...]) -> SlackSizes:
     squares = np.ravel(Z.multiply(Z).sum(axis=1)) if sparse.issparse(Z) else np.einsum("ij,ij->i", Z, Z)
     mass, rows = len(sides) * float(u.sum()), len(sides) * float(u @ squares)
-    return SlackSizes(len(sides) * len(u), mass, rows, sum(float(u @ side.q**2) for side in sides))
+    targets = sum(float(u @ side.q**2) for side in sides)
+    below = Largest(max(-float(side.q.min(initial=np.inf)) for side in sides))
+    return SlackSizes(len(sides) * len(u), mass, rows, targets, below)
 
 
 @dataclass(frozen=True)
