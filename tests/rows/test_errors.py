@@ -471,6 +471,12 @@ def test_dask_partitions_that_do_not_fit():
     refused(frame[["x"]], other["y"], target="classes", got="4 entries for a partition of 5", wanted="the same rows")
 
 
+def test_dask_frames_of_another_number_of_partitions():
+    frame = dd.from_pandas(pd.DataFrame({"x": np.arange(10.0), "y": np.arange(10)}), npartitions=2)
+    whole = frame.repartition(npartitions=1)
+    refused(frame[["x"]], whole["y"], target="classes", got="y in 1 Dask partitions and X in 2", wanted="like X")
+
+
 def test_a_dask_partition_that_changes(tmp_path):
     path = parquet(tmp_path / "t.parquet", x=np.arange(10.0))
     rows = as_rows(dd.from_map(pd.read_parquet, [str(path)], meta=pd.read_parquet(path).iloc[:0]))

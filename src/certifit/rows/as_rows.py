@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
@@ -43,8 +44,9 @@ def as_rows(
 
     Parameters
     ----------
-    X : NumPy array or memory map, SciPy sparse matrix, pandas or polars frame (also lazy), Arrow table, stream or
-        dataset, path to a Parquet file, a directory of them or a CSV file, Dask array or frame
+    X : NumPy array or memory map, SciPy sparse matrix, pandas, polars (also lazy) or narwhals frame, Arrow table,
+        stream (such as a DuckDB relation) or dataset, path to a Parquet or CSV file or to a directory of Parquet
+        files, a list or a pattern (data/*.parquet) of these, an address (s3://…), Dask array or frame
     y, sample_weight : arrays, or names of columns of X
     estimator : its `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
     target : what y must be: nothing, classes or numbers (which become float64)
@@ -79,13 +81,22 @@ def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: T
         from certifit.rows.sources.dask import dask_rows
 
         return dask_rows(X, y, sample_weight, estimator, terms, reset)
-    if not (isinstance(X, (np.ndarray, list, tuple)) or sp.issparse(X) or is_pandas(X)):
+    if type(X).__module__.partition(".")[0] == "narwhals" and hasattr(X, "to_native"):
+        return _rows(X.to_native(), y, sample_weight, estimator, terms, reset)
+    if _may_be_source(X):
         from certifit.rows.sources.open_source import open_source
 
         source = open_source(X)
         if source is not None:
             return _source_rows(source, y, sample_weight, estimator, terms, reset)
     return _array_rows(X, y, sample_weight, estimator, terms, reset)
+
+
+def _may_be_source(X: Any) -> bool:
+    """Say whether X may be files or columns to be read, not numbers in memory."""
+    if isinstance(X, (list, tuple)):
+        return len(X) > 0 and isinstance(X[0], (str, os.PathLike))
+    return not (isinstance(X, np.ndarray) or sp.issparse(X) or is_pandas(X))
 
 
 def _array_rows(

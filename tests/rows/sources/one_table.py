@@ -80,6 +80,13 @@ def csv_file(path):
     return path
 
 
+def csv_parts(folder):
+    folder.mkdir()
+    for i, (a, b) in enumerate(pairwise([0, 300, 301, N])):
+        pa.csv.write_csv(TABLE.slice(a, b - a), folder / f"{i}.csv")
+    return folder
+
+
 def gzipped(path):
     with pa.CompressedOutputStream(str(path), "gzip") as out:
         pa.csv.write_csv(TABLE, out)
@@ -135,6 +142,11 @@ NAMED = {
     "directory": lambda folder: parquet_directory(folder / "d"),
     "csv": lambda folder: csv_file(folder / "t.csv"),
     "csv.gz": lambda folder: gzipped(folder / "t.csv.gz"),
+    "list of files": lambda folder: sorted(parquet_directory(folder / "d").glob("*.parquet")),
+    "pattern": lambda folder: str(parquet_directory(folder / "d") / "part-*.parquet"),
+    "pattern of csv": lambda folder: csv_parts(folder / "c") / "*.csv",
+    "address": lambda folder: parquet_file(folder / "t.parquet").as_uri(),
+    "address for fsspec": lambda folder: f"local://{parquet_file(folder / 't.parquet')}",
     "dask frame": lambda _: dask_frame(2 * BLOCK),
 }
 

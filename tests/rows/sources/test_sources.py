@@ -6,7 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import dask.array as da
+import dask.dataframe as dd
+import narwhals
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +22,8 @@ from tests.rows.sources.one_table import (
     BLOCK,
     CENTRE,
     COUNT,
+    FEATURES,
+    FRAME,
     KIND,
     KINDS,
     NAMED,
@@ -29,6 +35,7 @@ from tests.rows.sources.one_table import (
     bits,
     dask_frame,
     half_weight,
+    parquet_directory,
     row_sums,
     scatter,
 )
@@ -145,3 +152,27 @@ def test_repeated_entries_of_a_sparse_matrix_are_added_in_a_copy():
     np.testing.assert_array_equal(rows.X.toarray(), [[0, 3], [3, 0]])
     assert rows.X.nnz == 2
     assert given.nnz == 3
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's own, of pandas, when it reads files
+def test_dask_columns_of_one_frame_may_be_passed_apart(tmp_path):
+    """Dask merges small files where few columns are read: X and y of one frame would be cut in different places."""
+    parquet_directory(tmp_path / "d")
+    frame = dd.read_parquet(tmp_path / "d")
+    together = as_rows(frame, "kind", "count", target="classes")
+    apart = as_rows(frame.drop(columns=["kind", "count"]), frame["kind"], frame["count"], target="classes")
+    assert bits(together.sum(partial(scatter, CENTRE))) == bits(apart.sum(partial(scatter, CENTRE)))
+    assert apart.load().y.tolist() == together.load().y.tolist()
+
+
+def test_dask_targets_are_taken_in_their_order_whatever_the_index():
+    table = pd.DataFrame({"x": np.arange(6.0)})
+    labels = pd.Series(list("abcdef"), index=range(6)[::-1])
+    X, y = (dd.from_pandas(data, npartitions=1, sort=False) for data in (table, labels))
+    rows = as_rows(X, y, target="classes")
+    assert rows.load().y.tolist() == list("abcdef")
+
+
+def test_narwhals_frames_keep_their_names():
+    rows = as_rows(narwhals.from_native(pl.from_pandas(FRAME)), "kind", "count", target="classes")
+    assert rows.names.tolist() == FEATURES

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import dask
 import numpy as np
@@ -166,11 +166,7 @@ def _vector(values: Any, rows: int, role: str) -> Array | None:
     if values is None:
         return None
     if len(values) != rows:
-        raise DataError(
-            got=f"{role} with {len(values)} entries for a partition of {rows} rows",
-            wanted=f"partitions of {role} and X with the same rows",
-            fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
-        )
+        refuse_length(role, len(values), rows)
     if isinstance(values, np.ndarray):
         return values
     if values.ndim == 2:
@@ -179,12 +175,29 @@ def _vector(values: Any, rows: int, role: str) -> Array | None:
     return values.to_numpy() if plain else values.to_numpy(dtype=object, na_value=None)
 
 
+def refuse_partitions(role: str, theirs: int, ours: int) -> NoReturn:
+    raise DataError(
+        got=f"{role} in {theirs} Dask partitions and X in {ours}",
+        wanted=f"{role} partitioned like X",
+        fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
+    )
+
+
+def refuse_length(role: str, entries: int, rows: int) -> NoReturn:
+    raise DataError(
+        got=f"{role} with {entries} entries for a partition of {rows} rows",
+        wanted=f"partitions of {role} and X with the same rows",
+        fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
+    )
+
+
 # ------------------------------------------------------------------------------------------------ on the client
 def dask_rows(
     X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> DaskRows:
     """Return rows of a Dask array or frame; partitions of unknown length are counted first."""
     if hasattr(X, "columns"):
+        X, y, sample_weight = _as_columns(X, y, sample_weight)
         columns, pieces, lengths, dtype = _open_frame(X, y, sample_weight, estimator, terms, reset)
         names = np.array(columns.features, dtype=object)
         n_features = len(names)
@@ -202,11 +215,12 @@ def dask_rows(
     elif not _is_lazy(y):
         y = check_target(y, n_rows, terms)
     if isinstance(sample_weight, str) or _is_lazy(sample_weight):
-        w = X[sample_weight] if isinstance(sample_weight, str) else sample_weight
-        if not is_numeric_dtype(w.dtype):
-            refuse_weights(str(sample_weight), w.dtype)
-        lazy = _split(w, lengths, "sample_weight")
-        if not any(_compute(*(delayed(_has_weight)(part) for part in lazy))):
+        named = isinstance(sample_weight, str)
+        dtype_of_weights = X[sample_weight].dtype if named else sample_weight.dtype
+        if not is_numeric_dtype(dtype_of_weights):
+            refuse_weights(str(sample_weight), dtype_of_weights)
+        lazy = pieces if named else _split(sample_weight, lengths, "sample_weight")
+        if not any(_compute(*(delayed(_has_weight)(part, sample_weight if named else None) for part in lazy))):
             refuse_zero_weights()
     else:
         sample_weight = check_weights(sample_weight, n_rows)
@@ -214,6 +228,31 @@ def dask_rows(
     starts = np.cumsum([0, *lengths])[:-1].tolist()
     parts = [DaskPartition(*part) for part in zip(pieces, ys, ws, starts, lengths, strict=True) if part[-1] > 0]
     return DaskRows(parts, PartitionLayout(columns, names, dtype, terms, block_rows(n_features)), n_features)
+
+
+def _as_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Make lazy targets and weights columns of X, and name them.
+
+    Dask plans each collection by itself, and may merge files where few columns are read: X and y of one frame would
+    then be cut in different places. As columns of one frame they are planned together.
+    """
+    for role, values in (("y", y), ("sample_weight", sample_weight)):
+        if not _is_lazy(values) or values.ndim != 1 or not hasattr(values, "to_frame"):
+            continue
+        name = f"{role} of this fit"
+        if values.npartitions != X.npartitions:
+            refuse_partitions(role, values.npartitions, X.npartitions)
+        meta = X._meta.assign(**{name: values._meta.array})
+        X = X.map_partitions(_add_column, values, name, role, meta=meta, align_dataframes=False)
+        y, sample_weight = (name, sample_weight) if role == "y" else (y, name)
+    return X, y, sample_weight
+
+
+def _add_column(frame: Any, values: Any, name: str, role: str) -> Any:
+    """Add targets or weights to a partition, row by row in their order: the index says nothing."""
+    if len(values) != len(frame):
+        refuse_length(role, len(values), len(frame))
+    return frame.assign(**{name: values.array})
 
 
 def _open_frame(
@@ -226,8 +265,9 @@ def _open_frame(
         )
     columns = choose_columns(list(X.columns), y, sample_weight, estimator, terms, reset)
     dtype = _number_type(dict(X[list(columns.features)].dtypes), terms.missing)
-    lengths = _count_rows(X[[columns.features[0]]].to_delayed())
-    return columns, X[columns.all].to_delayed(), lengths, dtype
+    # Counted in the very partitions that are summed later: a plan for one column alone may cut the rows elsewhere.
+    pieces = X[columns.all].to_delayed()
+    return columns, pieces, _count_rows(pieces), dtype
 
 
 def _open_array(X: Any) -> tuple[list[Any], list[int], np.dtype[Any], int]:
@@ -248,8 +288,9 @@ def _count_rows(pieces: list[Any]) -> list[int]:
     return list(_compute(*(delayed(len)(piece) for piece in pieces)))
 
 
-def _has_weight(w: Any) -> bool:
-    return bool((np.asarray(w) > 0).any())
+def _has_weight(part: Any, column: str | None) -> bool:
+    """Say whether a partition has a positive weight; `column` is where a frame has them."""
+    return bool((np.asarray(part if column is None else part[column]) > 0).any())
 
 
 def _is_lazy(values: Any) -> bool:
@@ -274,9 +315,5 @@ def _split(values: Any, lengths: list[int], role: str, columns: int = 1) -> list
         values = values.rechunk(chunks)
     pieces = list(np.ravel(values.to_delayed()))
     if len(pieces) != len(lengths):
-        raise DataError(
-            got=f"{role} in {len(pieces)} Dask partitions and X in {len(lengths)}",
-            wanted=f"{role} partitioned like X",
-            fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
-        )
+        refuse_partitions(role, len(pieces), len(lengths))
     return pieces

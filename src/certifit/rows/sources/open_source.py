@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import glob
 import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.fs
 
 from certifit.exceptions import DataError
 from certifit.rows.sources.arrow import ArrowDataset, ArrowTable
 from certifit.rows.sources.csv import CsvFile
 from certifit.rows.sources.one_pass_stream import OnePassStream, PolarsQuery
 from certifit.rows.sources.parquet import ParquetFiles
-from certifit.rows.sources.table import Source, Table
+from certifit.rows.sources.table import JoinedTables, Source, Table
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -24,8 +26,12 @@ CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 def open_source(X: Any) -> Source | None:
     """Return X as a source of named columns, or None where it is an array."""
     library = type(X).__module__.partition(".")[0]
+    if isinstance(X, str) and "://" in X:
+        return open_address(X)
     if isinstance(X, (str, os.PathLike)):
         return open_path(Path(X))
+    if is_paths(X):
+        return join_files([Path(path) for path in X])
     if isinstance(X, pa.Table):
         return ArrowTable(X)
     if isinstance(X, pa.RecordBatch):
@@ -41,8 +47,46 @@ def open_source(X: Any) -> Source | None:
     return None
 
 
+def is_paths(X: Any) -> bool:
+    """Say whether X is a list of paths."""
+    return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(path, (str, os.PathLike)) for path in X)
+
+
+def open_address(address: str) -> Table:
+    """Open Parquet or CSV files at an address such as s3://bucket/folder, by Arrow's file systems or by fsspec's."""
+    try:
+        try:
+            files, path = pa.fs.FileSystem.from_uri(address)
+        except pa.ArrowInvalid:  # a protocol that Arrow does not know
+            from fsspec.core import url_to_fs
+
+            theirs, path = url_to_fs(address)
+            files = pa.fs.PyFileSystem(pa.fs.FSSpecHandler(theirs))
+        kind = "csv" if path.lower().endswith(CSV) else "parquet"
+        return ArrowDataset(pa.dataset.dataset(path, filesystem=files, format=kind))
+    except (ImportError, OSError, ValueError) as error:
+        raise DataError(
+            got=f"address {address!r}, which cannot be opened ({error})",
+            wanted="the address of Parquet or CSV files that this computer can reach",
+            fix="For protocols that Arrow does not know, install fsspec and the package for that protocol.",
+        ) from error
+
+
+def join_files(paths: list[Path]) -> Table:
+    """Open several Parquet or CSV files with the same columns as one table, in the order given."""
+    if all(path.suffix.lower() in PARQUET and path.is_file() for path in paths):
+        return ParquetFiles(paths)
+    tables = [open_path(path) for path in paths]
+    return tables[0] if len(tables) == 1 else JoinedTables(tables, [str(path) for path in paths])
+
+
 def open_path(path: Path) -> Table:
-    """Open a Parquet file, a directory of them, or a CSV file, by the ending of its name."""
+    """Open a Parquet file, a directory of them, a CSV file, or all that a pattern like data/*.parquet names."""
+    if not path.exists() and glob.has_magic(str(path)):
+        named = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+        if not named:
+            raise DataError(got=f"pattern {str(path)!r}, which names no file", wanted="at least one file")
+        return join_files(named)
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix.lower() in PARQUET and not p.name.startswith((".", "_")))
         if files:

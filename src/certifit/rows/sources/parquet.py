@@ -12,7 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from certifit.exceptions import DataError
-from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, explain_read_errors
+from certifit.rows.sources.table import (
+    Batches,
+    FileStamp,
+    ReadTuning,
+    Table,
+    Types,
+    common_schema,
+    explain_read_errors,
+)
 
 
 class ParquetFiles(Table):
@@ -26,7 +34,7 @@ class ParquetFiles(Table):
             with _open_parquet(stamp) as file:
                 self.n_rows += file.metadata.num_rows
                 schema = file.schema_arrow.remove_metadata()
-            self.schema = schema if self.schema is None else _common_schema(self.schema, schema, stamp.path)
+            self.schema = schema if self.schema is None else common_schema(self.schema, schema, str(stamp.path))
 
     def _read(self, types: Types, rows: int) -> Batches:
         for stamp in self.stamps:
@@ -51,22 +59,3 @@ def _damaged_file(path: Path, reason: str) -> DataError:
         wanted="a complete Parquet file",
         fix="Write the file again: it is cut off or damaged.",
     )
-
-
-def _common_schema(first: Any, other: Any, path: Path) -> Any:
-    """Return a schema for both files, which must have the same columns, of types that can be unified."""
-    if other.equals(first):
-        return first
-    odd = sorted(set(first.names) ^ set(other.names))
-    if odd:
-        raise DataError(
-            got=f"{str(path)!r} and the files before it with different columns ({', '.join(odd)})",
-            wanted="the same columns in every file",
-        )
-    try:
-        return pa.unify_schemas([first, other], promote_options="permissive")
-    except pa.ArrowException as error:
-        raise DataError(
-            got=f"{str(path)!r} with other types than the files before it ({error})",
-            wanted="columns of the same type in every file",
-        ) from error

@@ -70,6 +70,45 @@ class Table(Source):
     def _read(self, types: Types, rows: int) -> Batches: ...
 
 
+class JoinedTables(Table):
+    """Several tables with the same columns, one after the other."""
+
+    def __init__(self, tables: Sequence[Table], names: Sequence[str]) -> None:
+        self.tables = list(tables)
+        self.schema = tables[0].schema
+        for table, name in zip(tables[1:], names[1:], strict=True):
+            self.schema = common_schema(self.schema, table.schema, name)
+        self.stamps = [stamp for table in tables for stamp in table.stamps]
+
+    def select(self, types: Types) -> Self:
+        self.tables = [table.select(types) for table in self.tables]
+        self.n_rows = sum(table.n_rows for table in self.tables)
+        return self
+
+    def _read(self, types: Types, rows: int) -> Batches:
+        for table in self.tables:
+            yield from table._read(types, rows)
+
+
+def common_schema(first: Any, other: Any, name: str) -> Any:
+    """Return a schema for both tables, which must have the same columns, of types that can be unified."""
+    if other.equals(first):
+        return first
+    odd = sorted(set(first.names) ^ set(other.names))
+    if odd:
+        raise DataError(
+            got=f"{name!r} and the files before it with different columns ({', '.join(odd)})",
+            wanted="the same columns in every file",
+        )
+    try:
+        return pa.unify_schemas([first, other], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise DataError(
+            got=f"{name!r} with other types than the files before it ({error})",
+            wanted="columns of the same type in every file",
+        ) from error
+
+
 @dataclass(frozen=True)
 class FileStamp:
     """The size, time of change and inode of a file when it was first read."""
