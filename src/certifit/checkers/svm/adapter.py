@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation.kernel_error import row_difference, same
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import GivenKernel, PlainLinear
@@ -29,7 +29,7 @@ from certifit.checkers.svm.joint_kernel import JointKernelSvm
 from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, SvmCheckTuning
 from certifit.checkers.svm.kernel_adapter import PROVED, GramCheckTuning, kernel_of, semidefinite_on
 from certifit.checkers.svm.probability_adapter import ProbabilityClaim, with_probabilities
-from certifit.core import Certificate, Check, Estimator
+from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, class_weight_vector, encode_labels
 
@@ -71,11 +71,11 @@ def audit_svc(
     total = labels.weight if isinstance(model, Estimator) else np.bincount(code, minlength=k)
     factor = class_weight_vector(classes, total, getattr(model, "class_weight", None))
     weight = data.w * factor[code]
-    box = float(model.C) * weight
+    box = float(setting(model, "C", Setting(float, above=0, below=np.inf))) * weight
     support, intercepts = support_rows(model, data), numbers(model, "intercept_").ravel()
     scheme = str(getattr(model, "multi_class", "ovo"))
     scheme = "ovo" if scheme == "ovr" and k == 2 else scheme
-    coef = numbers(model, "dual_coef_")
+    coef = _checked_coefficients(model, len(support), len(intercepts), (k, scheme))
     machines = _machines(scheme, k, code, coef, support, box, intercepts)
     more = [class_order_check(model, code[support], k)]
     if getattr(model, "class_weight_", None) is not None:
@@ -97,13 +97,17 @@ def audit_svr(
     """SVR: one machine for numbers."""
     rows = fitted_rows(model, table_width(model), X, y, sample_weight, "numbers")
     data = rows.load()
-    box = float(model.C) * data.w
+    box = float(setting(model, "C", Setting(float, above=0, below=np.inf))) * data.w
+    epsilon = float(setting(model, "epsilon", Setting(float, least=0, below=np.inf)))
     support, beta = support_rows(model, data), np.zeros(data.n_rows)
-    beta[support] = numbers(model, "dual_coef_")[0]
+    coef = numbers(model, "dual_coef_")
+    if coef.shape != (1, len(support)):
+        raise DataError(got=f"dual_coef_ of shape {coef.shape}", wanted=f"(1, {len(support)})")
+    beta[support] = coef[0]
     member = np.flatnonzero(box > 0)
     intercept = float(numbers(model, "intercept_").ravel()[0])
     target = np.asarray(data.y)[member]
-    machine = KernelSvm(member, target, box[member], beta[member], intercept, float(model.epsilon))
+    machine = KernelSvm(member, target, box[member], beta[member], intercept, epsilon)
     fitted = FittedSvm(model, data, support, box, [machine])
     problem, checks = _kernel_problem(fitted, tuning)
     order = class_order_check(model, np.zeros_like(support), 1)
@@ -141,6 +145,21 @@ def _rest_coefficients(coef: Array, _kinds: Array, k: int) -> MachineCoefficient
     """A machine for each class against all others."""
     for first in range(k):
         yield first, [c for c in range(k) if c != first], coef[first]
+
+
+def _checked_coefficients(model: Any, s: int, machines: int, scheme: tuple[int, str]) -> Array:
+    """`dual_coef_`, refused where it does not have a column for each support vector, or machines are missing."""
+    k, name = scheme
+    wanted = (k - 1 if name == "ovo" else k, s)
+    coef = numbers(model, "dual_coef_")
+    needed = k * (k - 1) // 2 if name == "ovo" else k
+    if coef.shape != wanted or machines != needed:
+        raise DataError(
+            got=f"dual_coef_ of shape {coef.shape} and {machines} intercepts, for {k} classes with '{name}'",
+            wanted=f"shape {wanted} for {s} support vectors, and {needed} intercepts",
+            fix="Leave its settings and attributes as the fit left them.",
+        )
+    return coef
 
 
 def _machines(

@@ -48,7 +48,7 @@ from certifit.checkers.svm.linear_rows import (
     weighted_row_sum,
     weights,
 )
-from certifit.core import Certificate
+from certifit.core import Certificate, Check
 from certifit.rows import Array, Rows
 
 
@@ -84,6 +84,9 @@ def certify(
     b = intercept + coef @ m
     checks = (no_intercept(b),) if claimed.rho is None else ()
     if claimed.rho == 0:
+        # A constant added to all biases changes no loss, but would change what the model says of rows.
+        size = 1.0 + float(np.abs(intercept).max()) + float((np.abs(coef) @ np.abs(m)).max())
+        checks = (Check("biases sum to, relative", abs(float(intercept.sum())) / size, 1e-6),)
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
     F = rows.map(partial(scores_and_lengths, coef, b, m))
     F, length = F[:, :-1], F[:, -1]

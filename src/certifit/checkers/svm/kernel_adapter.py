@@ -58,8 +58,14 @@ def fitted_gamma(model: Any, rows: Rows) -> float:
     """Gamma as fitted, where the model keeps it; else as it is set."""
     for name in ("gamma_", "_gamma"):
         if isinstance(getattr(model, name, None), Real):
-            return float(numbers(model, name))
-    return _set_gamma(model, rows)
+            return _checked_gamma(float(numbers(model, name)))
+    return _checked_gamma(_set_gamma(model, rows))
+
+
+def _checked_gamma(gamma: float) -> float:
+    if not 0 <= gamma < np.inf:
+        raise DataError(got=f"gamma = {gamma:g}", wanted="a finite number, at least 0")
+    return gamma
 
 
 def _set_gamma(model: Any, rows: Rows) -> float:
