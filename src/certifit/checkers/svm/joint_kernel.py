@@ -153,5 +153,5 @@ def _assess_anew(
     both = np.hstack([machine.beta, alpha])
     seen = MachineValues.of(kernel, X, machine.rows, machine.rows, both, dtype, values)
     b, error = seen.intercept(kernel, machine.intercept)
-    values = SvmValues(seen.f[:, :k], alpha, seen.f[:, k:], error, seen.longest)
-    return assess(replace(machine, intercept=b), values)
+    at = SvmValues(seen.f[:, :k], alpha, seen.f[:, k:], error, seen.longest)
+    return assess(replace(machine, intercept=b), at)

@@ -258,5 +258,5 @@ def _assess_anew(
     both = np.column_stack([machine.beta, alpha])
     seen = MachineValues.of(kernel, X, machine.rows, machine.rows, both, dtype, values)
     b, error = seen.intercept(kernel, machine.intercept)
-    values_found = SvmValues(seen.f[:, 0], alpha, seen.f[:, 1], error, seen.longest)
-    return assess(replace(machine, intercept=b[0]), values_found)
+    at = SvmValues(seen.f[:, 0], alpha, seen.f[:, 1], error, seen.longest)
+    return assess(replace(machine, intercept=b[0]), at)
