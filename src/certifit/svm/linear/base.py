@@ -61,6 +61,7 @@ class LinearSvmEstimator(Estimator):
     """A linear support vector machine for classification or regression; a subclass names its losses and slacks."""
 
     sparse = True
+    diagnostics: ClassVar[tuple[str, ...]] = (*Estimator.diagnostics, "dual_coef_")
     losses: ClassVar[Mapping[str, HingeLoss]]
     single: ClassVar[bool]  # whether there is one machine, whose coefficients are (d,)
     settings: ClassVar[Settings] = {

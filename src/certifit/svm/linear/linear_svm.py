@@ -72,7 +72,8 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     coef_ : (1, d) or (k, d)
     intercept_ : (1,) or (k,)
     classes_ : (k,)
-    dual_coef_ : (1, n) or (k, n), the certificate's witness: for all classes at once, or over 2000 columns
+    dual_coef_ : (1, n) or (k, n), where the certificate's bound comes from: for all classes at once, or over 2000
+        columns (diagnostic)
     n_iter_ : number of updates
     history_ : objective, relative gap and seconds at every pass
     certificate_ : Certificate, of the sum of the objectives where there are several
