@@ -274,7 +274,7 @@ def scale_gamma(rows: Rows) -> float:
     about = rows.sum(partial(_column_moments, origin))
     means = about.x / about.weight
     variance = float((about.xx / about.weight - means**2).mean() + (origin + means).var())
-    if variance <= (16 * float(np.finfo(rows.dtype).eps) * float(np.abs(origin).max())) ** 2:
+    if max(variance, 0.0) ** 0.5 <= 16 * float(np.finfo(rows.dtype).eps) * float(np.abs(origin).max()):
         variance = 0.0  # nothing but rounding
     return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
 

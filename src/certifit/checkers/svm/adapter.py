@@ -339,7 +339,7 @@ def check_row_numbers(model: Any, support: Array, rows: int) -> Array:
     """Numbers of support vectors, refused where they are no whole numbers or no rows have them."""
     if support.dtype.kind not in "iu" or support.max(initial=0) >= rows or support.min(initial=0) < 0:
         raise DataError(
-            got=f"support vectors {support.min(initial=0)} to {support.max(initial=0)} of type {support.dtype}",
+            got=f"support vectors from {support.min(initial=0)} to {support.max(initial=0)} of type {support.dtype}",
             wanted=f"numbers of the {rows} rows that the {type(model).__name__} was fitted on",
         )
     return support

@@ -159,9 +159,12 @@ def within_limits(claimed: ClaimedJointSvm, alpha: Array, y: Array, u: Array) ->
     return bool(is_feasible(a, limit[:, None]) and (a <= (1 + 8 * EPS) * claimed.loss.shrink(a, limit)).all())
 
 
-def score_rounding(claimed: ClaimedJointSvm, u: Array, k: int) -> float:
-    """How much rounding of the scores may change the objective."""
-    return 8 * EPS * claimed.loss.margin * (k - 1) * float(u.sum())
+def score_rounding(claimed: ClaimedJointSvm, F: Array, y: Array, u: Array, error: Array) -> float:
+    """How much the losses can change where scores F (n, k) are off by up to `error` (n,)."""
+    z = slacks(claimed.loss, F, y)
+    most = z + 2 * error[:, None]  # a rival's score may rise by as much as the own one falls
+    most[np.arange(len(y)), y] = 0.0
+    return float((u * (claimed.loss.value(most) - claimed.loss.value(z))).sum())
 
 
 def class_coefficients(q: Array, y: Array) -> Array:

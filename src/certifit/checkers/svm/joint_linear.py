@@ -85,8 +85,8 @@ def certify(
     checks = (no_intercept(b),) if claimed.rho is None else ()
     if claimed.rho == 0:
         # A constant added to all biases changes no loss, but would change what the model says of rows.
-        size = 1.0 + float(np.abs(intercept).max()) + float((np.abs(coef) @ np.abs(m)).max())
-        checks = (Check("biases sum to, relative", abs(float(intercept.sum())) / size, 1e-6),)
+        unit = 1.0 + float(np.abs(intercept).max())
+        checks = (Check("biases sum to, relative", abs(float(intercept.sum())) / unit, 1e-6),)
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
     F = rows.map(partial(scores_and_lengths, coef, b, m))
     F, length = F[:, :-1], F[:, -1]
@@ -96,9 +96,9 @@ def certify(
         claimed, np.column_stack([coef, b]), F, y, u, length, m, rows, tuning or JointSvmCheckTuning()
     )
     best, given = max(check.bounds(dual, value, tol * value))
-    off = score_rounding(claimed, u, len(coef))
-    off += SLACK_ROUNDING * float(u.sum()) * float((np.abs(coef) @ np.abs(m)).sum())
-    off += (SLACK_ROUNDING + EPS * rows.n_features) * float((u * length).sum()) * float(np.linalg.norm(coef))
+    size = float(np.linalg.norm(coef)) * length + float((np.abs(coef) @ np.abs(m)).max()) + float(np.abs(b).max())
+    blur = SLACK_ROUNDING * claimed.loss.margin + (SLACK_ROUNDING + EPS * rows.n_features) * size
+    off = score_rounding(claimed, F, y, u, blur) + 8 * EPS * value
     checks = (*checks, rounding_check(off + given, value, coef))
     limit, bound = (tol + 1e-12) * value + off + given, min(best, value)
     # Two classes have β = ∓ coef_ / 2: the objective contains ½ · ½ |coef_|².

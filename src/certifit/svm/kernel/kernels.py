@@ -292,7 +292,7 @@ def variance_of_entries(X: Matrix, w: Array, block_rows: int = 2048) -> float:
         squares = sum(over_blocks(lambda part: w[part] @ squared_lengths(X[part] - mean), parts))
     variance = float(squares / total)
     # Entries that are all the same differ from their mean by rounding alone.
-    return 0.0 if variance <= (16 * float(np.finfo(X.dtype).eps) * abs(float(mean))) ** 2 else variance
+    return 0.0 if variance**0.5 <= 16 * float(np.finfo(X.dtype).eps) * abs(float(mean)) else variance
 
 
 def _table(A: Any) -> Matrix:

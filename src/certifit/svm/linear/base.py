@@ -168,7 +168,8 @@ class LinearSvmEstimator(Estimator):
         )
         if best.gain <= tol and not certificate.holds and proof.checked is not None:
             # Rounding alone stands in the way, and the checker knows it row by row.
-            certificate = proof.checked(found)
+            again = proof.checked(found)
+            certificate = again if again.holds else certificate
         return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
 
     def _attributes(

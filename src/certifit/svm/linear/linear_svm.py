@@ -147,6 +147,8 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
 
         def attributes(at: JointSvmState) -> Attributes:
             beta, b = problem.coefficients(at)
+            if joint.rho == 0:
+                b = b - b.mean()  # free biases are known up to a constant for all classes
             if k == 2:  # the difference of the two says it all
                 beta, b = beta[1:] - beta[:1], b[1:] - b[:1]
             return {**fixed, "coef_": beta, "intercept_": b, "dual_coef_": problem.dual_coef(at)}
