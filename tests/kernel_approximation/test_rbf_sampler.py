@@ -5,6 +5,7 @@ import pytest
 from sklearn import kernel_approximation
 from sklearn.metrics.pairwise import rbf_kernel
 
+from certifit import audit
 from certifit.checkers.kernel_approximation.adapter import audit_fourier
 from certifit.kernel_approximation.rbf_sampler import RBFSampler
 from tests.kernel_approximation.tables import TOL, gram, table
@@ -67,3 +68,13 @@ def test_damaged_frequencies_are_noticed(name):
     model = RBFSampler(n_components=20, random_state=0).fit(X)
     setattr(model, name, getattr(model, name) * 2)
     assert not audit_fourier(model, X, None, None, TOL).holds
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5, 2.0])
+def test_frequencies_of_another_size_are_noticed_without_their_seed(factor):
+    X = np.random.default_rng(5).normal(size=(100, 3))
+    peer = kernel_approximation.RBFSampler(gamma=0.1, n_components=40).fit(X)  # drawn from nowhere in particular
+    assert audit(peer, X).holds
+    peer.random_weights_ = factor * peer.random_weights_
+    assert not audit(peer, X).holds
+    assert audit(RBFSampler(gamma=0.1, n_components=40).fit(X), X).holds

@@ -96,6 +96,8 @@ _UNPROVED: dict[str, tuple[str, str]] = {
     ),
     "NuSVC": ("which minimises another form of the problem", "SVC with the C that belongs to its nu is audited."),
     "NuSVR": ("which minimises another form of the problem", "SVR with the C that belongs to its nu is audited."),
+    "OneClassSVM": ("which has no classes to tell apart", "SVC is audited, GaussianMixture for densities."),
+    "SGDOneClassSVM": ("which has no classes to tell apart", "SGDClassifier with a hinge is audited."),
     "SGDRegressor": ("whose loss and penalty audit does not know", "Ridge, Lasso and LinearSVR are audited."),
     "BayesianRidge": ("which chooses its penalty by the evidence", "Ridge with that penalty is audited."),
     "KernelPCA": ("whose components are those of a kernel", "PCA and Nystroem are audited."),

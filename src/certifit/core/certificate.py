@@ -150,17 +150,19 @@ class Certificate:
         for name, value in self.facts.items():
             out.append((name, value if isinstance(value, str) else f"{value:.6g}"))
         if self.parameter_error:
-            known = [error for row in self.parameter_error for error in row if math.isfinite(error)]
-            unknown = sum(map(len, self.parameter_error)) - len(known)
-            words = f"each within {max(known, default=math.inf):.2g} of the minimiser's"
-            out.append(
-                ("coefficients", words + (f", but for {unknown} of which nothing is proved" if unknown else ""))
-            )
+            out.append(("coefficients", self._coefficient_words()))
         if self.kind == "impossible":
             out.append(("proved", "yes: holds for no model" if self.proved else "NO"))
         else:
             out.append(("holds", "yes" if self.holds else "NO"))
         return out
+
+    def _coefficient_words(self) -> str:
+        known = [error for row in self.parameter_error for error in row if math.isfinite(error)]
+        unproved = sum(map(len, self.parameter_error)) - len(known)
+        words = f"each within {max(known):.2g} of the minimiser's" if known else "unproved"
+        # An intercept that is not penalised may have no unique best value.
+        return f"{words}; {unproved} unproved" if known and unproved else words
 
     def __str__(self) -> str:
         lines = self.lines()

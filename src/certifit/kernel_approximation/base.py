@@ -105,6 +105,8 @@ def _scale_gamma(rows: Rows) -> float:
         mean = first.x / first.weight
         about = rows.sum(partial(_entry_sums, mean))
         variance = float(about.xx / about.weight - (about.x / about.weight) ** 2)
+        if max(variance, 0.0) ** 0.5 <= 16 * float(np.finfo(rows.dtype).eps) * abs(mean):
+            variance = 0.0  # nothing but rounding
     if not np.isfinite(variance):
         raise DataError(
             got="entries whose squares overflow",

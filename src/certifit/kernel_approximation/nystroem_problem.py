@@ -24,12 +24,15 @@ class NystroemProblem(PrimalSvmProblem):
     N: Array  # (m, m)
     K: Array  # (m, m) of the landmarks
 
-    def sums(self, queries: tuple[PrimalQuery, ...]) -> MachineSums:
+    def sums(self, queries: tuple[PrimalQuery, ...], sized: bool = False) -> MachineSums:
         svm = self.goal.svm
         back = None if svm.shift is None else self.K @ (self.N @ svm.shift)  # N back = shift
         of_values = tuple(query._replace(theta=self._applied(self.N.T, query.theta)) for query in queries)
-        found = self.kernel_rows.sum(partial(measure_block, of_values, svm._replace(shift=back)))
-        return MachineSums(tuple(map(self._of_features, found.each)))
+        found = self.kernel_rows.sum(partial(measure_block, of_values, svm._replace(shift=back), sized=sized))
+        sizes = found.sizes
+        if sizes is not None:  # |N k| <= |N| |k|, and so for the roundings of N Σ a k
+            sizes = replace(sizes, rows=float(np.square(self.N).sum()) * sizes.rows)
+        return MachineSums(tuple(map(self._of_features, found.each)), sizes)
 
     def _of_features(self, s: PrimalSums) -> PrimalSums:
         """Turn sums of kernel values into sums of features."""

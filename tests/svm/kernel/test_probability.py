@@ -196,7 +196,7 @@ def test_probabilities_that_do_not_follow_from_the_slopes_are_noticed(multi_clas
     sound = audit(model, X, y)
     assert sound.holds
     assert "given held_out_values_" in sound.claim
-    assert sound.facts["values of rows left out"] == "taken as the model has them"
+    assert sound.facts["values of rows left out"] == "recomputed from machines that have not seen them"
     right = calibration.with_winner
     for wrong in (lambda p, w: right(0.99 * p + 0.0033, w), lambda p, w: right(p, w)[:, ::-1]):
         monkeypatch.setattr(calibration, "with_winner", wrong)
@@ -253,3 +253,44 @@ def test_out_of_time_is_said():
     with pytest.warns(CertificateWarning, match="parts left out whose machines are not within tolerance: 5"):
         model = SVC(probability=True, max_time=0.0).fit(X, y)
     agrees(model, X)
+
+
+@pytest.mark.parametrize("multi_class", SCHEMES)
+def test_values_of_rows_left_out_come_from_machines_that_have_not_seen_them(multi_class):
+    """Values and slopes that fit each other, machines of a part trained on it, rows in another part."""
+    X, y = three()
+    model = SVC(probability=True, multi_class=multi_class, C=0.1).fit(X, y)
+    assert audit(model, X, y).holds
+
+    def hurt(**changes):
+        return audit(vars_replaced(model, changes), X, y).holds
+
+    values, slopes = model.held_out_values_, model.probability_slopes_
+    assert not hurt(held_out_values_=10 * values, probability_slopes_=slopes / 10)
+    assert not hurt(held_out_intercept_=model.held_out_intercept_ + 0.1)
+    assert not hurt(held_out_dual_coef_=(model.held_out_dual_coef_[0] * 1.1, *model.held_out_dual_coef_[1:]))
+    own = model.support_, model.dual_coef_, model.intercept_
+    seen = [tuple([part] * 5) for part in own]
+    names = ("held_out_support_", "held_out_dual_coef_", "held_out_intercept_")
+    assert not hurt(**dict(zip(names, (*seen[:2], np.array(seen[2])), strict=True)))
+    part = model.held_out_part_.copy()
+    part[:2] = part[1::-1] if part[0] != part[1] else (part[0] + 1) % 5
+    assert not hurt(held_out_part_=part)
+
+
+def test_copies_of_a_row_are_left_out_together():
+    X, y = three()
+    X, y = np.vstack([X, X[:5]]), np.append(y, y[:5])
+    model = SVC(probability=True).fit(X, y)
+    assert audit(model, X, y).holds
+    part = model.held_out_part_.copy()
+    part[0] = (part[0] + 1) % 5
+    found = audit(vars_replaced(model, {"held_out_part_": part}), X, y)
+    assert any("wrong part" in words for words in found.failures())
+
+
+def vars_replaced(model, changes):
+    other = copy.deepcopy(model)
+    for name, value in changes.items():
+        setattr(other, name, value)
+    return other

@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.preprocessing import scale
 
-from certifit import DataError, audit
+from certifit import DataError, HardMarginSVC, audit
 from certifit.checkers.plain.hinges import PLAIN_HINGES, plain_rounded_hinge
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.exceptions import CertificateWarning
@@ -160,6 +160,10 @@ def test_what_rounding_hides_is_not_claimed(loss):
     X, y = X[y < 2], y[y < 2]
     with pytest.warns(CertificateWarning, match="rounding in the objective"):
         model = LinearSVC(C=1e16, loss=loss).fit(X, y)
+    assert not audit_linear_svc(model, X, y, None, 1e-4).holds
+    widest = HardMarginSVC().fit(X, y)
+    model.coef_, model.intercept_ = widest.coef_, widest.intercept_  # rows on the margin, up to rounding
+    model.C = 1e16 if loss == "hinge" else 1e32  # the square of a rounding costs less
     found = audit_linear_svc(model, X, y, None, 1e-4)
     assert not found.holds
     assert any("rounding" in failure for failure in found.failures())

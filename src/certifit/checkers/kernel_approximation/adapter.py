@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation import approximate_svc
 from certifit.checkers.kernel_approximation import kernel_error as checker
 from certifit.checkers.plain.blocks import dense
@@ -17,7 +17,8 @@ from certifit.checkers.plain.kernels import ForeignKernel, PlainKernel, PlainRad
 from certifit.checkers.svm import linear as linear_svm
 from certifit.checkers.svm.kernel_adapter import fitted_gamma, gamma_check, named_kernel
 from certifit.checkers.svm.linear_adapter import claimed_linear_svm
-from certifit.core import Certificate, Check
+from certifit.core import Certificate, Check, Estimator, Setting
+from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.rows.mapped import MappedRows
 
@@ -68,14 +69,43 @@ def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
     kernel = _kernel(model, rows)
     index = np.asarray(model.component_indices_)
     status = checker.KernelStatus.PROVED if kernel.valid else checker.KernelStatus.UNREFUTED
-    claim = checker.NystroemClaim(dense(model.components_), numbers(model, "normalization_"), index)
-    return checker.certify_nystroem(claim, kernel, status, tol, rows, gamma_check(model, rows))
+    N = numbers(model, "normalization_")
+    claim = checker.NystroemClaim(dense(model.components_), N, index)
+    most = int(setting(model, "n_components", Setting(int, least=1)))
+    checks = (
+        *gamma_check(model, rows),
+        Check("landmarks beyond n_components", float(max(0, len(claim.L) - most)), 0.0),
+        *(_root_checks(N, tol) if isinstance(model, Estimator) else ()),
+    )
+    return checker.certify_nystroem(claim, kernel, status, tol, rows, checks)
+
+
+def _root_checks(N: Array, tol: float) -> tuple[Check, ...]:
+    """Whether N (m, m) is the one root of k(L, L)⁻¹ that is symmetric and positive semidefinite, as ours is.
+
+    Any rotation of the features stands for the same kernel; scikit-learn's root has noise where k(L, L) is singular.
+    """
+    if N.ndim != 2 or N.shape[0] != N.shape[1]:
+        raise DataError(got=f"a normalization_ of shape {N.shape}", wanted="a square matrix, a row for each landmark")
+    size = float(np.abs(N).max()) or 1.0
+    lowest = float(np.linalg.eigvalsh((N + N.T) / 2)[0])
+    return (
+        Check("normalisation that is not symmetric, relative", float(np.abs(N - N.T).max()) / size, tol),
+        Check("negative eigenvalue of the normalisation, relative", max(0.0, -lowest) / size, tol),
+    )
 
 
 def _fourier(model: Any, rows: Rows, tol: float) -> Certificate:
     W, b, gamma = numbers(model, "random_weights_"), numbers(model, "random_offset_"), fitted_gamma(model, rows)
     drawn = _draw_again(model, gamma, *W.shape)
     checks, origin = gamma_check(model, rows), checker.FrequencyOrigin.UNKNOWN
+    most = int(setting(model, "n_components", Setting(int, least=1)))
+    if b.shape != (W.shape[1],):
+        raise DataError(got=f"{W.shape[1]} frequencies and {b.size} offsets", wanted="an offset for each frequency")
+    checks += (
+        Check("features beyond or short of n_components", float(abs(len(b) - most)), 0.0),
+        checker.frequency_check(W, gamma, isinstance(model, Estimator)),
+    )
     if drawn is not None:
         pairs = zip(("frequencies", "offsets"), (W, b), drawn, strict=True)
         checks += tuple(

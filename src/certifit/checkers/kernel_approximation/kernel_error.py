@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
+from scipy.stats import chi2
 
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
@@ -220,6 +221,20 @@ def _pair_errors(claim: FourierClaim, A: Any, B: Any) -> Array:
     return np.abs((left * right).sum(axis=1) - np.exp(-claim.gamma * np.square(A - B).sum(axis=1)))
 
 
+def frequency_check(W: Array, gamma: float, paired: bool) -> Check:
+    """Whether the squares of frequencies W (d, m) from N(0, 2γI) sum up to what chance allows (χ² with d m degrees).
+
+    `paired` says that two features each share a frequency, which leaves half of the degrees.
+    """
+    if gamma <= 0:
+        return Check("frequencies that are not 0, where gamma is", float(np.abs(W).max(initial=0.0)), 0.0)
+    degrees = max(1.0, W.size / (1 + paired))
+    total = degrees * float(np.square(W).mean()) / (2 * gamma)
+    chance = 2 * min(float(chi2.cdf(total, degrees)), float(chi2.sf(total, degrees)))
+    rarity = -float(np.log10(chance)) if chance > 0 else np.inf
+    return Check("frequencies too large or too small for gamma: digits of their improbability", rarity, 9.0)
+
+
 def draw_again(seed: int, gamma: float, d: int, m: int) -> tuple[Array, Array]:
     """Draw frequencies (d, m) and offsets (m,) from this seed: orthogonal, in pairs of a cosine and a sine."""
     rng, half = np.random.default_rng(seed), (m + 1) // 2
@@ -259,6 +274,8 @@ def scale_gamma(rows: Rows) -> float:
     about = rows.sum(partial(_column_moments, origin))
     means = about.x / about.weight
     variance = float((about.xx / about.weight - means**2).mean() + (origin + means).var())
+    if max(variance, 0.0) ** 0.5 <= 16 * float(np.finfo(rows.dtype).eps) * float(np.abs(origin).max()):
+        variance = 0.0  # nothing but rounding
     return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
 
 

@@ -62,6 +62,15 @@ class DualSums(Sums):
     mass: Array  # Σ |a|
 
 
+class DualSize(NamedTuple):
+    """How large the terms of a dual point's sums can be, where it is not kept row by row."""
+
+    gain: float  # at least Σ of the sizes of the terms of gᵢ(aᵢ)
+    v: float  # at least Σ |aᵢ| |xᵢ|
+    mass: float  # at least Σ |aᵢ|
+    n_rows: int
+
+
 class DualPenalty(NamedTuple):
     """What is penalised: λ₁ |β|₁ + λ₂/2 |β|² + ρ/2 b²; ρ = 0 for a free intercept, None where there is none."""
 
@@ -94,6 +103,21 @@ def lower_bound(sums: DualSums, penalty: DualPenalty, n_rows: int) -> float:
             bounds.append(gain * min(1.0, lam1 / worst if worst > 0 else 1.0))
     best = max((bound for bound in bounds if not np.isnan(bound)), default=-np.inf)
     return best - 8 * EPS * (abs(best) + abs(gain)) if np.isfinite(best) else -np.inf
+
+
+def rounding_of_bound(value: float, size: DualSize, rho: float | None) -> float:
+    """How much rounding may have added to a bound 0 <= D(a) <= value of the objective ½ |β|² + ρ/2 b² + Σ φ(η).
+
+    It is for solvers that keep sums of a and not their sizes, and take the best multiple of a: its |v|² and
+    (Σ a)² / ρ are at most 2 D(a), since half of what they cost is what is left. Signs that were balanced by scaling
+    count as two more roundings of every sum.
+    """
+    share, slope = 3 * summation_error(size.n_rows), np.sqrt(2 * max(value, 0.0))
+    off, off_balance = share * size.v, share * size.mass
+    lost = share * size.gain + slope * off + off**2 / 2
+    if rho:
+        lost += slope / np.sqrt(rho) * off_balance + off_balance**2 / (2 * rho)
+    return float(lost + 8 * EPS * (abs(value) + size.gain))
 
 
 def bound_below(objective: float, gap: float, size: float, n_rows: int) -> float:

@@ -32,8 +32,8 @@ class PlainHinge(NamedTuple):
         return a * (z + self.e) - a * a / (2 * self.kappa)
 
     def largest_dual(self, u: Array) -> Array:
-        """The upper limits of u a, for weights u (n,)."""
-        return self.top * u if np.isfinite(self.top) else np.full(len(u), np.inf)
+        """The upper limits of u a, for weights u (n,): 0 for rows without weight, whatever the loss."""
+        return self.top * u if np.isfinite(self.top) else np.where(u > 0, np.inf, 0.0)
 
 
 def plain_rounded_hinge(h: float) -> PlainHinge:

@@ -38,6 +38,7 @@ class MachineValues(NamedTuple):
     error: Array  # (m,) how far any column of f may be off
     fuzz: float  # how far the slopes may be off, for rows of length 1
     slopes: Array | None  # (q, d) Σ coef (x - origin), for a linear kernel
+    longest: float  # at least √k(x, x) of any of the m rows
 
     @classmethod
     def of(
@@ -72,7 +73,8 @@ class MachineValues(NamedTuple):
             f = np.concatenate([(table.take(part, dtype) - kernel.origin) @ slopes.T for part in parts])
         own = [table.reach(kernel, table.take(part, np.float64)) for part in parts]
         fuzz = float(np.finfo(dtype).eps) * (3 + np.sqrt(len(rows)) / 5) * total
-        return cls(f, fuzz * np.concatenate(own), fuzz, slopes)
+        reach = np.concatenate(own)
+        return cls(f, fuzz * reach, fuzz, slopes, float(reach.max(initial=0.0)))
 
     def intercept(self, kernel: PlainKernel, b: Any) -> tuple[Array, Array]:
         """Intercepts that go with values about a linear kernel's origin, and the error (m,) of values with them."""

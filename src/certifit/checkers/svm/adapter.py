@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation.kernel_error import row_difference, same
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import GivenKernel, PlainLinear
@@ -29,7 +29,7 @@ from certifit.checkers.svm.joint_kernel import JointKernelSvm
 from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, SvmCheckTuning
 from certifit.checkers.svm.kernel_adapter import PROVED, GramCheckTuning, kernel_of, semidefinite_on
 from certifit.checkers.svm.probability_adapter import ProbabilityClaim, with_probabilities
-from certifit.core import Certificate, Check, Estimator
+from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, class_weight_vector, encode_labels
 
@@ -39,6 +39,7 @@ class SvmAuditTuning:
     """What the auditor of a kernel machine allows, and how much of it it looks at."""
 
     close: float = 1e-5  # relative: numbers of rows may come from kernel values in float32
+    same: float = 1e-8  # relative: values of float64 rows
     check: SvmCheckTuning = field(default_factory=SvmCheckTuning)
     gram: GramCheckTuning = field(default_factory=GramCheckTuning)
 
@@ -70,17 +71,12 @@ def audit_svc(
     total = labels.weight if isinstance(model, Estimator) else np.bincount(code, minlength=k)
     factor = class_weight_vector(classes, total, getattr(model, "class_weight", None))
     weight = data.w * factor[code]
-    box = float(model.C) * weight
+    box = float(setting(model, "C", Setting(float, above=0, below=np.inf))) * weight
     support, intercepts = support_rows(model, data), numbers(model, "intercept_").ravel()
     scheme = str(getattr(model, "multi_class", "ovo"))
     scheme = "ovo" if scheme == "ovr" and k == 2 else scheme
-    coef = numbers(model, "dual_coef_")
-    machines: list[Any]
-    if scheme in joint_kernel.LIMITS:
-        machines = [_joint_machine(scheme, coef, support, code, box, intercepts)]
-    else:
-        coefficients = {"ovo": pair_coefficients, "ovr": _rest_coefficients}[scheme]
-        machines = _two_sided_machines(coefficients(coef, code[support], k), support, code, box, intercepts)
+    coef = _checked_coefficients(model, len(support), len(intercepts), (k, scheme))
+    machines = _machines(scheme, k, code, coef, support, box, intercepts)
     more = [class_order_check(model, code[support], k)]
     if getattr(model, "class_weight_", None) is not None:
         more.append(same("weights of classes differ from their meaning", numbers(model, "class_weight_"), factor))
@@ -90,7 +86,9 @@ def audit_svc(
     if not hasattr(model, "probability_slopes_"):
         return found
     values = partial(_values, machines, problem)
-    return with_probabilities(found, ProbabilityClaim(model, X, code, weight, scheme == "ovo", values))
+    parts = _parts_left_out(fitted, problem, partial(_machines, scheme, k, code), code, tol, tuning)
+    claim = ProbabilityClaim(model, X, code, weight, scheme == "ovo", values)
+    return with_probabilities(replace(found, checks=(*found.checks, *parts)), claim)
 
 
 def audit_svr(
@@ -99,13 +97,17 @@ def audit_svr(
     """SVR: one machine for numbers."""
     rows = fitted_rows(model, table_width(model), X, y, sample_weight, "numbers")
     data = rows.load()
-    box = float(model.C) * data.w
+    box = float(setting(model, "C", Setting(float, above=0, below=np.inf))) * data.w
+    epsilon = float(setting(model, "epsilon", Setting(float, least=0, below=np.inf)))
     support, beta = support_rows(model, data), np.zeros(data.n_rows)
-    beta[support] = numbers(model, "dual_coef_")[0]
+    coef = numbers(model, "dual_coef_")
+    if coef.shape != (1, len(support)):
+        raise DataError(got=f"dual_coef_ of shape {coef.shape}", wanted=f"(1, {len(support)})")
+    beta[support] = coef[0]
     member = np.flatnonzero(box > 0)
     intercept = float(numbers(model, "intercept_").ravel()[0])
     target = np.asarray(data.y)[member]
-    machine = KernelSvm(member, target, box[member], beta[member], intercept, float(model.epsilon))
+    machine = KernelSvm(member, target, box[member], beta[member], intercept, epsilon)
     fitted = FittedSvm(model, data, support, box, [machine])
     problem, checks = _kernel_problem(fitted, tuning)
     order = class_order_check(model, np.zeros_like(support), 1)
@@ -143,6 +145,31 @@ def _rest_coefficients(coef: Array, _kinds: Array, k: int) -> MachineCoefficient
     """A machine for each class against all others."""
     for first in range(k):
         yield first, [c for c in range(k) if c != first], coef[first]
+
+
+def _checked_coefficients(model: Any, s: int, machines: int, scheme: tuple[int, str]) -> Array:
+    """`dual_coef_`, refused where it does not have a column for each support vector, or machines are missing."""
+    k, name = scheme
+    wanted = (k - 1 if name == "ovo" else k, s)
+    coef = numbers(model, "dual_coef_")
+    needed = k * (k - 1) // 2 if name == "ovo" else k
+    if coef.shape != wanted or machines != needed:
+        raise DataError(
+            got=f"dual_coef_ of shape {coef.shape} and {machines} intercepts, for {k} classes with '{name}'",
+            wanted=f"shape {wanted} for {s} support vectors, and {needed} intercepts",
+            fix="Leave its settings and attributes as the fit left them.",
+        )
+    return coef
+
+
+def _machines(
+    scheme: str, k: int, code: Array, coef: Array, support: Array, box: Array, intercepts: Array
+) -> list[Any]:
+    """The machines of k classes with coefficients in the layout of `dual_coef_`, on the rows whose box is above 0."""
+    if scheme in joint_kernel.LIMITS:
+        return [_joint_machine(scheme, coef, support, code, box, intercepts)]
+    coefficients = {"ovo": pair_coefficients, "ovr": _rest_coefficients}[scheme]
+    return _two_sided_machines(coefficients(coef, code[support], k), support, code, box, intercepts)
 
 
 def _two_sided_machines(
@@ -209,6 +236,65 @@ def _projection_checks(fitted: FittedSvm, used: Array, onto: Array) -> list[Chec
     ]
 
 
+# ------------------------------------------------------------------------------------------------- rows left out
+def _parts_left_out(
+    fitted: FittedSvm,
+    problem: KernelProblem,
+    machines_of: Callable[..., list[Any]],
+    code: Array,
+    tol: float,
+    tuning: SvmAuditTuning,
+) -> list[Check]:
+    """Whether `held_out_values_` are those of machines that are optimal for the rows of all other parts.
+
+    The machines of each part are certified like the model's own, on the rows that they may have seen.
+    """
+    model, box = fitted.model, fitted.box
+    if not hasattr(model, "held_out_dual_coef_"):
+        raise DataError(
+            got=f"a {type(model).__name__} without the machines behind its held_out_values_",
+            wanted="held_out_dual_coef_ and what belongs to it",
+            fix="Fit it again: models of older versions do not keep them.",
+        )
+    part, claimed = np.asarray(model.held_out_part_), numbers(model, "held_out_values_")
+    b = numbers(model, "held_out_intercept_")
+    expected, failed, names = np.zeros_like(claimed), 0, np.unique(part[(part >= 0) & (box > 0)])
+    kept = list(zip(names, model.held_out_support_, model.held_out_dual_coef_, b, strict=True))
+    for name, support, coef, intercepts in kept:
+        support = check_row_numbers(model, np.asarray(support), len(part))
+        machines = machines_of(np.asarray(coef, np.float64), support, np.where(part == name, 0.0, box), intercepts)
+        strangers = np.isin(support, np.flatnonzero((part == name) | (box <= 0))).any()
+        joint = isinstance(machines[0], JointKernelSvm)
+        found, _ = (joint_kernel.certify if joint else kernel.certify)(machines, problem, tol, tuning.check)
+        failed += bool(strangers or not found.holds)
+        held = np.flatnonzero((part == name) & (box > 0))
+        expected[held] = _values(machines, problem, held)
+    close = tuning.same if fitted.data.dtype == np.float64 else tuning.close
+    size = max(1.0, float(np.abs(expected).max(initial=0.0)))
+    return [
+        Check("parts left out whose machines are not within tolerance", float(failed), 0.0),
+        Check("values of rows left out differ by, relative", float(np.abs(claimed - expected).max() / size), close),
+        Check("rows in the wrong part", float(_misplaced(fitted, part, code)), 0.0),
+    ]
+
+
+def _misplaced(fitted: FittedSvm, part: Array, code: Array) -> int:
+    """How many rows with weight are never left out, or have an equal row of their class in another part.
+
+    Rows that are all there is of a class are in no part: without them there would be no such class.
+    """
+    used = np.flatnonzero(fitted.box > 0)
+    seen: dict[tuple[int, bytes], int] = {}
+    distinct, wrong = np.zeros(int(code.max()) + 1, np.int64), 0
+    for i in used:
+        row = dense(fitted.data.X[i : i + 1])[0]
+        key = int(code[i]), ((row[used] if fitted.precomputed else row) + 0.0).tobytes()
+        distinct[code[i]] += key not in seen
+        wrong += seen.setdefault(key, int(part[i])) != part[i]
+    alone = distinct[code[used]] == 1
+    return wrong + int((alone != (part[used] == -1)).sum())
+
+
 # -------------------------------------------------------------------------------------------------- certificates
 def _values(machines: list[Any], problem: KernelProblem, rows: Array) -> Array:
     """(m, machines) at these rows."""
@@ -242,10 +328,19 @@ def support_rows(model: Any, data: ArrayRows) -> Array:
     """Row numbers of the support vectors, refused where these are not the rows of the fit."""
     support = np.asarray(model.support_)
     rows = getattr(model, "shape_fit_", (data.n_rows,))[0]
-    if data.n_rows != rows or support.max(initial=0) >= rows or support.min(initial=0) < 0:
+    if data.n_rows != rows:
         raise DataError(
-            got=f"{data.n_rows} rows, support vectors from {support.min(initial=0)} to {support.max(initial=0)}",
-            wanted=f"the {rows} rows that the {type(model).__name__} was fitted on",
+            got=f"{data.n_rows} rows", wanted=f"the {rows} rows that the {type(model).__name__} was fitted on"
+        )
+    return check_row_numbers(model, support, data.n_rows)
+
+
+def check_row_numbers(model: Any, support: Array, rows: int) -> Array:
+    """Numbers of support vectors, refused where they are no whole numbers or no rows have them."""
+    if support.dtype.kind not in "iu" or support.max(initial=0) >= rows or support.min(initial=0) < 0:
+        raise DataError(
+            got=f"support vectors from {support.min(initial=0)} to {support.max(initial=0)} of type {support.dtype}",
+            wanted=f"numbers of the {rows} rows that the {type(model).__name__} was fitted on",
         )
     return support
 
@@ -275,7 +370,9 @@ def support_checks(model: Any, support: Array, used: Array, X: Any, close: float
 
 def row_checks(model: Any, machines: list[Any], findings: list[Any], close: float = 1e-5) -> list[Check]:
     """What a model of ours says of each row, against what the checker found."""
-    claimed = np.stack([model.support_codes_, model.slacks_, model.kkt_residuals_])
+    if np.asarray(model.support_codes_).dtype.kind not in "iu":
+        raise DataError(got="support_codes_ that are no whole numbers", wanted="0, 1 or 2 for each row and machine")
+    claimed = np.stack([numbers(model, name) for name in ("support_codes_", "slacks_", "kkt_residuals_")])
     claimed = claimed.reshape(3, -1, len(machines))  # (3, n, machines)
     wrong, off = 0, 0.0
     for i, (machine, found) in enumerate(zip(machines, findings, strict=True)):

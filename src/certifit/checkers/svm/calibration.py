@@ -21,7 +21,7 @@ from scipy.special import expit, softmax
 from certifit.core import Check
 from certifit.rows import Array
 
-CLAIM = "slopes of probabilities are the likeliest given held_out_values_, the values of rows left out"
+CLAIM = "slopes of probabilities are the likeliest given held_out_values_, by machines that have not seen the row"
 
 
 def slope_checks(values: Array, code: Array, weight: Array, slopes: Array, k: int, pairs: bool) -> tuple[Check, ...]:

@@ -15,8 +15,11 @@ where Σᵢ α_ik = 0 is needed for every class if the biases are free (ρ = 0).
 
 **Why α is feasible.** `feasible` cuts any candidate off at its limits. For free biases, the sums of a by (own class,
 rival) form a flow between classes, and balance means that as much flows out of each class as into it: `circulation`
-takes off what flows from classes with too much to classes with too little. A bad candidate hence makes a weak bound,
-never a wrong one. Linear machines are certified in `checkers.svm.joint_linear`, others in `joint_kernel`.
+takes off what flows from classes with too much to classes with too little. `lower_bound` verifies the limits anew
+and pays for what rounding has left out of balance: an excess E of some classes leaves them along paths of at most
+k - 1 arcs, so that taking it off changes Σ a by (k - 1) E at most, and two coefficients by each arc. A bad candidate
+hence makes a weak bound, never a wrong one. Linear machines are certified in `checkers.svm.joint_linear`, others in
+`joint_kernel`.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.plain.dual_points import DualPenalty, DualSums, is_feasible, summation_error
+from certifit.checkers.plain.dual_points import lower_bound as bound_of_dual_point
 from certifit.checkers.plain.hinges import PlainMulticlassHinge
 from certifit.rows import Array
 
@@ -109,18 +114,57 @@ def _shortest_path(flow: Array, first: int, ends: Array) -> list[int] | None:
     return None
 
 
-def lower_bound(claimed: ClaimedJointSvm, alpha: Array, y: Array, square: float) -> float:
-    """The bound above at the best multiple of a feasible α (n, k); `square` is Σ_k |v_k|²."""
+class RowLengths(NamedTuple):
+    """How long rows are in the space of the coefficients, which says what rounding does to Σ α x."""
+
+    v_size: float  # at least Σ_ik |α_ik| |xᵢ|, or 0 where rounding of v is paid for elsewhere
+    longest: float  # at least |xᵢ| of any row with weight
+
+
+def lower_bound(
+    claimed: ClaimedJointSvm, alpha: Array, y: Array, u: Array, v: float, lengths: RowLengths
+) -> tuple[float, float]:
+    """The bound above at the best multiple of a feasible α (n, k), and what was given away to rounding in it.
+
+    v is √(Σ_k |v_k|²). The bound is 0 where α is not feasible: no objective is below that.
+    """
+    if not within_limits(claimed, alpha, y, u):
+        return 0.0, 0.0
+    rivals, sides = alpha.shape[1] - 1, np.abs(alpha).sum(axis=0)
     linear = claimed.loss.margin * float(alpha[np.arange(len(y)), y].sum())
-    if claimed.rho:
-        square += float((alpha.sum(axis=0) ** 2).sum()) / claimed.rho
+    balance = alpha.sum(axis=0)
+    square = v * v + (float((balance**2).sum()) / claimed.rho if claimed.rho else 0.0)
     t = min(1.0, linear / square) if square > 0 else 1.0
-    return max(0.0, t * linear - 0.5 * t * t * square)
+    exact = max(0.0, t * linear - 0.5 * t * t * square)
+    excess = 0.0
+    if claimed.rho == 0:
+        excess = rivals * float((np.abs(balance) + summation_error(len(y)) * sides).sum()) / 2
+    sums = DualSums(
+        gain=t * (linear - claimed.loss.margin * excess - 8 * EPS * linear),  # limits hold to rounding
+        gain_size=t * linear,
+        v=np.array([t * (v + np.sqrt(2.0) * excess * lengths.longest)]),
+        v_size=np.array([t * lengths.v_size]),
+        balance=t * balance,
+        mass=t * sides,
+    )
+    found = max(0.0, bound_of_dual_point(sums, DualPenalty(0.0, 1.0, claimed.rho or None), len(y)))
+    return found, max(0.0, exact - found)
 
 
-def score_rounding(claimed: ClaimedJointSvm, u: Array, k: int) -> float:
-    """How much rounding of the scores may change the objective."""
-    return 8 * EPS * claimed.loss.margin * (k - 1) * float(u.sum())
+def within_limits(claimed: ClaimedJointSvm, alpha: Array, y: Array, u: Array) -> bool:
+    """Whether the rivals' a = -α (n, k) are finite, at least 0 and within their limits, up to 8 eps of these."""
+    a = -alpha.astype(np.float64)
+    a[np.arange(len(y)), y] = 0.0
+    limit = (1 + 8 * EPS) * np.asarray(u, np.float64)
+    return bool(is_feasible(a, limit[:, None]) and (a <= (1 + 8 * EPS) * claimed.loss.shrink(a, limit)).all())
+
+
+def score_rounding(claimed: ClaimedJointSvm, F: Array, y: Array, u: Array, error: Array) -> float:
+    """How much the losses can change where scores F (n, k) are off by up to `error` (n,)."""
+    z = slacks(claimed.loss, F, y)
+    most = z + 2 * error[:, None]  # a rival's score may rise by as much as the own one falls
+    most[np.arange(len(y)), y] = 0.0
+    return float((u * (claimed.loss.value(most) - claimed.loss.value(z))).sum())
 
 
 def class_coefficients(q: Array, y: Array) -> Array:

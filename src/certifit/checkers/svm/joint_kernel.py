@@ -26,7 +26,7 @@ from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.plain.kernel_values import MachineValues, PlainValueTuning
 from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
 from certifit.checkers.svm import kernel as svm
-from certifit.checkers.svm.joint import ClaimedJointSvm, feasible, lower_bound, slacks
+from certifit.checkers.svm.joint import ClaimedJointSvm, RowLengths, feasible, lower_bound, slacks
 from certifit.checkers.svm.kernel import KernelProblem, RowKind, SvmCheckTuning, SvmFindings, SvmValues
 from certifit.core import Certificate, Check
 from certifit.rows import Array
@@ -73,7 +73,7 @@ LIMITS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
 def assess(machine: JointKernelSvm, at: SvmValues) -> SvmFindings:
     """Objective, bound and row conditions of a machine, given its scores without biases at its rows."""
     y, C, beta, b, spec = machine.y, machine.C, machine.beta, machine.intercept, machine.spec
-    f, alpha, g, error = at
+    f, alpha, g, error, _ = at
     own = np.arange(len(y)), y
     low, high = machine.limits()
     F = f + b
@@ -89,15 +89,17 @@ def assess(machine: JointKernelSvm, at: SvmValues) -> SvmFindings:
     most = z + 2 * error[:, None]  # a rival's score may rise by as much as the own one falls
     most[own] = 0.0
     hidden = error @ (weight + np.abs(alpha).sum(axis=1)) / 2 + C @ (spec.loss.value(most) - losses)
-    hidden += np.abs(b) @ np.abs(alpha.sum(axis=0))  # the bound asks for Σ α = 0, which holds to rounding only
-    rounding = svm.total_rounding(f.dtype, sizes, hidden, objective)
+    # |Σ α x| is known from g; what its rounding costs is in `hidden`
+    norm, lengths = float(np.sqrt(max((alpha * g).sum(), 0.0))), RowLengths(0.0, at.longest)
+    bound, given = lower_bound(spec, alpha, y, C, norm, lengths)
+    rounding = svm.total_rounding(f.dtype, sizes, hidden, objective) + given
     total = float(weight.sum())
     outside = max(np.maximum(low - beta, beta - high).max(), np.abs(beta.sum(axis=1)).max())
     residuals, full = _row_conditions(machine, F, low, high)
     kinds = np.where((beta == 0).all(axis=1), RowKind.NONE, np.where(full, RowKind.BEYOND, RowKind.MARGIN))
     return SvmFindings(
         float(objective),
-        lower_bound(spec, alpha, y, float((alpha * g).sum())),
+        bound,
         rounding,
         float(outside / C.max()),
         float(np.abs(beta.sum(axis=0)).max()) / total if total > 0 else 0.0,
@@ -151,4 +153,5 @@ def _assess_anew(
     both = np.hstack([machine.beta, alpha])
     seen = MachineValues.of(kernel, X, machine.rows, machine.rows, both, dtype, values)
     b, error = seen.intercept(kernel, machine.intercept)
-    return assess(replace(machine, intercept=b), SvmValues(seen.f[:, :k], alpha, seen.f[:, k:], error))
+    at = SvmValues(seen.f[:, :k], alpha, seen.f[:, k:], error, seen.longest)
+    return assess(replace(machine, intercept=b), at)

@@ -28,6 +28,7 @@ from certifit.checkers.svm.joint import (
     CLAIM,
     EPS,
     ClaimedJointSvm,
+    RowLengths,
     class_coefficients,
     feasible,
     lower_bound,
@@ -38,15 +39,16 @@ from certifit.checkers.svm.joint import (
 from certifit.checkers.svm.linear_rows import (
     SLACK_ROUNDING,
     MultiplierTuning,
+    coefficient_error,
     gradient_worth,
     minimise_by_newton,
     rounding_check,
-    scores,
+    scores_and_lengths,
     targets,
     weighted_row_sum,
     weights,
 )
-from certifit.core import Certificate
+from certifit.core import Certificate, Check
 from certifit.rows import Array, Rows
 
 
@@ -75,22 +77,37 @@ def certify(
 
     y are class numbers, w include class weights; `dual` (k, n) is α.
     """
+    shown = coef
     if len(coef) == 1:
         coef, intercept = np.vstack([-coef, coef]) / 2, np.append(-intercept, intercept) / 2
     m = centre(rows) if claimed.rho == 0 else np.zeros(rows.n_features)
     b = intercept + coef @ m
     checks = (no_intercept(b),) if claimed.rho is None else ()
     if claimed.rho == 0:
+        # A constant added to all biases changes no loss, but would change what the model says of rows.
+        unit = 1.0 + float(np.abs(intercept).max())
+        checks = (Check("biases sum to, relative", abs(float(intercept.sum())) / unit, 1e-6),)
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
-    F = rows.map(partial(scores, coef, b, m))
+    F = rows.map(partial(scores_and_lengths, coef, b, m))
+    F, length = F[:, :-1], F[:, -1]
     y, u = rows.map(targets).astype(np.int64), claimed.C * rows.map(weights)
     value = objective(claimed, F, y, u, float((coef**2).sum()), b)
-    check = _JointCheck(claimed, np.column_stack([coef, b]), F, y, u, m, rows, tuning or JointSvmCheckTuning())
-    best = max(check.bounds(dual, value, tol * value))
-    off = score_rounding(claimed, u, len(coef))
-    off += SLACK_ROUNDING * float(u.sum()) * float((np.abs(coef) @ np.abs(m)).sum())
-    checks = (*checks, rounding_check(off, value, coef))
-    return Certificate("optimal", CLAIM, value, min(best, value), tol, (tol + 1e-12) * value + off, checks)
+    check = _JointCheck(
+        claimed, np.column_stack([coef, b]), F, y, u, length, m, rows, tuning or JointSvmCheckTuning()
+    )
+    best, given = max(check.bounds(dual, value, tol * value))
+    size = float(np.linalg.norm(coef)) * length + float((np.abs(coef) @ np.abs(m)).max()) + float(np.abs(b).max())
+    blur = SLACK_ROUNDING * claimed.loss.margin + (SLACK_ROUNDING + EPS * rows.n_features) * size
+    off = score_rounding(claimed, F, y, u, blur) + 8 * EPS * value
+    checks = (*checks, rounding_check(off + given, value, coef))
+    limit, bound = (tol + 1e-12) * value + off + given, min(best, value)
+    # Two classes have β = ∓ coef_ / 2: the objective contains ½ · ½ |coef_|².
+    gaps = np.full(len(shown), (2.0 if len(shown) == 1 else 1.0) * (value + off - bound))
+    error = coefficient_error(shown, gaps, claimed.rho)
+    at_zero = objective(claimed, np.zeros_like(F), y, u, 0.0, np.zeros(len(coef)))
+    return Certificate(
+        "optimal", CLAIM, value, bound, tol, limit, checks, scale=max(value, at_zero), parameter_error=error
+    )
 
 
 class _JointCheck(NamedTuple):
@@ -99,29 +116,32 @@ class _JointCheck(NamedTuple):
     F: Array  # (n, k) scores
     y: Array  # (n,)
     u: Array  # (n,)
+    length: Array  # (n,) |x - m|
     m: Array  # (d,)
     rows: Rows
     tuning: JointSvmCheckTuning
 
-    def _bound(self, alpha: Array) -> float:
-        """The bound that any candidate α (n, k) proves once it is made feasible."""
-        alpha = feasible(self.claimed, alpha, self.y, self.u)
+    def _bound(self, alpha: Array) -> tuple[float, float]:
+        """The bound that any candidate α (n, k) proves once it is made feasible, and what rounding took of it."""
+        alpha = feasible(self.claimed, np.where(np.isfinite(alpha), alpha, 0.0), self.y, self.u)
         v = self.rows.sum(partial(weighted_row_sum, alpha, self.m))
-        return lower_bound(self.claimed, alpha, self.y, float((v**2).sum()))
+        size = float((np.abs(alpha).sum(axis=1) * self.length).sum())
+        lengths = RowLengths(size, float(self.length[self.u > 0].max(initial=0.0)))
+        return lower_bound(self.claimed, alpha, self.y, self.u, float(np.linalg.norm(v)), lengths)
 
-    def bounds(self, stored: Array | None, value: float, allowed: float) -> Iterator[float]:
+    def bounds(self, stored: Array | None, value: float, allowed: float) -> Iterator[tuple[float, float]]:
         """One bound after another, until one misses the objective by no more than allowed."""
         if stored is not None and stored.shape == self.F.T.shape:
             found = self._bound(np.asarray(stored, np.float64).T)
             yield found
-            if value - found <= allowed:
+            if value - found[0] <= allowed:
                 return
         best, start, offset = -np.inf, (self.tuning.widths[0], np.zeros(self.F.shape)), np.zeros((len(self.theta), 1))
         for h in np.array(self.tuning.widths) * self.claimed.loss.margin:
             q, offset = self._smoothed_dual(h, offset)
             found = self._bound(class_coefficients(q, self.y))
-            if found > best:
-                best, start = found, (h, q)
+            if found[0] > best:
+                best, start = found[0], (h, q)
             yield found
         if value - best > allowed and self.theta.size <= self.tuning.most_parameters:
             yield self._bound(self._with_proximal_multipliers(*start, allowed))

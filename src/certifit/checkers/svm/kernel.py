@@ -12,7 +12,8 @@ is within `gap` of the smallest possible.
     P >= D(α) = y·α - ε |α|₁ - ½ αᵀKα,      feasible: Σ α = 0 and 0 <= yᵢ αᵢ <= Cᵢ (for numbers |αᵢ| <= Cᵢ)
 
 (weak duality; Schölkopf & Smola, Learning with Kernels, 2002, chapters 7 and 9). It does not matter where α comes
-from: here it is the machine's own β, cut back into the feasible set by `KernelSvm.feasible`.
+from: here it is the machine's own β, cut back into the feasible set by `KernelSvm.feasible`. `assess` verifies that
+it is inside its box. What rounding leaves out of balance, scaling the heavier side down by a share δ puts right.
 
 **Rounding budget.** f is off by at most `error` at each row (`checkers.plain.kernel_values`). That moves ½ βᵀKβ, D
 and the losses by at most `hidden` in `assess`, to which `total_rounding` adds the rounding of the sums taken here.
@@ -33,6 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from certifit.checkers.plain.dual_points import is_feasible
 from certifit.checkers.plain.kernel_values import MachineValues, PlainValueTuning
 from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
 from certifit.core import Certificate, Check
@@ -85,6 +87,11 @@ class KernelSvm:
             return np.where(beta > 0, beta * (down / up), beta)
         return np.where(beta < 0, beta * (up / down), beta) if down > 0 else beta
 
+    def is_inside(self, alpha: Array) -> bool:
+        """Whether α (m,) is inside its box, up to 4 eps of its limits."""
+        size = self.y * alpha if self.epsilon is None else np.abs(alpha)
+        return is_feasible(size.astype(np.float64), (1 + 4 * EPS) * self.C)
+
     def misses(self, values: Array, some: Any = slice(None)) -> Array:
         """By how much values (with the intercept) at some rows miss the margin, or the tube, where above 0."""
         y = self.y[some]
@@ -107,6 +114,7 @@ class SvmValues(NamedTuple):
     alpha: Array  # (m,) or (m, k) the feasible dual point
     g: Array  # (m,) or (m, k) Σ α k(·, x)
     error: Array  # (m,) how far any of f and g may be off
+    longest: float  # at least √k(x, x) of any row
 
 
 class SvmFindings(NamedTuple):
@@ -135,19 +143,24 @@ def rounding_error(beta: Array, lengths: Array) -> Array:
 def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
     """Objective, bound and row conditions of a machine, given its values at its rows."""
     y, C, b, beta, epsilon = machine.y, machine.C, machine.intercept, machine.beta, machine.epsilon or 0.0
-    f, alpha, g, error = at
+    f, alpha, g, error, longest = at
     signed = y * beta if machine.epsilon is None else np.abs(beta)
     miss = reach = machine.misses(f + b)
     if machine.epsilon is not None:
         error = error + 4 * np.finfo(f.dtype).eps * np.abs(y)  # of y - f - b
         reach = np.where(beta != 0, np.sign(beta) * (y - f - b) - epsilon, miss)
     slacks = np.maximum(miss, 0.0)
-    square, least = beta @ f, alpha @ g
-    objective = 0.5 * square + C @ slacks
+    # Products are added up in pairs (`sum`, not `@`), so that 64 eps of their sizes are more than they lose.
+    square, least, losses = (beta * f).sum(), (alpha * g).sum(), (C * slacks).sum()
+    objective = 0.5 * square + losses
     linear = y * alpha - epsilon * np.abs(alpha)
-    sizes = np.abs(beta) @ np.abs(f) + np.abs(alpha) @ np.abs(g) + np.abs(linear).sum() + C @ slacks
+    dual_sizes = np.abs(alpha * g).sum() + np.abs(linear).sum()
+    sizes = np.abs(beta * f).sum() + dual_sizes + losses
     hidden = error @ (np.abs(beta) + np.abs(alpha)) / 2 + C @ (np.maximum(miss + error, 0.0) - slacks)
-    hidden += abs(b) * abs(alpha.sum())  # the bound asks for Σ α = 0, which holds to rounding only
+    # The heavier side has half of the mass at least; limits hold to 4 eps, which is one more such share.
+    mass = np.abs(alpha).sum()
+    delta = 8 * EPS + 2 * abs(alpha.sum()) / mass if mass > 0 else 0.0
+    hidden += delta * dual_sizes + 0.5 * (delta * mass * longest) ** 2
     rounding = total_rounding(f.dtype, sizes, hidden, objective)
     at_bound = signed >= C * (1 - 1e-12)
     kinds = np.where(signed <= 0, RowKind.NONE, np.where(at_bound, RowKind.BEYOND, RowKind.MARGIN)).astype(np.int8)
@@ -157,7 +170,7 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
     total, astray = float(np.abs(beta).sum()), slackness.sum() - gap - b * beta.sum(dtype=f.dtype)
     return SvmFindings(
         float(objective),
-        float(linear.sum() - 0.5 * least),
+        float(linear.sum() - 0.5 * least) if machine.is_inside(alpha) else 0.0,
         rounding,
         float(np.maximum(signed - C, -signed).max() / C.max()),
         abs(float(beta.sum())) / total if total > 0 else 0.0,
@@ -245,4 +258,5 @@ def _assess_anew(
     both = np.column_stack([machine.beta, alpha])
     seen = MachineValues.of(kernel, X, machine.rows, machine.rows, both, dtype, values)
     b, error = seen.intercept(kernel, machine.intercept)
-    return assess(replace(machine, intercept=b[0]), SvmValues(seen.f[:, 0], alpha, seen.f[:, 1], error))
+    at = SvmValues(seen.f[:, 0], alpha, seen.f[:, 1], error, seen.longest)
+    return assess(replace(machine, intercept=b[0]), at)

@@ -58,8 +58,14 @@ def fitted_gamma(model: Any, rows: Rows) -> float:
     """Gamma as fitted, where the model keeps it; else as it is set."""
     for name in ("gamma_", "_gamma"):
         if isinstance(getattr(model, name, None), Real):
-            return float(numbers(model, name))
-    return _set_gamma(model, rows)
+            return _checked_gamma(float(numbers(model, name)))
+    return _checked_gamma(_set_gamma(model, rows))
+
+
+def _checked_gamma(gamma: float) -> float:
+    if not 0 <= gamma < np.inf:
+        raise DataError(got=f"gamma = {gamma:g}", wanted="a finite number, at least 0")
+    return gamma
 
 
 def _set_gamma(model: Any, rows: Rows) -> float:
@@ -116,7 +122,7 @@ def is_semidefinite(G: Array) -> Literal["yes", "no", "undecided"]:
     v = np.eye(len(G))[worst]
     if diagonal[worst] >= 0 and G[worst].any():
         v = eigh(scaled, subset_by_index=[0, 0])[1][:, 0] / units  # the direction in which vᵀGv is least
-    if definite.certify_witness(G, v / np.abs(v).max(), strict=False).holds:
+    if definite.certify_witness(G, v / np.abs(v).max(), strict=False).proved:
         return "no"
     if len(G) > 32:  # beyond this order elimination in rational numbers takes long
         return "undecided"

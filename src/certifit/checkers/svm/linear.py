@@ -14,9 +14,10 @@ smaller, and what is left is a quadratic in β and b with a known minimum. So fo
 
 where v_b = 0 is needed if the intercept is free. This is the bound of a *dual point* a (`_bound`).
 
-**Why a is feasible.** `_feasible_points` clips any candidate to its limits and, for a free intercept, scales the
-heavier sign down until v_b = 0. Hence a bad candidate makes a weak bound, never a wrong one, and nothing that
-suggests candidates needs to be trusted:
+**Why a is feasible.** `plain.dual_points` clips any candidate to its limits, which are 0 for rows without weight, and
+scales the heavier sign down until v_b = 0 for a free intercept; it verifies both before a bound is made of it, and
+gives away what rounding may have added. Hence a bad candidate makes a weak bound, never a wrong one, and nothing
+that suggests candidates needs to be trusted:
 
 | candidate | when it is tried |
 |---|---|
@@ -40,14 +41,17 @@ from scipy.optimize import brentq, lsq_linear
 
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import DualPenalty, DualSums, is_feasible, make_feasible
+from certifit.checkers.plain.dual_points import lower_bound as bound_of_dual_point
 from certifit.checkers.plain.hinges import PlainHinge, plain_rounded_hinge
 from certifit.checkers.svm.linear_rows import (
     SLACK_ROUNDING,
     MultiplierTuning,
+    coefficient_error,
     gradient_worth,
     minimise_by_newton,
     rounding_check,
-    scores,
+    scores_and_lengths,
     targets,
     weighted_row_sum,
     weights,
@@ -56,6 +60,7 @@ from certifit.core import Certificate
 from certifit.rows import Array, Rows
 
 CLAIM = "losses and penalty within gap of their minimum"
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,14 @@ class SignedSlacks(NamedTuple):
     s: Array
     q: Array
     u: Array
+    length: Array  # |x - m| of the row
+
+
+class ProvedBound(NamedTuple):
+    """A lower bound, and how much of the dual point's value was given away to rounding in it."""
+
+    value: float
+    rounding: float
 
 
 class LinearDualPoint(NamedTuple):
@@ -117,29 +130,35 @@ def certify(
     m = centre(rows) if claimed.rho == 0 else np.zeros(rows.n_features)
     b = intercept + coef @ m
     checks = (no_intercept(b),) if claimed.rho is None else ()
-    eta = rows.map(partial(scores, coef, b, m))
+    eta = rows.map(partial(scores_and_lengths, coef, b, m))
     y, w = rows.map(targets), rows.map(weights)
-    objective = bound = rounding = 0.0
+    objective = bound = rounding = scale = 0.0
+    gaps = np.zeros(len(coef))
     for c in range(len(coef)):
-        at = _slacks(eta[:, c], y, w, claimed, c if len(coef) > 1 else 1)
+        at = _slacks(eta[:, c], eta[:, -1], y, w, claimed, c if len(coef) > 1 else 1)
         machine = _MachineCheck(claimed, at, coef[c], b[c], m, rows, tuning or LinearSvmCheckTuning())
         stored = [] if dual is None else [at.s * np.tile(dual[c], len(at.s) // rows.n_rows)]
-        value = machine.objective
-        objective, bound = objective + value, bound + min(machine.lower_bound(stored, tol * value), value)
-        mass = float(at.u @ np.abs(at.q) + at.u.sum() * (np.abs(coef[c]) @ np.abs(m)))
-        rounding += SLACK_ROUNDING * mass
+        value, off = machine.objective, machine.rounding
+        proved = machine.lower_bound(stored, tol * value)
+        objective, bound = objective + value, bound + min(proved.value, value)
+        rounding, scale = rounding + off + proved.rounding, scale + machine.objective_at_zero
+        gaps[c] = value + off - proved.value
     checks = (*checks, rounding_check(rounding, objective, coef))
-    return Certificate("optimal", CLAIM, objective, bound, tol, (tol + 1e-12) * objective + rounding, checks)
+    limit = (tol + 1e-12) * objective + rounding
+    error = coefficient_error(coef, gaps, claimed.rho)
+    return Certificate(
+        "optimal", CLAIM, objective, bound, tol, limit, checks, scale=max(objective, scale), parameter_error=error
+    )
 
 
-def _slacks(eta: Array, y: Array, w: Array, claimed: ClaimedLinearSvm, code: int) -> SignedSlacks:
+def _slacks(eta: Array, length: Array, y: Array, w: Array, claimed: ClaimedLinearSvm, code: int) -> SignedSlacks:
     u = claimed.C * w
     if claimed.epsilon is None:
         s, q = np.where(y == code, 1.0, -1.0), np.ones(len(y))
     else:
-        s, u, eta = np.repeat([1.0, -1.0], len(y)), np.tile(u, 2), np.tile(eta, 2)
+        s, u, eta, length = np.repeat([1.0, -1.0], len(y)), np.tile(u, 2), np.tile(eta, 2), np.tile(length, 2)
         q = s * np.tile(y, 2) - claimed.epsilon
-    return SignedSlacks(q - s * eta, s, q, u)
+    return SignedSlacks(q - s * eta, s, q, u, length)
 
 
 @dataclass(frozen=True)
@@ -154,10 +173,23 @@ class _MachineCheck:
     rows: Rows
     tuning: LinearSvmCheckTuning
 
-    @property
+    @cached_property
     def objective(self) -> float:
-        losses = float(self.at.u @ self.claimed.hinge.value(self.at.z))
+        losses = float((self.at.u * self.claimed.hinge.value(self.at.z)).sum())
         return losses + 0.5 * float(self.beta @ self.beta) + 0.5 * (self.claimed.rho or 0.0) * float(self.b**2)
+
+    @property
+    def objective_at_zero(self) -> float:
+        """The losses where all parameters are 0: the size of what the objective sums up."""
+        return float((self.at.u * self.claimed.hinge.value(self.at.q)).sum())
+
+    @property
+    def rounding(self) -> float:
+        """How far the objective can be off: φ moves by at most its slope times what rounding moves a slack by."""
+        z, _, q, u, length = self.at
+        score = float(np.linalg.norm(self.beta)) * length + float(np.abs(self.beta) @ np.abs(self.m)) + abs(self.b)
+        off = SLACK_ROUNDING * np.abs(q) + (SLACK_ROUNDING + EPS * len(self.beta)) * score
+        return float((u * self.claimed.hinge.slope(z + off) * off).sum()) + 8 * EPS * abs(self.objective)
 
     @cached_property
     def unit(self) -> float:
@@ -181,36 +213,51 @@ class _MachineCheck:
         """Feasible points from these (m,): within the limits, with signs in balance where the intercept is free."""
         if not candidates:
             return []
-        s, limit, points = self.at.s, self.claimed.hinge.largest_dual(self.at.u), []
-        for a in candidates:
-            a = np.clip(a, 0.0, limit)
-            if self.claimed.rho == 0:
-                plus, minus = float(a[s > 0].sum()), float(a[s < 0].sum())
-                less = min(plus, minus)
-                a = a * np.where(s > 0, less / plus if plus > 0 else 0.0, less / minus if minus > 0 else 0.0)
-            points.append(a)
-        n = self.rows.n_rows
+        s, limit, n = self.at.s, self.claimed.hinge.largest_dual(self.at.u), self.rows.n_rows
+        points = [make_feasible(a, limit, s if self.claimed.rho == 0 else None) for a in candidates]
         signed = (np.stack(points, axis=1) * s[:, None]).reshape(-1, n, len(points)).sum(axis=0)  # (n, points)
         v = self.rows.sum(partial(weighted_row_sum, signed, self.m))
         return [LinearDualPoint(a, v[j]) for j, a in enumerate(points)]
 
-    def _bound(self, point: LinearDualPoint) -> float:
-        """The bound at the top of this file, at the best feasible multiple t of this dual point."""
-        (a, v), (_, s, q, u), claimed = point, self.at, self.claimed
-        counted = u > 0
-        linear = float(a @ (q + claimed.e))
-        square = float(v @ v) + float((a[counted] ** 2 / u[counted]).sum()) / claimed.kappa
-        if claimed.rho:
-            square += float(a @ s) ** 2 / claimed.rho
-        if linear <= 0 or square <= 0:
-            return max(0.0, linear)
-        t = linear / square
-        if np.isfinite(claimed.top):
-            t = min(t, 1.0)
-        return t * linear - 0.5 * t * t * square
+    def _bound(self, point: LinearDualPoint) -> ProvedBound:
+        """The bound at the top of this file, at the best feasible multiple t of this dual point; never below 0."""
+        (_, s, q, u, length), claimed, t = self.at, self.claimed, self._best_multiple(point)
+        a, limit = t * point.a, claimed.hinge.largest_dual(u)
+        if not is_feasible(a, limit):
+            return ProvedBound(0.0, 0.0)
+        linear, soft = a * (q + claimed.e), self._softness(a)
+        square, signed = t * float(np.linalg.norm(point.v)), a * s
+        sums = DualSums(
+            gain=float(linear.sum()) - soft,
+            gain_size=float(np.abs(linear).sum()) + soft,
+            v=np.array([square]),
+            v_size=np.array([float((a * length).sum())]),
+            balance=np.array(signed.sum()),
+            mass=np.array(a.sum()),
+        )
+        found = bound_of_dual_point(sums, DualPenalty(0.0, 1.0, claimed.rho), len(a))
+        exact = sums.gain - 0.5 * square**2 - (float(sums.balance) ** 2 / (2 * claimed.rho) if claimed.rho else 0.0)
+        return ProvedBound(found, max(0.0, exact - found)) if found > 0 else ProvedBound(0.0, 0.0)
+
+    def _softness(self, a: Array) -> float:
+        """Σ a² / (2κu), of the rows with weight."""
+        counted = self.at.u > 0
+        return float((a[counted] ** 2 / self.at.u[counted]).sum()) / (2 * self.claimed.kappa)
+
+    def _best_multiple(self, point: LinearDualPoint) -> float:
+        """The t >= 0 for which the bound of t a is largest; at most 1 where a has upper limits."""
+        a, v = point
+        linear, rho = float((a * (self.at.q + self.claimed.e)).sum()), self.claimed.rho
+        square = float(v @ v) + 2 * self._softness(a)
+        if rho:
+            square += float((a * self.at.s).sum()) ** 2 / rho
+        if not (linear > 0 and np.isfinite(square)):
+            return 0.0
+        most = 1.0 if np.isfinite(self.claimed.top) or square <= 0 else np.inf
+        return min(most, linear / square if square > 0 else 1.0)
 
     # ----------------------------------------------------------------------- which points are tried: see the table
-    def lower_bound(self, stored: Sequence[Array], allowed: float) -> float:
+    def lower_bound(self, stored: Sequence[Array], allowed: float) -> ProvedBound:
         """The largest bound found; costlier points are tried where it misses the objective by more than allowed."""
         hinge, tuning, value = self.claimed.hinge, self.tuning, self.objective
         widths = (self.unit * np.array(tuning.widths)).tolist()
@@ -218,14 +265,14 @@ class _MachineCheck:
         points = [*self._feasible_points([*map(self._slopes, smooth)]), *self._feasible_points(stored)]
         bounds = [self._bound(point) for point in points]
         best = max(bounds)
-        if value - best <= allowed or self.rows.n_features > tuning.most_columns:
+        if value - best.value <= allowed or self.rows.n_features > tuning.most_columns:
             return best
         if np.isinf(hinge.kappa):
             at_kink = self._bound_with(*self._least_squares_multipliers())
             best = max(best, at_kink)
-            if value - at_kink <= allowed:
+            if value - at_kink.value <= allowed:
                 return best
-        i = int(np.argmax(bounds[: len(smooth)]))
+        i = int(np.argmax([bound.value for bound in bounds[: len(smooth)]]))
         width = max(smooth[i].e, tuning.narrowest * self.unit)
         return max(best, self._bound_with(*self._proximal_multipliers(points[i].a, width, allowed)))
 
@@ -235,7 +282,7 @@ class _MachineCheck:
 
     def _balancing_offset(self, smooth: PlainHinge) -> float:
         """How much to add to a free intercept so that Σ u φ' s = 0."""
-        z, s, _, u = self.at
+        z, s, _, u, _ = self.at
         if self.claimed.rho != 0 or not u.any():
             return 0.0
 
@@ -248,7 +295,7 @@ class _MachineCheck:
             return 0.0
         return float(brentq(excess, -reach, reach, xtol=1e-15 * reach, rtol=1e-15))
 
-    def _bound_with(self, near: Array, multipliers: Callable[[Array, Array], Array]) -> float:
+    def _bound_with(self, near: Array, multipliers: Callable[[Array, Array], Array]) -> ProvedBound:
         """The bound of the slopes, but with multipliers(A, c) for the slacks `near`.
 
         A are the rows s (x - m, 1) of these (near, d1), and c is the sum of a s (x - m, 1) over all others (d1,).
@@ -285,7 +332,7 @@ class _MachineCheck:
         self, a: Array, width: float, allowed: float
     ) -> tuple[Array, Callable[[Array, Array], Array]]:
         """For the slacks nearest to where the loss is curved: the dual's maximum over these, from a."""
-        z, _, q, u = self.at
+        z, _, q, u, _ = self.at
         hinge, tuning = self.claimed.hinge, self.tuning
         away = np.maximum(-hinge.e - z, z + hinge.e - hinge.top / hinge.kappa)  # negative where φ is curved
         count = min(len(z), max(tuning.near_rows, tuning.near_rows_per_column * len(self.theta)))

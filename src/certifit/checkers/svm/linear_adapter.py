@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.linear_model import logistic
 from certifit.checkers.plain.hinges import PLAIN_HINGES, PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm import joint_linear, linear
 from certifit.checkers.svm.joint import ClaimedJointSvm
 from certifit.checkers.svm.linear import ClaimedLinearSvm
-from certifit.core import Certificate, Estimator
+from certifit.core import Certificate, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, apply_class_weight, encode_labels
 from certifit.rows.labels import Labels, class_weight_vector
 
+_POSITIVE = Setting(float, above=0, below=np.inf)
 CertifyMachine = Callable[..., Certificate]  # of one machine's (1, d) and (1,), and of rows with y in 0, 1
 
 
@@ -64,7 +65,7 @@ def _audit_sgd(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Ce
     labels = _labels(model, coef, X, y, sample_weight)
     labels = replace(labels, weight=labels.rows.sum(partial(_counts, len(labels.classes))))
     intercept = _broadcast_intercept(numbers(model, "intercept_"), len(coef))
-    lam = float(model.alpha) * labels.rows.n_rows
+    lam = float(setting(model, "alpha", _POSITIVE)) * labels.rows.n_rows
     if model.loss == "log_loss":
         certify: CertifyMachine = partial(logistic.certify, lam=lam, fit_intercept=bool(model.fit_intercept), tol=tol)
     else:
@@ -108,26 +109,31 @@ def audit_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     """A LinearSVR, or an SVR with a linear kernel."""
     coef, intercept = np.atleast_2d(numbers(model, "coef_")), numbers(model, "intercept_")
     rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "numbers")
-    claimed = claimed_linear_svm(model)._replace(epsilon=float(model.epsilon))
+    epsilon = float(setting(model, "epsilon", Setting(float, least=0, below=np.inf)))
+    claimed = claimed_linear_svm(model)._replace(epsilon=epsilon)
     return linear.certify(coef, _broadcast_intercept(intercept, 1), claimed, tol, rows, _stored_dual(model))
 
 
 def claimed_linear_svm(model: Any) -> ClaimedLinearSvm:
     """The problem that a fitted linear support vector machine says it has minimised, without its epsilon."""
+    C = float(setting(model, "C", _POSITIVE))
+    if type(model).__module__.partition(".")[0] == "skglm":  # which solves the hinge's dual, without an intercept
+        return ClaimedLinearSvm(*PLAIN_HINGES["hinge"], C, None)
     if _names(model) & {"SVC", "SVR"} and not isinstance(model, Estimator):
         if model.kernel != "linear":
             raise DataError(got=f"an {type(model).__name__} with kernel={model.kernel!r}", wanted="kernel='linear'")
-        return ClaimedLinearSvm(*PLAIN_HINGES["hinge"], float(model.C), 0.0)
+        return ClaimedLinearSvm(*PLAIN_HINGES["hinge"], C, 0.0)
     _ridge_only(model)
     _check_loss(model, PLAIN_HINGES)
-    return ClaimedLinearSvm(*PLAIN_HINGES[model.loss], float(model.C), _intercept_weight(model))
+    return ClaimedLinearSvm(*PLAIN_HINGES[model.loss], C, _intercept_weight(model))
 
 
 def _intercept_weight(model: Any) -> float | None:
     """The weight ρ of b²/2 in the objective; LIBLINEAR always penalises the intercept, ours only if told to."""
     if not model.fit_intercept:
         return None
-    return float(model.intercept_scaling) ** -2 if getattr(model, "penalize_intercept", True) else 0.0
+    penalised = getattr(model, "penalize_intercept", True)
+    return float(setting(model, "intercept_scaling", _POSITIVE)) ** -2 if penalised else 0.0
 
 
 def _names(model: Any) -> set[str]:
@@ -135,8 +141,10 @@ def _names(model: Any) -> set[str]:
 
 
 def _check_loss(model: Any, known: Collection[str]) -> None:
-    if not isinstance(model.loss, str) or model.loss not in known:
-        raise DataError(got=f"loss={model.loss!r}", wanted=f"one of {', '.join(map(repr, known))}")
+    loss = getattr(model, "loss", None)
+    if not isinstance(loss, str) or loss not in known:
+        wanted = f"one of {', '.join(map(repr, known))}"
+        raise DataError(got=f"a {type(model).__name__} with loss={loss!r}", wanted=wanted)
 
 
 def _ridge_only(model: Any) -> None:

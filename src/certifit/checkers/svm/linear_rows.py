@@ -37,10 +37,27 @@ def rounding_check(rounding: float, objective: float, coef: Array, allowed: floa
     return Check("rounding in the objective, relative", share, allowed)
 
 
+def coefficient_error(
+    coef: Array, gaps: Array, rho: float | None, most: int = 10_000
+) -> tuple[tuple[float, ...], ...]:
+    """How far each machine's coefficients, and then its intercept, can be from the minimiser's.
+
+    The objective contains ½ |β|² + ρ/2 b² and is convex otherwise: it rises by at least ½ |β - β*|² + ρ/2 (b - b*)²
+    from its minimum, and by no more than the gap (k,). Nothing follows for a free intercept. Of more than `most`
+    coefficients nothing is listed.
+    """
+    if coef.size > most:
+        return ()
+    reach = np.sqrt(2 * np.maximum(gaps, 0.0))
+    last = np.zeros_like(reach) if rho is None else reach / np.sqrt(rho) if rho > 0 else np.full_like(reach, np.inf)
+    return tuple((*[float(r)] * coef.shape[1], float(b)) for r, b in zip(reach, last, strict=True))
+
+
 # --------------------------------------------------------------------------------------------------- passes over rows
-def scores(coef: Array, b: Array, m: Array, block: Block) -> Array:
-    """Scores (rows, k) of coef (k, d) and b (k,)."""
-    return (dense(block.X) - m) @ coef.T + b
+def scores_and_lengths(coef: Array, b: Array, m: Array, block: Block) -> Array:
+    """Scores (rows, k) of coef (k, d) and b (k,), and beside them |x - m| of each row (rows, k + 1)."""
+    Z = dense(block.X) - m
+    return np.column_stack([Z @ coef.T + b, np.sqrt(np.einsum("ij,ij->i", Z, Z))])
 
 
 def targets(block: Block) -> Array:

@@ -51,6 +51,6 @@ def with_probabilities(
         Check("probabilities differ from what slopes and values give by", off, tuning.close),
         Check("rows whose likeliest class is not predicted", float((p.argmax(axis=1) != winner).sum()), 0.0),
     )
-    facts = {**found.facts, "values of rows left out": "taken as the model has them"}
+    facts = {**found.facts, "values of rows left out": "recomputed from machines that have not seen them"}
     words = f"{found.claim}; {calibration.CLAIM}"
     return replace(found, claim=words, checks=(*found.checks, *checks), facts=facts)

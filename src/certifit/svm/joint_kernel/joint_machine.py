@@ -79,7 +79,8 @@ class JointScheme(PerClassScheme):
         """The machine at a point of its dual, with what the checker's formulas say of the values at hand."""
         beta, f, b = point.beta, point.f, joint_smo.measure_gap(dual, point).b
         machine = checker.JointKernelSvm(np.arange(len(dual.y)), dual.y, dual.C, beta, b, self.name)
-        found = checker.assess(machine, SvmValues(f, beta, f, rounding_error(beta, lengths)))
+        values = SvmValues(f, beta, f, rounding_error(beta, lengths), float(lengths.max(initial=0)))
+        found = checker.assess(machine, values)
         certificate = checker.combined_certificate([machine], [found], tol, data.proved, data.why)
         slacks, residuals, kinds = (column[:, None] for column in (found.slacks, found.residuals, found.kinds))
         return TrainedMachines(beta, data.intercepts(beta, b), slacks, residuals, kinds, loops, certificate)

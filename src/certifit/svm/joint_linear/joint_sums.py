@@ -12,7 +12,7 @@ from certifit.linear_model.linear_rows import shift_rows
 from certifit.losses.multiclass_hinge_loops import multiclass_loss
 from certifit.losses.multiclass_hinges import MulticlassHinge
 from certifit.numerics.products import adjoint
-from certifit.rows import Array, Block, Matrix, Sums
+from certifit.rows import Array, Block, Largest, Matrix, Sums
 
 
 class AugmentedColumns(NamedTuple):
@@ -50,6 +50,7 @@ class JointClassSums(Sums):
     weighted_rows: Array  # (k, d) Σ u (x - shift)
     mass: Array  # (k,) Σ u
     square: float  # Σ u |x - shift|² over all classes
+    longest: Largest  # |x - shift|² of rows with weight
 
 
 def class_sums(columns: AugmentedColumns, k: int, C: float, block: Block) -> JointClassSums:
@@ -57,8 +58,9 @@ def class_sums(columns: AugmentedColumns, k: int, C: float, block: Block) -> Joi
     X, u = shift_rows(block.X, columns.shift), C * w
     own = np.zeros((len(y), k))
     own[np.arange(len(y)), y] = u
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return JointClassSums(adjoint(X, own).T, own.sum(axis=0), float(u @ np.ravel(squares)))
+    squares = np.ravel(X.multiply(X).sum(axis=1)) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+    longest = Largest(float(squares[u > 0].max(initial=0.0)))
+    return JointClassSums(adjoint(X, own).T, own.sum(axis=0), float(u @ squares), longest)
 
 
 def joint_scores(columns: AugmentedColumns, theta: Array, block: Block) -> Array:

@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.checkers.plain.dual_points import DualSize, rounding_of_bound, summation_error
 from certifit.checkers.svm.linear_rows import SLACK_ROUNDING
 from certifit.core import Objective, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
@@ -96,6 +97,7 @@ class JointSvmProblem:
         self.columns = AugmentedColumns(_column_shift(rows) if svm.rho == 0 else None, 0.0)
         sums = rows.sum(partial(class_sums, self.columns, k, svm.C))
         self.class_rows, self.mass, mass = sums.weighted_rows, sums.mass, float(sums.mass.sum())
+        self.squares, self.longest = sums.square, float(np.sqrt(sums.longest.value))
         size = sums.square / mass  # the mean |x|²
         if svm.rho is not None:
             tau = 1 / svm.rho if svm.rho else tuning.free_bias_tau * (size + k * margin / mass)
@@ -273,6 +275,27 @@ class JointSvmProblem:
         linear, square = self.hinge.margin * linear, float((V**2).sum())
         t = min(1.0, linear / square) if square > 0 else 1.0
         return max(0.0, t * linear - 0.5 * t * t * square)
+
+    def bound_rounding(self, at: JointSvmState, value: float) -> float:
+        """How much rounding may have added to the bound.
+
+        Mixing moves what is out of balance by flows between classes, whose rows are no longer than the longest one.
+        What rounding leaves out of balance after that is an excess of some classes, which leaves them along paths of
+        at most k - 1 arcs (`checkers.svm.joint`).
+        """
+        alpha, counted, rivals = dual_coefficients(at.best_q, self.y), self.u > 0, self.k - 1
+        each = np.abs(alpha).sum(axis=1)
+        mass, biases = float(each.sum()), float(self.mass.sum()) * self.columns.tau if self.rho else 0.0
+        v = float(np.sqrt((each[counted] ** 2 / self.u[counted]).sum() * (self.squares + biases)))
+        excess = 0.0
+        if self.rho == 0:
+            flow = 2 * self.k**2 * float(np.abs(alpha.sum(axis=0)).max())
+            mass, v = mass + flow, v + flow * self.longest
+            excess = rivals * summation_error(self.n) * mass
+        size = DualSize(self.hinge.margin * mass, v, mass, self.n)
+        moved = np.sqrt(2.0) * excess * self.longest
+        paid = self.hinge.margin * excess + moved * (np.sqrt(2 * value) + moved / 2)
+        return paid + rounding_of_bound(value, size, None)
 
     # ---------------------------------------------------------------------------------------------- the answer
     def coefficients(self, at: JointSvmState) -> tuple[Array, Array]:

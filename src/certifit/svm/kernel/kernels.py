@@ -290,7 +290,9 @@ def variance_of_entries(X: Matrix, w: Array, block_rows: int = 2048) -> float:
     else:
         parts = [slice(i, i + block_rows) for i in range(0, len(w), block_rows)]
         squares = sum(over_blocks(lambda part: w[part] @ squared_lengths(X[part] - mean), parts))
-    return float(squares / total)
+    variance = float(squares / total)
+    # Entries that are all the same differ from their mean by rounding alone.
+    return 0.0 if variance**0.5 <= 16 * float(np.finfo(X.dtype).eps) * abs(float(mean)) else variance
 
 
 def _table(A: Any) -> Matrix:

@@ -104,6 +104,9 @@ class SVC(ClassifierMixin, KernelMachine):
     history_ : for each machine its objective, relative gap and seconds at every round
     probability_slopes_ : (pairs,) or (1,), with probability=True
     held_out_values_ : (n, machines) values of each row by machines that have not seen it, which the slopes fit best
+    held_out_part_ : (n,) the part of the rows that each is in; -1 for rows that are never left out
+    held_out_support_, held_out_dual_coef_, held_out_intercept_ : for each part the machines trained on all others, by
+        row numbers (s,), coefficients (k-1, s) or (k, s) as in dual_coef_, and intercepts (machines,)
     certificate_ : Certificate
 
     Examples
@@ -201,22 +204,32 @@ class SVC(ClassifierMixin, KernelMachine):
         scheme, data, k = self._scheme(labelled.k), labelled.data, labelled.k
         part = calibration.folds(data.rows, labelled.code, k)
         values, failed = np.zeros((len(part), len(found["intercept_"]))), 0
+        supports, coefs, intercepts = [], [], []
         for fold in np.unique(part[part >= 0]):
             seen, held = np.flatnonzero(part != fold), np.flatnonzero(part == fold)
             name = f"without part {fold + 1} of {calibration.FOLDS}"
             trained = self._trained(labelled.take(seen), name, began, lambda _: found)
             values[held] = data.values(held, seen, trained.beta) + trained.intercept
             failed += not trained.certificate.holds
+            kept = np.flatnonzero(trained.beta.any(axis=1))
+            supports.append(data.used[seen[kept]])
+            coefs.append(scheme.pack(trained.beta[kept], labelled.code[seen[kept]], k))
+            intercepts.append(trained.intercept)
         weight = labelled.C / self.C
         slopes = scheme.slopes(values, labelled.code, weight, k)
-        spread = np.zeros((data.known["shape_fit_"][0], values.shape[1]))
-        spread[data.used] = values
+        total = data.known["shape_fit_"][0]
+        spread, parts = np.zeros((total, values.shape[1])), np.full(total, -1, np.int8)
+        spread[data.used], parts[data.used] = values, part
         checks = slope_checks(values, labelled.code, weight, slopes, k, scheme.pairs)
         behind = Check("parts left out whose machines are not within tolerance", float(failed), 0.0)
         certificate = found["certificate_"]
         return {
             "probability_slopes_": slopes,
             "held_out_values_": spread,
+            "held_out_part_": parts,
+            "held_out_support_": tuple(supports),
+            "held_out_dual_coef_": tuple(coefs),
+            "held_out_intercept_": np.array(intercepts).reshape(len(intercepts), values.shape[1]),
             "certificate_": replace(
                 certificate, claim=f"{certificate.claim}; {CALIBRATED}", checks=(*certificate.checks, *checks, behind)
             ),

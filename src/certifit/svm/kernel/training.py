@@ -270,7 +270,7 @@ def _check(
     beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
     fitted = replace(machine, beta=beta, intercept=smo.measure_gap(dual, point).intercept)
     f = data.predicted_values(machine.rows, beta, fitted.intercept, point.f)
-    values = checker.SvmValues(f, beta, point.f, checker.rounding_error(beta, lengths))
+    values = checker.SvmValues(f, beta, point.f, checker.rounding_error(beta, lengths), float(lengths.max(initial=0)))
     return CheckedMachine(fitted, checker.assess(fitted, values), loop)
 
 

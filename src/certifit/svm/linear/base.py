@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from certifit.checkers.svm.linear import CLAIM
-from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, rounding_check
+from certifit.checkers.svm.linear import CLAIM, ClaimedLinearSvm, certify
+from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, coefficient_error, rounding_check
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.linear_model.linear_rows import row_shift
@@ -32,7 +32,7 @@ from certifit.svm.linear.tuning import LinearSvmTuning
 T = TypeVar("T")
 
 
-class SlackSizes(NamedTuple):
+class TargetSizes(NamedTuple):
     """What is known of the slacks before anything is fitted."""
 
     unit: float  # the size of a typical slack
@@ -45,10 +45,23 @@ def shift_error(shift: Array | None, mass: float, coef: Array) -> float:
     return 0.0 if shift is None else SLACK_ROUNDING * mass * float((np.abs(coef) @ np.abs(shift)).sum())
 
 
+class LinearSvmProof(NamedTuple):
+    """What a certificate needs to know besides the solution."""
+
+    rho: float | None  # weight of b²/2
+    bound_rounding: Callable[[Any, float], float]  # of the bound, given solution and objective
+    rounding: float = 0.0  # of the objective, to which
+    intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds its own, given coef_ (k, d)
+    claim: str = CLAIM
+    convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
+    checked: Callable[[Attributes], Certificate] | None = None  # the checker's own certificate of these attributes
+
+
 class LinearSvmEstimator(Estimator):
     """A linear support vector machine for classification or regression; a subclass names its losses and slacks."""
 
     sparse = True
+    diagnostics: ClassVar[tuple[str, ...]] = (*Estimator.diagnostics, "dual_coef_")
     losses: ClassVar[Mapping[str, HingeLoss]]
     single: ClassVar[bool]  # whether there is one machine, whose coefficients are (d,)
     settings: ClassVar[Settings] = {
@@ -103,7 +116,9 @@ class LinearSvmEstimator(Estimator):
         mass = svm.C * float(sample.w.sum()) * rows.n_rows / sample.n_rows
         intercept_error = partial(shift_error, svm.shift, (1 + self.single) * mass)
         solve = partial(minimise_svm, problem, rules, sizes.unit, sizes.intercept)
-        return self._solve_and_certify(solve, attributes, rounding, intercept_error)
+        checked = partial(self._checked, rows)
+        proof = LinearSvmProof(svm.rho, problem.bound_rounding, rounding, intercept_error, checked=checked)
+        return self._solve_and_certify(solve, attributes, proof)
 
     def _solve_dual(self, rows: Rows, rules: tuple[SlackRule, ...], fixed: Attributes) -> Attributes:
         svm, rows = self._svm_objective(), rows.load()
@@ -114,27 +129,47 @@ class LinearSvmEstimator(Estimator):
             found = self._attributes(svm, rows.n_features, fixed, machines)
             return {**found, "dual_coef_": problem.dual_coef(machines)}
 
-        return self._solve_and_certify(partial(solve_dual, problem, self._slack_sizes(rows).intercept), attributes)
+        solve = partial(solve_dual, problem, self._slack_sizes(rows).intercept)
+        proof = LinearSvmProof(svm.rho, problem.bound_rounding, checked=partial(self._checked, rows))
+        return self._solve_and_certify(solve, attributes, proof)
+
+    def _checked(self, rows: Rows, found: Attributes) -> Certificate:
+        """The checker's certificate of these attributes."""
+        hinge, epsilon = self.losses[self.loss].shape, getattr(self, "epsilon", None)
+        claimed = ClaimedLinearSvm(*hinge, float(self.C), self.intercept_weight(), epsilon)
+        coef, dual = np.atleast_2d(found["coef_"]), found.get("dual_coef_")
+        return certify(coef, found["intercept_"], claimed, float(self.tol), rows, dual)
 
     def _solve_and_certify(
         self,
         solve: Callable[..., Solution[T]],
         attributes: Callable[[T], Attributes],
-        rounding: float = 0.0,
-        intercept_error: Callable[[Array], float] = lambda _: 0.0,
-        claim: str = CLAIM,
+        proof: LinearSvmProof,
     ) -> Attributes:
-        """Solve under watch; return the attributes of the best solution that was found, and its certificate.
-
-        `rounding` is that of the objective, to which `intercept_error`, a function of coef_, adds its own.
-        """
+        """Solve under watch; return the attributes of the best solution that was found, and its certificate."""
         with self._watch.loop("passes", self.max_iter, attributes) as watch:
             best = solve(max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
         found, value, tol = attributes(best.params), best.objective, float(self.tol)
-        rounding += intercept_error(found["coef_"])
+        coef = np.atleast_2d(found["coef_"])
+        rounding = proof.rounding + proof.intercept_error(coef) + proof.bound_rounding(best.params, value)
         bound, limit = (1 - best.gain) * value - rounding, (tol + 1e-12) * value + rounding
-        checks = (rounding_check(rounding, value, found["coef_"]),)
-        certificate = Certificate("optimal", claim, value, bound, tol, limit, checks)
+        # The gap of all machines together is no smaller than that of each.
+        gaps = np.full(len(coef), proof.convexity * (value - bound))
+        certificate = Certificate(
+            "optimal",
+            proof.claim,
+            value,
+            bound,
+            tol,
+            limit,
+            (rounding_check(rounding, value, coef),),
+            scale=max(value, limit if not coef.any() else value),
+            parameter_error=coefficient_error(coef, gaps, proof.rho),
+        )
+        if best.gain <= tol and not certificate.holds and proof.checked is not None:
+            # Rounding alone stands in the way, and the checker knows it row by row.
+            again = proof.checked(found)
+            certificate = again if again.holds else certificate
         return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
 
     def _attributes(
@@ -148,7 +183,7 @@ class LinearSvmEstimator(Estimator):
         return {**fixed, "coef_": coef[0] if self.single else coef, "intercept_": b}
 
     @abstractmethod
-    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes: ...
+    def _slack_sizes(self, sample: ArrayRows) -> TargetSizes: ...
 
     def _fitted_objective(self, rows: Rows, rules: tuple[SlackRule, ...]) -> Objective:
         svm = self._svm_objective()

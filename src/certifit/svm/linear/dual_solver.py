@@ -19,7 +19,7 @@ from scipy import sparse
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.numerics.products import adjoint
-from certifit.rows import Array, ArrayRows, Block, Matrix
+from certifit.rows import Array, ArrayRows, Block, Largest, Matrix
 from certifit.svm.linear.coordinate_ascent import (
     CoordinateAscent,
     CoordinateAscentTuning,
@@ -27,7 +27,7 @@ from certifit.svm.linear.coordinate_ascent import (
     DualTerms,
     ascend,
 )
-from certifit.svm.linear.primal_sums import PrimalSums, SvmObjective, dual_bound
+from certifit.svm.linear.primal_sums import PrimalSums, SlackSizes, SvmObjective, dual_bound
 from certifit.svm.linear.slacks import SlackRule
 
 
@@ -78,7 +78,7 @@ class DualSvmProblem:
         seed: int,
         tuning: CoordinateAscentTuning,
     ) -> None:
-        self.rows, self.hinge, self.rho, self.tol, self.seed = rows, svm.hinge, svm.rho, tol, seed
+        self.rows, self.svm, self.hinge, self.rho, self.tol, self.seed = rows, svm, svm.hinge, svm.rho, tol, seed
         self.tuning = tuning
         X: Matrix = rows.X
         self.norms = (
@@ -95,6 +95,14 @@ class DualSvmProblem:
         found = [DualSides(np.arange(n), side.s, side.q, u) for side in rule(self.rows.y)]
         joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
         return DualSides(*(part[joined[3] > 0] for part in joined))
+
+    def bound_rounding(self, states: tuple[DualSvmState, ...], value: float) -> float:
+        """How much rounding may have added to the bound of all machines together."""
+        sides, svm = self.machines[0], self.svm
+        of_rows, targets = float(sides.u @ self.norms[sides.row]), float(sides.u @ sides.q**2)
+        below = Largest(-float(sides.q.min(initial=np.inf)))
+        sizes = SlackSizes(len(sides.u), float(sides.u.sum()), of_rows, targets, below)
+        return len(states) * sizes.bound_rounding(value, svm)
 
     def dual_coef(self, states: tuple[DualSvmState, ...]) -> Array:
         """Σ s a of the dual variables of each row (machines, n)."""

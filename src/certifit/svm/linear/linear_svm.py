@@ -16,8 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import CLAIM as JOINT_CLAIM
-from certifit.core import Attributes, Objective
+from certifit.checkers.svm.joint import ClaimedJointSvm
+from certifit.checkers.svm.joint_linear import certify as certify_jointly
+from certifit.core import Attributes, Certificate, Objective
 from certifit.core.settings import Setting, Settings
 from certifit.linear_model.linear_scores import LinearScores, score_rows
 from certifit.losses.hinges import HINGES, RESIDUAL_HINGES
@@ -31,7 +34,7 @@ from certifit.svm.joint_linear.proximal_multipliers import (
     solve_jointly,
 )
 from certifit.svm.joint_linear.tuning import JointSvmTuning
-from certifit.svm.linear.base import LinearSvmEstimator, SlackSizes, shift_error
+from certifit.svm.linear.base import LinearSvmEstimator, LinearSvmProof, TargetSizes, shift_error
 from certifit.svm.linear.slacks import EpsilonTube, one_against_rest
 
 
@@ -69,7 +72,8 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     coef_ : (1, d) or (k, d)
     intercept_ : (1,) or (k,)
     classes_ : (k,)
-    dual_coef_ : (1, n) or (k, n), the certificate's witness: for all classes at once, or over 2000 columns
+    dual_coef_ : (1, n) or (k, n), where the certificate's bound comes from: for all classes at once, or over 2000
+        columns (diagnostic)
     n_iter_ : number of updates
     history_ : objective, relative gap and seconds at every pass
     certificate_ : Certificate, of the sum of the objectives where there are several
@@ -128,6 +132,10 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
             return self._minimise(rows, one_against_rest(len(labels.classes)), fixed)
         return self._minimise_jointly(rows, joint, fixed)
 
+    @property
+    def _scheme(self) -> str:
+        return str(self.multi_class).replace("_", "-")  # scikit-learn says crammer_singer
+
     def _joint_objective(self) -> JointSvmObjective | None:
         """What is minimised for all classes at once; None where each has a machine of its own."""
         hinge = self.multiclass_hinges[self.multi_class]
@@ -139,16 +147,29 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
 
         def attributes(at: JointSvmState) -> Attributes:
             beta, b = problem.coefficients(at)
+            if joint.rho == 0:
+                b = b - b.mean()  # free biases are known up to a constant for all classes
             if k == 2:  # the difference of the two says it all
                 beta, b = beta[1:] - beta[:1], b[1:] - b[:1]
             return {**fixed, "coef_": beta, "intercept_": b, "dual_coef_": problem.dual_coef(at)}
 
         solve = partial(solve_jointly, problem)
         intercept_error = partial(shift_error, problem.columns.shift, float(problem.mass.sum()))
-        return self._solve_and_certify(solve, attributes, problem.rounding, intercept_error, JOINT_CLAIM)
+        # Two classes have β = ∓ coef_ / 2: the objective contains ½ · ½ |coef_|².
+        proof = LinearSvmProof(
+            joint.rho, problem.bound_rounding, problem.rounding, intercept_error, JOINT_CLAIM, 2.0 if k == 2 else 1.0
+        )
+        claimed = ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[self._scheme], joint.C, joint.rho)
 
-    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes:
-        return SlackSizes(1.0, 0.0, float(sample.w.sum()))
+        def checked(found: Attributes) -> Certificate:
+            coef, b, dual = (found[name] for name in ("coef_", "intercept_", "dual_coef_"))
+            return certify_jointly(coef, b, claimed, float(self.tol), rows, dual)
+
+        proof = proof._replace(checked=checked)
+        return self._solve_and_certify(solve, attributes, proof)
+
+    def _slack_sizes(self, sample: ArrayRows) -> TargetSizes:
+        return TargetSizes(1.0, 0.0, float(sample.w.sum()))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """C times the weighted losses (data term) plus the penalty, added up over the machines."""
@@ -216,11 +237,11 @@ class LinearSVR(RegressorMixin, LinearSvmEstimator):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         return self._minimise(rows, (EpsilonTube(float(self.epsilon)),), {})
 
-    def _slack_sizes(self, sample: ArrayRows) -> SlackSizes:
+    def _slack_sizes(self, sample: ArrayRows) -> TargetSizes:
         assert sample.y is not None
         b = float(np.median(sample.y))
         size = 2 * float(sample.w @ (np.abs(sample.y) + self.epsilon))
-        return SlackSizes(float(np.abs(sample.y - b).mean()) or 1.0, b, size)
+        return TargetSizes(float(np.abs(sample.y - b).mean()) or 1.0, b, size)
 
     def predict(self, X: Any) -> Array:
         """β·x + b of each row."""

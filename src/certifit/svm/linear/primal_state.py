@@ -10,7 +10,7 @@ from certifit.losses.hinges import HingeShape, rounded_hinge
 from certifit.optimise.line_search import DescentState
 from certifit.optimise.newton import Newton
 from certifit.rows import Array
-from certifit.svm.linear.primal_sums import PrimalQuery, SvmObjective
+from certifit.svm.linear.primal_sums import PrimalQuery, SlackSizes, SvmObjective
 from certifit.svm.linear.slacks import SlackRule
 from certifit.svm.linear.tuning import LinearSvmTuning
 
@@ -45,6 +45,7 @@ class PrimalSvmState:
     stride: int = 1  # every so many curved rows enter the Hessian
     refused: int = 0  # Newton steps that were too long
     done: bool = False
+    sizes: SlackSizes | None = None  # of its slacks, once they were measured
 
     @property
     def coefficients(self) -> Array:

@@ -20,11 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from certifit.checkers.plain.dual_points import DualSize, rounding_of_bound
 from certifit.linear_model.linear_rows import sandwich, shift_rows
 from certifit.losses.hinge_loops import hinge_rows
 from certifit.losses.hinges import HingeShape
 from certifit.numerics.products import adjoint
-from certifit.rows import Array, Block, Matrix, Sums
+from certifit.rows import Array, Block, Largest, Matrix, Sums
 from certifit.svm.linear.slacks import SlackRule, SlackSide
 
 
@@ -109,16 +110,59 @@ class PrimalQuery(NamedTuple):
 
 
 @dataclass(frozen=True)
+class SlackSizes(Sums):
+    """How large slacks and rows are, which says what rounding can do to a bound; sums over all slacks."""
+
+    count: int
+    mass: float  # Σ u
+    rows: float  # Σ u |z|², without the intercept's column
+    targets: float  # Σ u q²
+    below: Largest  # -q: minus the smallest target
+
+    def bound_rounding(self, value: float, svm: SvmObjective) -> float:
+        """How much rounding may have added to `dual_bound` of one machine, whose objective is `value`.
+
+        A dual point at its best multiple has Σ a (q + e) <= 2 D(a) and Σ a²/κu <= 2 D(a); where a <= u, Σ a²/u is at
+        most Σ a and Σ u. Sums of a times anything follow by Cauchy and Schwarz.
+        """
+        hinge, least = svm.hinge, svm.hinge.e - float(self.below.value)
+        square = 2 * hinge.kappa * value if np.isfinite(hinge.kappa) else np.inf
+        if np.isfinite(hinge.top):
+            square = min(square, hinge.top**2 * self.mass, 2 * hinge.top * value / least if least > 0 else np.inf)
+        mass, v, linear = (float(np.sqrt(square * size)) for size in (self.mass, self.rows, self.targets))
+        gain = linear + hinge.e * mass + square / (2 * hinge.kappa)
+        return rounding_of_bound(value, DualSize(gain, v, mass, self.count), svm.rho)
+
+
+def slack_sizes(rule: SlackRule, svm: SvmObjective, block: Block) -> SlackSizes:
+    """What one block adds to the sizes of a machine's slacks; they are the same for all machines of a fit."""
+    assert block.y is not None
+    return _slack_sizes(shift_rows(block.X, svm.shift), svm.C * block.w, rule(block.y))
+
+
+def _slack_sizes(Z: Matrix, u: Array, sides: tuple[SlackSide, ...]) -> SlackSizes:
+    squares = np.ravel(Z.multiply(Z).sum(axis=1)) if sparse.issparse(Z) else np.einsum("ij,ij->i", Z, Z)
+    mass, rows = len(sides) * float(u.sum()), len(sides) * float(u @ squares)
+    targets = sum(float(u @ side.q**2) for side in sides)
+    below = Largest(max(-float(side.q.min(initial=np.inf)) for side in sides))
+    return SlackSizes(len(sides) * len(u), mass, rows, targets, below)
+
+
+@dataclass(frozen=True)
 class MachineSums:
     """The sums of several machines; `+` adds them machine by machine."""
 
     each: tuple[PrimalSums, ...]
+    sizes: SlackSizes | None = None  # where they were asked for
 
     def __add__(self, other: MachineSums) -> MachineSums:
-        return MachineSums(tuple(a + b for a, b in zip(self.each, other.each, strict=True)))
+        sizes = None if self.sizes is None or other.sizes is None else self.sizes + other.sizes
+        return MachineSums(tuple(a + b for a, b in zip(self.each, other.each, strict=True)), sizes)
 
 
-def measure_block(queries: tuple[PrimalQuery, ...], svm: SvmObjective, block: Block) -> MachineSums:
+def measure_block(
+    queries: tuple[PrimalQuery, ...], svm: SvmObjective, block: Block, sized: bool = False
+) -> MachineSums:
     """Answer the queries of all machines from one block; the scores of all machines are one matrix product."""
     assert block.y is not None
     Z, d = shift_rows(block.X, svm.shift), block.X.shape[1]
@@ -131,7 +175,7 @@ def measure_block(queries: tuple[PrimalQuery, ...], svm: SvmObjective, block: Bl
         scores = np.ascontiguousarray(scores)
         sides = [_measure_side(Z, scores, side, u, query, svm) for side in query.rule(block.y)]
         found.append(sides[0] if len(sides) == 1 else sides[0] + sides[1])
-    return MachineSums(tuple(found))
+    return MachineSums(tuple(found), _slack_sizes(Z, u, queries[0].rule(block.y)) if sized else None)
 
 
 def _measure_side(

@@ -36,7 +36,7 @@ from certifit.optimise.newton import Newton
 from certifit.rows import Array, Rows
 from certifit.svm.linear.dual_solver import DualSvmProblem, solve_dual
 from certifit.svm.linear.primal_state import PrimalSvmGoal, PrimalSvmState, hessian_stride, narrower_width
-from certifit.svm.linear.primal_sums import MachineSums, PrimalQuery, measure_block
+from certifit.svm.linear.primal_sums import MachineSums, PrimalQuery, measure_block, slack_sizes
 from certifit.svm.linear.slacks import SlackRule
 from certifit.svm.linear.smoothed_newton import newton_step
 from certifit.svm.linear.working_set import working_set_step
@@ -55,11 +55,17 @@ class PrimalSvmProblem:
 
     def measure(self, machines: PrimalSvmStates) -> MachineSums:
         """Sums for the machines that are not done."""
-        return self.sums(tuple(m.query(self.goal.svm.hinge) for m in machines if not m.done))
+        queries = tuple(m.query(self.goal.svm.hinge) for m in machines if not m.done)
+        return self.sums(queries, machines[0].sizes is None)
 
-    def sums(self, queries: tuple[PrimalQuery, ...]) -> MachineSums:
-        """One pass over the rows."""
-        return self.rows.sum(partial(measure_block, queries, self.goal.svm))
+    def sums(self, queries: tuple[PrimalQuery, ...], sized: bool = False) -> MachineSums:
+        """One pass over the rows; `sized` asks for the sizes of slacks too."""
+        return self.rows.sum(partial(measure_block, queries, self.goal.svm, sized=sized))
+
+    def bound_rounding(self, machines: PrimalSvmStates, value: float) -> float:
+        """How much rounding may have added to the bound of all machines together."""
+        sizes = machines[0].sizes or self.rows.sum(partial(slack_sizes, machines[0].rule, self.goal.svm))
+        return len(machines) * sizes.bound_rounding(value, self.goal.svm)
 
     def loss_and_penalty(self, rules: tuple[SlackRule, ...], theta: Array) -> tuple[float, float]:
         """Losses and penalties at θ (k, d1), each added up over the machines."""
@@ -81,6 +87,8 @@ class PrimalSvmProblem:
             after = phase(m, sums, here, self.goal)
             value, bound = value + here, bound + after.bound
             following.append(after)
+        if found.sizes is not None:
+            following = [replace(m, sizes=found.sizes) for m in following]
         gap = max(0.0, value - bound - self.goal.rounding)
         return Step(tuple(following), value, gap / value if gap else 0.0)
 
