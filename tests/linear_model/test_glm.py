@@ -376,7 +376,7 @@ def test_no_maximum_is_an_error_with_its_proof():
         with pytest.raises(NoSolutionError, match="no maximum") as caught:
             glm("binomial", link).fit(X, y)
         assert caught.value.certificate.kind == "impossible"
-        assert caught.value.certificate.holds
+        assert caught.value.certificate.proved
     group = (np.arange(N) < 20).astype(float)[:, None]
     with pytest.raises(NoSolutionError):
         glm("poisson").fit(group, np.where(group[:, 0] > 0, 0.0, TARGETS["poisson"]))

@@ -57,7 +57,7 @@ def positive_definite(A: Any, *, strict: bool = True) -> Definite:
     proof = certificates.certify_factor(A, factor, strict)
     refusal = certificates.certify_witness(A, witness, strict)
     # Up to this order elimination in rational numbers is fast.
-    if not (proof.holds or refusal.holds) and len(A) <= 32:
+    if not (proof.holds or refusal.proved) and len(A) <= 32:
         found = certificates.eliminate(A)
         if found.witness is None:
             proof = certificates.certify_elimination(A, strict)
@@ -65,7 +65,7 @@ def positive_definite(A: Any, *, strict: bool = True) -> Definite:
             witness, refusal = found.witness, certificates.certify_elimination(A, strict, refuse=True)
     if proof.holds:
         return Definite("yes", proof, factor=factor)
-    if refusal.holds:
+    if refusal.proved:
         return Definite("no", refusal, witness=witness)
     return Definite("not decided to rounding", proof)
 

@@ -69,7 +69,7 @@ def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
     value, v = _nearest_chain(scaled, values, P) if near else (0.0, None)
     if v is not None:
         refusal = certificates.certify_chain(A, value * unit, v, tol)
-        if refusal.holds:
+        if refusal.proved:
             return Diagonalisable("no", refusal, values * unit, P, condition, v, complex(value * unit))
     proof = certificates.certify_basis(A, values * unit, P)
     verdict: Verdict = "yes" if proof.holds else "not decided to rounding"

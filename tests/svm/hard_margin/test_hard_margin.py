@@ -196,7 +196,7 @@ def test_linear_programs_agree_on_which_classes_can_be_separated():
         else:
             with pytest.raises(NoSolutionError) as caught:
                 HardMarginSVC().fit(X, y)
-            assert caught.value.certificate.holds
+            assert caught.value.certificate.proved
             assert meet_exactly(X, y, caught.value.certificate.witness)
     assert 20 < sum(verdicts) < 80
 
@@ -223,7 +223,7 @@ def test_rows_that_overlap_are_proved_to():
         model.fit(X, y)
     assert unfitted(model)
     certificate = caught.value.certificate
-    assert (certificate.kind, certificate.claim, certificate.holds) == (
+    assert (certificate.kind, certificate.claim, certificate.proved) == (
         "impossible",
         certificates.HullClaim.MEET,
         True,
@@ -239,7 +239,7 @@ def test_hulls_that_touch_in_a_point_say_no_more_than_that():
     X = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1 / 3, 1 / 3, 0.0], [1 / 3, 1 / 3, 2.0]])
     with pytest.raises(NoSolutionError, match="or only by a margin that rounding hides") as caught:
         HardMarginSVC().fit(X, [0, 0, 0, 1, 1])
-    assert caught.value.certificate.holds
+    assert caught.value.certificate.proved
     assert caught.value.certificate.claim == certificates.HullClaim.TOUCH
 
 
@@ -254,7 +254,7 @@ def test_the_same_row_in_two_classes_is_named(make, kernel):
         HardMarginSVC(kernel=kernel).fit(make(X), y)
     rows = {int(found.value.certificate.witness[i][0]) for i in (0, 2)}
     assert rows == {11, 41}
-    assert found.value.certificate.holds
+    assert found.value.certificate.proved
     w = np.ones(42)
     w[41] = 0.0  # without weight it is not there
     assert HardMarginSVC(kernel=kernel).fit(make(X), y, w).certificate_.holds
@@ -273,7 +273,7 @@ def test_sparse_rows_with_many_columns_are_judged_by_their_inner_products():
     np.testing.assert_allclose(wide().fit(sparse.csr_array(X), y).coef_, HardMarginSVC().fit(X, y).coef_, rtol=1e-9)
     with pytest.raises(NoSolutionError, match="rounding") as caught:
         wide().fit(sparse.csr_array(overlapping()[0]), overlapping()[1])
-    assert caught.value.certificate.holds
+    assert caught.value.certificate.proved
 
 
 def test_a_margin_of_the_kernel_that_rounding_hides():
@@ -281,7 +281,7 @@ def test_a_margin_of_the_kernel_that_rounding_hides():
     X, y = overlapping()
     with pytest.raises(NoSolutionError, match="rounding hides") as caught:
         HardMarginSVC(kernel="rbf", gamma=1e-4).fit(X, y)
-    assert caught.value.certificate.holds
+    assert caught.value.certificate.proved
 
 
 @pytest.mark.parametrize("damage", ["share", "sum", "row"])
@@ -295,14 +295,14 @@ def test_a_wrong_witness_does_not_hold(damage):
     everyone = np.arange(len(X))
     witness = partial(certificates.HullWitness, sign=sign)
     check = partial(certificates.meeting_certificate, X=X, members=everyone, kernel=None, names=everyone)
-    assert check(witness(rows=rows, share=share)).holds
+    assert check(witness(rows=rows, share=share)).proved
     if damage == "share":
         share[:2] += [-1.1 * share[0], 1.1 * share[0]]
     elif damage == "sum":
         share *= 1.001
     else:
         rows[0] = np.setdiff1d(np.flatnonzero(y == 1), rows)[0]
-    assert not check(witness(rows=rows, share=share)).holds
+    assert not check(witness(rows=rows, share=share)).proved
 
 
 # ------------------------------------------------------------------------------------------ small margins

@@ -68,18 +68,20 @@ def _proved_shift(S: Array) -> float:
 def certify_witness(A: Array, v: Array, strict: bool = True) -> Certificate:
     """Check vᵀAv <= 0 (strict: A is not positive definite), or < 0 (A is not positive semidefinite).
 
-    >>> certify_witness(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), strict=False).holds
+    >>> certify_witness(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), strict=False).proved
     True
     """
     S, D = _equilibrate(A)
     form = quadratic_form(S, v / D)
     name, sign = ("definite", "<= 0") if strict else ("semidefinite", "< 0")
     claim = f"not positive {name}: the witness v has vᵀAv {sign}"
+    wrong = form > 0 if strict else form >= 0
     checks = (
-        Check("vᵀAv, an upper bound in exact arithmetic", form, 0.0 if strict else -np.finfo(float).tiny),
-        Check("length of v, to be positive", -float(np.abs(v).max(initial=0.0)), -np.finfo(float).tiny),
+        Check(f"vᵀAv {sign} fails in exact arithmetic (1: yes)", float(wrong or not np.isfinite(form)), 0.0),
+        Check("v is 0 (1: yes)", float(not np.abs(v).max(initial=0.0) > 0), 0.0),
     )
-    return Certificate("impossible", claim, checks=checks, witness=(tuple(float(x) for x in v),))
+    facts = {"vᵀAv, an upper bound": form}
+    return Certificate("impossible", claim, checks=checks, facts=facts, witness=(tuple(float(x) for x in v),))
 
 
 def quadratic_form(A: Array, v: Array) -> float:

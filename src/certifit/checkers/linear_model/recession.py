@@ -133,7 +133,7 @@ def separable(
         return None
     direction = separation(rows, k, fit_intercept)
     certificate = None if direction is None else separated(direction, fit_intercept, rows)
-    return certificate if certificate is not None and certificate.holds else None
+    return certificate if certificate is not None and certificate.proved else None
 
 
 def separated(v: Array, fit_intercept: bool, rows: Rows) -> Certificate:
@@ -175,7 +175,7 @@ def unbounded(rows: Rows, claim: GlmClaim, tuning: RecessionTuning = RecessionTu
     found = program.direction(leads, qr(fixed, mode="r")[0][: fixed.shape[1]] if len(fixed) else None)
     v = None if found is None else program.in_columns(found[None])
     certificate = None if v is None else falling(v[0], claim, rows)
-    return certificate if certificate is not None and certificate.holds else None
+    return certificate if certificate is not None and certificate.proved else None
 
 
 def falling(v: Array, claim: GlmClaim, rows: Rows) -> Certificate:

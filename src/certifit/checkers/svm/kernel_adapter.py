@@ -116,7 +116,7 @@ def is_semidefinite(G: Array) -> Literal["yes", "no", "undecided"]:
     v = np.eye(len(G))[worst]
     if diagonal[worst] >= 0 and G[worst].any():
         v = eigh(scaled, subset_by_index=[0, 0])[1][:, 0] / units  # the direction in which vᵀGv is least
-    if definite.certify_witness(G, v / np.abs(v).max(), strict=False).holds:
+    if definite.certify_witness(G, v / np.abs(v).max(), strict=False).proved:
         return "no"
     if len(G) > 32:  # beyond this order elimination in rational numbers takes long
         return "undecided"
