@@ -30,6 +30,7 @@ from certifit.checkers.linear_model.logistic import (
     LogisticClaim,
     allowed_gap,
     both_scores,
+    centred_intercept,
     log_probabilities,
     onehot,
     residuals,
@@ -57,8 +58,7 @@ class LikelihoodQuadratic(Sums):
     loss: float
     g: Array  # (k, d1) of every class; the first is minus the sum of the others
     H: Array  # (k-1, d1, k-1, d1), or 0-d where not formed
-    squares: Array  # (k,) Σ w (p - y)²
-    lengths: Array  # (d1,) Σ w z²
+    g_size: Array  # (k, d1) Σ w |p - y| |z|: rounding of g is relative to it
     spread: float  # Σ w Σ_k p (1 - p)
 
 
@@ -72,9 +72,9 @@ def _quadratic(
     rest = P @ (1 - np.eye(k))  # 1 - p, summed from the others
     H = _hessian(Z, w, P, rest) if hessian else np.zeros(())
     loss = -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1))
-    away = residuals(P, Y)
+    away = w[:, None] * residuals(P, Y)
     spread = float(w @ (P * rest).sum(axis=1))
-    return LikelihoodQuadratic(loss, (w[:, None] * away).T @ Z, H, w @ away**2, w @ Z**2, spread)
+    return LikelihoodQuadratic(loss, away.T @ Z, H, np.abs(away).T @ np.abs(Z), spread)
 
 
 def _hessian(Z: Array, w: Array, P: Array, rest: Array) -> Array:
@@ -131,12 +131,13 @@ def certify(
     own = () if claim.intercept else (no_intercept(b),)
     coordinates = scaled_coordinates(rows, claim.intercept)
     hessian = (len(b) - 1) * (rows.n_features + claim.intercept) <= tuning.hessian_parameters
-    s = rows.sum(partial(_quadratic, beta, b + beta @ coordinates.m, coordinates, hessian))
+    centred = centred_intercept(beta, b, coordinates.m)
+    s = rows.sum(partial(_quadratic, beta, centred, coordinates, hessian))
     objective = s.loss + claim.penalty(beta)
     if not hessian:
         check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g[1:])) / objective, tol)
         return Certificate("stationary", LinearModelClaims.gradient, objective, tol=tol, checks=(check, *own))
-    score = _score_rounding(beta, b, coordinates)
+    score = _score_rounding(beta, b, centred, coordinates)
     slope = _subgradient(beta, len(coef) > 1, claim, s, coordinates, objective, rows.n_rows)
     found = _decrement(slope, len(coef) > 1, claim, s, coordinates, score, rows)
     reach = found.nu * found.c
@@ -157,10 +158,12 @@ def certify(
     )
 
 
-def _score_rounding(beta: Array, b: Array, coordinates: ScaledCoordinates) -> float:
+def _score_rounding(beta: Array, b: Array, centred: Array, coordinates: ScaledCoordinates) -> float:
     """How far rounding can move a score: every |z| is at most 1."""
-    sizes = np.abs(beta) @ (coordinates.scale + 2 * np.abs(coordinates.m)) + np.abs(b)
-    return 2 * (beta.shape[1] + 4) * EPS * float(sizes.max(initial=0.0))
+    sizes = np.abs(beta) @ coordinates.scale + np.abs(centred)
+    moved = np.abs(beta) @ np.abs(coordinates.m) + np.abs(b)  # summed with more digits
+    both = EPS * sizes + float(np.finfo(np.longdouble).eps) * moved
+    return 2 * (beta.shape[1] + 4) * float(both.max(initial=0.0))
 
 
 def _subgradient(
@@ -175,7 +178,7 @@ def _subgradient(
     """The smallest subgradient, or near it; `several` classes have a score each, two have one."""
     k, d = beta.shape
     share, scale = summation_error(n_rows), coordinates.scale
-    rounding = share * np.sqrt(np.outer(s.squares, s.lengths))
+    rounding = share * s.g_size
     r = s.g.copy()
     with np.errstate(over="ignore", invalid="ignore"):
         r[:, :d] += claim.lam * beta / scale

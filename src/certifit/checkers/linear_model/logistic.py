@@ -8,9 +8,15 @@ A* is convex and A*(y) = 0, at least that of the entropies: P >= - τ Σ wᵢ A*
 
 Plain float64 NumPy. Two classes are handled as softmax with the scores (0, η). Rows are centred before products are
 formed, which a free intercept absorbs exactly; the intercept is re-optimised, so that the dual point is feasible up to
-rounding, and what is left is put right by a mixture p' = (1 - δ) p + δ q with q the same for all rows, δ of the size of
-rounding: that costs a share δ of the entropies, and moves v by at most δ Σ w (p + q) |x|. `plain.dual_points` subtracts
-the rounding of all sums. Without a penalty, or with a weak one, see `checkers.linear_model.likelihood`.
+rounding. What is left is put right in one of two ways, with δ of the size of rounding, and the better bound is taken:
+
+- lessen the p of wrong classes by shares of at most δ: F_ck = Σ w p_k over the rows of class c is what flows from c to
+  k, and shares φ_c - φ_k of the flows balance the classes where φ solves the Laplace equation of these flows;
+- mix p' = (1 - δ) p + δ q with q the same for all rows.
+
+Both cost at most a share δ of the entropies (which are concave, and 0 at y). The first moves v by at most δ Σ w |p - y| |x|,
+the second by δ Σ w (p + q) |x|. `plain.dual_points` subtracts the rounding of all sums. Without a penalty, or with a weak
+one, see `checkers.linear_model.likelihood`.
 """
 
 from __future__ import annotations
@@ -52,11 +58,11 @@ class DualPointSums(Sums):
     entropy: float  # - Σ w A*(p'),  A*(p) = Σ_k p log p
     g: Array  # (k, d) Σ w (p' - y) (x - m)
     imbalance: Array  # (k,) Σ w (p' - y)
-    misfit: Array  # (k,) Σ w |p' - y|: rounding of g and of the imbalance is relative to it
-    squares: Array  # (k,) Σ w (p' - y)²
+    misfit: Array  # (k,) Σ w |p' - y|: rounding of the imbalance is relative to it
+    g_size: Array  # (k, d) Σ w |p' - y| |x - m|: rounding of g is relative to it
     expected: Array  # (k,) Σ w p'
-    lengths: Array  # (d,) Σ w (x - m)²
-    weight: float  # Σ w
+    flows: Array  # (k, k) Σ w p' over the rows of each class
+    total: Array  # (d,) Σ w |x - m|
     curvature: Array  # (k, k) Σ w (diag p - p pᵀ)
 
 
@@ -101,18 +107,17 @@ def _sums(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block) 
     p = np.exp(log_p)
     mixed = stay * p + (1 - stay) * q
     away = residuals(mixed, Y)
-    with np.errstate(over="ignore"):
-        lengths = w @ Z**2
+    wide, weighted_away = np.abs(Z), w[:, None] * away
     return DualPointSums(
         -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1)),
         -float(w @ negative_entropy(mixed)),
-        (w[:, None] * away).T @ Z,
+        weighted_away.T @ Z,
         w @ away,
         w @ np.abs(away),
-        w @ away**2,
+        np.abs(weighted_away).T @ wide,
         w @ mixed,
-        lengths,
-        float(w.sum()),
+        (Y * w[:, None]).T @ mixed,
+        w @ wide,
         np.diag(w @ p) - (p * w[:, None]).T @ p,
     )
 
@@ -124,6 +129,11 @@ def both_scores(coef: Array, intercept: Array) -> tuple[Array, Array]:
     if len(coef) > 1:
         return coef, intercept
     return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+
+
+def centred_intercept(beta: Array, b: Array, m: Array) -> Array:
+    """The intercepts b + β m (k,) for columns less m; both may be large and cancel, so more digits are used."""
+    return np.asarray(b + beta.astype(np.longdouble) @ m.astype(np.longdouble), np.float64)
 
 
 def allowed_gap(objective: float, tol: float, n_rows: int) -> float:
@@ -138,7 +148,7 @@ def certify(coef: Array, intercept: Array, claim: LogisticClaim, tol: float, row
     m = np.zeros(rows.n_features)
     if claim.intercept:
         m = centre(rows)
-        b = b + beta @ m
+        b = centred_intercept(beta, b, m)
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
 
     def at(b: Array, stay: float = 1.0, q: Array | None = None) -> DualPointSums:
@@ -173,28 +183,36 @@ def ridge_error(coef: Array, gap: float, claim: LogisticClaim) -> tuple[tuple[fl
 def _bound(here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int) -> float:
     """The lower bound of this dual point; the scores of classes before `first` have no coefficients."""
     share = summation_error(n_rows)
-    # Rounding of each sum: Σ w |a| |x| is at most sqrt(Σ w a² Σ w x²), by Cauchy and Schwarz.
-    v_size = np.sqrt(np.outer(here.squares[first:], here.lengths))
-    entropy, delta = here.entropy, 0.0
-    if claim.intercept:
-        off = np.abs(here.imbalance) + share * here.misfit
-        with np.errstate(divide="ignore", invalid="ignore"):
-            delta = float(np.nan_to_num(off / here.expected, nan=np.inf, posinf=np.inf).max())
+    # The entropy's own class is 1 - the others, which is off by eps log(eps) where the row is misclassified.
+    size = abs(here.entropy) + 2 * float(here.misfit.sum())
+    penalty = DualPenalty(claim.lam1, claim.lam, None)
+
+    def bound(delta: float, moved: Array) -> float:
         if not delta < 1:
             return -np.inf
-        entropy *= 1 - delta
-        # No share of a class exceeds 1: Σ w (p + q) |x| <= 2 Σ w |x| <= 2 sqrt(Σ w Σ w x²).
-        v_size = v_size + delta / share * 2 * np.sqrt(here.weight * here.lengths)
-    sums = DualSums(
-        entropy,
-        # The entropy's own class is 1 - the others, which is off by eps log(eps) where the row is misclassified.
-        abs(here.entropy) + 2 * float(here.misfit.sum()),
-        here.g[first:],
-        v_size,
-        np.zeros(()),
-        np.zeros(()),
-    )
-    return lower_bound(sums, DualPenalty(claim.lam1, claim.lam, None), n_rows)
+        slope = here.g_size + delta / share * moved
+        sums = DualSums((1 - delta) * here.entropy, size, here.g[first:], slope[first:], np.zeros(()), np.zeros(()))
+        return lower_bound(sums, penalty, n_rows)
+
+    if not claim.intercept:
+        return bound(0.0, here.g_size)
+    off = np.abs(here.imbalance) + share * here.misfit
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mixture = float(np.nan_to_num(off / here.expected, nan=np.inf, posinf=np.inf).max())
+    return max(bound(_lessened_share(here.flows, off), here.g_size), bound(mixture, 2 * here.total[None]))
+
+
+def _lessened_share(flows: Array, off: Array) -> float:
+    """The largest share by which a flow between classes must be lessened to balance imbalances up to `off` (k,)."""
+    if not np.isfinite(flows).all():
+        return np.inf
+    both = np.minimum(flows, flows.T)
+    np.fill_diagonal(both, 0.0)
+    values, vectors = np.linalg.eigh(np.diag(both.sum(axis=0)) - both)
+    if not values[1] > 1e-10 * values[-1]:  # classes between which nothing flows
+        return np.inf
+    potential = np.abs((vectors[:, 1:] / values[1:]) @ vectors[:, 1:].T) @ off
+    return 2 * float(potential.max())
 
 
 def _feasible(at: Callable[..., DualPointSums], b: Array, here: DualPointSums, balanced: float) -> DualPointSums:
