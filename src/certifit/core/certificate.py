@@ -150,7 +150,10 @@ class Certificate:
         for name, value in self.facts.items():
             out.append((name, value if isinstance(value, str) else f"{value:.6g}"))
         if self.parameter_error:
-            out.append(("coefficients", f"each within {max(map(max, self.parameter_error)):.2g} of the minimiser's"))
+            known = [error for row in self.parameter_error for error in row if math.isfinite(error)]
+            unknown = sum(map(len, self.parameter_error)) - len(known)
+            words = f"each within {max(known, default=math.inf):.2g} of the minimiser's"
+            out.append(("coefficients", words + (f", but for {unknown} of which nothing is proved" if unknown else "")))
         if self.kind == "impossible":
             out.append(("proved", "yes: holds for no model" if self.proved else "NO"))
         else:

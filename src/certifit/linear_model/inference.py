@@ -8,7 +8,7 @@ clustered   the same with scores summed over clusters first, times G/(G-1) · (n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from scipy import stats
 
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
+from certifit.core.proved_digits import proved_digits
 from certifit.core.text_table import text_table
 from certifit.exceptions import DataError
 from certifit.linear_model.glm.block_statistics import scores
@@ -141,33 +142,37 @@ def last_pass(
 def likelihood_attributes(
     e: InferenceSums, family: ResponseFamily, coordinates: GlmCoordinates, d: int, kind: str | None, why: str
 ) -> dict[str, Any]:
-    """Fitted attributes of a maximum-likelihood fit; `why`, if not empty, says why it has no standard errors."""
+    """Fitted attributes of a maximum-likelihood fit; `why`, if not empty, says why it has no standard errors.
+
+    A covariance that is too large for numbers is left out as well.
+    """
     m, free = coordinates.size(d), family.free_dispersion
     df = e.rows - m
     dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
-    if not why and free and not df > 0:
-        why = f"there are {e.rows:g} rows for {m} coefficients: nothing is left to estimate the dispersion from"
+    why = why or (no_degrees_of_freedom(e.rows, m) if free else "")
     deviance = 2 * max(0.0, e.half_deviance)
     perfect = free and deviance == 0  # a density without spread is infinite where the points are
     loglik = np.inf if perfect else family.log_likelihood(e.base, deviance, e.rows)
     cov = None
     if not why and kind is not None:
         C = coordinates.covariance(covariance(kind, e, dispersion), d)
-        if np.isinf(C).any():
-            why = "variances of the coefficients are too large for a number: rescale the columns"
         order = np.roll(np.arange(d + 1), 1) if coordinates.intercept else np.arange(d)
-        cov = None if why else C[np.ix_(order, order)]
+        cov = None if np.isinf(C).any() else C[np.ix_(order, order)]
     return {
         "deviance_": deviance,
         "null_deviance_": 2 * max(0.0, e.null),
         "dispersion_": float(dispersion),
         "df_resid_": df,
         "loglikelihood_": float(loglik),
-        "aic_": float(2 * (m + free) - 2 * loglik),
-        "bic_": float(np.log(e.rows) * (m + free) - 2 * loglik),
         "covariance_": cov,
-        "no_errors_because_": why,
     }
+
+
+def no_degrees_of_freedom(rows: float, m: int) -> str:
+    """Why so many rows give no dispersion beside m coefficients; empty if they do."""
+    if rows > m:
+        return ""
+    return f"there are {rows:g} rows for {m} coefficients: nothing is left to estimate the dispersion from"
 
 
 def why_no_errors(penalised: bool, certificate: Certificate, kind: str | None) -> str:
@@ -185,6 +190,8 @@ class Inference(ABC):
     covariance_: Array | None  # of the estimates; None where it would not be valid
     no_errors_because_: str  # why not; empty where it is
     covariance: Any  # the setting: how it is computed
+    certificate_: Certificate
+    fit_intercept: Any
 
     @abstractmethod
     def _estimates(self) -> tuple[list[str], Array]:
@@ -204,7 +211,17 @@ class Inference(ABC):
             raise DataError(
                 got="a fit without standard errors", wanted="a valid one", fix=self.no_errors_because_ + "."
             )
-        return CoefficientTable.of(*self._estimates(), self.covariance_, self._student(), level)
+        names, estimates = self._estimates()
+        table = CoefficientTable.of(names, estimates, self.covariance_, self._student(), level)
+        return replace(table, proved=self._parameter_errors(len(estimates)))
+
+    def _parameter_errors(self, size: int) -> Array | None:
+        """How far each estimate is proved to be from the minimiser's, in the order of `covariance_`; None: unknown."""
+        errors = np.array(self.certificate_.parameter_error, dtype=np.float64)
+        if errors.ndim != 2:
+            return None
+        errors = np.roll(errors, 1, axis=1) if self.fit_intercept else errors[:, :-1]
+        return errors.ravel() if errors.size == size else None
 
     @property
     def standard_errors_(self) -> Array:
@@ -233,7 +250,10 @@ class Inference(ABC):
 
 @dataclass(frozen=True)
 class CoefficientTable:
-    """Estimates with their uncertainty, one row per coefficient, the intercept first; `str` prints it."""
+    """Estimates with their uncertainty, one row per coefficient, the intercept first.
+
+    `str` prints it, the estimates with the digits that the fit's certificate proves and no others.
+    """
 
     names: tuple[str, ...]
     estimate: Array  # (m,)
@@ -244,6 +264,7 @@ class CoefficientTable:
     upper: Array  # (m,)
     level: float
     t: bool  # Student's t (estimated dispersion) rather than the normal
+    proved: Array | None = None  # (m,) how far each estimate can be from the minimiser's; None where nobody knows
 
     @classmethod
     def of(cls, names: Any, estimate: Array, covariance: Array, df: float | None, level: float) -> CoefficientTable:
@@ -260,15 +281,19 @@ class CoefficientTable:
     def __str__(self) -> str:
         tail = f"{(1 - self.level) / 2:.3g}"
         letter = "t" if self.t else "z"
-        head = ["", "coef", "std err", letter, f"P>|{letter}|", f"[{tail}", f"{1 - (1 - self.level) / 2:.3g}]"]
+        coef = "coef" if self.proved is not None else "coef (unproved)"
+        head = ["", coef, "std err", letter, f"P>|{letter}|", f"[{tail}", f"{1 - (1 - self.level) / 2:.3g}]"]
         lines = [head]
         columns = (self.estimate, self.standard_error, self.statistic, self.p_value, self.lower, self.upper)
-        for name, values in zip(self.names, zip(*columns, strict=True), strict=True):
+        shown = [f"{value:.5g}" for value in self.estimate]
+        if self.proved is not None:
+            shown = [proved_digits(float(v), float(e)) for v, e in zip(self.estimate, self.proved, strict=True)]
+        for name, digits, values in zip(self.names, shown, zip(*columns, strict=True), strict=True):
             if np.isnan(values[1]):
                 lines.append([name, "left out", *[""] * 5])
                 continue
-            estimate, error, statistic, p, lower, upper = (float(v) for v in values)
-            numbers = [f"{estimate:.5g}", f"{error:.4g}", f"{statistic:.3f}", _p(p), f"{lower:.4g}", f"{upper:.4g}"]
+            _, error, statistic, p, lower, upper = (float(v) for v in values)
+            numbers = [digits, f"{error:.4g}", f"{statistic:.3f}", _p(p), f"{lower:.4g}", f"{upper:.4g}"]
             lines.append([name, *numbers])
         return text_table(lines, "lr")
 

@@ -20,4 +20,7 @@ class LinearModelClaims:
     separable: ClassVar[str] = (
         "the classes are separable: the likelihood rises for ever along the separating direction and has no maximum"
     )
+    unbounded_penalised: ClassVar[str] = (
+        "the penalised deviance falls for ever as the intercept, which is not penalised, goes one way: no minimum"
+    )
     unbounded: ClassVar[str] = "the likelihood rises for ever along the direction below and has no maximum"

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Check
@@ -47,11 +48,17 @@ def no_intercept(b: Array) -> Check:
 
 
 class ScaledCoordinates(NamedTuple):
-    """The coordinates z = ((x - m) / scale, 1)."""
+    """The coordinates z = ((x - m) / scale, 1), of the columns in use; with a triangular factor R, z = R⁻ᵀ of those.
+
+    Without a penalty any such change is exact. R is the factor of the rows, so that the new columns are nearly
+    orthonormal, however nearly collinear the given ones are.
+    """
 
     m: Array  # (d,)
     scale: Array  # (d,)
     intercept: bool  # whether z ends with a 1
+    kept: Array | None = None  # numbers of the columns of z in use; None: all
+    triangle: Array | None = None  # R of the columns in use; None: the identity
 
     def rows(self, block: Block) -> Array:
         """The rows of a block in these coordinates (rows, d1)."""
@@ -60,18 +67,39 @@ class ScaledCoordinates(NamedTuple):
     def scaled(self, Z: Array) -> Array:
         """Rows (rows, d) that are already centred, in these coordinates (rows, d1)."""
         Z = Z / self.scale
-        return np.column_stack([Z, np.ones(len(Z))]) if self.intercept else Z
+        Z = np.column_stack([Z, np.ones(len(Z))]) if self.intercept else Z
+        Z = Z if self.kept is None else Z[:, self.kept]
+        return Z if self.triangle is None else solve_triangular(self.triangle, Z.T, trans="T").T
+
+    @property
+    def row_error(self) -> float:
+        """How far rounding may move a row in these coordinates, as a share of its length."""
+        if self.triangle is None:
+            return 4 * float(np.finfo(float).eps)
+        size = np.linalg.norm(self.triangle, axis=0)
+        if not (size > 0).all():
+            return np.inf
+        values = np.linalg.svd(self.triangle / size, compute_uv=False)
+        return float(4 * len(size) * np.finfo(float).eps * values[0] / values[-1]) if values[-1] > 0 else np.inf
+
+    @property
+    def to_columns(self) -> Array:
+        """The matrix (d + intercept, m) that takes θ to (β, b)."""
+        d = len(self.scale)
+        J = np.zeros((d + self.intercept, d + self.intercept))
+        J[np.arange(d), np.arange(d)] = 1 / self.scale
+        if self.intercept:
+            J[d, :d], J[d, d] = -self.m / self.scale, 1.0
+        J = J if self.kept is None else J[:, self.kept]
+        return J if self.triangle is None else solve_triangular(self.triangle, J.T, trans="T").T
 
     def parameter_error(self, inverse: Array, distance: float) -> Array:
         """How far each of (β, b) can be from the minimiser (d1,), where θ is no further than `distance` in H's norm.
 
-        `inverse` is H⁻¹ (d1, d1) in these coordinates: |aᵀ(θ - θ*)| <= sqrt(aᵀH⁻¹a) |θ - θ*|_H for every direction a.
+        `inverse` is H⁻¹ (m, m) in these coordinates: |aᵀ(θ - θ*)| <= sqrt(aᵀH⁻¹a) |θ - θ*|_H for every direction a.
+        Columns that are not in use have no error: their coefficients are 0 by definition.
         """
-        d = len(self.scale)
-        J = np.zeros_like(inverse)  # θ -> (β, b)
-        J[np.arange(d), np.arange(d)] = 1 / self.scale
-        if self.intercept:
-            J[d, :d], J[d, d] = -self.m / self.scale, 1.0
+        J = self.to_columns
         return distance * np.sqrt(np.maximum(np.einsum("ij,jl,il->i", J, inverse, J), 0.0))
 
 

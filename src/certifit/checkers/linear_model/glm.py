@@ -8,9 +8,12 @@
 | dual point | the loss is convex and there is a penalty | see below |
 | none: `stationary` | the loss is not convex, or no penalty and no R | half the squared Newton decrement is small |
 
-Dual point. Re-optimise b, so that uᵢ = φᵢ'(sᵢ) has Σ wᵢ uᵢ = 0; let v = Σ wᵢ uᵢ xᵢ. Then (Fenchel)
-    P >= Σ wᵢ (φᵢ(sᵢ) - uᵢ sᵢ) - Σⱼ (|vⱼ| - λ₁)₊² / 2λ₂
-by convexity; with λ₂ = 0 the dual point is τu, τ = min(1, λ₁ / max |vⱼ|), and no deviance is negative.
+Dual point. Re-optimise b, so that uᵢ = φᵢ'(sᵢ) has Σ wᵢ uᵢ = 0, scale the heavier side down by what is left, and let
+v = Σ wᵢ uᵢ xᵢ. Then (Fenchel)  P >= Σ wᵢ gᵢ(uᵢ) - Σⱼ (|vⱼ| - λ₁)₊² / 2λ₂  with g = -φ* of `response_conjugates`; with
+λ₂ = 0 the dual point is τu, τ = min(1, λ₁ / max |vⱼ|). No deviance is negative, so P >= 0 besides.
+
+Both give away what rounding may have added. The Hessian also bounds how far each coefficient is from the
+minimiser's, and so does a ridge penalty: |β - β*|² <= 2 gap / λ₂.
 """
 
 from __future__ import annotations
@@ -20,103 +23,68 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
+from certifit.checkers.linear_model.glm_sums import (
+    GlmDualSums,
+    GlmPoint,
+    GlmQuadratic,
+    LongGradient,
+    balanced_candidate,
+    dual_sums,
+    explicit_dual_sums,
+    long_gradient,
+    quadratic,
+    reach,
+    row_terms,
+)
 from certifit.checkers.linear_model.newton_bound import (
+    ConditionedInverse,
     NewtonBoundTuning,
+    conditioned_inverse,
     independent,
-    inverse_of,
+    self_concordant_distance,
     self_concordant_gap,
     triangle_of,
 )
-from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.response_columns import response_columns
-from certifit.checkers.plain.response_losses import GlmClaim, concordance, is_convex, loss
+from certifit.checkers.plain.dual_points import EPS, DualPenalty, lower_bound, summation_error
+from certifit.checkers.plain.response_losses import GlmClaim, concordance, is_convex
 from certifit.core import Certificate, Check
-from certifit.rows import Array, Block, Largest, Rows, Sums
-
-
-class GlmPoint(NamedTuple):
-    """A model's coefficients, for columns less their centre m."""
-
-    claim: GlmClaim
-    beta: Array  # (d,)
-    b: float
-    m: Array  # (d,)
-
-
-class RowTerms(NamedTuple):
-    """What the rows with a positive weight contribute at a point."""
-
-    Z: Array  # (rows, d) centred
-    w: Array  # (rows,) row weights times trials
-    y: Array  # (rows,)
-    phi: Array  # (rows,) half the deviance
-    u: Array  # (rows,) its derivative in the score
-    h: Array  # (rows,) its second derivative
+from certifit.rows import Array, Block, Rows
 
 
 @dataclass(frozen=True)
-class InterceptSlope(Sums):
-    """The data term along the intercept."""
+class GlmCheckTuning(NewtonBoundTuning):
+    """When a Hessian is formed, how far rounding may excuse a gap, and which coefficients are absurd."""
 
-    loss: float
-    u: float  # Σ w u
-    size: float  # Σ w |u|
-    h: float  # Σ w φ"
-
-
-@dataclass(frozen=True)
-class GlmDualSums(Sums):
-    """Sums that make a dual point."""
-
-    loss: float
-    v: Array  # (d,) Σ w u (x - m)
-    u: float  # Σ w u
-    weight: float  # Σ w
+    most_rounding: float = 1e-9  # of the scale of the objective
+    loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
+    combination: float = 1e-7  # what a column left out may differ from a combination of the others by
+    dual_rows: int = 2000  # rows up to which a dual point is solved for
 
 
-@dataclass(frozen=True)
-class GlmQuadratic(Sums):
-    """Loss, gradient and Hessian in scaled coordinates."""
+class Proof(NamedTuple):
+    """A lower bound on the minimum, and how much of the gap is rounding alone."""
 
-    loss: float
-    g: Array  # (d1,)
-    H: Array  # (d1, d1), or 0-d where not formed
-    weight: float  # Σ w
-    floor: float  # how large rounding alone can make the objective
+    bound: float = 0.0  # no deviance is negative
+    rounding: float = 0.0
 
 
-def _row_terms(at: GlmPoint, block: Block) -> RowTerms:
-    y, offset, w = response_columns(at.claim.layout, block)
-    used = w > 0
-    Z, y, w = dense(block.X)[used] - at.m, y[used], w[used]
-    return RowTerms(Z, w, y, *loss(at.claim, Z @ at.beta + at.b + offset[used], y))
+class NewtonFindings(NamedTuple):
+    """What gradient and Hessian say of a point; the decrement is infinite where the Hessian is singular."""
 
+    coordinates: ScaledCoordinates
+    decrement: float = np.inf  # ν, as computed
+    rounding: float = 0.0  # how much larger it may be
+    reach: float = np.inf  # c
+    inverse: Array | None = None  # (m, m) H⁻¹, rounded up
+    checks: tuple[Check, ...] = ()
 
-def _slope(at: GlmPoint, block: Block) -> InterceptSlope:
-    _, w, _, phi, u, h = _row_terms(at, block)
-    return InterceptSlope(float(w @ phi), float(w @ u), float(w @ np.abs(u)), float(w @ h))
-
-
-def _dual_sums(at: GlmPoint, block: Block) -> GlmDualSums:
-    Z, w, _, phi, u, _ = _row_terms(at, block)
-    return GlmDualSums(float(w @ phi), (w * u) @ Z, float(w @ u), float(w.sum()))
-
-
-def _quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block: Block) -> GlmQuadratic:
-    Z, w, y, phi, u, h = _row_terms(at, block)
-    Z, eps = coordinates.scaled(Z), np.finfo(float).eps
-    H = (Z * (w * h)[:, None]).T @ Z if hessian else np.zeros(())
-    floor = float(w @ (1000 * eps * y) ** 2) if at.claim.family == "gaussian" else 16 * eps * float(w @ np.abs(y))
-    return GlmQuadratic(float(w @ phi), (w * u) @ Z, H, float(w.sum()), floor)
-
-
-def _reach(inverse: Array, coordinates: ScaledCoordinates, kept: Array, block: Block) -> Largest:
-    """The largest row, squared, in the norm of H⁻¹ (m, m)."""
-    Z = coordinates.scaled(dense(block.X)[block.w > 0] - coordinates.m)[:, kept]
-    return Largest(float((Z @ inverse * Z).sum(axis=1).max(initial=0.0)))
+    @property
+    def farthest(self) -> float:
+        return self.decrement + self.rounding
 
 
 def certify(
@@ -125,100 +93,249 @@ def certify(
     claim: GlmClaim,
     tol: float,
     rows: Rows,
-    tuning: NewtonBoundTuning = NewtonBoundTuning(),
+    left_out: Array | None = None,
+    tuning: GlmCheckTuning = GlmCheckTuning(),
 ) -> Certificate:
-    """Check a fitted model's coefficients (d,) and intercept."""
-    beta = np.asarray(coef, dtype=np.float64).ravel()
+    """Check a fitted model's coefficients (d,) and intercept.
+
+    `left_out` are the numbers of the columns that the fit says it left out as combinations of others; None where it
+    says nothing, so that any of the minimisers will do.
+    """
     coordinates = scaled_coordinates(rows, claim.intercept)
-    m = coordinates.m
-    at = GlmPoint(claim, beta, float(intercept) + float(beta @ m), m)
-    own = () if claim.intercept else (Check("intercept, which must be 0", abs(float(intercept)), 0.0),)
-    s = rows.sum(partial(_quadratic, at, coordinates, len(beta) + claim.intercept <= tuning.hessian_parameters))
+    at = GlmPoint.of(coef, intercept, claim, coordinates.m)
+    hessian = len(at.beta) + claim.intercept <= tuning.hessian_parameters
+    s = rows.sum(partial(quadratic, at, coordinates, hessian))
     total = claim.alpha * (s.weight if claim.per_row else 1.0)
-    lam1, lam2 = total * claim.l1_ratio, total * (1 - claim.l1_ratio)
+    penalty = DualPenalty(total * claim.l1_ratio, total * (1 - claim.l1_ratio), 0.0 if claim.intercept else None)
     with np.errstate(over="ignore"):
-        penalty = float((lam1 * np.abs(beta)).sum()) + 0.5 * float(((np.sqrt(lam2) * beta) ** 2).sum())
-    objective = s.loss + penalty
-    limit = (tol + 1e-12) * objective + s.floor
-    decrement, reach = _decrement(at, (lam1, lam2), s, coordinates, rows)
-    if not is_convex(claim) or (claim.alpha == 0 and concordance(claim) is None):
-        check = Check("half the squared Newton decrement", 0.5 * decrement**2, limit)
-        return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *own))
-    gaps = []
-    if concordance(claim) is not None and decrement * reach <= tuning.safe:
-        gaps.append(self_concordant_gap(decrement, reach) if reach > 0 else 0.5 * decrement**2)
-    if claim.alpha > 0 and not (gaps and gaps[0] <= limit):
-        gaps.append(_dual_gap(at, (lam1, lam2), objective, rows))
-    gap = min(gaps, default=np.inf) if all(check.passed for check in own) else np.inf
+        paid = float((penalty.lam1 * np.abs(at.beta)).sum()) + 0.5 * float(
+            ((np.sqrt(penalty.lam2) * at.beta) ** 2).sum()
+        )
+    objective, scale = s.loss + paid, max(s.loss + paid, s.scale)
+    checks = _plain_checks(at, s, intercept)
+    provable = is_convex(claim) and (claim.alpha > 0 or concordance(claim) is not None)
     words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
-    return Certificate("optimal", words, objective, objective - gap, tol, limit, own)
+    if not (np.isfinite(objective) and all(check.passed for check in checks)):
+        if provable:
+            return Certificate("optimal", words, objective, 0.0, tol, tol * objective, checks)
+        return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=checks)
+    newton = _newton(at, penalty, s, coordinates, rows, left_out, tuning)
+    checks = (*checks, *newton.checks)
+    most = tuning.most_rounding * scale
+    if not provable:
+        limit = tol * objective + min(2 * newton.rounding**2, most)
+        check = Check("half the squared Newton decrement", 0.5 * newton.decrement**2, limit)
+        return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *checks))
+    proof = _newton_proof(newton, objective, _rounding(at, s, paid, rows.n_rows), tuning)
+    if claim.alpha > 0 and objective - proof.bound > tol * objective + min(proof.rounding, most):
+        proof = max(proof, _dual_proof(at, penalty, rows), key=lambda found: found.bound)
+        if objective - proof.bound > tol * objective and rows.n_rows <= tuning.dual_rows:
+            proof = max(proof, _solved_dual_proof(at, penalty, rows), key=lambda found: found.bound)
+    limit = tol * objective + min(proof.rounding, most)
+    errors = _parameter_error(newton, penalty, objective - proof.bound, left_out, tuning)
+    return Certificate(
+        "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
+    )
+
+
+def _plain_checks(at: GlmPoint, s: GlmQuadratic, intercept: float) -> tuple[Check, ...]:
+    """What needs no proof."""
+    none = () if at.claim.intercept else (Check("intercept, which must be 0", abs(float(intercept)), 0.0),)
+    if not s.outside:
+        return none
+    return (*none, Check("rows whose score belongs to no mean", float(s.outside), 0.0))
+
+
+# The Hessian. --------------------------------------------------------------------------------------------------
+
+
+def _newton(
+    at: GlmPoint,
+    penalty: DualPenalty,
+    s: GlmQuadratic,
+    coordinates: ScaledCoordinates,
+    rows: Rows,
+    left_out: Array | None,
+    tuning: GlmCheckTuning,
+) -> NewtonFindings:
+    """ν = sqrt(g·H⁻¹g) with g the smallest subgradient, and c, R times the largest row in the norm of H⁻¹."""
+    if s.H.ndim == 0 or not np.isfinite(s.g).all():
+        return NewtonFindings(coordinates)
+    penalised = at.claim.alpha > 0
+    checks: tuple[Check, ...] = ()
+    if not penalised and left_out is not None and len(left_out):
+        coordinates, checks = _without(left_out, at, coordinates, rows, tuning)
+        s = rows.sum(partial(quadratic, at, coordinates, True))
+    H, g, off = _with_penalty(at, penalty, s, coordinates, rows.n_rows)
+    found = conditioned_inverse(H)
+    if found is None and not penalised:  # collinear columns, nearly or exactly, or rows that are fitted perfectly
+        R = rows.sum(partial(triangle_of, coordinates)).R
+        if left_out is None:
+            kept = independent(R)
+            if len(kept) < R.shape[1]:
+                checks = (_loose(at, coordinates, R, tuning),)
+            coordinates = coordinates._replace(kept=kept)
+            R = np.linalg.qr(R[:, kept], mode="r")
+        if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
+            long = rows.sum(partial(long_gradient, at, coordinates))
+            coordinates = coordinates._replace(triangle=R)
+            s = rows.sum(partial(quadratic, at, coordinates, True))
+            g, off = _orthogonal_gradient(long, s, R, rows.n_rows)
+            found = conditioned_inverse(s.H)
+    if found is None:
+        return NewtonFindings(coordinates, checks=checks)
+    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows)._replace(checks=checks)
+
+
+def _orthogonal_gradient(long: LongGradient, s: GlmQuadratic, R: Array, n_rows: int) -> tuple[Array, Array]:
+    """The gradient in the coordinates R⁻ᵀz, and what rounding leaves open of it.
+
+    Solving with R is backward stable: that is a relative change of the norm, which `_decrement` budgets.
+    """
+    g = long.g.astype(np.float64)
+    lost = float(np.finfo(np.longdouble).eps) * (min(n_rows, 32_768) + 64) * long.size.astype(np.float64)
+    spread = np.abs(solve_triangular(R, np.eye(len(R)), trans="T"))
+    off = spread @ (lost + 2 * EPS * np.abs(g)) + 16 * EPS * s.g_size
+    return solve_triangular(R, g, trans="T"), off
+
+
+def _with_penalty(
+    at: GlmPoint, penalty: DualPenalty, s: GlmQuadratic, coordinates: ScaledCoordinates, n_rows: int
+) -> tuple[Array, Array, Array]:
+    """Hessian and smallest subgradient of data and penalty together, and what rounding leaves open of the latter."""
+    share = summation_error(n_rows)
+    if at.claim.alpha == 0:
+        return s.H, s.g, share * s.g_size
+    (lam1, lam2, _), beta, scale = penalty, at.beta, coordinates.scale
+    d, H, g, size = len(beta), s.H.copy(), s.g.copy(), s.g_size.copy()
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        H[np.arange(d), np.arange(d)] += lam2 / scale / scale
+        smooth, box = g[:d] + lam2 * beta / scale, lam1 / scale
+        at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - box, 0.0)
+        g[:d] = np.where(beta == 0, at_zero, smooth + box * np.sign(beta))
+        size[:d] += np.abs(lam2 * beta / scale) + box
+    return H, g, share * size
 
 
 def _decrement(
-    at: GlmPoint, penalty: tuple[float, float], s: GlmQuadratic, coordinates: ScaledCoordinates, rows: Rows
-) -> tuple[float, float]:
-    """ν = sqrt(g·H⁻¹g) with g the smallest subgradient, and c, R times the largest row in the norm of H⁻¹."""
-    if s.H.ndim == 0:
-        return np.inf, np.inf
-    (lam1, lam2), beta, scale = penalty, at.beta, coordinates.scale
-    d, H, g = len(beta), s.H.copy(), s.g.copy()
-    smooth = g[:d] + lam2 * beta / scale
-    if lam2 > 0:
-        with np.errstate(over="ignore", divide="ignore"):
-            H[np.arange(d), np.arange(d)] += lam2 / scale / scale
-    if not np.isfinite(H).all():
-        return np.inf, np.inf
-    box = lam1 / scale
-    at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - box, 0.0)
-    g[:d] = np.where(beta == 0, at_zero, smooth + box * np.sign(beta))
-    kept = np.arange(len(g))
-    inverse = inverse_of(H[None, :, None, :])
-    if inverse is None and at.claim.alpha == 0:
-        kept = independent(rows.sum(partial(triangle_of, coordinates)).R)
-        inverse = inverse_of(H[np.ix_(kept, kept)][None, :, None, :])
-    if inverse is None:
-        return np.inf, np.inf
-    inverse = inverse[0, :, 0]
-    nu = float(np.sqrt(max(0.0, float(g[kept] @ inverse @ g[kept]))))
-    R = concordance(at.claim)
+    claim: GlmClaim,
+    found: ConditionedInverse,
+    slack: float,
+    gradient: tuple[Array, Array],
+    coordinates: ScaledCoordinates,
+    rows: Rows,
+) -> NewtonFindings:
+    """Decrement and reach, and what rounding leaves open of them; `gradient` is (g, by how much it may be off)."""
+    (g, off), (inverse, _) = gradient, found
+    larger = found.inflation(summation_error(rows.n_rows) + 4 * coordinates.row_error)
+    with np.errstate(all="ignore"):
+        nu = larger * float(np.sqrt(max(0.0, float(g @ inverse @ g))))
+        rounding = larger * float(np.sqrt(off @ np.abs(inverse) @ off) + 2 * np.sqrt(slack))
+    if not np.isfinite(nu + rounding):
+        return NewtonFindings(coordinates)
+    R = concordance(claim)
     if not R:
-        return nu, 0.0 if R == 0.0 else np.inf
-    return nu, R * float(np.sqrt(rows.sum(partial(_reach, inverse, coordinates, kept)).value))
+        return NewtonFindings(coordinates, nu, rounding, 0.0 if R == 0.0 else np.inf, larger**2 * inverse)
+    c = R * larger * float(np.sqrt(rows.sum(partial(reach, inverse, coordinates)).value)) * (1 + 1e-9)
+    return NewtonFindings(coordinates, nu, rounding, c, larger**2 * inverse)
 
 
-def _dual_gap(at: GlmPoint, penalty: tuple[float, float], objective: float, rows: Rows) -> float:
-    """P - D at the dual point of (β, best b); infinite where no balanced point is found."""
-    lam1, lam2 = penalty
+def _without(
+    left_out: Array, at: GlmPoint, coordinates: ScaledCoordinates, rows: Rows, tuning: GlmCheckTuning
+) -> tuple[ScaledCoordinates, tuple[Check, ...]]:
+    """Coordinates without these columns, whose coefficients must be 0 and which must be combinations of the others."""
+    size = len(at.beta) + at.claim.intercept
+    kept = np.setdiff1d(np.arange(size), left_out)
+    R = rows.sum(partial(triangle_of, coordinates)).R
+    rest = R[:, left_out] - R[:, kept] @ np.linalg.lstsq(R[:, kept], R[:, left_out])[0]
+    lengths = np.linalg.norm(R[:, left_out], axis=0)
+    apart = float((np.linalg.norm(rest, axis=0) / np.where(lengths > 0, lengths, 1.0)).max(initial=0.0))
+    largest = float(np.abs(at.beta[left_out]).max(initial=0.0))
+    return coordinates._replace(kept=kept), (
+        Check("coefficients of columns that were left out, which must be 0", largest, 0.0),
+        Check("distance of those columns from combinations of the others", apart, tuning.combination),
+    )
+
+
+def _loose(at: GlmPoint, coordinates: ScaledCoordinates, R: Array, tuning: GlmCheckTuning) -> Check:
+    """How much larger the coefficients are than the smallest that give the same scores."""
+    theta = at.beta * coordinates.scale
+    theta = np.append(theta, at.b) if coordinates.intercept else theta
+    _, values, vectors = np.linalg.svd(R)
+    seen = vectors[: len(values)][values > 16 * R.shape[1] * EPS * values.max(initial=0.0)]
+    needed, there = float(np.linalg.norm(seen @ theta)), float(np.linalg.norm(theta))
+    ratio = there / needed if needed > 0 else (np.inf if there > 0 else 1.0)
+    return Check("coefficients of collinear columns, times the smallest", ratio, tuning.loose_columns)
+
+
+def _rounding(at: GlmPoint, s: GlmQuadratic, paid: float, n_rows: int) -> float:
+    """How far the objective, of which the penalty is `paid`, can be off."""
+    # An error of the intercept moves all scores together: of first order that is the gradient along the intercept.
+    along = abs(float(s.g[-1])) * at.b_slack if at.claim.intercept else 0.0
+    return summation_error(n_rows) * (s.loss_size + paid) + s.loss_slack + along + s.slack
+
+
+def _newton_proof(newton: NewtonFindings, objective: float, off: float, tuning: GlmCheckTuning) -> Proof:
+    """The bound by self-concordance, less what the objective may be off by."""
+    nu, c = newton.farthest, newton.reach
+    if not nu * c <= tuning.safe or not np.isfinite(c):
+        return Proof()
+    gap = self_concordant_gap(nu, c)
+    off = off + 8 * EPS * (objective + gap)
+    return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2)
+
+
+def _parameter_error(
+    newton: NewtonFindings, penalty: DualPenalty, gap: float, left_out: Array | None, tuning: GlmCheckTuning
+) -> tuple[tuple[float, ...], ...]:
+    """How far each coefficient, and the intercept as the last, can be from the minimiser's; () where nobody knows."""
+    d, intercept = len(newton.coordinates.scale), newton.coordinates.intercept
+    unique = penalty.lam2 > 0 or (penalty.lam1 == 0 and (left_out is not None or newton.coordinates.kept is None))
+    errors = np.full(d + intercept, np.inf)
+    if unique and newton.inverse is not None and newton.farthest * newton.reach <= tuning.safe:
+        distance = self_concordant_distance(newton.farthest, newton.reach)
+        errors = newton.coordinates.parameter_error(newton.inverse, distance) * (1 + 1e-9)
+    if penalty.lam2 > 0 and gap >= 0:
+        errors[:d] = np.minimum(errors[:d], np.sqrt(2 * gap / penalty.lam2) * (1 + 1e-9))
+    if not np.isfinite(errors).any():
+        return ()
+    return (tuple(map(float, errors if intercept else np.append(errors, 0.0))),)
+
+
+# Dual points. --------------------------------------------------------------------------------------------------
+
+
+def _dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
+    """The bound of the dual point φ' at (β, best b)."""
+    candidate = balanced_candidate(at, rows)
+    return Proof() if candidate is None else _proof_of(rows.sum(partial(dual_sums, candidate)), penalty, rows.n_rows)
+
+
+def _proof_of(s: GlmDualSums, penalty: DualPenalty, n_rows: int) -> Proof:
+    bound = lower_bound(s.rounded, penalty, n_rows)
+    if not bound > 0:
+        return Proof()
+    return Proof(bound, 2 * (lower_bound(s.unrounded, penalty, n_rows) - bound))
+
+
+def _solved_dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
+    """Ridge regression with fewer rows than columns: residuals next to 0 have lost their digits, so the dual is solved.
+
+    With a = -w u:  (Z Zᵀ/λ₂ + 1/w) a + b = y - offset,  Σ a = 0.
+    """
+    squares = (at.claim.family, at.claim.link) == ("gaussian", "identity")
+    if not squares or penalty.lam1 > 0 or not penalty.lam2 > 0 or rows.n_rows > rows.n_features:
+        return Proof()
+    data = rows.load()
+    terms = row_terms(at, Block(data.X, data.y, data.w, 0))
+    Z = terms.Z / np.sqrt(penalty.lam2)
+    K, target = Z @ Z.T + np.diag(1 / terms.w), terms.y - terms.offset
+    try:
+        solved = np.linalg.solve(K, np.column_stack([target, np.ones(len(K))]))
+    except np.linalg.LinAlgError:
+        return Proof()
+    a, one = solved.T
     if at.claim.intercept:
-        balanced = _balance(at, rows)
-        if balanced is None:
-            return np.inf
-        at = at._replace(b=balanced)
-    s = rows.sum(partial(_dual_sums, at))
-    value = s.loss - float(at.beta @ s.v) - (at.b * s.u if not at.claim.intercept else 0.0)
-    # The rest of the imbalance changes the bound by at most this.
-    slack = abs(at.b * s.u) if at.claim.intercept else 0.0
-    if lam2 > 0:
-        dual = value - float((np.maximum(np.abs(s.v) - lam1, 0.0) ** 2).sum()) / (2 * lam2)
-    else:
-        worst = float(np.abs(s.v).max(initial=0.0))
-        dual = min(1.0, lam1 / worst if worst > 0 else 1.0) * value
-    return objective - max(0.0, dual - slack)
-
-
-def _balance(at: GlmPoint, rows: Rows, rounding: float = 1e-11) -> float | None:
-    """The intercept at which Σ w u = 0 up to `rounding` times Σ w |u|, by Newton's method with step control."""
-    b, here = at.b, rows.sum(partial(_slope, at))
-    for _ in range(60):
-        if abs(here.u) <= rounding * here.size:
-            return b
-        step = float(np.clip(here.u / here.h if here.h > 0 else np.copysign(np.inf, here.u), -2.0, 2.0))
-        for _ in range(30):
-            trial = rows.sum(partial(_slope, at._replace(b=b - step)))
-            if np.isfinite(trial.loss) and abs(trial.u) < abs(here.u):
-                break
-            step /= 2
-        else:
-            return None
-        b, here = float(b - step), trial
-    return b if abs(here.u) <= rounding * here.size else None
+        a = a - a.sum() / one.sum() * one
+        a = a - a.mean()
+    return _proof_of(explicit_dual_sums(at.claim, -a / terms.w, terms), penalty, rows.n_rows)

@@ -62,9 +62,10 @@ class LikelihoodQuadratic(Sums):
     spread: float  # Σ w Σ_k p (1 - p)
 
 
-def _quadratic(
+def quadratic(
     beta: Array, b: Array, coordinates: ScaledCoordinates, hessian: bool, block: Block
 ) -> LikelihoodQuadratic:
+    """Loss, gradient and, where asked for, Hessian of a block at β (k, d) and b (k,), which is that of centred rows."""
     block = weighted(block)
     Z, w, k = coordinates.rows(block), block.w, len(b)
     log_p = log_probabilities(beta, b, dense(block.X) - coordinates.m)
@@ -132,7 +133,7 @@ def certify(
     coordinates = scaled_coordinates(rows, claim.intercept)
     hessian = (len(b) - 1) * (rows.n_features + claim.intercept) <= tuning.hessian_parameters
     centred = centred_intercept(beta, b, coordinates.m)
-    s = rows.sum(partial(_quadratic, beta, centred, coordinates, hessian))
+    s = rows.sum(partial(quadratic, beta, centred, coordinates, hessian))
     objective = s.loss + claim.penalty(beta)
     if not hessian:
         check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g[1:])) / objective, tol)

@@ -19,6 +19,7 @@ from scipy import sparse
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.linear_model import firth, logistic_proof
 from certifit.checkers.linear_model.logistic import LogisticClaim
+from certifit.checkers.linear_model.logistic_inference import LogisticEvidence, logistic_inference_checks
 from certifit.checkers.problem import Problem
 from certifit.core import Certificate, Estimator, Setting
 from certifit.exceptions import DataError
@@ -133,11 +134,33 @@ def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
     rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
     rows = apply_class_weight(labels, settings.class_weight)
-    if settings.firth:
-        return firth.certify(coef, intercept, settings.claim.intercept, tol, rows)
     if settings.bias is not None:
         return _certify_with_bias(coef, intercept, settings, tol, rows)
-    return logistic_proof.certify(coef, intercept, settings.claim, tol, rows)
+    if settings.firth:
+        found = firth.certify(coef, intercept, settings.claim.intercept, tol, rows)
+    else:
+        found = logistic_proof.certify(coef, intercept, settings.claim, tol, rows)
+    if not isinstance(model, Estimator) or not found.holds:
+        return found
+    further = logistic_inference_checks(coef, intercept, settings.claim.intercept, _evidence(model, settings), rows)
+    return replace(found, checks=(*found.checks, *further))
+
+
+def _evidence(model: Any, settings: LogisticSettings) -> LogisticEvidence:
+    """What our models say beside their coefficients. A penalised fit has no covariance, nor has one with class weights."""
+    attributes = {
+        name: vars(model)[name]
+        for name in ("deviance_", "n_parameters_", "df_resid_", "covariance_")
+        if vars(model).get(name) is not None
+    }
+    unpenalised = settings.firth or settings.claim.lam + settings.claim.lam1 == 0
+    valid = unpenalised and settings.class_weight is None and np.size(model.coef_) <= _most_parameters()
+    return LogisticEvidence(attributes, getattr(model, "covariance", None) if valid else None)
+
+
+def _most_parameters() -> int:
+    """Parameters up to which a Hessian is formed; beyond, no covariance is computed."""
+    return logistic_proof.LogisticProofTuning().newton.hessian_parameters
 
 
 def _coefficients(model: Any) -> tuple[Array, Array]:

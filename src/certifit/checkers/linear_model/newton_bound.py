@@ -10,6 +10,7 @@ Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -52,18 +53,38 @@ def self_concordant_distance(nu: float, c: float) -> float:
     return nu * (1 + t) if t < 1e-4 else float(-np.log1p(-t) / c)  # the series, rounded up
 
 
-def inverse_of(H: Array) -> Array | None:
-    """The inverse of a Hessian (k-1, d1, k-1, d1), or None where it is not positive definite beyond rounding."""
-    shape, size = H.shape, H.shape[0] * H.shape[1]
-    H = H.reshape(size, size)
-    if not (np.diag(H) > 1e-280).all():  # the inverse would overflow
+class ConditionedInverse(NamedTuple):
+    """The inverse of a Hessian (m, m), and how far from singular that is."""
+
+    inverse: Array
+    smallest: float  # smallest eigenvalue of the Hessian scaled to a diagonal of ones
+
+    def inflation(self, share: float) -> float:
+        """By how much the norm of H⁻¹ may be too small where each entry of H is off by this share of its size.
+
+        The scaled error has entries below `share`, so that it is at most (m share / smallest) of H itself.
+        """
+        lost = len(self.inverse) * share / self.smallest
+        return float(1 / np.sqrt(1 - lost)) if lost < 1 else np.inf
+
+
+def conditioned_inverse(H: Array) -> ConditionedInverse | None:
+    """The inverse of a Hessian (m, m), or None where it is not positive definite beyond rounding."""
+    if not (np.isfinite(H).all() and (np.diag(H) > 1e-280).all()):  # the inverse would overflow
         return None
     scale = 1 / np.sqrt(np.diag(H))
     values, vectors = np.linalg.eigh(H * scale * scale[:, None])
-    if size and not values[0] > 1e-11 * values[-1]:
+    if len(H) and not values[0] > 1e-11 * values[-1]:
         return None
     root = vectors / np.sqrt(values) * scale[:, None]
-    return (root @ root.T).reshape(shape)
+    return ConditionedInverse(root @ root.T, float(values.min(initial=1.0)))
+
+
+def inverse_of(H: Array) -> Array | None:
+    """The inverse of a Hessian (k-1, d1, k-1, d1), or None where it is not positive definite beyond rounding."""
+    size = H.shape[0] * H.shape[1]
+    found = conditioned_inverse(H.reshape(size, size))
+    return None if found is None else found.inverse.reshape(H.shape)
 
 
 @dataclass(frozen=True)

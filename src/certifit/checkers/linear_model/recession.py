@@ -4,7 +4,7 @@
 |---|---|
 | logistic, softmax | the score of its own class above all others: the direction separates the classes |
 | binomial | up for a success (y = 1), down for a failure (y = 0), neither for a share between |
-| others with a log link | down for a count of 0, neither for any other |
+| others with a log link | down for a target of 0 (or below, gaussian), neither for any other |
 
 One linear program looks for the direction; whatever it finds is then checked row by row, and is the witness.
 Reference: Albert & Anderson, "On the existence of maximum likelihood estimates in logistic regression models" (1984).
@@ -164,6 +164,9 @@ def _class_sides(beta: Array, b: Array, block: Block) -> DirectionSides:
 
 def unbounded(rows: Rows, claim: GlmClaim, tuning: RecessionTuning = RecessionTuning()) -> Certificate | None:
     """The proof that a deviance has no minimum; None if it has one, or if the table is too large to look."""
+    certificate = one_way(rows, claim)
+    if certificate is not None or claim.alpha > 0:
+        return certificate
     if rows.n_rows * (rows.n_features + 1) > tuning.program_entries:
         return None
     data = rows.load()
@@ -178,11 +181,39 @@ def unbounded(rows: Rows, claim: GlmClaim, tuning: RecessionTuning = RecessionTu
     return certificate if certificate is not None and certificate.proved else None
 
 
+def one_way(rows: Rows, claim: GlmClaim) -> Certificate | None:
+    """The proof that there is no minimum, penalty or not, because every row gains as a free intercept goes one way.
+
+    Targets that are all 0, say, beside a log link. None where some row would lose.
+    """
+    if not claim.intercept or (claim.family != "binomial" and claim.link != "log"):
+        return None
+    found = rows.sum(partial(_way_counts, claim))
+    if not (found[0] > 0) ^ (found[2] > 0) or found[1] > 0:
+        return None
+    v = np.zeros(rows.n_features + 1)
+    v[-1] = 1.0 if found[2] > 0 else -1.0
+    certificate = falling(v, claim, rows)
+    return certificate if certificate.proved else None
+
+
+def _way_counts(claim: GlmClaim, block: Block) -> Array:
+    """Number of rows with a positive weight whose score may fall for ever, do neither, and rise for ever (3,)."""
+    y, _, w = response_columns(claim.layout, block)
+    way = _way(claim, y[w > 0])
+    return np.array([(way < 0).sum(), (way == 0).sum(), (way > 0).sum()])
+
+
 def falling(v: Array, claim: GlmClaim, rows: Rows) -> Certificate:
-    """Check that no row's deviance rises along v (d1,), the intercept last, and that some row's falls for ever."""
+    """Check that no row's deviance rises along v (d1,), the intercept last, and that some row's falls for ever.
+
+    Beside a penalty nothing but the intercept may move.
+    """
     sides = rows.sum(partial(_deviance_sides, v, claim))
+    if claim.alpha > 0 and v[: rows.n_features].any():
+        sides = DirectionSides(Largest(np.inf), 0)
     return _no_maximum(
-        LinearModelClaims.unbounded,
+        LinearModelClaims.unbounded_penalised if claim.alpha > 0 else LinearModelClaims.unbounded,
         sides,
         ("rows that go the wrong way by", "the direction changes no row (1: yes)"),
         ("rows whose deviance falls for ever", "direction"),
@@ -194,9 +225,14 @@ def _ways(claim: GlmClaim, block: Block) -> tuple[Array, Array]:
     """Rows (n, d) with a positive weight; +1 where a score may rise for ever, -1 where it may fall, 0 elsewhere."""
     y, _, w = response_columns(claim.layout, block)
     X, y = dense(block.X)[w > 0], y[w > 0]
+    return X, _way(claim, y)
+
+
+def _way(claim: GlmClaim, y: Array) -> Array:
     if claim.family == "binomial":
-        return X, np.where(y >= 1, 1.0, np.where(y <= 0, -1.0, 0.0))
-    return X, np.where(y <= 0, -1.0, 0.0) if claim.link == "log" else np.zeros_like(y)
+        return np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
+    low = y <= 0 if claim.family == "gaussian" else y == 0
+    return np.where(low, -1.0, 0.0) if claim.link == "log" else np.zeros_like(y)
 
 
 def _deviance_sides(v: Array, claim: GlmClaim, block: Block) -> DirectionSides:

@@ -1,12 +1,20 @@
 """Half unit deviances of generalised linear models and their derivatives in the score, in plain NumPy.
 
 The checker uses no code of the solver: these are the formulas of `losses.response_losses` written a second time, by
-the chain rule from mean, slope and variance, with a form of its own only where the chain rule loses digits. A new
-link goes into `_mean` here, and into `losses.links`.
+the chain rule from mean, slope and variance, with a form of its own where the chain rule would lose digits or
+overflow, and for every convex pair. A new link goes into `_mean` here, and into `losses.links`.
+
+With a log link everything is a function of δ = η - log y. For the variance μ^p, with E(a) = (exp(aδ) - 1)/a:
+    φ = y^(2-p) (E(2-p) - E(1-p)),    φ' = μ^(2-p) - y μ^(1-p),    φ" = (2-p) μ^(2-p) + (p-1) y μ^(1-p)
+so nothing overflows before φ itself does.
+
+Rounding. Beside each φ and φ' stand the sizes of the terms it was computed from: each is off by at most a few eps of
+that, and by what an error in the score makes of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +37,16 @@ class GlmClaim(NamedTuple):
     power: float = np.nan  # of Tweedie's variance
     theta: float = np.nan  # of the negative binomial's variance
     layout: ResponseLayout = ResponseLayout()
+
+
+class LossTerms(NamedTuple):
+    """Half the deviance of each row and its derivatives in the score, all (rows,)."""
+
+    phi: Array  # infinite where no mean has the score
+    u: Array  # φ'
+    h: Array  # φ", or its expectation where φ is not convex
+    phi_size: Array  # sum of the sizes of the terms of φ
+    u_size: Array  # sum of the sizes of the terms of φ'
 
 
 CONVEX = {
@@ -59,25 +77,112 @@ def concordance(claim: GlmClaim) -> float | None:
     return 1.0 if (claim.family, claim.link) in known or (claim.family == "tweedie" and is_convex(claim)) else None
 
 
-def loss(claim: GlmClaim, eta: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Half the deviance φ (infinite where no mean has the score η), φ', and φ" or its expectation, all (rows,).
-
-    The expectation stands in for φ" where φ is not convex.
-    """
+def loss(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    """Half the deviance at scores η, with its derivatives; the expected curvature stands in where φ is not convex."""
     with np.errstate(all="ignore"):
-        if claim.family == "binomial" and claim.link in _BINARY:
-            below, above, u, h = _BINARY[claim.link](eta, y)
-            phi = xlogy(y, y) + xlogy(1 - y, 1 - y) - y * above - (1 - y) * below
-            return np.where(np.isnan(phi), np.inf, phi), u, h
-        mu, slope, bend = _mean(claim.link, eta)
-        variance, grows = _variance(claim, mu)
-        phi = _half_deviance(claim, y, mu)
-        u = (mu - y) / variance * slope
-        h = slope**2 / variance
-        if is_convex(claim):  # the observed curvature; equal to the expected one for canonical links
-            h = h + (mu - y) * (bend / variance - slope**2 * grows / variance**2)
-    outside = np.isnan(phi) | ((eta <= 0) & _needs_positive(claim))
-    return np.where(outside, np.inf, phi), u, h
+        terms = _form(claim)(claim, eta, y)
+    outside = np.isnan(terms.phi) | ((eta <= 0) & _needs_positive(claim))
+    return terms._replace(phi=np.where(outside, np.inf, terms.phi))
+
+
+def score_rounding(claim: GlmClaim, eta: Array, y: Array) -> Array:
+    """How far rounding inside `loss` may move a score (rows,)."""
+    with np.errstate(all="ignore"):
+        logs = np.where(y > 0, np.abs(np.log(np.where(y > 0, y, 1.0))), 0.0) if claim.link == "log" else 0.0
+    return 4 * np.finfo(float).eps * (np.abs(eta) + logs)
+
+
+def term_size(claim: GlmClaim, y: Array) -> Array:
+    """The size of the terms that half a deviance is the difference of, at the mean y (rows,)."""
+    with np.errstate(all="ignore"):
+        if claim.family == "binomial":
+            return np.full_like(y, np.log(2.0))
+        if claim.family == "negative_binomial":
+            return np.abs(xlogy(y, y)) + y
+        p = power_of(claim)
+        if p == 1:
+            return np.abs(xlogy(y, y)) + y
+        if p == 2:
+            return 1 + np.abs(np.log(y))
+        return 0.5 * y**2 if p == 0 else np.abs(np.maximum(y, 0.0) ** (2 - p) / ((1 - p) * (2 - p)))
+
+
+def _form(claim: GlmClaim) -> Callable[[GlmClaim, Array, Array], LossTerms]:
+    """The formulas of this family and link."""
+    own: dict[tuple[str, str], Callable[[GlmClaim, Array, Array], LossTerms]] = {
+        ("binomial", "logit"): _binary,
+        ("binomial", "probit"): _binary,
+        ("binomial", "cloglog"): _binary,
+        ("negative_binomial", "log"): _log_negative_binomial,
+        ("poisson", "log"): _log_power,
+        ("gamma", "log"): _log_power,
+        ("inverse_gaussian", "log"): _log_power,
+        ("poisson", "identity"): _identity_poisson,
+        ("gamma", "inverse"): _inverse_gamma,
+        ("inverse_gaussian", "inverse_squared"): _canonical_inverse_gaussian,
+    }
+    if (claim.family, claim.link) == ("tweedie", "log") and claim.power > 0:
+        return _log_power
+    return own.get((claim.family, claim.link), _by_chain_rule)
+
+
+def _log_power(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    """Variance μ^p with a log link; a target of 0 has the term of the mean alone."""
+    p, positive = power_of(claim), y > 0
+    log_y = np.log(np.where(positive, y, 1.0))
+    unit, delta = np.exp((2 - p) * log_y), eta - log_y
+    up, down = _grown(2 - p, delta), _grown(1 - p, delta)
+    a, b = np.exp((2 - p) * eta), np.where(positive, np.exp((1 - p) * eta + log_y), 0.0)
+    alone = a / (2 - p) if p < 2 else np.inf
+    phi = np.where(positive, unit * (up - down), alone)
+    size = np.where(positive, unit * (np.abs(up) + np.abs(down)), alone)
+    return LossTerms(phi, a - b, (2 - p) * a + (p - 1) * b if is_convex(claim) else a, size, a + b)
+
+
+def _grown(rate: float, delta: Array) -> Array:
+    """E(a) = (exp(aδ) - 1) / a, which is δ for a = 0."""
+    return np.expm1(rate * delta) / rate if rate else delta
+
+
+def _log_negative_binomial(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    t = claim.theta
+    above, below = expit(eta - np.log(t)), expit(np.log(t) - eta)  # μ / (μ + θ) and θ / (μ + θ)
+    total, log_y = np.logaddexp(np.log(t), eta), np.log(np.where(y > 0, y, 1.0))
+    phi = y * (log_y - eta) + (y + t) * (total - np.log(y + t))
+    size = y * (np.abs(log_y) + np.abs(eta)) + (y + t) * (np.abs(total) + np.abs(np.log(y + t)))
+    return LossTerms(phi, t * above - y * below, (y + t) * above * below, size, t * above + y * below)
+
+
+def _identity_poisson(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    ratio = y / eta
+    phi, size = xlogy(y, ratio) - y + eta, np.abs(xlogy(y, ratio)) + y + eta
+    return LossTerms(phi, 1 - ratio, ratio / eta, size, 1 + ratio)
+
+
+def _inverse_gamma(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    ratio = y * eta
+    return LossTerms(
+        ratio - 1 - np.log(ratio), y - 1 / eta, 1 / eta / eta, ratio + 1 + np.abs(np.log(ratio)), y + 1 / eta
+    )
+
+
+def _canonical_inverse_gaussian(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    mu = 1 / np.sqrt(eta)
+    phi, size = 0.5 * (y / mu - 1) ** 2 / y, 0.5 * (y / mu + 1) ** 2 / y
+    return LossTerms(phi, 0.5 * (y - mu), 0.25 * mu / eta, size, 0.5 * (y + mu))
+
+
+def _by_chain_rule(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    """Any family with any link, with the expected curvature."""
+    mu, slope = mean_and_slope(claim.link, eta)
+    variance = variance_of(claim, mu)
+    terms = _deviance_terms(claim, y, mu)
+    phi = 0.5 * (y - mu) ** 2 if claim.family == "gaussian" else np.sum(terms, axis=0)
+    size = phi if claim.family == "gaussian" else np.sum(np.abs(terms), axis=0)
+    u = (mu - y) / variance * slope
+    # A difference is rounded by a share of itself; the identity has nothing else to round.
+    u_size = np.abs(u) if claim.link == "identity" else (np.abs(mu) + np.abs(y)) * np.abs(slope) / variance
+    return LossTerms(phi, u, slope / variance * slope, size, u_size)
 
 
 def _needs_positive(claim: GlmClaim) -> bool:
@@ -87,74 +192,92 @@ def _needs_positive(claim: GlmClaim) -> bool:
     )
 
 
-def _mean(link: str, eta: Array) -> tuple[Array, Array, Array]:
-    """The mean μ at scores η, dμ/dη and d²μ/dη²."""
+def mean_and_slope(link: str, eta: Array) -> tuple[Array, Array]:
+    """The mean μ at scores η, and dμ/dη."""
+    with np.errstate(all="ignore"):
+        return _mean(link, eta)
+
+
+def _mean(link: str, eta: Array) -> tuple[Array, Array]:
     if link == "identity":
-        return eta, np.ones_like(eta), np.zeros_like(eta)
+        return eta, np.ones_like(eta)
     if link == "log":
         mu = np.exp(eta)
-        return mu, mu, mu
+        return mu, mu
     if link == "inverse":
-        return 1 / eta, -1 / eta**2, 2 / eta**3
+        return 1 / eta, -1 / eta**2
     if link == "inverse_squared":
-        return eta**-0.5, -0.5 * eta**-1.5, 0.75 * eta**-2.5
+        return eta**-0.5, -0.5 * eta**-1.5
     if link == "logit":
         mu = expit(eta)
-        return mu, mu * (1 - mu), mu * (1 - mu) * (1 - 2 * mu)
+        return mu, mu * expit(-eta)
     if link == "probit":
-        density = np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi)
-        return ndtr(eta), density, -eta * density
+        return ndtr(eta), np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi)
     if link == "cloglog":
         t = np.exp(eta)
-        return -np.expm1(-t), t * np.exp(-t), t * (1 - t) * np.exp(-t)
+        return -np.expm1(-t), t * np.exp(-t)
     raise DataError(got=f"a model with link {link!r}", wanted="one of the links that certifit knows")
 
 
-def _variance(claim: GlmClaim, mu: Array) -> tuple[Array, Array]:
-    """The variance function V(μ) and its derivative."""
-    one = np.ones_like(mu)
+def variance_of(claim: GlmClaim, mu: Array) -> Array:
+    """The variance function V(μ)."""
     if claim.family == "negative_binomial":
-        return mu + mu**2 / claim.theta, 1 + 2 * mu / claim.theta
+        return mu + mu**2 / claim.theta
     if claim.family == "binomial":
-        return mu * (1 - mu), 1 - 2 * mu
-    power = _power(claim)
-    return (one, 0 * one) if power == 0 else (mu**power, power * mu ** (power - 1))
+        return mu * (1 - mu)
+    power = power_of(claim)
+    return np.ones_like(mu) if power == 0 else mu**power
 
 
-def _power(claim: GlmClaim) -> float:
+def power_of(claim: GlmClaim) -> float:
     """The p of the variance function μ^p."""
     named = {"gaussian": 0.0, "poisson": 1.0, "gamma": 2.0, "inverse_gaussian": 3.0}
     return claim.power if claim.family == "tweedie" else named[claim.family]
 
 
-def _half_deviance(claim: GlmClaim, y: Array, mu: Array) -> Array:
-    """Half the unit deviance d(y, μ) / 2."""
+def _deviance_terms(claim: GlmClaim, y: Array, mu: Array) -> Array:
+    """The terms (t, rows) that half the unit deviance is the sum of."""
     if claim.family == "negative_binomial":
         t = claim.theta
-        return xlogy(y, y / mu) - (y + t) * np.log((y + t) / (mu + t))
+        return np.array([xlogy(y, y / mu), -(y + t) * np.log((y + t) / (mu + t))])
     if claim.family == "binomial":
-        return xlogy(y, y / mu) + xlogy(1 - y, (1 - y) / (1 - mu))
-    p = _power(claim)
-    if p == 0:
-        return 0.5 * (y - mu) ** 2
+        return np.array([xlogy(y, y / mu), xlogy(1 - y, (1 - y) / (1 - mu))])
+    p = power_of(claim)
     if p == 1:
-        return xlogy(y, y / mu) - y + mu
+        return np.array([xlogy(y, y / mu), -y, mu])
     if p == 2:
-        return y / mu - 1 - np.log(y / mu)
-    return np.maximum(y, 0) ** (2 - p) / ((1 - p) * (2 - p)) - y * mu ** (1 - p) / (1 - p) + mu ** (2 - p) / (2 - p)
+        return np.array([y / mu, -np.ones_like(y), -np.log(y / mu)])
+    if p == 3:
+        return np.array([0.5 * ((y - mu) / mu) ** 2 / y])
+    return np.array(
+        [
+            np.maximum(y, 0) ** (2 - p) / ((1 - p) * (2 - p)),
+            -y * mu ** (1 - p) / (1 - p),
+            mu ** (2 - p) / (2 - p),
+        ]
+    )
 
 
-# Of a share of successes y: log P(failure), log P(success), φ' and φ", accurate in both tails.
+def _binary(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    """Shares of successes y, accurate in both tails."""
+    below, above, up, down, h = _BINARY[claim.link](eta, y)
+    known = xlogy(y, y) + xlogy(1 - y, 1 - y)
+    fails = np.where(y < 1, (1 - y) * below, 0.0)
+    wins = np.where(y > 0, y * above, 0.0)
+    return LossTerms(known - wins - fails, down - up, h, np.abs(known) + np.abs(wins) + np.abs(fails), down + up)
+
+
+# Of a share of successes y: log P(failure), log P(success), the terms y·up and (1 - y)·down of φ', and φ".
 def _logit(eta: Array, y: Array) -> tuple[Array, ...]:
     p, q = expit(eta), expit(-eta)
-    return log_expit(-eta), log_expit(eta), (1 - y) * p - y * q, p * q
+    return log_expit(-eta), log_expit(eta), y * q, (1 - y) * p, p * q
 
 
 def _probit(eta: Array, y: Array) -> tuple[Array, ...]:
     below, above = log_ndtr(-eta), log_ndtr(eta)
     log_density = -0.5 * eta**2 - 0.5 * np.log(2 * np.pi)
     up, down = np.exp(log_density - above), np.exp(log_density - below)
-    return below, above, (1 - y) * down - y * up, y * up * (up + eta) + (1 - y) * down * (down - eta)
+    return below, above, y * up, (1 - y) * down, y * up * (up + eta) + (1 - y) * down * (down - eta)
 
 
 def _cloglog(eta: Array, y: Array) -> tuple[Array, ...]:
@@ -162,7 +285,8 @@ def _cloglog(eta: Array, y: Array) -> tuple[Array, ...]:
     odds = np.where(t > 1e-300, t / np.expm1(t), 1.0)
     above = np.where(t < 0.5, np.log(-np.expm1(-t)), np.log1p(-np.exp(-t)))
     above = np.where(t > 1e-300, above, eta)
-    return -t, above, (1 - y) * t - y * odds, (1 - y) * t + y * odds * (odds + t - 1)
+    rise = np.where(y < 1, (1 - y) * t, 0.0)
+    return -t, above, y * odds, rise, rise + np.where(odds > 0, y * odds * (odds + t - 1), 0.0)
 
 
 _BINARY = {"logit": _logit, "probit": _probit, "cloglog": _cloglog}

@@ -54,6 +54,10 @@ class GlmCoordinates:
         """Number of parameters."""
         return d + self.intercept if self.kept is None else len(self.kept)
 
+    def left_out(self, d: int) -> Array:
+        """Numbers of the columns that are combinations of others and have no coefficient."""
+        return np.zeros(0, int) if self.kept is None else np.setdiff1d(np.arange(d), self.kept)
+
     def coefficients(self, theta: Array, d: int) -> tuple[Array, float]:
         """θ as coefficients (d,) of the given columns, 0 for those left out, and the intercept."""
         full = self._full(theta[:, None], d)[:, 0]

@@ -11,6 +11,7 @@ import numpy as np
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.plain.dual_points import bound_below, summation_error
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Attributes, Certificate, Solution
@@ -20,7 +21,7 @@ from certifit.linear_model.glm.coordinates import GlmCoordinates
 from certifit.linear_model.glm.refinement import refine
 from certifit.linear_model.glm.solve import GlmProblem, SubsampleSeed, minimise
 from certifit.linear_model.glm.start import least_squares_start
-from certifit.rows import Array, ArrayRows, Block
+from certifit.rows import Array, ArrayRows, Block, Rows
 
 
 def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[GlmProblem, Array]:
@@ -73,17 +74,42 @@ def finish(problem: GlmProblem, best: Solution[Any]) -> Attributes:
 
 
 def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: GlmClaim, tol: float) -> Certificate:
-    """From the last pass where that proves it, else from the checker; an error where there is no solution."""
-    if problem.proved and best.status == "converged":
-        assert problem.totals is not None
-        unit = max(best.objective, problem.totals.floor)  # what gaps are relative to
-        words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
-        bound = best.objective - best.gain * unit
-        return Certificate("optimal", words, best.objective, bound, tol, (tol + 1e-12) * unit)
-    found = checker.certify(fitted["coef_"], fitted["intercept_"], claim, tol, problem.rows)
+    """By the checker; for long tables by the last pass where that proves it; an error where there is no solution."""
+    rows = problem.rows
+    few = rows.n_rows * (rows.n_features + 1) <= problem.tuning.checked_entries
+    if problem.proved and best.status == "converged" and not few:
+        return _proved_by_the_loop(problem, best, claim, tol)
+    found = checker.certify(
+        fitted["coef_"], fitted["intercept_"], claim, tol, rows, problem.coordinates.left_out(rows.n_features)
+    )
     if claim.alpha == 0 and not (found.holds and found.kind == "optimal"):
         _refuse_unbounded(problem, fitted, claim)
     return found
+
+
+def _proved_by_the_loop(problem: GlmProblem, best: Solution[Any], claim: GlmClaim, tol: float) -> Certificate:
+    """From the last pass; it says nothing of single coefficients."""
+    assert problem.totals is not None
+    unit = max(best.objective, problem.totals.floor)  # what gaps are relative to
+    size = best.objective + abs(problem.totals.constant) + problem.totals.floor
+    bound = bound_below(best.objective, best.gain * unit, size, problem.rows.n_rows)
+    limit = tol * unit + 2 * summation_error(problem.rows.n_rows) * size
+    words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
+    return Certificate("optimal", words, best.objective, bound, tol, limit, scale=max(unit, limit))
+
+
+def refuse_one_way(rows: Rows, sample: ArrayRows, claim: GlmClaim) -> None:
+    """An error with its proof, if an intercept that goes one way for ever lowers every row's deviance."""
+    if recession.one_way(sample, claim) is None:  # some of the rows tell that there is no such way
+        return
+    certificate = recession.one_way(rows, claim)
+    if certificate is not None:
+        raise NoSolutionError(
+            "There is no minimum: every target lies at the same end of the family's range (no event at all, say), so "
+            "that the deviance falls for ever as the intercept goes that way, and no penalty holds the intercept. "
+            "Look at the target column, or use fit_intercept=False with a penalty.",
+            certificate,
+        )
 
 
 def _refuse_unbounded(problem: GlmProblem, fitted: Attributes, claim: GlmClaim) -> None:

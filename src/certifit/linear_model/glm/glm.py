@@ -22,11 +22,17 @@ from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
 from certifit.linear_model.glm.block_statistics import GlmRequest, GlmTotals, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates, choose_coordinates
-from certifit.linear_model.glm.fit import coefficients, finish, prove, scores_of, start_from
+from certifit.linear_model.glm.fit import coefficients, finish, prove, refuse_one_way, scores_of, start_from
 from certifit.linear_model.glm.solve import ElasticNetPenalty, GlmProblem, minimise
-from certifit.linear_model.glm.start import check_size, constant_score, null_score, targets_total
+from certifit.linear_model.glm.start import check_size, constant_score, mean_score, null_score, targets_total
 from certifit.linear_model.glm.tuning import GlmTuning
-from certifit.linear_model.inference import Inference, last_pass, likelihood_attributes, why_no_errors
+from certifit.linear_model.inference import (
+    Inference,
+    last_pass,
+    likelihood_attributes,
+    no_degrees_of_freedom,
+    why_no_errors,
+)
 from certifit.losses.links import LINKS, link_function
 from certifit.losses.response_families import ResponseFamily, response_family
 from certifit.losses.response_losses import ResponseLoss, glm_loss
@@ -74,13 +80,15 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     coef_ : (d,)
     intercept_ : float
     deviance_ : float
-    null_deviance_, dispersion_, loglikelihood_, aic_, bic_, df_resid_ : floats, without a penalty
+    null_deviance_, dispersion_, loglikelihood_, df_resid_ : floats, without a penalty
+    aic_, bic_ : floats, derived from loglikelihood_ and df_resid_
     standard_errors_, p_values_ : (d1,), the intercept first
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
+    no_errors_because_ : why there are no standard errors; empty where there are
     collinear_ : numbers of the columns left out
     certificate_ : Certificate
-    n_iter_ : int
-    history_ : objective, relative gap and seconds at every pass
+    n_iter_ : int (diagnostic)
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -118,6 +126,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         "covariance": Setting(choices=("classical", "sandwich", "clustered"), none=True),
         "collinear": Setting(choices=("drop", "refuse")),
     }
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[GlmTuning] = GlmTuning()
     penalty_per_row = True  # alpha stands beside the mean over rows, not beside their sum
 
@@ -198,9 +207,10 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return ElasticNetPenalty(float(self.alpha), float(self.l1_ratio), self.penalty_per_row)
 
     def _fit(self, rows: Rows, previous: Attributes, layout: ResponseLayout = ResponseLayout()) -> Attributes:
-        loss, penalty = self._loss(), self._penalty()
+        loss, penalty, claim = self._loss(), self._penalty(), linear_claim(self)._replace(layout=layout)
         d = rows.n_features
         sample = evenly_spaced(rows, self._tuning.sample_rows)
+        refuse_one_way(rows, sample, claim)
         coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
         lost = self._collinear(coordinates, rows)
         problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(self.tol, 1e-14), self._tuning)
@@ -213,11 +223,11 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         with self._watch.loop("passes", self.max_iter, lambda state: coefficients(coordinates, state.x, d)) as watch:
             best = minimise(problem, theta, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
         fitted = finish(problem, best)
-        certificate = prove(problem, best, fitted, linear_claim(self)._replace(layout=layout), self.tol)
+        certificate = prove(problem, best, fitted, claim, self.tol)
         why = why_no_errors(penalty.alpha > 0, certificate, self.covariance)
         if penalty.alpha > 0:  # the likelihood and standard errors of a penalised fit would mislead
             deviance = 2 * max(0.0, best.objective - problem.penalty_at(best.params.x))
-            evidence = {"deviance_": deviance, "covariance_": None, "no_errors_because_": why}
+            evidence = {"deviance_": deviance, "covariance_": None}
         else:
             assert problem.totals is not None
             null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
@@ -234,8 +244,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
 
     def _collinear(self, coordinates: GlmCoordinates, rows: Rows) -> Array:
         """Numbers of the columns left out; refused if that was asked for."""
-        d = rows.n_features
-        lost = np.zeros(0, int) if coordinates.kept is None else np.setdiff1d(np.arange(d), coordinates.kept)
+        lost = coordinates.left_out(rows.n_features)
         if len(lost):
             names = [f"column {j}" if rows.names is None else repr(str(rows.names[j])) for j in lost[:10]]
             words = ", ".join(names) + (f" and {len(lost) - 10} more" if len(lost) > 10 else "")
@@ -250,6 +259,32 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
                 CollinearWarning,
             )
         return lost
+
+    @property
+    def no_errors_because_(self) -> str:
+        """Why there are no standard errors; empty where there are."""
+        why = why_no_errors(self._penalty().alpha > 0, self.certificate_, self.covariance)
+        if not why and self._loss().family.free_dispersion:
+            why = no_degrees_of_freedom(self.df_resid_ + self._parameters, self._parameters)
+        if why or self.covariance_ is not None:
+            return why
+        return "variances of the coefficients are too large for a number: rescale the columns"
+
+    @property
+    def _parameters(self) -> int:
+        """Number of coefficients that were estimated, the intercept among them."""
+        return len(self.coef_) - len(self.collinear_) + bool(self.fit_intercept)
+
+    @property
+    def aic_(self) -> float:
+        """Akaike's criterion, 2 (parameters) - 2 (log-likelihood); a free dispersion counts as a parameter."""
+        return float(2 * (self._parameters + self._loss().family.free_dispersion) - 2 * self.loglikelihood_)
+
+    @property
+    def bic_(self) -> float:
+        """Schwarz's criterion, log(rows) (parameters) - 2 (log-likelihood)."""
+        free = self._parameters + self._loss().family.free_dispersion
+        return float(np.log(self.df_resid_ + self._parameters) * free - 2 * self.loglikelihood_)
 
     def _estimates(self) -> tuple[list[str], Array]:
         names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self.coef_))]))]
@@ -266,7 +301,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         proof = ("proof", f"{self.certificate_.kind}: {self.certificate_.claim}")
         if self._penalty().alpha > 0:
             return [family, ("deviance", f"{self.deviance_:.6g}"), proof]
-        rows = self.df_resid_ + len(self.coef_) - len(self.collinear_) + bool(self.fit_intercept)
+        rows = self.df_resid_ + self._parameters
         return [
             family,
             ("rows, residual df", f"{rows:g}, {self.df_resid_:g}"),
@@ -301,7 +336,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
         total = rows.sum(partial(targets_total, ResponseLayout()))
         theta, coordinates = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
-        null = float(loss.link.score(np.array(total[1] / total[0])))
+        null = mean_score(loss, float(total[1]), float(total[0]))
         e = last_pass(rows, theta, null, coordinates, loss, ResponseLayout(), None)
         return 1 - e.half_deviance / e.null if e.null > 0 else float(e.half_deviance == 0)
 

@@ -30,12 +30,18 @@ def check_size(sample: ArrayRows) -> None:
 
 
 def mean_score(loss: ResponseLoss, total: float, weight: float) -> float:
-    """The constant score whose mean is total / weight, pulled inside the family's range where that is its edge."""
+    """The constant score whose mean is total / weight, pulled inside the family's range where that is its edge.
+
+    Where the link has positive means only and this one is not, the best constant mean is 0, for ever out of reach:
+    the score is infinite.
+    """
     mean = total / weight
     if not loss.family.inside(np.array([-1.0]))[0]:
         mean = max(mean, 0.5 / (weight + 1))
     if loss.family.name == "binomial":
         mean = min(mean, 1 - 0.5 / (weight + 1))
+    if mean <= 0 and loss.link.name != "identity":
+        return -np.inf if loss.link.name == "log" else np.inf
     return float(loss.link.score(np.array(mean)))
 
 
@@ -43,7 +49,16 @@ def null_score(sample: ArrayRows, loss: ResponseLoss, layout: ResponseLayout) ->
     """About the score of a constant model, without the offset."""
     weight, total = sample.sum(partial(targets_total, layout))
     offset = sample.sum(partial(_offset_total, layout)) / max(weight, 1e-300)
-    return mean_score(loss, float(total), float(weight)) - float(offset)
+    score = mean_score(loss, float(total), float(weight))
+    if np.isinf(score):  # a start has a mean: that of the targets whose negative ones are 0
+        above = sample.sum(partial(_positive_total, layout))
+        score = mean_score(loss, above if above > 0 else float(weight), float(weight))
+    return score - float(offset)
+
+
+def _positive_total(layout: ResponseLayout, block: Block) -> float:
+    response = take_apart(layout, block)
+    return float(response.w @ np.maximum(response.y, 0.0))
 
 
 def _offset_total(layout: ResponseLayout, block: Block) -> float:

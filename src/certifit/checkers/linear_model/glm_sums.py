@@ -1,0 +1,241 @@
+"""What the rows of a generalised linear model sum up to at a point, with the sizes that rounding is relative to.
+
+A score η = β·x + b is off by a few eps of the sizes summed in it: its *slack* s. That moves φ by |φ'| s and the
+gradient by Σ w φ" s z, which is at most sqrt(Σ w φ" s²) in the norm of the inverse Hessian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import EPS, DualSums
+from certifit.checkers.plain.response_columns import response_columns
+from certifit.checkers.plain.response_conjugates import gain, has_conjugate
+from certifit.checkers.plain.response_losses import GlmClaim, LossTerms, loss, score_rounding, term_size
+from certifit.rows import Array, Block, Largest, Rows, Sums
+
+
+class GlmPoint(NamedTuple):
+    """A model's coefficients, for columns less their centre m."""
+
+    claim: GlmClaim
+    beta: Array  # (d,)
+    b: float
+    m: Array  # (d,)
+    b_slack: float  # how far rounding may have moved b
+
+    @classmethod
+    def of(cls, coef: Array, intercept: float, claim: GlmClaim, m: Array) -> GlmPoint:
+        # Far from 0 the intercept and β·m cancel: the sum is taken in the longest numbers that there are.
+        beta, far = np.asarray(coef, dtype=np.float64).ravel(), np.asarray(m, dtype=np.longdouble)
+        b = float(np.longdouble(intercept) + (beta * far).sum())
+        size = abs(float(intercept)) + float(np.abs(beta) @ np.abs(m))
+        slack = EPS * abs(b) + float(np.finfo(np.longdouble).eps) * (len(beta) + 4) * size
+        return cls(claim, beta, b, m, slack)
+
+
+class RowTerms(NamedTuple):
+    """What the rows with a positive weight contribute at a point."""
+
+    Z: Array  # (rows, d) centred
+    w: Array  # (rows,) row weights times trials
+    y: Array  # (rows,)
+    offset: Array  # (rows,)
+    eta: Array  # (rows,) scores with the offset
+    at: LossTerms
+
+    def slope_size(self, claim: GlmClaim) -> Array:
+        """What the rounding of φ', at the scores as they are, is a few eps of (rows,)."""
+        return self.at.u_size + np.abs(self.at.h) * score_rounding(claim, self.eta, self.y) / EPS
+
+
+def row_terms(at: GlmPoint, block: Block) -> RowTerms:
+    """The terms of a block's rows."""
+    y, offset, w = response_columns(at.claim.layout, block)
+    used = w > 0
+    Z, y, w, offset = dense(block.X)[used] - at.m, y[used], w[used], offset[used]
+    eta = Z @ at.beta + at.b + offset
+    return RowTerms(Z, w, y, offset, eta, loss(at.claim, eta, y))
+
+
+@dataclass(frozen=True)
+class GlmQuadratic(Sums):
+    """Loss, gradient and Hessian in scaled coordinates."""
+
+    loss: float
+    loss_size: float  # what the rounding of the loss is a few eps of
+    loss_slack: float  # Σ w |φ'| s, but for the intercept's part of s, which all rows share
+    g: Array  # (m,)
+    g_size: Array  # (m,) the same of the gradient
+    slack: float  # Σ w φ" s²
+    H: Array  # (m, m), or 0-d where not formed
+    weight: float  # Σ w
+    scale: float  # the size of the terms that the deviance is the difference of
+    outside: int  # rows whose score belongs to no mean
+
+
+def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block: Block) -> GlmQuadratic:
+    """Sum a block's part."""
+    terms = row_terms(at, block)
+    w, (phi, u, h, phi_size, _) = terms.w, terms.at
+    d = len(at.beta)
+    inner = np.abs(terms.Z) @ np.abs(at.beta)
+    slack = EPS * ((d + 4) * inner + np.abs(terms.offset) + 2 * np.abs(terms.eta))
+    slack = slack + score_rounding(at.claim, terms.eta, terms.y)
+    Z, size = coordinates.scaled(terms.Z), w * terms.slope_size(at.claim)
+    with np.errstate(all="ignore"):  # sums that are not finite prove nothing
+        return GlmQuadratic(
+            float(w @ phi),
+            float(w @ phi_size),
+            float(w @ (np.abs(u) * slack)),
+            (w * u) @ Z,
+            size @ np.abs(Z),
+            float(w @ (np.abs(h) * (slack + at.b_slack) ** 2)),
+            (Z * (w * h)[:, None]).T @ Z if hessian else np.zeros(()),
+            float(w.sum()),
+            float(w @ term_size(at.claim, terms.y)),
+            int(np.isinf(phi).sum()),
+        )
+
+
+@dataclass(frozen=True)
+class LongGradient(Sums):
+    """The gradient in scaled coordinates, in the longest numbers that there are."""
+
+    g: Array  # (m,)
+    size: Array  # (m,) sum of the sizes of its terms
+
+
+def long_gradient(at: GlmPoint, coordinates: ScaledCoordinates, block: Block) -> LongGradient:
+    """Sum a block's part; where columns are nearly collinear, what rounding does to a row counts many times."""
+    terms = row_terms(at, block)
+    w = response_columns(at.claim.layout, block)[2]
+    exact = dense(block.X)[w > 0].astype(np.longdouble) - at.m
+    Z, wu = coordinates.scaled(exact), (terms.w * terms.at.u).astype(np.longdouble)
+    return LongGradient(wu @ Z, np.abs(wu) @ np.abs(Z))
+
+
+def reach(inverse: Array, coordinates: ScaledCoordinates, block: Block) -> Largest:
+    """The largest row, squared, in the norm of H⁻¹ (m, m)."""
+    Z = coordinates.scaled(dense(block.X)[block.w > 0] - coordinates.m)
+    return Largest(float((Z @ inverse * Z).sum(axis=1).max(initial=0.0)))
+
+
+# Dual points. --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InterceptSlope(Sums):
+    """The data term along the intercept."""
+
+    loss: float
+    rise: float  # Σ w φ' over the rows where that is positive
+    fall: float  # Σ w |φ'| over the others
+    h: float  # Σ w φ"
+
+    @property
+    def u(self) -> float:
+        return self.rise - self.fall
+
+
+def _slope(at: GlmPoint, block: Block) -> InterceptSlope:
+    terms = row_terms(at, block)
+    w, u = terms.w, terms.at.u
+    return InterceptSlope(
+        float(w @ terms.at.phi),
+        float(w @ np.maximum(u, 0.0)),
+        float(w @ np.maximum(-u, 0.0)),
+        float(w @ np.abs(terms.at.h)),
+    )
+
+
+class DualCandidate(NamedTuple):
+    """The dual point u = φ' at a point, its two signs scaled so that it is in balance."""
+
+    at: GlmPoint
+    rise: float = 1.0  # factor of the positive u
+    fall: float = 1.0  # factor of the negative ones
+
+
+def balanced_candidate(at: GlmPoint, rows: Rows, close: float = 1e-11) -> DualCandidate | None:
+    """The dual point at the intercept where Σ w φ' is about 0, scaled into balance; None where there is none.
+
+    Newton's method with step control: wherever it ends, the heavier side is scaled down.
+    """
+    if not at.claim.intercept:
+        return DualCandidate(at)
+    here = rows.sum(partial(_slope, at))
+    for _ in range(60):
+        if not np.isfinite(here.loss) or abs(here.u) <= close * (here.rise + here.fall):
+            break
+        step = float(np.clip(here.u / here.h if here.h > 0 else np.copysign(np.inf, here.u), -2.0, 2.0))
+        if at.claim.family == "gaussian":  # a parabola
+            step = here.u / here.h
+        for _ in range(30):
+            trial = rows.sum(partial(_slope, at._replace(b=at.b - step)))
+            if np.isfinite(trial.loss) and abs(trial.u) < abs(here.u):
+                break
+            step /= 2
+        else:
+            break
+        at, here = at._replace(b=float(at.b - step)), trial
+    less = min(here.rise, here.fall)
+    if not (np.isfinite(here.loss) and less > 0):
+        return None
+    return DualCandidate(at, less / here.rise, less / here.fall)
+
+
+@dataclass(frozen=True)
+class GlmDualSums(Sums):
+    """What a dual point sums up to."""
+
+    sums: DualSums
+    u_size: float  # what the rounding of Σ w u is a few eps of
+
+    @property
+    def rounded(self) -> DualSums:
+        """The same, with the rounding of the dual numbers themselves as imbalance: 64 eps are far more than a few."""
+        lost = 64 * EPS * max(0.0, self.u_size - float(self.sums.mass))
+        return replace(self.sums, balance=np.abs(self.sums.balance) + lost)
+
+    @property
+    def unrounded(self) -> DualSums:
+        """The same as if sums were exact."""
+        s = self.sums
+        return replace(s, gain_size=0.0, v_size=0 * s.v_size, balance=0 * s.balance)
+
+
+def dual_sums(candidate: DualCandidate, block: Block) -> GlmDualSums:
+    """What a block adds to the lower bound of a candidate."""
+    claim = candidate.at.claim
+    terms = row_terms(candidate.at, block)
+    factor = np.where(terms.at.u > 0, candidate.rise, candidate.fall)
+    u = factor * terms.at.u
+    if has_conjugate(claim):  # u itself is the dual number, however it came about
+        return explicit_dual_sums(claim, u, terms)
+    # The dual number is φ' exactly; g(τu) >= τ g(u), since g is concave and g(0) >= 0.
+    size = factor * terms.slope_size(claim)
+    value = factor * terms.at.phi - u * (terms.eta - terms.offset)
+    value_size = factor * terms.at.phi_size + size * (np.abs(terms.eta) + np.abs(terms.offset))
+    return _sums(terms, u, size, (value, value_size))
+
+
+def explicit_dual_sums(claim: GlmClaim, u: Array, terms: RowTerms) -> GlmDualSums:
+    """The sums of dual numbers u (rows,) by the conjugate, which is -inf where u is outside its range."""
+    value, size = gain(claim, u, terms.y)
+    return _sums(terms, u, np.abs(u), (value + u * terms.offset, size + np.abs(u * terms.offset)))
+
+
+def _sums(terms: RowTerms, u: Array, u_size: Array, gains: tuple[Array, Array]) -> GlmDualSums:
+    w, (value, value_size) = terms.w, gains
+    v, v_size = (w * u) @ terms.Z, (w * u_size) @ np.abs(terms.Z)
+    balance, mass = np.asarray(float(w @ u)), np.asarray(float(w @ np.abs(u)))
+    return GlmDualSums(
+        DualSums(float(w @ value), float(w @ value_size), v, v_size, balance, mass), float(w @ u_size)
+    )

@@ -1,0 +1,284 @@
+"""Deviances, dispersion, likelihood and covariance of a linear model's fit, computed again from the data.
+
+classical   φ I⁻¹,  I the expected Fisher information, φ the dispersion
+sandwich    I⁻¹ (Σ w u² z zᵀ) I⁻¹, u the derivative of half a row's deviance
+clustered   the same with u z summed over clusters first, times G/(G-1) · (n-1)/(n-m)
+
+Plain NumPy at the fitted coefficients; `linear_model.inference` is the same thing for the solver. A covariance is
+compared entry by entry, relative to the two standard errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
+from certifit.checkers.linear_model.glm_sums import GlmPoint, GlmQuadratic, quadratic, row_terms
+from certifit.checkers.linear_model.newton_bound import conditioned_inverse, triangle_of
+from certifit.checkers.plain.dual_points import EPS, summation_error
+from certifit.checkers.plain.response_columns import response_columns
+from certifit.checkers.plain.response_likelihoods import (
+    constant_score,
+    expected_curvature,
+    has_free_dispersion,
+    log_likelihood,
+    saturated_part,
+)
+from certifit.checkers.plain.response_losses import GlmClaim, loss, mean_and_slope, variance_of
+from certifit.core import Check
+from certifit.exceptions import DataError
+from certifit.rows import Array, Block, Rows, Sums
+
+
+@dataclass(frozen=True)
+class InferenceTuning:
+    """How far two computations of the same number may be apart."""
+
+    close: float = 1e-6  # relative
+    null_steps: int = 50  # of Newton's method for the constant model beside an offset
+
+
+class InferencePoint(NamedTuple):
+    """Where the sums are taken."""
+
+    at: GlmPoint
+    coordinates: ScaledCoordinates
+    null: float  # score of the constant model
+    kind: str | None  # of the covariance; None: none is computed
+
+
+@dataclass(frozen=True)
+class CheckedClusterScores:
+    """Scores summed over the rows of each cluster; `+` joins the clusters of two runs of rows."""
+
+    totals: Mapping[float, Array]  # cluster -> (m,)
+
+    def __add__(self, other: CheckedClusterScores) -> CheckedClusterScores:
+        both = dict(self.totals)
+        for label, total in other.totals.items():
+            both[label] = both[label] + total if label in both else total
+        return CheckedClusterScores(both)
+
+
+@dataclass(frozen=True)
+class CheckedInferenceSums(Sums):
+    """Sums over the rows at the fitted coefficients."""
+
+    null: float  # half deviance of the constant model
+    pearson: float  # Σ w (y - μ)² / V(μ)
+    saturated: float
+    rows: float  # Σ w, without trials
+    information: Array  # (m, m), or 0-d
+    products: Array  # (m, m) Σ w u² z zᵀ, or 0-d
+    clusters: CheckedClusterScores
+
+
+def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
+    claim = point.at.claim
+    terms = row_terms(point.at, block)
+    y, w, eta, u = terms.y, terms.w, terms.eta, terms.at.u
+    used = response_columns(claim.layout, block)[2] > 0
+    times = block.w[used]
+    trials = w / times
+    nothing = np.zeros(())
+    information, products, clusters = nothing, nothing, CheckedClusterScores({})
+    with np.errstate(all="ignore"):
+        if point.kind is not None:
+            Z = point.coordinates.scaled(terms.Z)
+            information = (Z * (w * expected_curvature(claim, eta))[:, None]).T @ Z
+        if point.kind == "sandwich":
+            products = (Z * (times * (trials * u) ** 2)[:, None]).T @ Z
+        if point.kind == "clustered":
+            clusters = _by_cluster(Z * (w * u)[:, None], claim, block, used)
+        mu = mean_and_slope(claim.link, eta)[0]
+        pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / variance_of(claim, mu))
+        return CheckedInferenceSums(
+            float(w @ loss(claim, point.null + terms.offset, y).phi),
+            float(w @ pearson),
+            float(times @ saturated_part(claim, y, trials)),
+            float(times.sum()),
+            information,
+            products,
+            clusters,
+        )
+
+
+def _by_cluster(scores: Array, claim: GlmClaim, block: Block, used: Array) -> CheckedClusterScores:
+    place = claim.layout.clusters
+    if place is None:
+        raise DataError(
+            got="a fit with covariance='clustered', and no clusters",
+            wanted="the clusters it was fitted with",
+            fix="audit(model, X, y, clusters=…)",
+        )
+    labels = np.asarray(block.y, dtype=np.float64)[used, place]
+    return CheckedClusterScores({float(c): scores[labels == c].sum(axis=0) for c in np.unique(labels)})
+
+
+def inference_checks(
+    claim: GlmClaim,
+    coef: Array,
+    intercept: float,
+    attributes: Mapping[str, Any],
+    rows: Rows,
+    covariance: str | None = None,
+    tuning: InferenceTuning = InferenceTuning(),
+) -> tuple[Check, ...]:
+    """Compare fitted attributes with what the data say at these coefficients (d,); those that are absent are skipped.
+
+    `attributes` may hold deviance_, null_deviance_, dispersion_, df_resid_, loglikelihood_, covariance_ (with the
+    intercept first) and collinear_; `covariance` is how covariance_ was computed, None where there is to be none.
+    """
+    left_out = np.asarray(attributes.get("collinear_", ()), dtype=int)
+    coordinates = scaled_coordinates(rows, claim.intercept)
+    size = rows.n_features + claim.intercept
+    if len(left_out):
+        coordinates = coordinates._replace(kept=np.setdiff1d(np.arange(size), left_out))
+    at = GlmPoint.of(coef, intercept, claim, coordinates.m)
+    s = rows.sum(partial(quadratic, at, coordinates, False))
+    if not np.isfinite(s.loss):
+        return ()
+    m = size - len(left_out)
+    null = _null_score(at, rows, tuning) if "null_deviance_" in attributes else 0.0
+    point = InferencePoint(at, coordinates, null, covariance)
+    e = rows.sum(partial(_sums, point))
+    found = _scalar_checks(attributes, claim, s, e, m, (_off(at, s, rows.n_rows), tuning.close))
+    if covariance is None:
+        return found
+    return (*found, _covariance_check(attributes, point, e, rows, tuning))
+
+
+def _off(at: GlmPoint, s: GlmQuadratic, n_rows: int) -> float:
+    """How far half the deviance may be off: rounding, and that of a penalty it was computed beside."""
+    total = at.claim.alpha * (s.weight if at.claim.per_row else 1.0)
+    paid = total * float(np.abs(at.beta).sum() + (at.beta**2).sum())
+    share = summation_error(n_rows)
+    return 16 * (share * (s.loss_size + paid) + s.loss_slack + s.slack) + EPS * at.b_slack
+
+
+def _scalar_checks(
+    attributes: Mapping[str, Any],
+    claim: GlmClaim,
+    s: GlmQuadratic,
+    e: CheckedInferenceSums,
+    m: int,
+    allowed: tuple[float, float],
+) -> tuple[Check, ...]:
+    off, close = allowed
+    deviance, df = 2 * max(0.0, s.loss), e.rows - m
+    stated = float(attributes.get("deviance_", deviance))
+    expected = {
+        "deviance_": (deviance, 2 * off),
+        "null_deviance_": (2 * max(0.0, e.null), 2 * off),
+        "df_resid_": (df, 0.0),
+        # At the stated deviance, which is checked itself: its logarithm would magnify what rounding leaves of it.
+        "loglikelihood_": (log_likelihood(claim, e.saturated, max(stated, 0.0), e.rows), 16 * EPS * e.rows),
+        "dispersion_": (1.0, 0.0),
+    }
+    if has_free_dispersion(claim):
+        expected["dispersion_"] = (e.pearson / df, 4 * off / df) if df > 0 else (np.nan, 0.0)
+    return tuple(
+        _agreement(name, float(attributes[name]), value, close * abs(value) + spare)
+        for name, (value, spare) in expected.items()
+        if name in attributes
+    )
+
+
+def _agreement(name: str, stated: float, value: float, limit: float) -> Check:
+    """How far a stated number is from the value; NaN agrees with NaN and infinity with infinity."""
+    if (np.isnan(stated) and np.isnan(value)) or stated == value:
+        return Check(f"{name} is off by", 0.0, 0.0)
+    return Check(f"{name} is off by", abs(stated - value), limit)
+
+
+def _null_score(at: GlmPoint, rows: Rows, tuning: InferenceTuning) -> float:
+    """The score of the constant model, beside the offset."""
+    weight, total, offset = rows.sum(partial(_totals, at.claim))
+    score = constant_score(at.claim, total / weight, weight) - offset / weight
+    if at.claim.layout.offset is None and at.claim.layout.exposure is None:
+        return score
+    for _ in range(tuning.null_steps):
+        slope, curvature = rows.sum(partial(_null_pass, at.claim, score))
+        if not curvature > 0:
+            break
+        step = float(np.clip(slope / curvature, -5, 5))
+        score -= step
+        if abs(step) < 1e-12 * max(1.0, abs(score)):
+            break
+    return score
+
+
+def _totals(claim: GlmClaim, block: Block) -> Array:
+    y, offset, w = response_columns(claim.layout, block)
+    used = w > 0
+    return np.array([w[used].sum(), w[used] @ y[used], w[used] @ offset[used]])
+
+
+def _null_pass(claim: GlmClaim, score: float, block: Block) -> Array:
+    y, offset, w = response_columns(claim.layout, block)
+    used = w > 0
+    terms = loss(claim, score + offset[used], y[used])
+    return np.array([w[used] @ terms.u, w[used] @ terms.h])
+
+
+# The covariance. -----------------------------------------------------------------------------------------------
+
+
+def _covariance_check(
+    attributes: Mapping[str, Any], point: InferencePoint, e: CheckedInferenceSums, rows: Rows, tuning: InferenceTuning
+) -> Check:
+    """How far the stated covariance is from that of the data."""
+    found = conditioned_inverse(e.information)
+    if found is None:
+        R = rows.sum(partial(triangle_of, point.coordinates)).R
+        if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
+            point = point._replace(coordinates=point.coordinates._replace(triangle=R))
+            e = rows.sum(partial(_sums, point))
+            found = conditioned_inverse(e.information)
+    if found is None:
+        return Check("covariance_ is of coefficients that the data do not determine (1: yes)", 1.0, 0.0)
+    C = _covariance(point.kind, found.inverse, e, float(attributes.get("dispersion_", 1.0)))
+    with np.errstate(all="ignore"):
+        J = point.coordinates.to_columns
+        if point.coordinates.intercept:
+            J = np.roll(J, 1, axis=0)
+        full = J @ C @ J.T
+    limit = tuning.close + 100 * point.coordinates.row_error
+    return covariance_agreement(attributes.get("covariance_"), full, limit)
+
+
+def _covariance(kind: str | None, inverse: Array, e: CheckedInferenceSums, dispersion: float) -> Array:
+    if kind == "classical":
+        return dispersion * inverse
+    products = e.products
+    if kind == "clustered":
+        totals, m = np.array(list(e.clusters.totals.values())), len(inverse)
+        groups = len(totals)
+        factor = groups / max(1, groups - 1) * (e.rows - 1) / max(1.0, e.rows - m)
+        products = factor * totals.T @ totals
+    return inverse @ products @ inverse
+
+
+def covariance_agreement(stated: Any, expected: Array, limit: float) -> Check:
+    """How far a stated covariance (m, m) is from this one, relative to the standard errors.
+
+    A row of zeros is that of a column left out, where NaN is stated. One that overflows need not be stated.
+    """
+    name = "covariance_ is off by, relative to the standard errors"
+    errors = np.sqrt(np.diag(expected))
+    if stated is None:
+        return Check("covariance_ is missing (1: yes)", float(np.isfinite(expected).all()), 0.0)
+    stated = np.asarray(stated, dtype=np.float64)
+    if stated.shape != expected.shape:
+        raise DataError(got=f"covariance_ of shape {stated.shape}", wanted=f"{expected.shape}")
+    used = errors > 0
+    if not np.isnan(stated[~used]).all() or not np.isnan(stated[:, ~used]).all():
+        return Check("covariance_ of columns that were left out (1: yes)", 1.0, 0.0)
+    size = errors[used]
+    apart = np.abs(stated[np.ix_(used, used)] - expected[np.ix_(used, used)]) / size / size[:, None]
+    return Check(name, float(apart.max(initial=0.0)) if not np.isnan(apart).any() else np.inf, limit)
