@@ -21,7 +21,7 @@ from certifit.checkers.linear_model import firth, logistic_proof
 from certifit.checkers.linear_model.logistic import LogisticClaim
 from certifit.checkers.linear_model.logistic_inference import LogisticEvidence, logistic_inference_checks
 from certifit.checkers.problem import Problem
-from certifit.core import Certificate, Estimator, Setting
+from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
 
@@ -143,7 +143,19 @@ def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
     if not isinstance(model, Estimator) or not found.holds:
         return found
     further = logistic_inference_checks(coef, intercept, settings.claim.intercept, _evidence(model, settings), rows)
-    return replace(found, checks=(*found.checks, *further))
+    return replace(found, checks=(*found.checks, *further, *_free_means(coef, intercept, settings)))
+
+
+def _free_means(coef: Array, intercept: Array, settings: LogisticSettings) -> tuple[Check, ...]:
+    """Checks that what is free among several classes, a vector common to all, is put as our fits put it: at 0."""
+    if len(coef) == 1:
+        return ()
+    unpenalised = settings.claim.lam + settings.claim.lam1 == 0
+    free = [("intercepts", intercept[:, None])] + ([("coefficients", coef)] if unpenalised else [])
+    return tuple(
+        Check(f"mean of the {name} over the classes", float(np.abs(v.mean(axis=0)).max()), 1e-9 * float(np.abs(v).max()))
+        for name, v in free
+    )
 
 
 def _evidence(model: Any, settings: LogisticSettings) -> LogisticEvidence:

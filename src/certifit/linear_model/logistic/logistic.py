@@ -234,10 +234,16 @@ class LogisticRegression(Inference, LinearScores, Estimator):
             names, theta = ["intercept", *names], np.column_stack([self.intercept_, theta])
         if len(theta) == 1:
             return names, theta[0]
-        return [f"{label}: {name}" for label in self.classes_ for name in names], theta.ravel()
+        return [f"{label}: {name}" for label in self._class_names for name in names], theta.ravel()
+
+    @property
+    def _class_names(self) -> list[str]:
+        """The labels as words; a whole number is the same label whatever its type."""
+        numbers = self.classes_.dtype.kind == "f"
+        return [str(int(c)) if numbers and float(c).is_integer() else str(c) for c in self.classes_]
 
     def _facts(self) -> list[tuple[str, str]]:
-        facts = [("classes", ", ".join(map(str, self.classes_))), ("penalty", str(self.penalty))]
+        facts = [("classes", ", ".join(self._class_names)), ("penalty", str(self.penalty))]
         if hasattr(self, "loglikelihood_"):
             facts += [
                 ("log-likelihood", f"{self.loglikelihood_:.6g}"),
