@@ -199,10 +199,10 @@ def _bound(here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int) -
     off = np.abs(here.imbalance) + share * here.misfit
     with np.errstate(divide="ignore", invalid="ignore"):
         mixture = float(np.nan_to_num(off / here.expected, nan=np.inf, posinf=np.inf).max())
-    return max(bound(_lessened_share(here.flows, off), here.g_size), bound(mixture, 2 * here.total[None]))
+    return max(bound(lessened_share(here.flows, off), here.g_size), bound(mixture, 2 * here.total[None]))
 
 
-def _lessened_share(flows: Array, off: Array) -> float:
+def lessened_share(flows: Array, off: Array) -> float:
     """The largest share by which a flow between classes must be lessened to balance imbalances up to `off` (k,)."""
     if not np.isfinite(flows).all():
         return np.inf
