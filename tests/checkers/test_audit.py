@@ -191,7 +191,7 @@ def test_settings_that_no_logistic_regression_can_have(wrong):
     model = logit().fit(X3, Y3)
     for name, value in wrong.items():
         setattr(model, name, value)
-    with pytest.raises(DataError, match="LogisticRegression.(C|l1_ratio)="):
+    with pytest.raises(DataError, match=r"LogisticRegression\.(C|l1_ratio)="):
         audit(model, X3, Y3)
 
 

@@ -14,8 +14,22 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from certifit import audit
-from tests.common.catalogue import CATALOGUE, every_estimator
+from certifit import L1Selector, RecursiveElimination, SequentialSelector, TableClassifier, audit
+from certifit.linear_model import LinearRegression
+from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
+
+TWO_OF_FOUR = {"estimator": LinearRegression(), "n_features_to_select": 2}
+
+# Estimators that are not in the catalogue, whose other tests do not fit them.
+BESIDE = (
+    Entry(L1Selector, {"alphas": 8}, two, ("coef_",), L1Selector),
+    Entry(L1Selector, {"alphas": 8, "criterion": "ebic"}, three, ("coef_",), L1Selector),
+    Entry(L1Selector, {"loss": "squared", "alphas": 8, "criterion": "cv", "cv": 3}, amounts, ("coef_",), L1Selector),
+    Entry(SequentialSelector, TWO_OF_FOUR, amounts, ("support_",), LinearRegression),
+    Entry(RecursiveElimination, TWO_OF_FOUR, amounts, ("support_",), LinearRegression),
+    Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
+)  # fmt: skip
+every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)
 
 METHODS = (
     "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples",

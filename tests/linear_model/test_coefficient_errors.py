@@ -106,7 +106,11 @@ def test_no_coefficient_is_further_from_the_minimisers_than_is_proved(params):
             continue
         lam = 0.0 if "penalty" in params else 1 / model.C
         best = exact(model, X, y, w, lam)
-        for found, fitted in ((model.certificate_, model), (audit(model, X, y, w), model), *moved(model, X, y, w, rng)):
+        for found, fitted in (
+            (model.certificate_, model),
+            (audit(model, X, y, w), model),
+            *moved(model, X, y, w, rng),
+        ):
             error = np.array(found.parameter_error)
             assert error.shape == (len(fitted.coef_), X.shape[1] + 1)
             theta = np.column_stack([fitted.coef_, fitted.intercept_])[:, : best.shape[1]].astype(L)

@@ -181,11 +181,11 @@ def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cert
     chosen = l1_choice.chosen_strength(path)
     used = path.nonzero[chosen]
     claim = screening.PathClaim(chosen, path.proved, np.asarray(model.support_), used, len(alphas) - m)
-    checks = (*l1_choice.path_checks(path, alphas, criterion, error), *_chosen_fit(model, path, alphas, chosen))
+    checks = (*l1_choice.path_checks(path, alphas, criterion, error), *_chosen_fit(model, path, chosen))
     return screening.certify_path(screened, claim, tol, rows.n_rows, checks)
 
 
-def _chosen_fit(model: Any, path: l1_choice.StatedPath, alphas: Array, chosen: int) -> tuple[Check, ...]:
+def _chosen_fit(model: Any, path: l1_choice.StatedPath, chosen: int) -> tuple[Check, ...]:
     """Checks that what a selector says of its chosen fit is what the path says of it."""
     d = path.coef.shape[2]
     names = getattr(model, "feature_names_in_", np.array([f"x{j}" for j in range(d)], object))
@@ -199,5 +199,8 @@ def _chosen_fit(model: Any, path: l1_choice.StatedPath, alphas: Array, chosen: i
     off = abs(float(model.alpha_) - float(path.columns["alpha"][chosen]))
     return (
         Check("alpha_ is off the strength that the criterion chooses by", off, 0.0),
-        *(Check(f"{name} is not that of the chosen fit (1: yes)", float(not same), 0.0) for name, same in parts.items()),
+        *(
+            Check(f"{name} is not that of the chosen fit (1: yes)", float(not same), 0.0)
+            for name, same in parts.items()
+        ),
     )

@@ -4,7 +4,8 @@ BIC    deviance + log(Σ w) · parameters that are not 0
 EBIC   the same + 2 log(number of sets of that many columns)  (Chen & Chen 2008)
 CV     mean loss on rows held out of the fits
 
-The strongest penalty is chosen whose criterion is within its standard error of the best, among those that use a column.
+The strongest penalty is chosen whose criterion is within its standard error of the best, among those that use a
+column.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ Where φ" <= γ (squares 1, two classes 1/4, softmax 1/2) φ* is strongly convex
 Σ wᵢ |uᵢ - uᵢ*|² <= 2γ (D(u*) - D(u)) <= 2γ gap = r² for every feasible u, and |vⱼ - vⱼ*| <= r |xⱼ| with
 |xⱼ|² = Σ wᵢ xᵢⱼ² (about the weighted mean where b is free, since u and u* are balanced). A column with |vⱼ*| < λ₁ is
 0 in every optimum. Hence  |vⱼ| + r |xⱼ| < λ₁  proves it. A target is centred where b is free, so that squares keep
-their digits; what rounding may have added to a bound is subtracted in `plain.dual_points`. Poisson and gamma losses have no such γ and are left out.
-Reference: Ndiaye, Fercoq, Gramfort & Salmon, Gap safe screening rules for sparsity enforcing penalties (2017).
+their digits; what rounding may have added to a bound is subtracted in `plain.dual_points`. Poisson and gamma losses
+have no such γ and are left out. Reference: Ndiaye, Fercoq, Gramfort & Salmon, Gap safe screening rules for sparsity
+enforcing penalties (2017).
 """
 
 from __future__ import annotations
@@ -190,7 +191,9 @@ def _dual_sums(p: ScreeningProblem, beta: Array, b: Array, scale: float, block: 
 
 
 def _flows(u: Array, y: Array, w: Array) -> Array:
-    """What flows from each class to each other (k, k), u being p less what it should be; of one score, of both signs."""
+    """What flows from each class to each other (k, k), u being p less what it should be; of one score, of both
+    signs.
+    """
     if u.shape[1] == 1:
         up, down = float(w @ np.maximum(u[:, 0], 0.0)), float(w @ np.maximum(-u[:, 0], 0.0))
         return np.array([[0.0, up], [down, 0.0]])
@@ -230,7 +233,8 @@ def screen(p: ScreeningProblem, coef: Array, intercept: Array, rows: Rows) -> Sc
     b, s, _, loss = _balance(p, beta, centred_intercept(beta, given - p.y_mean, p.m), rows)
     objective = loss + p.lam1 * float(np.abs(beta).sum()) + 0.5 * p.lam2 * float((beta**2).sum())
     share = summation_error(rows.n_rows)
-    # What is left of the balance is put right by lessening slopes by a share of at most δ: see `linear_model.logistic`.
+    # What is left of the balance is put right by lessening slopes by a share of at most δ: see
+    # `linear_model.logistic`.
     off = np.abs(s.u) + share * s.size
     delta = lessened_share(s.flows, np.repeat(off, 2) if len(off) == 1 else off) if p.intercept else 0.0
     if not delta < 1:

@@ -3,17 +3,18 @@
 This is the only proof without a penalty, and the better one where the penalty is weak; the bound is that of
 `newton_bound`. If the classes can be separated there is no minimum: see `recession`.
 
-A vector added to all classes' coefficients changes the penalty alone, so the loss is measured in the coefficients γ of
-classes 1 … k-1 relative to class 0. With a subgradient r (k, d) of the objective and r̄ its mean over the classes,
+A vector added to all classes' coefficients changes the penalty alone, so the loss is measured in the coefficients γ
+of classes 1 … k-1 relative to class 0. With a subgradient r (k, d) of the objective and r̄ its mean over the classes,
 
     P(θ + δ) >= P(θ) + <r - r̄, δ> + curvature in γ + Σⱼ k (r̄ⱼ δ̄ⱼ + λ/2 δ̄ⱼ²),     δ̄ the mean of δ over the classes,
 
-and the last sum costs at most k |r̄|² / 2λ; beside λ₁ alone r̄ is made 0 by the choice of the subgradient at coefficients
-that are 0. A quadratic penalty has no third derivative and an L1 penalty is convex, so the bound stands with both.
+and the last sum costs at most k |r̄|² / 2λ; beside λ₁ alone r̄ is made 0 by the choice of the subgradient at
+coefficients that are 0. A quadratic penalty has no third derivative and an L1 penalty is convex, so the bound
+stands with both.
 
 Rounding. The decrement ν is measured in the norm of H⁻¹. Rounding of scores by at most e moves it by at most
-e sqrt(Σ w φ"), rounding of the sums by the norm of what each may be off; both are added to ν. An error of H by a share ρ
-makes ν and the reach larger by at most 1 / sqrt(1 - ρ).
+e sqrt(Σ w φ"), rounding of the sums by the norm of what each may be off; both are added to ν. An error of H by a
+share ρ makes ν and the reach larger by at most 1 / sqrt(1 - ρ).
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class LikelihoodQuadratic(Sums):
 def quadratic(
     beta: Array, b: Array, coordinates: ScaledCoordinates, hessian: bool, block: Block
 ) -> LikelihoodQuadratic:
-    """Loss, gradient and, where asked for, Hessian of a block at β (k, d) and b (k,), which is that of centred rows."""
+    """Loss, gradient and, where asked for, Hessian of a block at β (k, d) and b (k,), which is that of centred
+    rows.
+    """
     block = weighted(block)
     Z, w, k = coordinates.rows(block), block.w, len(b)
     log_p = log_probabilities(beta, b, dense(block.X) - coordinates.m)
@@ -200,7 +203,8 @@ def _subgradient(
 def _best_common_shift(beta: Array, claim: LogisticClaim) -> Array:
     """β (k, d) moved by one vector for all classes, which leaves the loss as it is, to where its penalty is least.
 
-    Of each column's penalty, a function of the shift t, the least is at a coefficient or where the slope is 0 between.
+    Of each column's penalty, a function of the shift t, the least is at a coefficient or where the slope is 0
+    between.
     """
     k = len(beta)
     candidates = [*beta]
@@ -213,7 +217,8 @@ def _best_common_shift(beta: Array, claim: LogisticClaim) -> Array:
 
 
 def _signs(beta: Array, wanted: Array, several: bool) -> Array:
-    """A subgradient of |β|₁ (k, d), near `wanted` where β is 0; of several classes one that sums to 0, if there is one.
+    """A subgradient of |β|₁ (k, d), near `wanted` where β is 0; of several classes one that sums to 0, if there is
+    one.
 
     Newton's method on the shift t of each column: the sum of clip(wanted + t) rises with t.
     """
@@ -292,8 +297,8 @@ def _parameter_error(
 ) -> tuple[tuple[float, ...], ...]:
     """How far each coefficient, and then the intercept, of each score can be from a minimiser's.
 
-    Several classes' intercepts, and without a penalty their coefficients, are determined up to a vector common to all:
-    they are compared with the minimiser that has the same mean over the classes.
+    Several classes' intercepts, and without a penalty their coefficients, are determined up to a vector common to
+    all: they are compared with the minimiser that has the same mean over the classes.
     """
     several, d, n_columns = len(coef) > 1, coef.shape[1], coef.shape[1] + claim.intercept
     distance = self_concordant_distance(found.nu, found.c)

@@ -4,7 +4,7 @@
 |---|---|
 | ours | its settings; also the evidence (covariance, likelihood) that a fit without penalty leaves |
 | scikit-learn's | C and l1_ratio, or `penalty`; of LogisticRegressionCV what it chose |
-| scikit-learn's with solver='liblinear' | the same, with the intercept as the coefficient of a column of `intercept_scaling`s |
+| the same with solver='liblinear' | its intercept is the coefficient of a column of `intercept_scaling`s |
 | celer's | C, beside L1 |
 """
 
@@ -107,8 +107,8 @@ def _refuse_other_problems(model: Any) -> None:
     separate = getattr(model, "multi_class", "auto") == "ovr" or getattr(model, "solver", "") == "liblinear"
     if several and (separate or module == "celer"):
         raise DataError(
-            got=f"a {name} of {module} that fits one model for each of {len(model.classes_)} classes against the rest",
-            wanted="two classes, or one softmax model for all",
+            got=f"a {name} of {module} that fits one model for each of {len(model.classes_)} classes against the
+            rest", wanted="two classes, or one softmax model for all",
             fix="Audit each class by itself: LogisticRegression on y == label.",
         )
 
@@ -153,13 +153,17 @@ def _free_means(coef: Array, intercept: Array, settings: LogisticSettings) -> tu
     unpenalised = settings.claim.lam + settings.claim.lam1 == 0
     free = [("intercepts", intercept[:, None])] + ([("coefficients", coef)] if unpenalised else [])
     return tuple(
-        Check(f"mean of the {name} over the classes", float(np.abs(v.mean(axis=0)).max()), 1e-9 * float(np.abs(v).max()))
+        Check(
+            f"mean of the {name} over the classes", float(np.abs(v.mean(axis=0)).max()), 1e-9 * float(np.abs(v).max())
+        )
         for name, v in free
     )
 
 
 def _evidence(model: Any, settings: LogisticSettings) -> LogisticEvidence:
-    """What our models say beside their coefficients. A penalised fit has no covariance, nor has one with class weights."""
+    """What our models say beside their coefficients. A penalised fit has no covariance, nor has one with class
+    weights.
+    """
     attributes = {
         name: vars(model)[name]
         for name in ("deviance_", "n_parameters_", "df_resid_", "covariance_")

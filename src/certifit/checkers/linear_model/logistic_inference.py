@@ -1,7 +1,7 @@
 """Deviance, number of parameters and covariance of a logistic or softmax fit, computed again from the data.
 
-With class 0's coefficients fixed at 0 the information I is regular, and its inverse is the covariance of the contrasts
-with class 0; the coefficients that sum to 0 over the classes are linear in those. The sandwich is
+With class 0's coefficients fixed at 0 the information I is regular, and its inverse is the covariance of the
+contrasts with class 0; the coefficients that sum to 0 over the classes are linear in those. The sandwich is
 I⁻¹ (Σ w (r ⊗ z)(r ⊗ z)ᵀ) I⁻¹ with r = p - y. Plain NumPy at the fitted coefficients.
 """
 

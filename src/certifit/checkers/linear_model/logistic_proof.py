@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class LogisticProofTuning:
     """Up to how many parameters the Hessian, which also bounds the coefficients' errors, is tried first."""
 
     hessian_first: int = 256
-    newton: NewtonBoundTuning = NewtonBoundTuning()
+    newton: NewtonBoundTuning = field(default_factory=NewtonBoundTuning)
 
 
 def certify(

@@ -1,8 +1,8 @@
 """How far each coefficient can be from the minimiser's, from what the last pass of a fit proved.
 
-The proof by self-concordance has a Hessian H₀ at an earlier point, r with H >= e⁻ʳ H₀ at the last one, and a gap, which
-is at least ν²/2. The minimiser is then no further than e^(r/2) · -log(1 - νc) / c in the norm of H₀, c² = eʳ reach.
-Rounding of the scores and of the sums is added to ν, as in `checkers.linear_model.likelihood`.
+The proof by self-concordance has a Hessian H₀ at an earlier point, r with H >= e⁻ʳ H₀ at the last one, and a gap,
+which is at least ν²/2. The minimiser is then no further than e^(r/2) · -log(1 - νc) / c in the norm of H₀, c² = eʳ
+reach. Rounding of the scores and of the sums is added to ν, as in `checkers.linear_model.likelihood`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from certifit.rows import Array
 CoefficientError = tuple[tuple[float, ...], ...]
 
 
-def concordance_error(problem: LogisticProblem, x: Array, gap: float, value: float, weight: float) -> CoefficientError:
+def concordance_error(
+    problem: LogisticProblem, x: Array, gap: float, value: float, weight: float
+) -> CoefficientError:
     """The errors of (β, b), in one row, at the last point x (d1,) of a two-class fit; none where none are proved."""
     anchor, extent, reach = problem.proof.anchor, problem.proof.extent, problem.proof.reach
     if anchor is None or anchor.inverse is None or extent is None or not np.isfinite(reach):
