@@ -195,9 +195,7 @@ class L1Selector(Selector):
         }
 
     def held_out(self, rows: Rows, alphas: Array) -> tuple[Array, Array]:
-        """Return the mean held-out loss (m,) of fits at these strengths, and its standard error; y are class
-        numbers.
-        """
+        """Return the mean held-out loss (m,) of fits at these strengths and its standard error; y are codes."""
         k = len(self.classes_) if self.loss == "logistic" and len(self.classes_) > 2 else 1
         problem = L1PathProblem(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
         return held_out_loss(problem, rows, alphas, self.cv, self._tuning)

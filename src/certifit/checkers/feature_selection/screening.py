@@ -9,10 +9,10 @@ column whose dual constraint is not tight anywhere within that distance cannot b
 Where φ" <= γ (squares 1, two classes 1/4, softmax 1/2) φ* is strongly convex, so that the best dual point u* obeys
 Σ wᵢ |uᵢ - uᵢ*|² <= 2γ (D(u*) - D(u)) <= 2γ gap = r² for every feasible u, and |vⱼ - vⱼ*| <= r |xⱼ| with
 |xⱼ|² = Σ wᵢ xᵢⱼ² (about the weighted mean where b is free, since u and u* are balanced). A column with |vⱼ*| < λ₁ is
-0 in every optimum. Hence  |vⱼ| + r |xⱼ| < λ₁  proves it. A target is centred where b is free, so that squares keep
-their digits; what rounding may have added to a bound is subtracted in `plain.dual_points`. Poisson and gamma losses
-have no such γ and are left out. Reference: Ndiaye, Fercoq, Gramfort & Salmon, Gap safe screening rules for sparsity
-enforcing penalties (2017).
+0 in every optimum. Hence  |vⱼ| + r |xⱼ| < λ₁  proves it. Poisson and gamma losses have no such γ and are left out.
+A target of squares is centred where b is free, and keeps its digits; what rounding may have added to a bound is
+subtracted in `plain.dual_points`.
+Reference: Ndiaye, Fercoq, Gramfort & Salmon, Gap safe screening rules for sparsity enforcing penalties (2017).
 """
 
 from __future__ import annotations
@@ -191,9 +191,7 @@ def _dual_sums(p: ScreeningProblem, beta: Array, b: Array, scale: float, block: 
 
 
 def _flows(u: Array, y: Array, w: Array) -> Array:
-    """What flows from each class to each other (k, k), u being p less what it should be; of one score, of both
-    signs.
-    """
+    """What flows from each class to each other (k, k), by the slopes u; of one score, of both signs (2, 2)."""
     if u.shape[1] == 1:
         up, down = float(w @ np.maximum(u[:, 0], 0.0)), float(w @ np.maximum(-u[:, 0], 0.0))
         return np.array([[0.0, up], [down, 0.0]])

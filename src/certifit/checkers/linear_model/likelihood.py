@@ -66,9 +66,7 @@ class LikelihoodQuadratic(Sums):
 def quadratic(
     beta: Array, b: Array, coordinates: ScaledCoordinates, hessian: bool, block: Block
 ) -> LikelihoodQuadratic:
-    """Loss, gradient and, where asked for, Hessian of a block at β (k, d) and b (k,), which is that of centred
-    rows.
-    """
+    """Loss, gradient and, if asked for, Hessian of a block at β (k, d) and b (k,), the intercepts of centred rows."""
     block = weighted(block)
     Z, w, k = coordinates.rows(block), block.w, len(b)
     log_p = log_probabilities(beta, b, dense(block.X) - coordinates.m)
@@ -217,10 +215,9 @@ def _best_common_shift(beta: Array, claim: LogisticClaim) -> Array:
 
 
 def _signs(beta: Array, wanted: Array, several: bool) -> Array:
-    """A subgradient of |β|₁ (k, d), near `wanted` where β is 0; of several classes one that sums to 0, if there is
-    one.
+    """A subgradient of |β|₁ (k, d), near `wanted` where β is 0; for several classes it sums to 0, where one does.
 
-    Newton's method on the shift t of each column: the sum of clip(wanted + t) rises with t.
+    Bisection for the shift t of each column: the sum of clip(wanted + t) rises with t.
     """
     zero = beta == 0
     if not several:

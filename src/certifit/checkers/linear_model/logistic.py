@@ -12,12 +12,11 @@ to rounding. What is left is put right in one of two ways, with δ of the size o
 taken:
 
 - lessen the p of wrong classes by shares of at most δ: F_ck = Σ w p_k over the rows of class c is what flows from c
-  to
-  k, and shares φ_c - φ_k of the flows balance the classes where φ solves the Laplace equation of these flows;
+  to k, and shares φ_c - φ_k of the flows balance the classes where φ solves the Laplace equation of these flows;
 - mix p' = (1 - δ) p + δ q with q the same for all rows.
 
-Both cost at most a share δ of the entropies (which are concave, and 0 at y). The first moves v by at most δ Σ w |p
-- y| |x|, the second by δ Σ w (p + q) |x|. `plain.dual_points` subtracts the rounding of all sums. Without a
+Both cost at most a share δ of the entropies (which are concave, and 0 at y). The first moves v by at most
+δ Σ w |p - y| |x|, the second by δ Σ w (p + q) |x|. `plain.dual_points` subtracts the rounding of all sums. Without a
 penalty, or with a weak one, see `checkers.linear_model.likelihood`.
 """
 
@@ -139,9 +138,7 @@ def centred_intercept(beta: Array, b: Array, m: Array) -> Array:
 
 
 def allowed_gap(objective: float, tol: float, n_rows: int) -> float:
-    """The gap that a tolerance allows, and what rounding may add to it: the terms of the objective are all
-    positive.
-    """
+    """The gap that a tolerance allows, and what rounding may add: the terms of the objective are all positive."""
     return (tol + 8 * summation_error(n_rows)) * abs(objective)
 
 

@@ -107,8 +107,8 @@ def _refuse_other_problems(model: Any) -> None:
     separate = getattr(model, "multi_class", "auto") == "ovr" or getattr(model, "solver", "") == "liblinear"
     if several and (separate or module == "celer"):
         raise DataError(
-            got=f"a {name} of {module} that fits one model for each of {len(model.classes_)} classes against the
-            rest", wanted="two classes, or one softmax model for all",
+            got=f"a {name} of {module} that fits one model for each of {len(model.classes_)} classes",
+            wanted="two classes, or one softmax model for all",
             fix="Audit each class by itself: LogisticRegression on y == label.",
         )
 
@@ -161,9 +161,7 @@ def _free_means(coef: Array, intercept: Array, settings: LogisticSettings) -> tu
 
 
 def _evidence(model: Any, settings: LogisticSettings) -> LogisticEvidence:
-    """What our models say beside their coefficients. A penalised fit has no covariance, nor has one with class
-    weights.
-    """
+    """What our models say beside their coefficients; penalised and class-weighted fits have no covariance."""
     attributes = {
         name: vars(model)[name]
         for name in ("deviance_", "n_parameters_", "df_resid_", "covariance_")
