@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from certifit import CertificateWarning, DataError, GaussianNB
+from certifit import CertificateWarning, DataError, GaussianNB, audit
 from certifit.checkers.feature_selection.adapter import audit_l1
 from certifit.feature_selection.l1_selector import L1Selector
 
@@ -212,7 +212,7 @@ def test_a_target_far_from_zero_costs_no_proof():
     y = X[:, 0] + rng.normal(size=100)
     near, far = L1Selector("squared", alphas=8).fit(X, y), L1Selector("squared", alphas=8).fit(X, 1e6 + y)
     assert far.certificate_.holds
-    assert certifit.audit(far, X, 1e6 + y).holds
+    assert audit(far, X, 1e6 + y).holds
     np.testing.assert_array_equal(near.support_, far.support_)
     np.testing.assert_allclose(far.certificate_.objective, near.certificate_.objective, rtol=1e-6)
 
@@ -223,9 +223,9 @@ def test_every_column_of_the_path_is_watched(criterion, name):
     X = np.random.default_rng(0).normal(size=(60, 4))
     y = model_target(X)
     model = L1Selector("squared", criterion, alphas=5, cv=3).fit(X, y)
-    assert certifit.audit(model, X, y).holds
+    assert audit(model, X, y).holds
     model.path_ = {**model.path_, name: model.path_[name] + 1.0}
-    assert not certifit.audit(model, X, y).holds
+    assert not audit(model, X, y).holds
 
 
 def model_target(X):
@@ -238,4 +238,4 @@ def test_another_strength_than_the_criterion_chooses_does_not_pass():
     last = len(model.coef_path_) - 1
     model.alpha_, model.coef_ = float(model.path_["alpha"][last]), model.coef_path_[last]
     model.intercept_, model.support_ = model.intercept_path_[last], (model.coef_path_[last] != 0).any(axis=0)
-    assert not certifit.audit(model, X, model_target(X)).holds
+    assert not audit(model, X, model_target(X)).holds

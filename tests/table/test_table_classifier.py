@@ -1,6 +1,8 @@
 """TableClassifier: the encoding against scikit-learn's own transformers, and every kind of column."""
 
+import copy
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
