@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from certifit import CertificateWarning, DataError, GaussianNB, audit
+from certifit import CertificateWarning, DataError, GaussianNB
 from certifit.checkers.feature_selection.adapter import audit_l1
 from certifit.feature_selection.l1_selector import L1Selector
 
@@ -205,7 +205,7 @@ def test_constant_and_repeated_columns():
         L1Selector().fit(X, np.zeros(len(X)))
 
 
-# ------------------------------------------------------------------------------------------- nothing is taken on trust
+# ------------------------------------------------------------------------------------ nothing is taken on trust
 def test_a_target_far_from_zero_costs_no_proof():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 6))
@@ -235,7 +235,7 @@ def model_target(X):
 def test_another_strength_than_the_criterion_chooses_does_not_pass():
     X = np.random.default_rng(0).normal(size=(60, 4))
     model = L1Selector("squared", alphas=5).fit(X, model_target(X))
-    last = len(model.coef_path_) - 1
-    model.alpha_, model.coef_ = float(model.path_["alpha"][last]), model.coef_path_[last]
-    model.intercept_, model.support_ = model.intercept_path_[last], (model.coef_path_[last] != 0).any(axis=0)
+    other = int(np.flatnonzero((model.path_["alpha"] != model.alpha_) & (model.path_["nonzero"] > 0))[0])
+    model.alpha_, model.coef_ = float(model.path_["alpha"][other]), model.coef_path_[other]
+    model.intercept_, model.support_ = model.intercept_path_[other], (model.coef_path_[other] != 0).any(axis=0)
     assert not audit(model, X, model_target(X)).holds
