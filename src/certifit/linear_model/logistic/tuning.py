@@ -21,4 +21,4 @@ class LogisticTuning:
     curvature_share: float = 0.95  # share of a class's curvature that the rows in its preconditioner must carry
     checked_entries: int = (
         2**17
-    )  # rows times parameters up to which the checker adds the errors of softmax coefficients
+    )  # rows times parameters up to which softmax fits ask the checker for errors
