@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 import certifit
 from certifit import DataError, audit, compare
+from certifit.checkers.linear_model.logistic_adapter import logistic_problem
 from tests.common.catalogue import groups
 
 X3, Y3 = load_iris(return_X_y=True)
@@ -129,13 +130,77 @@ def test_liblinear_without_intercept():
     assert c.relative_gap < 1e-6
 
 
-def test_liblinear_penalises_the_intercept_and_that_shows():
-    """LIBLINEAR's bias is a penalised column (documented in scikit-learn), so a free intercept does better."""
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+@pytest.mark.parametrize("scaling", [1.0, 10.0])
+def test_liblinear_penalises_the_intercept(scaling, l1_ratio):
+    """LIBLINEAR's bias is a penalised column (documented in scikit-learn): that problem it solves."""
     X, y = X2 + 3, Y2
-    theirs = audit(logit(solver="liblinear").fit(X, y), X, y)
-    best = audit(logit().fit(X, y), X, y).objective
-    assert not theirs.holds
-    assert 1e-4 * best < theirs.objective - best <= theirs.gap
+    model = logit(solver="liblinear", intercept_scaling=scaling, l1_ratio=l1_ratio, tol=1e-12).fit(X, y)
+    found = audit(model, X, y)
+    assert found.holds
+    assert found.relative_gap < 1e-9
+    b = model.intercept_[0] / scaling
+    penalty = abs(b) if l1_ratio else b**2 / 2
+    ridge = (model.coef_**2).sum() / 2
+    expected = loss(model, X, y) + penalty + (np.abs(model.coef_).sum() - ridge if l1_ratio else 0.0)
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-10)
+    model.intercept_ = model.intercept_ * 1.1
+    assert not audit(model, X, y).holds
+
+
+def test_liblinears_problem_is_not_that_of_a_free_intercept():
+    """A free intercept does better, so no bound is lent, and the difference is named."""
+    X, y = X2 + 3, Y2
+    theirs, free = logit(solver="liblinear").fit(X, y), logit().fit(X, y)
+    loose = audit(theirs, X, y).objective - (theirs.intercept_[0] ** 2) / 2
+    best = audit(free, X, y).objective
+    assert loose > best * (1 + 1e-4)
+    table = compare({"theirs": theirs, "free": free}, X, y, show=False).certificates
+    assert table["theirs"].holds
+    assert table["free"].holds
+    difference = logistic_problem(theirs).differences(logistic_problem(free))
+    assert "penalised: coefficients and intercept against coefficients" in difference
+
+
+def test_models_of_this_name_that_solve_other_problems_are_refused():
+    class LogisticRegression(Plain):
+        pass
+
+    good = logit().fit(X3, Y3)
+    parts = {name: getattr(good, name) for name in ("coef_", "intercept_", "classes_")}
+    with pytest.raises(DataError, match="one model for each of 3 classes"):
+        audit(LogisticRegression(C=1.0, multi_class="ovr", **parts), X3, Y3)
+    with pytest.raises(DataError, match="one model for each of 3 classes"):
+        audit(LogisticRegression(C=1.0, solver="liblinear", **parts), X3, Y3)
+    celer = type("LogisticRegression", (Plain,), {"__module__": "celer.dropin_sklearn"})
+    with pytest.raises(DataError, match="of celer that fits one model for each"):
+        audit(celer(C=1.0, penalty="l1", **parts), X3, Y3)
+    with pytest.raises(DataError, match="another C for each class"):
+        audit(LogisticRegression(C_=np.array([1.0, 1.0, 2.0]), **parts), X3, Y3)
+    means = linear_model.LogisticRegressionCV(
+        Cs=[1.0], cv=3, l1_ratios=(0,), refit=False, scoring="accuracy", use_legacy_attributes=False
+    ).fit(X3, Y3)
+    with pytest.raises(DataError, match="means over the folds"):
+        audit(means, X3, Y3)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"C": 0.0}, {"C": -1.0}, {"C": np.nan}, {"C": "one"}, {"l1_ratio": 2.0}, {"l1_ratio": np.nan}], ids=str
+)
+def test_settings_that_no_logistic_regression_can_have(wrong):
+    model = logit().fit(X3, Y3)
+    for name, value in wrong.items():
+        setattr(model, name, value)
+    with pytest.raises(DataError, match=r"LogisticRegression\.(C|l1_ratio)="):
+        audit(model, X3, Y3)
+
+
+def test_scores_that_do_not_belong_to_the_classes_are_refused():
+    for name, value in (("coef_", np.zeros((2, 4))), ("intercept_", np.zeros(2)), ("classes_", np.arange(4))):
+        model = logit().fit(X3, Y3)
+        setattr(model, name, value)
+        with pytest.raises(DataError, match="scores"):
+            audit(model, X3, Y3)
 
 
 def test_no_penalty():

@@ -281,7 +281,8 @@ def test_separable_data_have_no_solution_and_the_witness_proves_it(kind, k, inte
         LogisticRegression(penalty=None, fit_intercept=intercept).fit(X, y)
     certificate = caught.value.certificate
     assert certificate.kind == "impossible"
-    assert certificate.holds
+    assert certificate.proved
+    assert not certificate.holds
     v = np.array(certificate.witness)
     assert v.shape == (1 if k == 2 else k, X.shape[1] + intercept)
     Z = np.column_stack([X, np.ones(len(X))]) if intercept else X
@@ -323,7 +324,8 @@ def test_no_certificate_where_there_is_no_maximum(size):
     model.n_features_in_ = 2
     found = audit(model, X, y)
     assert found.kind == "impossible"
-    assert found.holds
+    assert found.proved
+    assert not found.holds
 
 
 def test_a_penalty_makes_separable_data_solvable():

@@ -23,13 +23,17 @@ from benchmarks.hunts.tampering import (
     shift,
     tampered,
 )
-from certifit import GaussianNB, RecursiveElimination, Ridge, SequentialSelector, audit
-from tests.common.catalogue import CATALOGUE, Entry, amounts, three
+from certifit import GaussianNB, L1Selector, RecursiveElimination, Ridge, SequentialSelector, TableClassifier, audit
+from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
 
 SEARCHED = ("candidate_scores_",)
 TWO = {"n_features_to_select": 2}
 # Estimators that are not in the catalogue, whose other tests do not fit them.
 BESIDE = (
+    Entry(L1Selector, {"alphas": 8}, two, ("coef_",), L1Selector),
+    Entry(L1Selector, {"alphas": 8, "criterion": "ebic"}, three, ("coef_",), L1Selector),
+    Entry(L1Selector, {"loss": "squared", "alphas": 8, "criterion": "cv", "cv": 3}, amounts, ("coef_",), L1Selector),
+    Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
     Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),

@@ -203,3 +203,39 @@ def test_constant_and_repeated_columns():
         L1Selector("squared").fit(np.ones((20, 2)), Y[:20])
     with pytest.raises(DataError, match="one class"):
         L1Selector().fit(X, np.zeros(len(X)))
+
+
+# ------------------------------------------------------------------------------------ nothing is taken on trust
+def test_a_target_far_from_zero_costs_no_proof():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 6))
+    y = X[:, 0] + rng.normal(size=100)
+    near, far = L1Selector("squared", alphas=8).fit(X, y), L1Selector("squared", alphas=8).fit(X, 1e6 + y)
+    assert far.certificate_.holds
+    assert audit(far, X, 1e6 + y).holds
+    np.testing.assert_array_equal(near.support_, far.support_)
+    np.testing.assert_allclose(far.certificate_.objective, near.certificate_.objective, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["alpha", "nonzero", "proved_zero", "gap", "loss", "criterion", "error"])
+@pytest.mark.parametrize("criterion", ["bic", "cv"])
+def test_every_column_of_the_path_is_watched(criterion, name):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = model_target(X)
+    model = L1Selector("squared", criterion, alphas=5, cv=3).fit(X, y)
+    assert audit(model, X, y).holds
+    model.path_ = {**model.path_, name: model.path_[name] + 1.0}
+    assert not audit(model, X, y).holds
+
+
+def model_target(X):
+    return X[:, 0] + np.random.default_rng(1).normal(size=len(X))
+
+
+def test_another_strength_than_the_criterion_chooses_does_not_pass():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    model = L1Selector("squared", alphas=5).fit(X, model_target(X))
+    other = int(np.flatnonzero((model.path_["alpha"] != model.alpha_) & (model.path_["nonzero"] > 0))[0])
+    model.alpha_, model.coef_ = float(model.path_["alpha"][other]), model.coef_path_[other]
+    model.intercept_, model.support_ = model.intercept_path_[other], (model.coef_path_[other] != 0).any(axis=0)
+    assert not audit(model, X, model_target(X)).holds

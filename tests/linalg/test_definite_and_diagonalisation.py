@@ -62,7 +62,8 @@ def test_definite_or_not(A, strict, verdict):
     answer = linalg.positive_definite(A, strict=strict)
     assert answer.verdict == verdict
     assert bool(answer) == (verdict == "yes")
-    assert answer.certificate.holds == (verdict != "not decided to rounding")
+    assert answer.certificate.proved == (verdict != "not decided to rounding")
+    assert answer.certificate.holds == (verdict == "yes")
     assert (answer.factor is not None) == (verdict == "yes")
     assert (answer.witness is not None) == (verdict == "no")
 
@@ -101,12 +102,12 @@ def test_sabotaged_answers_do_not_hold():
     B = A - 1.0001 * np.linalg.eigvalsh(A)[0] * np.eye(6)
     assert not definite.certify_factor(B, np.linalg.cholesky(A)).holds
     v = linalg.positive_definite(B).witness
-    assert definite.certify_witness(B, v).holds
-    assert not definite.certify_witness(A, v).holds
-    assert not definite.certify_witness(B, np.ones(6)).holds
-    assert not definite.certify_witness(B, np.zeros(6)).holds
+    assert definite.certify_witness(B, v).proved
+    assert not definite.certify_witness(A, v).proved
+    assert not definite.certify_witness(B, np.ones(6)).proved
+    assert not definite.certify_witness(B, np.zeros(6)).proved
     assert not definite.certify_elimination(B).holds
-    assert not definite.certify_elimination(A, refuse=True).holds
+    assert not definite.certify_elimination(A, refuse=True).proved
 
 
 # ------------------------------------------------------------------------------------------------ diagonalisable
@@ -135,7 +136,8 @@ def test_matrices_that_are_not_diagonalisable(A, eigenvalue):
     assert not answer
     assert answer.verdict == "no"
     assert answer.certificate.kind == "impossible"
-    assert answer.certificate.holds
+    assert answer.certificate.proved
+    assert not answer.certificate.holds
     found = answer.eigenvalue
     assert found.real + 1j * abs(found.imag) == pytest.approx(eigenvalue, rel=1e-9)
     A = A.toarray() if sparse.issparse(A) else np.asarray(A)
@@ -194,7 +196,7 @@ def test_sabotaged_bases_and_chains_do_not_hold():
         assert not diagonal.certify_basis(A, *bad).holds
     J = jordan(3, 2.0)
     e = np.eye(3)
-    assert diagonal.certify_chain(J, 2.0, e[1], 1e-14).holds
+    assert diagonal.certify_chain(J, 2.0, e[1], 1e-14).proved
     for value, v in ((2.001, e[1]), (2.0, e[2]), (2.0, e[0]), (2.0, 0 * e[0])):
-        assert not diagonal.certify_chain(J, value, v, 1e-14).holds
-    assert not diagonal.certify_chain(np.eye(3), 1.0, e[1], 1e-14).holds
+        assert not diagonal.certify_chain(J, value, v, 1e-14).proved
+    assert not diagonal.certify_chain(np.eye(3), 1.0, e[1], 1e-14).proved

@@ -28,7 +28,8 @@ def test_it_says_what_a_fresh_fit_says(name, tmp_path):
     fresh = type(old)(**old.get_params()).fit(*([X] if y is None else [X, y]))
     said, expected = DIGESTS.found(old, new), DIGESTS.found(fresh, new)
     uses = [key for key in expected if key.startswith(tuple(f"{use}()" for use in DIGESTS.USES))]
-    assert set(said) == set(expected)
+    later = ".certificate_.parameter_error"  # certificates of earlier versions did not say it
+    assert {key for key in said if later not in key} == {key for key in expected if later not in key}
     for key in uses:
         if expected[key].dtype.kind == "f":
             np.testing.assert_allclose(said[key], expected[key], rtol=1e-6, atol=1e-6 * np.abs(expected[key]).max())

@@ -1,6 +1,8 @@
 """TableClassifier: the encoding against scikit-learn's own transformers, and every kind of column."""
 
+import copy
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -241,3 +243,26 @@ def test_works_in_scikit_learn():
     scores = cross_val_score(clone(TableClassifier(C=2.0)), frame.drop(columns="species"), frame["species"], cv=3)
     assert scores.min() > 0.95
     check_estimator(TableClassifier(), on_skip=None)
+
+
+def test_the_audit_learns_the_encoding_again_and_compares_the_settings():
+    table = load_penguins()
+    model = TableClassifier().fit(table, "species")
+    assert certifit.audit(model, table).holds
+    first = model.columns_[0]
+    damages = {
+        "columns_": (replace(first, categories=first.categories[::-1]), *model.columns_[1:]),
+        "C": 2.0,
+        "class_weight": "balanced",
+        "n_rows_": model.n_rows_ + 1,
+        "unlabelled_": 7,
+        "features_": model.features_[::-1],
+        "classes_": model.classes_[::-1],
+    }
+    for name, value in damages.items():
+        broken = copy.deepcopy(model)
+        setattr(broken, name, value)
+        assert not certifit.audit(broken, table).holds, name
+    inside = copy.deepcopy(model)
+    inside.model_.C = 2.0
+    assert not certifit.audit(inside, table).holds

@@ -14,6 +14,7 @@ from certifit.checkers.decomposition.captured_variance import (
     upper_bound,
 )
 from certifit.checkers.linear_model import likelihood, logistic
+from certifit.checkers.linear_model.logistic import LogisticClaim
 from certifit.checkers.linear_model.newton_bound import self_concordant_gap
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
@@ -96,7 +97,7 @@ def test_without_intercept_the_gradient_norm_is_the_duality_gap(seed, k, lam):
     rows = as_rows(X, y, w, target="classes")
     np.testing.assert_allclose(primal(beta, np.zeros(k), lam, X, y, w) - dual(P, lam, X, Y, w), gap, rtol=1e-9)
     assert_fit_gap(beta, lam, False, rows, gap)
-    checked = logistic.certify(beta, np.zeros(k), lam, False, 1e-6, rows)
+    checked = logistic.certify(beta, np.zeros(k), LogisticClaim(0.0, lam, False), 1e-6, rows)
     np.testing.assert_allclose(checked.gap, min(gap, checked.objective), rtol=1e-9)  # no loss is negative
 
 
@@ -118,7 +119,7 @@ def test_both_gaps_cover_what_is_missing(seed, k, lam, size):
     theta = np.column_stack([best.coef_, best.intercept_])
     theta = theta + 10.0**size * rng.normal(size=theta.shape)
     rows = as_rows(X, y, w, target="classes")
-    checked = logistic.certify(theta[:, :3], theta[:, 3], lam, True, 1e-6, rows)
+    checked = logistic.certify(theta[:, :3], theta[:, 3], LogisticClaim(0.0, lam), 1e-6, rows)
     missing = checked.objective - best.certificate_.objective
     assert missing <= checked.gap * (1 + 1e-9) + 1e-10
     assert missing <= fit_gap(theta, lam, True, rows) * (1 + 1e-9) + 1e-10
@@ -134,7 +135,7 @@ def test_the_hessian_proof_covers_what_is_missing(seed, k, lam, size):
     theta = np.column_stack([best.coef_, best.intercept_])
     theta = theta + 10.0**size * rng.normal(size=theta.shape)
     rows = as_rows(X, y, w, target="classes")
-    checked = likelihood.certify(theta[:, :3], theta[:, 3], True, 1e-6, rows, lam)
+    checked = likelihood.certify(theta[:, :3], theta[:, 3], LogisticClaim(0.0, lam), 1e-6, rows)
     missing = checked.objective - best.certificate_.objective
     assert missing <= checked.gap * (1 + 1e-9) + 1e-10
     if size < -2:

@@ -66,13 +66,25 @@ def audit(
     if unwrapped is not None:
         found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)
         return replace(found, checks=(*found.checks, *unwrapped.checks), facts={**found.facts, **unwrapped.facts})
-    if hasattr(model, "encode_labelled"):  # a model of a table
-        return audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
+    if hasattr(model, "encode_labelled"):
+        return _audit_table_model(model, X, y, sample_weight, tol)
     known = find_audited(model, like)
     _check_arguments(model, X, beside, known)
     if isinstance(model, Estimator):
         model._check_settings()
     return _without_riddles(model, known, X, y, sample_weight, _tolerance(model, tol), beside)
+
+
+def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: float | None) -> Certificate:
+    """Audit the model inside a model of a table on the encoded rows; the encoding is learnt again and compared."""
+    if not hasattr(model, "model_"):
+        raise DataError(
+            got=f"a {type(model).__name__} without model_", wanted="a fitted model", fix="Call fit first."
+        )
+    model._check_settings()
+    found = audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
+    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.differences(X, y, sample_weight))
+    return replace(found, checks=(*found.checks, *checks))
 
 
 def _tolerance(model: Any, tol: float | None, tuning: AuditTuning = AuditTuning()) -> float:

@@ -153,7 +153,7 @@ def _sharpen(name: str, found: Mapping[str, Certificate], problems: Mapping[str,
     """
     mine = found[name]
     same = [c for other, c in found.items() if problems[other] == problems[name] and c.kind == "optimal"]
-    bounds = [c.bound for c in same if math.isfinite(c.bound) and c.bound >= mine.bound]
+    bounds = [c.bound for c in same if math.isfinite(c.bound) and not c.bound <= mine.bound]
     if mine.kind != "optimal" or not bounds or max(bounds) > min(c.objective for c in same):
         return mine
     return replace(mine, bound=max(bounds), parameter_error=())

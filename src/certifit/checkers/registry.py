@@ -104,7 +104,9 @@ def audited_models() -> dict[str, AuditedModel]:
         "GaussianMixture": AuditedModel(audit_gaussian_mixture, MIXTURE),
         "Mixture": AuditedModel(audit_mixture, ("weights_", "parameters_")),
         "BayesianGaussianMixture": AuditedModel(refuse_bayesian_mixture, MIXTURE),
-        "LogisticRegression": AuditedModel(audit_logistic, classifier, logistic_problem),
+        **dict.fromkeys(
+            ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
+        ),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),

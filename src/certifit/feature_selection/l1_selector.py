@@ -100,6 +100,7 @@ class L1Selector(Selector):
     proved_zero_: Array
     undecided_: Array
     alpha_: float
+    classes_: Array
     coef_: Array
     intercept_: Array
     coef_path_: Array
@@ -190,8 +191,14 @@ class L1Selector(Selector):
                 "error": error,
             },
             **({"classes_": classes} if problem.loss == "logistic" else {}),
-            "certificate_": screening.certify_path(path.screened, claim, self.tol),
+            "certificate_": screening.certify_path(path.screened, claim, self.tol, rows.n_rows),
         }
+
+    def held_out(self, rows: Rows, alphas: Array) -> tuple[Array, Array]:
+        """Return the mean held-out loss (m,) of fits at these strengths and its standard error; y are codes."""
+        k = len(self.classes_) if self.loss == "logistic" and len(self.classes_) > 2 else 1
+        problem = L1PathProblem(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
+        return held_out_loss(problem, rows, alphas, self.cv, self._tuning)
 
     def _criterion(self, problem: L1PathProblem, path: L1Path, rows: Rows) -> tuple[Array, Array]:
         """Return the criterion (m,), smaller is better, and its standard error, 0 where it has none."""

@@ -49,6 +49,17 @@ class Column:
     categories: tuple[str, ...] = ()
     marks_missing: bool = False  # a last 0/1 column says in which rows it is missing
 
+    def is_like(self, other: Column, close: float = 1e-9) -> bool:
+        """Whether both do the same to a column, up to rounding; how its values are stored does not matter."""
+        same = all(
+            getattr(self, name) == getattr(other, name)
+            for name in ("name", "kind", "missing", "distinct", "categories", "marks_missing")
+        )
+        return same and all(
+            abs(mine - theirs) <= close * (abs(theirs) + abs(other.scale))
+            for mine, theirs in ((self.centre, other.centre), (self.scale, other.scale), (self.fill, other.fill))
+        )
+
     @property
     def features(self) -> list[str]:
         """Names of the columns of numbers it becomes."""

@@ -44,7 +44,8 @@ class TableClassifier(ClassifierMixin, Estimator):
     classes_ : the labels
     target_, weight_ : names of the target and weight columns (None where arrays were given)
     n_rows_, unlabelled_ : rows learnt from; rows left out because their target was missing
-    fingerprint_ : hash of the encoded training rows, labels and weights
+    n_iter_ : number of updates (diagnostic)
+    fingerprint_ : hash of the encoded training rows, labels and weights (diagnostic)
 
     >>> from certifit import load_penguins
     >>> model = TableClassifier().fit(load_penguins(), "species")
@@ -59,6 +60,8 @@ class TableClassifier(ClassifierMixin, Estimator):
         "tol": LOOP["tol"],
         "max_iter": LOOP["max_iter"],
     }
+
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "fingerprint_")
 
     def __init__(self, C: float = 1.0, *, class_weight: Any = None, tol: float = 1e-6, max_iter: int = 1000) -> None:
         self.C = C
@@ -123,6 +126,35 @@ class TableClassifier(ClassifierMixin, Estimator):
         data = labelled_table(X, y, sample_weight)
         matrix, features = self.encode(data.table)
         return EncodedRows(matrix, data, features)
+
+    def differences(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[str]:
+        """What is not as a fit to this table would have left it, in words; `audit` asks for it.
+
+        The encoding is learnt again. The order of the columns and how they are stored do not matter.
+        """
+        check_is_fitted(self)
+        y = self.target_ if y is None else y
+        sample_weight = self.weight_ if sample_weight is None else sample_weight
+        data = labelled_table(X, y, sample_weight)
+        again = {column.name: column for column in data.columns}
+        found = [
+            f"column {column.name!r} is encoded otherwise than these rows teach"
+            for column in self.columns_
+            if column.name not in again or not column.is_like(again[column.name])
+        ]
+        inner = self.model_
+        same = {
+            "features_ are not those of columns_": self.features_ == [f for c in self.columns_ for f in c.features],
+            "classes_ are not those of model_": np.array_equal(self.classes_, inner.classes_),
+            "n_rows_ is not the number of labelled rows": self.n_rows_ == len(data.y),
+            "unlabelled_ is not the number of rows without a label": self.unlabelled_ == data.unlabelled,
+            **{
+                f"{name} is not that of model_": getattr(self, name) == getattr(inner, name)
+                for name in ("C", "class_weight", "tol", "max_iter")
+            },
+            "model_ has another penalty": (inner.penalty, inner.l1_ratio, inner.fit_intercept) == ("l2", 0.0, True),
+        }
+        return found + [words for words, right in same.items() if not right]
 
     def decision_function(self, X: Any) -> Array:
         """Scores before the probabilities: (n,) for two classes, (n, k) for more."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.feature_selection import greedy, screening
+from certifit.checkers.feature_selection import greedy, l1_choice, screening
 from certifit.checkers.feature_selection.scores import target_of
 from certifit.checkers.feature_selection.univariate import FilterClaim, certify_filter
 from certifit.checkers.fitted import fitted_rows, numbers
@@ -297,19 +297,53 @@ def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cert
     rows = fitted_rows(model, len(model.support_), X, y, sample_weight, target)
     if target == "classes":
         rows = encode_labels(rows, model.classes_).rows
-    alphas = model.path_["alpha"]
-    chosen = int(np.flatnonzero(alphas == model.alpha_)[0])
-    coef, intercept = numbers(model, "coef_path_").copy(), numbers(model, "intercept_path_").copy()
-    coef[chosen], intercept[chosen] = numbers(model, "coef_"), numbers(model, "intercept_")
+    k = len(model.classes_) if target == "classes" and len(model.classes_) > 2 else 1
+    coef, intercept = numbers(model, "coef_path_"), numbers(model, "intercept_path_")
+    columns = {name: np.asarray(values, dtype=np.float64) for name, values in model.path_.items()}
+    m, d = len(coef), rows.n_features
+    if coef.shape != (m, k, d) or intercept.shape != (m, k) or np.shape(model.proved_path_) != (m, d):
+        raise DataError(
+            got=f"a path of {coef.shape} coefficients and {intercept.shape} intercepts for {k} scores of {d} columns",
+            wanted="as many fits of as many scores in every part of the path",
+        )
+    if any(np.shape(values) != (m,) for values in columns.values()):
+        raise DataError(got="a path_ whose columns have unequal lengths", wanted=f"{m} numbers in each")
     problem = screening.screening_problem(model.loss, bool(model.fit_intercept), rows)
+    alphas = l1_choice.strengths_again(model, problem, k, rows)
     screened = tuple(
         screening.screen(problem.at(float(alpha), float(model.l1_ratio)), beta, b, rows)
-        for alpha, beta, b in zip(alphas, coef, intercept, strict=True)
+        for alpha, beta, b in zip(alphas, coef, intercept, strict=False)
     )
-    names = getattr(model, "feature_names_in_", np.array([f"x{j}" for j in range(rows.n_features)], object))
-    proved = np.array(model.proved_path_)
-    proved[chosen] |= np.isin(names, model.proved_zero_)
-    asked = int(model.alphas) if isinstance(model.alphas, Integral) else len(model.alphas)
-    used = (numbers(model, "coef_") != 0).any(axis=0)
-    claim = screening.PathClaim(chosen, proved, model.support_, used, asked - len(screened))
-    return screening.certify_path(screened, claim, tol)
+    if len(screened) < m:
+        raise DataError(got=f"{m} fits for {len(alphas)} strengths", wanted="at most one fit for each strength")
+    path = l1_choice.StatedPath(columns, coef, np.asarray(model.proved_path_, dtype=bool), screened)
+    if model.criterion == "cv":  # the fits on the folds are made anew
+        criterion, error = model.held_out(rows, alphas[:m])
+    else:
+        criterion, error = l1_choice.information_again(model, path, problem.weight), np.zeros(m)
+    chosen = l1_choice.chosen_strength(path)
+    used = path.nonzero[chosen]
+    claim = screening.PathClaim(chosen, path.proved, np.asarray(model.support_), used, len(alphas) - m)
+    checks = (*l1_choice.path_checks(path, alphas, criterion, error), *_chosen_fit(model, path, chosen))
+    return screening.certify_path(screened, claim, tol, rows.n_rows, checks)
+
+
+def _chosen_fit(model: Any, path: l1_choice.StatedPath, chosen: int) -> tuple[Check, ...]:
+    """Checks that what a selector says of its chosen fit is what the path says of it."""
+    d = path.coef.shape[2]
+    names = getattr(model, "feature_names_in_", np.array([f"x{j}" for j in range(d)], object))
+    proved, zero = path.proved[chosen], ~path.nonzero[chosen]
+    parts = {
+        "coef_": np.array_equal(np.asarray(model.coef_), path.coef[chosen]),
+        "intercept_": np.array_equal(np.asarray(model.intercept_), numbers(model, "intercept_path_")[chosen]),
+        "proved_zero_": list(model.proved_zero_) == list(names[proved]),
+        "undecided_": list(model.undecided_) == list(names[zero & ~proved]),
+    }
+    off = abs(float(model.alpha_) - float(path.columns["alpha"][chosen]))
+    return (
+        Check("alpha_ is off the strength that the criterion chooses by", off, 0.0),
+        *(
+            Check(f"{name} is not that of the chosen fit (1: yes)", float(not same), 0.0)
+            for name, same in parts.items()
+        ),
+    )

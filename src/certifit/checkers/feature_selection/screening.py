@@ -10,6 +10,8 @@ Where φ" <= γ (squares 1, two classes 1/4, softmax 1/2) φ* is strongly convex
 Σ wᵢ |uᵢ - uᵢ*|² <= 2γ (D(u*) - D(u)) <= 2γ gap = r² for every feasible u, and |vⱼ - vⱼ*| <= r |xⱼ| with
 |xⱼ|² = Σ wᵢ xᵢⱼ² (about the weighted mean where b is free, since u and u* are balanced). A column with |vⱼ*| < λ₁ is
 0 in every optimum. Hence  |vⱼ| + r |xⱼ| < λ₁  proves it. Poisson and gamma losses have no such γ and are left out.
+A target of squares is centred where b is free, and keeps its digits; what rounding may have added to a bound is
+subtracted in `plain.dual_points`.
 Reference: Ndiaye, Fercoq, Gramfort & Salmon, Gap safe screening rules for sparsity enforcing penalties (2017).
 """
 
@@ -23,7 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp, softmax, xlogy
 
+from certifit.checkers.linear_model.logistic import centred_intercept, lessened_share
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import EPS, DualPenalty, DualSums, lower_bound, summation_error
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
@@ -94,6 +98,7 @@ class ScreeningProblem:
     lam2: float  # λ₂
     intercept: bool
     m: Array  # weighted mean of the rows where the intercept is free, else 0  (d,)
+    y_mean: float  # that of the target, for squares
     length: Array  # sqrt(Σ w (x - m)²)  (d,)
     weight: float  # Σ w
 
@@ -123,9 +128,11 @@ class _DualSums(Sums):
     loss: float  # Σ w φ
     conjugate: float  # Σ w φ*(τu)
     v: Array  # Σ w u (x - m)  (k, d)
+    v_size: Array  # Σ w |u| |x - m|  (k, d)
     u: Array  # Σ w u  (k,)
     size: Array  # Σ w |u|  (k,)
-    uu: float  # Σ w |u|²
+    conjugate_size: float  # sizes of the terms of the conjugate
+    flows: Array  # (k, k) Σ w p over the rows of each class; of one score the sums of both signs (2, 2)
     h: Array  # Σ w φ"  (k, k)
 
 
@@ -136,22 +143,26 @@ class _ColumnSpread(Sums):
     weight: float  # Σ w
     z: Array  # Σ w (x - m)  (d,)
     zz: Array  # Σ w (x - m)²  (d,)
+    y: float  # Σ w (y - its first value), of numbers
 
 
-def _column_spread(m: Array, block: Block) -> _ColumnSpread:
+def _column_spread(m: Array, first: float, block: Block) -> _ColumnSpread:
     positive = block.w > 0
-    Z, w = dense(block.X)[positive] - m, block.w[positive]
-    return _ColumnSpread(float(w.sum()), w @ Z, w @ Z**2)
+    Z, w, y = dense(block.X)[positive] - m, block.w[positive], np.asarray(block.y)[positive]
+    return _ColumnSpread(float(w.sum()), w @ Z, w @ Z**2, float(w @ (y - first)))
 
 
 def screening_problem(loss: str, intercept: bool, rows: Rows) -> ScreeningProblem:
     """Return the objective on these rows, with strengths 0 until `at` sets them."""
-    m = dense(next(iter(rows)).X[:1])[0] if intercept else np.zeros(rows.n_features)
-    s = rows.sum(partial(_column_spread, m))
+    block = next(iter(rows))
+    m = dense(block.X[:1])[0] if intercept else np.zeros(rows.n_features)
+    first = float(np.asarray(block.y)[0]) if intercept and loss == "squared" else 0.0
+    s = rows.sum(partial(_column_spread, m, first))
+    y_mean = 0.0
     if intercept:
-        m = m + s.z / s.weight
-        s = rows.sum(partial(_column_spread, m))
-    return ScreeningProblem(loss, 0.0, 0.0, intercept, m, np.sqrt(s.zz), s.weight)
+        m, y_mean = m + s.z / s.weight, first + s.y / s.weight if loss == "squared" else 0.0
+        s = rows.sum(partial(_column_spread, m, first))
+    return ScreeningProblem(loss, 0.0, 0.0, intercept, m, y_mean, np.sqrt(s.zz), s.weight)
 
 
 def _dual_sums(p: ScreeningProblem, beta: Array, b: Array, scale: float, block: Block) -> _DualSums:
@@ -159,17 +170,33 @@ def _dual_sums(p: ScreeningProblem, beta: Array, b: Array, scale: float, block: 
     assert block.y is not None
     Z, y, w = dense(block.X)[positive] - p.m, np.asarray(block.y)[positive], block.w[positive]
     loss, eta = LOSSES[p.loss], Z @ beta.T + b
+    y = y - p.y_mean if p.loss == "squared" else y
     u = loss.slope(eta, y)
     wu = w[:, None] * u
+    # Entropies are computed from p, so that those next to 0 are off by up to eps log(eps).
+    sharp = 64 * EPS / summation_error(len(w))
+    size = np.abs(u) * (0.5 * np.abs(u) + np.abs(y)[:, None]) if p.loss == "squared" else np.abs(u) + sharp
+    conjugate = loss.conjugate(scale * u, y)
     return _DualSums(
         float(w @ loss.value(eta, y)),
-        float(w @ loss.conjugate(scale * u, y)),
+        float(w @ conjugate),
         wu.T @ Z,
+        np.abs(wu).T @ np.abs(Z),
         wu.sum(axis=0),
         np.abs(wu).sum(axis=0),
-        float((wu * u).sum()),
+        float(w @ (np.abs(conjugate) + size.sum(axis=1))),
+        _flows(u, y, w),
         loss.curvature(eta, w),
     )
+
+
+def _flows(u: Array, y: Array, w: Array) -> Array:
+    """What flows from each class to each other (k, k), by the slopes u; of one score, of both signs (2, 2)."""
+    if u.shape[1] == 1:
+        up, down = float(w @ np.maximum(u[:, 0], 0.0)), float(w @ np.maximum(-u[:, 0], 0.0))
+        return np.array([[0.0, up], [down, 0.0]])
+    Y = _targets(y, u.shape[1])
+    return np.asarray((Y * w[:, None]).T @ np.where(Y > 0, 0.0, u))
 
 
 class _Balanced(NamedTuple):
@@ -200,27 +227,36 @@ def _balance(p: ScreeningProblem, beta: Array, b: Array, rows: Rows) -> _Balance
 def screen(p: ScreeningProblem, coef: Array, intercept: Array, rows: Rows) -> Screening:
     """Return the gap at these coefficients, (k, d) or (1, d) for two classes or numbers, and the columns proved 0."""
     beta = np.atleast_2d(np.asarray(coef, np.float64))
-    b = np.broadcast_to(np.asarray(intercept, np.float64).ravel(), len(beta)) + beta @ p.m
-    b, s, balanced, loss = _balance(p, beta, b, rows)
+    given = np.broadcast_to(np.asarray(intercept, np.float64).ravel(), len(beta))
+    b, s, _, loss = _balance(p, beta, centred_intercept(beta, given - p.y_mean, p.m), rows)
     objective = loss + p.lam1 * float(np.abs(beta).sum()) + 0.5 * p.lam2 * float((beta**2).sum())
-    worst = float(np.abs(s.v).max(initial=0.0))
+    share = summation_error(rows.n_rows)
+    # What is left of the balance is put right by lessening slopes by a share of at most δ: see
+    # `linear_model.logistic`.
+    off = np.abs(s.u) + share * s.size
+    delta = lessened_share(s.flows, np.repeat(off, 2) if len(off) == 1 else off) if p.intercept else 0.0
+    if not delta < 1:
+        return Screening(objective, loss, -np.inf, np.zeros(beta.shape[1], bool))
+    v_size = (1 + delta / share) * s.v_size
+    worst = float((np.abs(s.v) + share * v_size).max(initial=0.0))
     scale = 1.0 if p.lam2 > 0 or worst <= p.lam1 else p.lam1 / worst  # makes the dual point feasible
     if scale < 1:
         s = rows.sum(partial(_dual_sums, p, beta, b, scale))
-    excess = float((np.maximum(scale * np.abs(s.v) - p.lam1, 0.0) ** 2).sum()) / (2 * p.lam2) if p.lam2 > 0 else 0.0
-    slack = 2 * float(np.abs(b * s.u).sum()) if p.intercept else 0.0  # allows for Σ w u that is not exactly 0
-    bound = -s.conjugate - excess - slack if balanced else -np.inf
-    rounding = 1e-13  # of P - D relative to P, and of v relative to |u| |x|
-    gap = max(0.0, objective - bound) + rounding * abs(objective)
+    nothing = np.zeros(())
+    sums = DualSums(-(1 - delta) * s.conjugate, s.conjugate_size, scale * s.v, scale * v_size, nothing, nothing)
+    bound = lower_bound(sums, DualPenalty(p.lam1 * (1 + 8 * EPS), p.lam2, None), rows.n_rows)
+    if np.isfinite(objective):
+        bound = max(bound, 0.0)  # no loss is negative
+    gap = max(0.0, objective - bound) + share * abs(objective)
     radius = np.sqrt(2 * LOSSES[p.loss].smoothness(len(beta)) * gap)
-    edge = scale * np.abs(s.v).max(axis=0) + (radius + rounding * np.sqrt(s.uu)) * p.length
+    edge = scale * (np.abs(s.v) + share * v_size).max(axis=0) + radius * p.length * (1 + 1e-9)
     return Screening(objective, loss, bound, edge < p.lam1)
 
 
 def largest_strength(p: ScreeningProblem, k: int, l1_ratio: float, rows: Rows) -> float:
     """Return the smallest strength, per unit of weight, at which every coefficient is 0."""
     beta = np.zeros((k, rows.n_features))
-    null = _balance(p, beta, np.zeros(k), rows).sums
+    null = _balance(p, beta, np.zeros(k), rows).sums  # squares: of the centred target
     return float(np.abs(null.v).max(initial=0.0)) / (l1_ratio * p.weight)
 
 
@@ -234,17 +270,21 @@ class PathClaim(NamedTuple):
     missing: int  # strengths that were asked for and not fitted
 
 
-def certify_path(path: tuple[Screening, ...], claim: PathClaim, tol: float) -> Certificate:
+def certify_path(
+    path: tuple[Screening, ...], claim: PathClaim, tol: float, n_rows: int, further: tuple[Check, ...] = ()
+) -> Certificate:
     """Compare a claim with what the coefficients at every strength of the path prove."""
+    allowance = 8 * summation_error(n_rows)
     chosen, proved = path[claim.chosen], np.array([s.proved for s in path])
     checks = (
-        Check("largest relative gap of the path", max(s.relative_gap for s in path), tol + 1e-12),
+        Check("largest relative gap of the path", max(s.relative_gap for s in path), tol + allowance),
         Check("columns called proved without a proof", float((claim.proved & ~proved).any(axis=0).sum()), 0.0),
         Check("columns kept that are proved 0", float((claim.kept & chosen.proved).sum()), 0.0),
         Check("columns kept without a coefficient, or the reverse", float((claim.kept != claim.used).sum()), 0.0),
         Check("strengths asked for and not fitted", float(claim.missing), 0.0),
+        *further,
     )
-    limit = (tol + 1e-12) * abs(chosen.objective)
+    limit = (tol + allowance) * abs(chosen.objective)
     facts = {"columns proved 0": float(chosen.proved.sum()), "columns kept": float(claim.kept.sum())}
     words = "at the strength chosen the penalised loss is within gap of its minimum, in which the columns named are 0"
     return Certificate("optimal", words, chosen.objective, chosen.bound, tol, limit, checks, facts)

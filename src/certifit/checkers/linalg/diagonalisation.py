@@ -42,9 +42,9 @@ def certify_basis(A: Array, values: Array, P: Array) -> Certificate:
 def certify_chain(A: Array, value: complex, v: Array, tol: float) -> Certificate:
     """Check that a matrix with a Jordan chain (v above an eigenvector) lies within tol |A|₂ of A.
 
-    >>> certify_chain(np.array([[3.0, 1.0], [0.0, 3.0]]), 3.0, np.array([0.0, 1.0]), 1e-15).holds
+    >>> certify_chain(np.array([[3.0, 1.0], [0.0, 3.0]]), 3.0, np.array([0.0, 1.0]), 1e-15).proved
     True
-    >>> certify_chain(np.array([[3.0, 1.0], [0.0, 4.0]]), 3.5, np.array([0.0, 1.0]), 1e-3).holds
+    >>> certify_chain(np.array([[3.0, 1.0], [0.0, 4.0]]), 3.5, np.array([0.0, 1.0]), 1e-3).proved
     False
     """
     unit = float(np.abs(A).max()) or 1.0

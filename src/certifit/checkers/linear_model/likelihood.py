@@ -2,26 +2,52 @@
 
 This is the only proof without a penalty, and the better one where the penalty is weak; the bound is that of
 `newton_bound`. If the classes can be separated there is no minimum: see `recession`.
+
+A vector added to all classes' coefficients changes the penalty alone, so the loss is measured in the coefficients γ
+of classes 1 … k-1 relative to class 0. With a subgradient r (k, d) of the objective and r̄ its mean over the classes,
+
+    P(θ + δ) >= P(θ) + <r - r̄, δ> + curvature in γ + Σⱼ k (r̄ⱼ δ̄ⱼ + λ/2 δ̄ⱼ²),     δ̄ the mean of δ over the classes,
+
+and the last sum costs at most k |r̄|² / 2λ; beside λ₁ alone r̄ is made 0 by the choice of the subgradient at
+coefficients that are 0. A quadratic penalty has no third derivative and an L1 penalty is convex, so the bound
+stands with both.
+
+Rounding. The decrement ν is measured in the norm of H⁻¹. Rounding of scores by at most e moves it by at most
+e sqrt(Σ w φ"), rounding of the sums by the norm of what each may be off; both are added to ν. An error of H by a
+share ρ makes ν and the reach larger by at most 1 / sqrt(1 - ρ).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates, no_intercept, scaled_coordinates
-from certifit.checkers.linear_model.logistic import both_scores, log_probabilities, onehot, residuals
+from certifit.checkers.linear_model.logistic import (
+    LogisticClaim,
+    allowed_gap,
+    both_scores,
+    centred_intercept,
+    log_probabilities,
+    onehot,
+    residuals,
+    ridge_error,
+    weighted,
+)
 from certifit.checkers.linear_model.newton_bound import (
     NewtonBoundTuning,
     independent,
     inverse_of,
+    self_concordant_distance,
     self_concordant_gap,
     triangle_of,
 )
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import EPS, bound_below, summation_error
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Largest, Rows, Sums
 
@@ -31,29 +57,42 @@ class LikelihoodQuadratic(Sums):
     """Loss, gradient and Hessian in the parameters of classes 1 … k-1 relative to class 0."""
 
     loss: float
-    g: Array  # (k-1, d1)
+    g: Array  # (k, d1) of every class; the first is minus the sum of the others
     H: Array  # (k-1, d1, k-1, d1), or 0-d where not formed
+    g_size: Array  # (k, d1) Σ w |p - y| |z|: rounding of g is relative to it
+    spread: float  # Σ w Σ_k p (1 - p)
 
 
-def _quadratic(
+def quadratic(
     beta: Array, b: Array, coordinates: ScaledCoordinates, hessian: bool, block: Block
 ) -> LikelihoodQuadratic:
+    """Loss, gradient and, if asked for, Hessian of a block at β (k, d) and b (k,), the intercepts of centred rows."""
+    block = weighted(block)
     Z, w, k = coordinates.rows(block), block.w, len(b)
     log_p = log_probabilities(beta, b, dense(block.X) - coordinates.m)
     Y, P = onehot(block.y, k), np.exp(log_p)
-    H = np.zeros(())
-    if hessian:
-        p, rest = P[:, 1:], P @ (1 - np.eye(k))  # 1 - p, summed from the others
-        curvature = -p[:, :, None] * p[:, None, :]
-        curvature[:, np.arange(k - 1), np.arange(k - 1)] = p * rest[:, 1:]
-        H = np.einsum("i,iab,ij,il->ajbl", w, curvature, Z, Z, optimize=True)
+    rest = P @ (1 - np.eye(k))  # 1 - p, summed from the others
+    H = _hessian(Z, w, P, rest) if hessian else np.zeros(())
     loss = -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1))
-    return LikelihoodQuadratic(loss, (w[:, None] * residuals(P, Y)[:, 1:]).T @ Z, H)
+    away = w[:, None] * residuals(P, Y)
+    spread = float(w @ (P * rest).sum(axis=1))
+    return LikelihoodQuadratic(loss, away.T @ Z, H, np.abs(away).T @ np.abs(Z), spread)
+
+
+def _hessian(Z: Array, w: Array, P: Array, rest: Array) -> Array:
+    """The Hessian (k-1, d1, k-1, d1) in blocks Σ w p_a (δ_ac - p_c) z zᵀ."""
+    k, d1 = P.shape[1], Z.shape[1]
+    H = np.empty((k - 1, d1, k - 1, d1))
+    for a in range(1, k):
+        H[a - 1, :, a - 1] = (Z.T * (w * P[:, a] * rest[:, a])) @ Z
+        for c in range(1, a):
+            H[a - 1, :, c - 1] = H[c - 1, :, a - 1] = -((Z.T * (w * P[:, a] * P[:, c])) @ Z)
+    return H
 
 
 def _reach(inverse: Array, coordinates: ScaledCoordinates, kept: Array, block: Block) -> Largest:
     """The largest |(e_a - e_c) ⊗ z|² in the norm of H⁻¹ (k-1, d1, k-1, d1), over rows z and pairs of classes."""
-    Z = coordinates.rows(block)[block.w > 0][:, kept]
+    Z = coordinates.rows(weighted(block))[:, kept]
     largest = 0.0
     for a in range(len(inverse)):
         for c in range(a + 1):
@@ -64,50 +103,219 @@ def _reach(inverse: Array, coordinates: ScaledCoordinates, kept: Array, block: B
     return Largest(largest)
 
 
+class _Subgradient(NamedTuple):
+    """A subgradient of the objective, put so that it is nearly 0 at an optimum."""
+
+    r: Array  # (k-1, d1) in scaled coordinates, less its mean over the classes
+    excess: float  # what its mean over the classes costs
+    rounding: Array  # (k-1, d1) by how much rounding may have moved r
+
+
+class _Decrement(NamedTuple):
+    """The Newton decrement ν and the reach c of the rows, with all that rounding may hide."""
+
+    nu: float
+    c: float
+    inverse: Array | None  # H⁻¹ (k-1, m, k-1, m), enlarged by what rounding may have taken from it
+    kept: Array  # (m,) the columns in which H is regular
+
+
 def certify(
     coef: Array,
     intercept: Array,
-    fit_intercept: bool,
+    claim: LogisticClaim,
     tol: float,
     rows: Rows,
-    lam: float = 0.0,
     tuning: NewtonBoundTuning = NewtonBoundTuning(),
 ) -> Certificate:
-    """Check a fit by its Hessian, unpenalised or with λ/2 |β|²; y are class numbers, w include class weights.
-
-    A quadratic penalty has no third derivative, so the bound stands with it. In the coefficients γ of classes
-    1 … k-1 relative to class 0 it is λ/2 (Σ |γ|² - |Σ γ|²/k): the best that a common shift of all classes leaves.
-    """
+    """Check a fit by its Hessian, with any penalty or none; y are class numbers, w include class weights."""
     beta, b = both_scores(coef, intercept)
-    own = () if fit_intercept else (no_intercept(b),)
-    coordinates = scaled_coordinates(rows, fit_intercept)
-    k, d1 = len(b), rows.n_features + fit_intercept
-    hessian = (k - 1) * d1 <= tuning.hessian_parameters
-    s = rows.sum(partial(_quadratic, beta, b + beta @ coordinates.m, coordinates, hessian))
-    objective = s.loss + 0.5 * lam * float((beta**2).sum())
-    excess = 0.0  # penalty that a common shift would save
-    if lam > 0 and hessian:
-        gamma = beta[1:] - beta[0]
-        tie = np.eye(k - 1) - (1 / k if len(coef) > 1 else 0.0)
-        excess = objective - s.loss - 0.5 * lam * float((gamma * (tie @ gamma)).sum())
-        d = rows.n_features
-        s.g[:, :d] += lam * (tie @ gamma) / coordinates.scale
-        s.H[:, np.arange(d), :, np.arange(d)] += (lam / coordinates.scale**2)[:, None, None] * tie
+    own = () if claim.intercept else (no_intercept(b),)
+    coordinates = scaled_coordinates(rows, claim.intercept)
+    hessian = (len(b) - 1) * (rows.n_features + claim.intercept) <= tuning.hessian_parameters
+    centred = centred_intercept(beta, b, coordinates.m)
+    s = rows.sum(partial(quadratic, beta, centred, coordinates, hessian))
+    objective = s.loss + claim.penalty(beta)
     if not hessian:
-        check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g)) / objective, tol)
+        check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g[1:])) / objective, tol)
         return Certificate("stationary", LinearModelClaims.gradient, objective, tol=tol, checks=(check, *own))
-    kept = np.arange(d1)
-    inverse = inverse_of(s.H)
-    if inverse is None and lam == 0:  # no curvature somewhere: collinear columns, or rows that are fitted perfectly
+    score = _score_rounding(beta, b, centred, coordinates)
+    shifted = _best_common_shift(beta, claim) if len(coef) > 1 and claim.lam1 > 0 else beta
+    slope = _subgradient(shifted, len(coef) > 1, claim, s, coordinates, objective, rows.n_rows)
+    found = _decrement(slope, len(coef) > 1, claim, s, coordinates, score, rows)
+    reach = found.nu * found.c
+    gap = np.inf
+    if reach <= tuning.safe and all(check.passed for check in own):
+        saved = max(0.0, claim.penalty(beta) - claim.penalty(shifted))
+        gap = saved + slope.excess + self_concordant_gap(found.nu, found.c)
+    bound = bound_below(objective, gap, objective, rows.n_rows)
+    words = LinearModelClaims.penalised if claim.lam + claim.lam1 > 0 else LinearModelClaims.likelihood
+    return Certificate(
+        "optimal",
+        words,
+        objective,
+        bound,
+        tol,
+        allowed_gap(objective, tol, rows.n_rows),
+        (Check("decrement times reach", reach, tuning.safe), *own),
+        parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score),
+    )
+
+
+def _score_rounding(beta: Array, b: Array, centred: Array, coordinates: ScaledCoordinates) -> float:
+    """How far rounding can move a score: every |z| is at most 1."""
+    sizes = np.abs(beta) @ coordinates.scale + np.abs(centred)
+    moved = np.abs(beta) @ np.abs(coordinates.m) + np.abs(b)  # summed with more digits
+    both = EPS * sizes + float(np.finfo(np.longdouble).eps) * moved
+    return 2 * (beta.shape[1] + 4) * float(both.max(initial=0.0))
+
+
+def _subgradient(
+    beta: Array,
+    several: bool,
+    claim: LogisticClaim,
+    s: LikelihoodQuadratic,
+    coordinates: ScaledCoordinates,
+    objective: float,
+    n_rows: int,
+) -> _Subgradient:
+    """The smallest subgradient, or near it; `several` classes have a score each, two have one."""
+    k, d = beta.shape
+    share, scale = summation_error(n_rows), coordinates.scale
+    rounding = share * s.g_size
+    r = s.g.copy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        r[:, :d] += claim.lam * beta / scale
+        rounding[:, :d] += 4 * EPS * (claim.lam * np.abs(beta) + claim.lam1) / scale
+        box = claim.lam1 / scale
+        if claim.lam1 > 0:
+            r[:, :d] += box * _signs(beta, -r[:, :d] / box, several)
+        excess = 0.0
+        if several:
+            mean = r[:, :d].mean(axis=0)
+            r[:, :d] -= mean
+            excess = _common_shift_cost(mean * scale, k, beta, claim, objective)
+    return _Subgradient(r[1:], excess, rounding[1:])
+
+
+def _best_common_shift(beta: Array, claim: LogisticClaim) -> Array:
+    """β (k, d) moved by one vector for all classes, which leaves the loss as it is, to where its penalty is least.
+
+    Of each column's penalty, a function of the shift t, the least is at a coefficient or where the slope is 0
+    between.
+    """
+    k = len(beta)
+    candidates = [*beta]
+    if claim.lam > 0:
+        candidates += [beta.mean(axis=0) + claim.lam1 * (k - 2 * i) / (claim.lam * k) for i in range(k + 1)]
+    moved = beta - np.array(candidates)[:, None]  # (candidates, k, d)
+    cost = claim.lam1 * np.abs(moved).sum(axis=1) + 0.5 * claim.lam * (moved**2).sum(axis=1)
+    best = np.nan_to_num(cost, nan=np.inf).argmin(axis=0)
+    return np.asarray(moved[best, :, np.arange(beta.shape[1])].T)
+
+
+def _signs(beta: Array, wanted: Array, several: bool) -> Array:
+    """A subgradient of |β|₁ (k, d), near `wanted` where β is 0; for several classes it sums to 0, where one does.
+
+    Bisection for the shift t of each column: the sum of clip(wanted + t) rises with t.
+    """
+    zero = beta == 0
+    if not several:
+        return np.where(zero, np.clip(wanted, -1.0, 1.0), np.sign(beta))
+    low, high = np.full(beta.shape[1], -1.0), np.full(beta.shape[1], 1.0)
+    spread = np.abs(wanted).max(axis=0, initial=0.0)
+    low, high = low - spread, high + spread
+    for _ in range(100):  # bisection: as many halvings as a float has digits, and a few more
+        t = 0.5 * (low + high)
+        total = np.where(zero, np.clip(wanted + t, -1.0, 1.0), np.sign(beta)).sum(axis=0)
+        low, high = np.where(total < 0, t, low), np.where(total < 0, high, t)
+    return np.where(zero, np.clip(wanted + high, -1.0, 1.0), np.sign(beta))
+
+
+def _common_shift_cost(mean: Array, k: int, beta: Array, claim: LogisticClaim, objective: float) -> float:
+    """What the mean of the subgradient over the classes (d,), in the columns' own units, can gain."""
+    if claim.lam > 0:
+        return k * float((mean**2).sum()) / (2 * claim.lam)
+    if claim.lam1 > 0:
+        # No optimum has |β|₁ above objective / λ₁.
+        return float(np.abs(mean).max(initial=0.0)) * (float(np.abs(beta).sum()) + objective / claim.lam1)
+    return 0.0  # nothing but rounding: the loss does not change along a common shift
+
+
+def _decrement(
+    slope: _Subgradient,
+    several: bool,
+    claim: LogisticClaim,
+    s: LikelihoodQuadratic,
+    coordinates: ScaledCoordinates,
+    score: float,
+    rows: Rows,
+) -> _Decrement:
+    k, d = len(s.g), rows.n_features
+    nothing = _Decrement(np.inf, np.inf, None, np.zeros(0, int))
+    H = s.H
+    if claim.lam > 0:
+        tie = np.eye(k - 1) - (1 / k if several else 0.0)
+        H = H.copy()
+        with np.errstate(over="ignore", divide="ignore"):
+            H[:, np.arange(d), :, np.arange(d)] += (claim.lam / coordinates.scale**2)[:, None, None] * tie
+    if not (np.isfinite(H).all() and np.isfinite(slope.r).all() and np.isfinite(slope.excess)):
+        return nothing
+    kept = np.arange(H.shape[1])
+    inverse = inverse_of(H)
+    if inverse is None and claim.lam + claim.lam1 == 0:
+        # No curvature somewhere: collinear columns, or rows that are fitted perfectly.
         kept = independent(rows.sum(partial(triangle_of, coordinates)).R)
-        inverse = inverse_of(s.H[:, kept][..., kept])
-    nu = c = np.inf
-    if inverse is not None and all(check.passed for check in own):
-        g = s.g[:, kept]
-        nu = float(np.sqrt(np.einsum("aj,ajbl,bl", g, inverse, g)))
-        c = float(np.sqrt(rows.sum(partial(_reach, inverse, coordinates, kept)).value))
-    reach = nu * c
-    gap = max(0.0, excess) + (self_concordant_gap(nu, c) if reach <= tuning.safe else np.inf)
-    checks = (Check("decrement times reach", reach, tuning.safe), *own)
-    claim = LinearModelClaims.likelihood if lam == 0 else LinearModelClaims.penalised
-    return Certificate("optimal", claim, objective, objective - gap, tol, (tol + 1e-12) * objective, checks)
+        H = H[:, kept][..., kept]
+        inverse = inverse_of(H)
+    if inverse is None:
+        return nothing
+    inverse = inverse / (1 - _inverse_error(H, inverse))
+    r, off = slope.r[:, kept], slope.rounding[:, kept]
+    nu = np.sqrt(max(0.0, float(np.einsum("aj,ajbl,bl", r, inverse, r))))
+    nu += np.sqrt(float(np.einsum("aj,ajbl,bl", off, np.abs(inverse), off))) + score * np.sqrt(s.spread)
+    c = float(np.sqrt(rows.sum(partial(_reach, inverse, coordinates, kept)).value))
+    return _Decrement(float(nu), c, inverse, kept)
+
+
+def _inverse_error(H: Array, inverse: Array) -> float:
+    """The share ρ of H that rounding may have added to it, at most one half.
+
+    With the diagonal scaled to 1 rounding adds at most some eps times the order, against the smallest eigenvalue,
+    which is at least 1 over the trace of the inverse.
+    """
+    size = H.shape[0] * H.shape[1]
+    trace = float(np.diag(H.reshape(size, size)) @ np.diag(inverse.reshape(size, size)))
+    return min(0.5, 16 * EPS * size * trace)
+
+
+def _parameter_error(
+    coef: Array, gap: float, claim: LogisticClaim, found: _Decrement, coordinates: ScaledCoordinates, score: float
+) -> tuple[tuple[float, ...], ...]:
+    """How far each coefficient, and then the intercept, of each score can be from a minimiser's.
+
+    Several classes' intercepts, and without a penalty their coefficients, are determined up to a vector common to
+    all: they are compared with the minimiser that has the same mean over the classes.
+    """
+    several, d, n_columns = len(coef) > 1, coef.shape[1], coef.shape[1] + claim.intercept
+    distance = self_concordant_distance(found.nu, found.c)
+    by_ridge = ridge_error(coef, gap, claim)
+    if found.inverse is None or len(found.kept) < n_columns or not np.isfinite(distance * gap):
+        return by_ridge
+    if several and claim.lam1 > 0:  # which of the minimisers with equal scores it is depends on all signs
+        return by_ridge
+    k = len(coef) if several else 2
+    away = np.eye(k)[:, 1:] - (1 / k if several else 0.0)  # (k, k-1) from contrasts to centred scores
+    error = np.zeros((k, d + 1))
+    for row, a in enumerate(away):
+        inverse = np.einsum("a,ajbl,b->jl", a, found.inverse, a)
+        error[row, :n_columns] = coordinates.parameter_error(inverse, distance)
+    error = error[-len(coef) :]
+    error[:, :d] += 4 * EPS * np.abs(coef)
+    if several and claim.lam > 0:  # the minimiser's coefficients sum to 0
+        error[:, :d] += np.abs(coef.mean(axis=0))
+    if claim.intercept:
+        error[:, d] += score
+    if by_ridge:
+        error = np.minimum(error, np.array(by_ridge))
+    return tuple(map(tuple, error.tolist()))

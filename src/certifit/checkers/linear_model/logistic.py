@@ -7,8 +7,17 @@ for all distributions pᵢ with Σ wᵢ (pᵢ - yᵢ) = 0. Moving p towards y un
 A* is convex and A*(y) = 0, at least that of the entropies: P >= - τ Σ wᵢ A*(pᵢ) with τ = min(1, λ₁ / max |vⱼ|).
 
 Plain float64 NumPy. Two classes are handled as softmax with the scores (0, η). Rows are centred before products are
-formed, which a free intercept absorbs exactly; the intercept is re-optimised, so that the dual point is feasible.
-Without a penalty, or with a weak one, see `checkers.linear_model.likelihood`.
+formed, which a free intercept absorbs exactly; the intercept is re-optimised, so that the dual point is feasible up
+to rounding. What is left is put right in one of two ways, with δ of the size of rounding, and the better bound is
+taken:
+
+- lessen the p of wrong classes by shares of at most δ: F_ck = Σ w p_k over the rows of class c is what flows from c
+  to k, and shares φ_c - φ_k of the flows balance the classes where φ solves the Laplace equation of these flows;
+- mix p' = (1 - δ) p + δ q with q the same for all rows.
+
+Both cost at most a share δ of the entropies (which are concave, and 0 at y). The first moves v by at most
+δ Σ w |p - y| |x|, the second by δ Σ w (p + q) |x|. `plain.dual_points` subtracts the rounding of all sums. Without a
+penalty, or with a weak one, see `checkers.linear_model.likelihood`.
 """
 
 from __future__ import annotations
@@ -16,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -24,8 +33,22 @@ from scipy.special import xlogy
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
-from certifit.core import Certificate, Check
+from certifit.checkers.plain.dual_points import DualPenalty, DualSums, lower_bound, summation_error
+from certifit.core import Certificate
 from certifit.rows import Array, Block, Rows, Sums
+
+
+class LogisticClaim(NamedTuple):
+    """What a logistic regression says it has minimised."""
+
+    lam1: float = 0.0  # of |β|₁
+    lam: float = 0.0  # of |β|²/2
+    intercept: bool = True  # whether there is a free intercept
+
+    def penalty(self, beta: Array) -> float:
+        """The penalty at β (k, d)."""
+        with np.errstate(over="ignore"):
+            return self.lam1 * float(np.abs(beta).sum()) + 0.5 * self.lam * float((beta**2).sum())
 
 
 @dataclass(frozen=True)
@@ -33,11 +56,14 @@ class DualPointSums(Sums):
     """Sums at the mixed probabilities p' = stay p + (1 - stay) q."""
 
     loss: float  # Σ w [A(η) - η_y]
-    conjugate: float  # Σ w A*(p'),  A*(p) = Σ_k p log p
+    entropy: float  # - Σ w A*(p'),  A*(p) = Σ_k p log p
     g: Array  # (k, d) Σ w (p' - y) (x - m)
     imbalance: Array  # (k,) Σ w (p' - y)
-    misfit: float  # Σ w |p' - y|: rounding of g and of the imbalance is relative to it
+    misfit: Array  # (k,) Σ w |p' - y|: rounding of the imbalance is relative to it
+    g_size: Array  # (k, d) Σ w |p' - y| |x - m|: rounding of g is relative to it
     expected: Array  # (k,) Σ w p'
+    flows: Array  # (k, k) Σ w p' over the rows of each class
+    total: Array  # (d,) Σ w |x - m|
     curvature: Array  # (k, k) Σ w (diag p - p pᵀ)
 
 
@@ -69,19 +95,30 @@ def negative_entropy(p: Array) -> Array:
     return xlogy(others, others).sum(axis=1) + p[rows, top] * np.log1p(-others.sum(axis=1))
 
 
+def weighted(block: Block) -> Block:
+    """The rows that have a weight: those without contribute nothing, whatever their numbers."""
+    used = block.w > 0
+    return block if used.all() else Block(block.X[used], np.asarray(block.y)[used], block.w[used], block.start)
+
+
 def _sums(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block) -> DualPointSums:
+    block = weighted(block)
     Z, w, Y = dense(block.X) - m, block.w, onehot(block.y, len(b))
     log_p = log_probabilities(beta, b, Z)
     p = np.exp(log_p)
     mixed = stay * p + (1 - stay) * q
     away = residuals(mixed, Y)
+    wide, weighted_away = np.abs(Z), w[:, None] * away
     return DualPointSums(
         -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1)),
-        float(w @ negative_entropy(mixed)),
-        (w[:, None] * away).T @ Z,
+        -float(w @ negative_entropy(mixed)),
+        weighted_away.T @ Z,
         w @ away,
-        float(w @ np.abs(away).sum(axis=1)),
+        w @ np.abs(away),
+        np.abs(weighted_away).T @ wide,
         w @ mixed,
+        (Y * w[:, None]).T @ mixed,
+        w @ wide,
         np.diag(w @ p) - (p * w[:, None]).T @ p,
     )
 
@@ -95,58 +132,100 @@ def both_scores(coef: Array, intercept: Array) -> tuple[Array, Array]:
     return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
 
 
-def certify(
-    coef: Array, intercept: Array, lam: float, fit_intercept: bool, tol: float, rows: Rows, lam1: float = 0.0
-) -> Certificate:
+def centred_intercept(beta: Array, b: Array, m: Array) -> Array:
+    """The intercepts b + β m (k,) for columns less m; both may be large and cancel, so more digits are used."""
+    return np.asarray(b + beta.astype(np.longdouble) @ m.astype(np.longdouble), np.float64)
+
+
+def allowed_gap(objective: float, tol: float, n_rows: int) -> float:
+    """The gap that a tolerance allows, and what rounding may add: the terms of the objective are all positive."""
+    return (tol + 8 * summation_error(n_rows)) * abs(objective)
+
+
+def certify(coef: Array, intercept: Array, claim: LogisticClaim, tol: float, rows: Rows) -> Certificate:
     """Check β (k, d), or (1, d) for two classes, with λ + λ₁ > 0; y are class numbers, w include class weights."""
-    balanced = 1e-12  # imbalance Σ w (p - y), relative to Σ w |p - y|, that counts as rounding
-    two = len(coef) == 1
+    balanced = 1e-12  # imbalance Σ w (p - y), relative to Σ w |p - y|, at which the intercept is good enough
     beta, b = both_scores(coef, intercept)
     m = np.zeros(rows.n_features)
-    if fit_intercept:
+    if claim.intercept:
         m = centre(rows)
-        b = b + beta @ m
+        b = centred_intercept(beta, b, m)
         b = b - b.mean()  # common to all classes: changes nothing, and may be large where columns lie far from 0
 
     def at(b: Array, stay: float = 1.0, q: Array | None = None) -> DualPointSums:
         return rows.sum(partial(_sums, beta, b, m, stay, np.zeros(len(b)) if q is None else q))
 
     here = at(b)
-    with np.errstate(over="ignore"):
-        objective = here.loss + 0.5 * lam * float((beta**2).sum()) + lam1 * float(np.abs(beta).sum())
-    checks: tuple[Check, ...] = ()
-    slack = 0.0
-    if not fit_intercept:
-        checks = (no_intercept(b),)
-    else:
-        b, here = _feasible(at, b, here, balanced)
-        checks = (Check("classes balance to", float(np.abs(here.imbalance).max()), balanced * here.misfit),)
-        # The rest of the imbalance changes the bound by at most this.
-        slack = 2 * float(np.abs(b * here.imbalance).sum())
-    g = here.g[1:] if two else here.g  # a two-class model has one score
-    bound = max(0.0, _dual(g, -here.conjugate, lam, lam1) - slack)  # no loss is negative
-    limit = (tol + 1e-12) * abs(objective)
-    return Certificate("optimal", LinearModelClaims.penalised, objective, bound, tol, limit, checks)
+    objective = here.loss + claim.penalty(beta)
+    if claim.intercept:
+        here = _feasible(at, b, here, balanced)
+    first = 1 if len(coef) == 1 else 0  # a two-class model has one score
+    bound = _bound(here, first, claim, rows.n_rows)
+    bound = max(0.0, bound) if np.isfinite(objective) else bound  # no loss is negative
+    checks = () if claim.intercept else (no_intercept(b),)
+    limit = allowed_gap(objective, tol, rows.n_rows)
+    error = ridge_error(coef, objective - bound, claim)
+    return Certificate(
+        "optimal", LinearModelClaims.penalised, objective, bound, tol, limit, checks, parameter_error=error
+    )
 
 
-def _dual(v: Array, entropy: float, lam: float, lam1: float) -> float:
-    """The better of the two bounds at the top of this file, at v (k, d)."""
-    worst = float(np.abs(v).max(initial=0.0))
-    share = lam1 / worst if worst > lam1 else 1.0
-    above = float((np.maximum(np.abs(v) - lam1, 0.0) ** 2).sum())
-    return max(share * entropy, entropy - above / (2 * lam) if lam > 0 else -np.inf)
+def ridge_error(coef: Array, gap: float, claim: LogisticClaim) -> tuple[tuple[float, ...], ...]:
+    """How far each coefficient can be from the minimiser's by strong convexity alone: λ/2 |β - β*|² <= gap.
+
+    An intercept is not penalised: nothing follows about it.
+    """
+    if not (claim.lam > 0 and np.isfinite(gap)):
+        return ()
+    radius = float(np.sqrt(2 * max(0.0, gap) / claim.lam))
+    return tuple((radius,) * coef.shape[1] + ((np.inf,) if claim.intercept else (0.0,)) for _ in coef)
 
 
-def _feasible(
-    at: Callable[..., DualPointSums], b: Array, here: DualPointSums, balanced: float
-) -> tuple[Array, DualPointSums]:
+def _bound(here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int) -> float:
+    """The lower bound of this dual point; the scores of classes before `first` have no coefficients."""
+    share = summation_error(n_rows)
+    # The entropy's own class is 1 - the others, which is off by eps log(eps) where the row is misclassified.
+    size = abs(here.entropy) + 2 * float(here.misfit.sum())
+    penalty = DualPenalty(claim.lam1, claim.lam, None)
+
+    def bound(delta: float, moved: Array) -> float:
+        if not delta < 1:
+            return -np.inf
+        slope = here.g_size + delta / share * moved
+        sums = DualSums((1 - delta) * here.entropy, size, here.g[first:], slope[first:], np.zeros(()), np.zeros(()))
+        return lower_bound(sums, penalty, n_rows)
+
+    if not claim.intercept:
+        return bound(0.0, here.g_size)
+    off = np.abs(here.imbalance) + share * here.misfit
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mixture = float(np.nan_to_num(off / here.expected, nan=np.inf, posinf=np.inf).max())
+    return max(bound(lessened_share(here.flows, off), here.g_size), bound(mixture, 2 * here.total[None]))
+
+
+def lessened_share(flows: Array, off: Array) -> float:
+    """The largest share by which a flow between classes must be lessened to balance imbalances up to `off` (k,)."""
+    if not np.isfinite(flows).all():
+        return np.inf
+    both = np.minimum(flows, flows.T)
+    np.fill_diagonal(both, 0.0)
+    values, vectors = np.linalg.eigh(np.diag(both.sum(axis=0)) - both)
+    if not values[1] > 1e-10 * values[-1]:  # classes between which nothing flows
+        return np.inf
+    potential = np.abs((vectors[:, 1:] / values[1:]) @ vectors[:, 1:].T) @ off
+    return 2 * float(potential.max())
+
+
+def _feasible(at: Callable[..., DualPointSums], b: Array, here: DualPointSums, balanced: float) -> DualPointSums:
     """Sums at a dual point with Σ w (p' - y) = 0: the best intercept by Newton or, where that fails, a mixture.
 
     p' = τ p + (1 - τ) q with q the same for all rows; τ = min_k (Σ w y)_k / (Σ w p)_k keeps q non-negative.
     """
     for _ in range(50):
-        if np.abs(here.imbalance).max() <= 0.01 * balanced * here.misfit:
-            return b, here
+        if (np.abs(here.imbalance) <= 0.01 * balanced * here.misfit).all():
+            return here
+        if not (np.isfinite(here.curvature).all() and np.isfinite(here.imbalance).all()):
+            return here
         step = np.linalg.lstsq(here.curvature, here.imbalance)[0]
         if not np.isfinite(step).all():
             break  # every row is classified for certain: no curvature to go by
@@ -155,9 +234,9 @@ def _feasible(
         if not (trial.loss < here.loss or np.abs(trial.imbalance).max() < np.abs(here.imbalance).max()):
             break  # nothing but rounding is left
         b, here = b - step, trial
-    if np.abs(here.imbalance).max() <= balanced * here.misfit:
-        return b, here
+    if (np.abs(here.imbalance) <= balanced * here.misfit).all():
+        return here
     over = here.imbalance > 0  # classes expected too often
-    leave = float((here.imbalance[over] / here.expected[over]).max())  # 1 - τ
+    leave = float((here.imbalance[over] / here.expected[over]).max(initial=0.0))  # 1 - τ
     q = np.clip(leave * here.expected - here.imbalance, 0.0, None)
-    return b, at(b, 1 - leave, q / q.sum())
+    return at(b, 1 - leave, q / q.sum()) if q.sum() > 0 else here

@@ -1,88 +1,205 @@
-"""Fitted logistic regressions, ours or scikit-learn's, as the problem they claim to have solved.
+"""Fitted logistic regressions, ours or another library's, as the problem they claim to have solved.
 
-| penalty | checker |
+| whose | what is read |
 |---|---|
-| Firth's | `firth`: the modified score equations |
-| none | `likelihood`: the Hessian; where that proves nothing, `recession`: no maximum exists |
-| L2, L1 or both | `logistic`: a dual point; where that proves too little, `likelihood` or, beside L1, `glm` |
+| ours | its settings; also the evidence (covariance, likelihood) that a fit without penalty leaves |
+| scikit-learn's | C and l1_ratio, or `penalty`; of LogisticRegressionCV what it chose |
+| the same with solver='liblinear' | its intercept is the coefficient of a column of `intercept_scaling`s |
+| celer's | C, beside L1 |
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.checkers.linear_model import firth, glm, likelihood, logistic, recession
-from certifit.checkers.plain.response_losses import GlmClaim
+from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.linear_model import firth, logistic_proof
+from certifit.checkers.linear_model.logistic import LogisticClaim
+from certifit.checkers.linear_model.logistic_inference import LogisticEvidence, logistic_inference_checks
 from certifit.checkers.problem import Problem
-from certifit.core import Certificate, Estimator
+from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
-from certifit.rows import apply_class_weight, encode_labels
+from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
 
 
 class LogisticSettings(NamedTuple):
     """What a logistic regression says it has minimised."""
 
     firth: bool
-    lam1: float  # of |β|₁
-    lam: float  # of |β|²/2
-    intercept: bool  # whether there is a free intercept
+    claim: LogisticClaim  # the intercept is not free where it is penalised
     class_weight: Any
+    bias: float | None = None  # what stands in the column whose coefficient is the penalised intercept, if it is one
+
+    @property
+    def intercept(self) -> str:
+        """What becomes of the intercept, in words."""
+        if self.bias is not None:
+            return f"intercept of a column of {self.bias:g}s"
+        return "free intercept" if self.claim.intercept else "no intercept"
 
 
 def logistic_settings(model: Any) -> LogisticSettings:
-    """Read the settings of a fitted model, by attributes that ours and scikit-learn's have."""
-    intercept, class_weight = bool(getattr(model, "fit_intercept", True)), getattr(model, "class_weight", None)
+    """Read the settings of a fitted model, by attributes that ours and other libraries' have."""
+    free, class_weight = bool(getattr(model, "fit_intercept", True)), getattr(model, "class_weight", None)
     penalty = getattr(model, "penalty", "deprecated")  # scikit-learn's word for: see C and l1_ratio
+    _refuse_other_problems(model)
     if penalty in ("firth", None):
-        return LogisticSettings(penalty == "firth", 0.0, 0.0, intercept, class_weight)
-    C = getattr(model, "C_", getattr(model, "C", None))
-    if C is None:
+        return LogisticSettings(penalty == "firth", LogisticClaim(intercept=free), class_weight)
+    strength, share = _strength(model), _l1_share(model, penalty)
+    claim = LogisticClaim(share / strength, (1 - share) / strength, free)
+    if free and getattr(model, "solver", "") == "liblinear":
+        above_zero = Setting(float, above=0, below=np.inf)
+        bias = float(setting(model, "intercept_scaling", above_zero, 1.0))
+        return LogisticSettings(False, claim._replace(intercept=False), class_weight, bias)
+    return LogisticSettings(False, claim, class_weight)
+
+
+def _strength(model: Any) -> float:
+    """The inverse C of the penalty's strength; of a cross-validated model the one it chose."""
+    name = "C_" if hasattr(model, "C_") else "C"
+    if not hasattr(model, name):
         raise DataError(
             got=f"a {type(model).__name__} that does not say its C", wanted="an attribute C, or penalty=None"
         )
-    ratio = getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0))
+    chosen = np.unique(np.ravel(getattr(model, name)))
+    if len(chosen) != 1:
+        raise DataError(
+            got=f"a {type(model).__name__} with another C for each class: {chosen.tolist()}",
+            wanted="one C for all classes",
+            fix="Fit LogisticRegression with the C of your choice.",
+        )
+    strength = chosen[0] if isinstance(chosen[0], str) else chosen[0].item()
+    Setting(float, above=0).check(f"{type(model).__name__}.{name}", strength)
+    return float(strength)
+
+
+def _l1_share(model: Any, penalty: Any) -> float:
+    """The share of the penalty that is |β|₁."""
     if penalty == "l1":
-        ratio = 1.0
-    elif penalty == "l2" and not isinstance(model, Estimator):  # ours takes l1_ratio as it is
-        ratio = 0.0
-    share, strength = float(np.ravel(ratio)[0] or 0.0), float(np.ravel(C)[0])
-    return LogisticSettings(False, share / strength, (1 - share) / strength, intercept, class_weight)
+        return 1.0
+    if penalty == "l2" and not isinstance(model, Estimator):  # ours takes l1_ratio as it is
+        return 0.0
+    name = "l1_ratio_" if hasattr(model, "l1_ratio_") else "l1_ratio"
+    chosen = [0.0 if ratio is None else ratio for ratio in np.unique(np.ravel(getattr(model, name, 0.0))).tolist()]
+    if len(chosen) != 1:
+        raise DataError(
+            got=f"a {type(model).__name__} with another l1_ratio for each class: {chosen}",
+            wanted="one l1_ratio for all classes",
+        )
+    Setting(float, least=0, most=1).check(f"{type(model).__name__}.{name}", chosen[0])
+    return float(chosen[0])
+
+
+def _refuse_other_problems(model: Any) -> None:
+    """Refuse, in words, models of this name that did not minimise one softmax or logistic objective on all rows."""
+    name, several = type(model).__name__, len(np.ravel(model.classes_)) > 2
+    if name == "LogisticRegressionCV" and not getattr(model, "refit", True):
+        raise DataError(
+            got=f"a {name} with refit=False, whose coefficients are means over the folds",
+            wanted="coefficients fitted on all rows",
+            fix="Set refit=True.",
+        )
+    module = type(model).__module__.partition(".")[0]
+    separate = getattr(model, "multi_class", "auto") == "ovr" or getattr(model, "solver", "") == "liblinear"
+    if several and (separate or module == "celer"):
+        raise DataError(
+            got=f"a {name} of {module} that fits one model for each of {len(model.classes_)} classes",
+            wanted="two classes, or one softmax model for all",
+            fix="Audit each class by itself: LogisticRegression on y == label.",
+        )
 
 
 def logistic_problem(model: Any) -> Problem:
     """The same in words, by which models can be compared."""
     settings = logistic_settings(model)
-    penalty = f"λ₁={settings.lam1!r}, λ={settings.lam!r}" if settings.lam1 + settings.lam > 0 else "none"
+    lam1, lam = settings.claim.lam1, settings.claim.lam
+    penalty = f"λ₁={lam1!r}, λ={lam!r}" if lam1 + lam > 0 else "none"
     return Problem(
         f"logistic loss of {np.shape(model.coef_)[0]} scores",
         "Firth's" if settings.firth else penalty,
+        "coefficients" if settings.bias is None else "coefficients and intercept",
         weights=f"class_weight={settings.class_weight!r}",
-        further="free intercept" if settings.intercept else "no intercept",
+        further=settings.intercept,
     )
 
 
 def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted logistic or softmax regression by the checker of its penalty."""
-    firths, lam1, lam, free, class_weight = logistic_settings(model)
-    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    settings = logistic_settings(model)
+    coef, intercept = _coefficients(model)
     rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
-    rows = apply_class_weight(labels, class_weight)
-    if firths:
-        return firth.certify(coef, intercept, free, tol, rows)
-    if lam + lam1 == 0:
-        found = likelihood.certify(coef, intercept, free, tol, rows)
-        separable = None if np.isfinite(found.gap) else recession.separable(rows, len(labels.classes), free)
-        return found if separable is None else separable
-    by_dual = logistic.certify(coef, intercept, lam, free, tol, rows, lam1)
-    if by_dual.holds or (lam1 > 0 and len(coef) > 1):
-        return by_dual
-    if lam1 > 0:  # the Hessian proves more where the penalty is weak
-        claim = GlmClaim("binomial", "logit", lam + lam1, lam1 / (lam + lam1), per_row=False, intercept=free)
-        by_hessian = glm.certify(coef, float(intercept.ravel()[0]), claim, tol, rows)
+    rows = apply_class_weight(labels, settings.class_weight)
+    if settings.bias is not None:
+        return _certify_with_bias(coef, intercept, settings, tol, rows)
+    if settings.firth:
+        found = firth.certify(coef, intercept, settings.claim.intercept, tol, rows)
     else:
-        by_hessian = likelihood.certify(coef, intercept, free, tol, rows, lam)
-    return by_hessian if by_hessian.gap < by_dual.gap else by_dual
+        found = logistic_proof.certify(coef, intercept, settings.claim, tol, rows)
+    if not isinstance(model, Estimator) or not found.holds:
+        return found
+    further = logistic_inference_checks(coef, intercept, settings.claim.intercept, _evidence(model, settings), rows)
+    return replace(found, checks=(*found.checks, *further, *_free_means(coef, intercept, settings)))
+
+
+def _free_means(coef: Array, intercept: Array, settings: LogisticSettings) -> tuple[Check, ...]:
+    """Checks that what is free among several classes, a vector common to all, is put as our fits put it: at 0."""
+    if len(coef) == 1:
+        return ()
+    unpenalised = settings.claim.lam + settings.claim.lam1 == 0
+    free = [("intercepts", intercept[:, None])] + ([("coefficients", coef)] if unpenalised else [])
+    return tuple(
+        Check(
+            f"mean of the {name} over the classes", float(np.abs(v.mean(axis=0)).max()), 1e-9 * float(np.abs(v).max())
+        )
+        for name, v in free
+    )
+
+
+def _evidence(model: Any, settings: LogisticSettings) -> LogisticEvidence:
+    """What our models say beside their coefficients; penalised and class-weighted fits have no covariance."""
+    attributes = {
+        name: vars(model)[name]
+        for name in ("deviance_", "n_parameters_", "df_resid_", "covariance_")
+        if vars(model).get(name) is not None
+    }
+    unpenalised = settings.firth or settings.claim.lam + settings.claim.lam1 == 0
+    valid = unpenalised and settings.class_weight is None and np.size(model.coef_) <= _most_parameters()
+    return LogisticEvidence(attributes, getattr(model, "covariance", None) if valid else None)
+
+
+def _most_parameters() -> int:
+    """Parameters up to which a Hessian is formed; beyond, no covariance is computed."""
+    return logistic_proof.LogisticProofTuning().newton.hessian_parameters
+
+
+def _coefficients(model: Any) -> tuple[Array, Array]:
+    """Coefficients (k, d), or (1, d) for two classes, and intercepts (k,) or (1,)."""
+    coef, intercept, k = numbers(model, "coef_"), numbers(model, "intercept_").ravel(), len(np.ravel(model.classes_))
+    scores = k if k > 2 else 1
+    if coef.ndim != 2 or len(coef) != scores or len(intercept) not in (scores, 1):
+        raise DataError(
+            got=f"coef_ of shape {coef.shape} and {len(intercept)} intercepts for {k} classes",
+            wanted=f"coefficients of {scores} scores, and as many intercepts",
+        )
+    return coef, np.broadcast_to(intercept, scores)
+
+
+def _certify_with_bias(
+    coef: Array, intercept: Array, settings: LogisticSettings, tol: float, rows: Rows
+) -> Certificate:
+    """Check a model whose intercept is the penalised coefficient of one more column, all of one number."""
+    assert settings.bias is not None
+    data, bias = rows.load(), settings.bias
+    column = np.full((data.n_rows, 1), bias)
+    X = sparse.hstack([data.X, column], format="csr") if sparse.issparse(data.X) else np.hstack([data.X, column])
+    wide = ArrayRows(X, data.y, data.w)
+    beta = np.column_stack([coef, intercept / bias])
+    found = logistic_proof.certify(beta, np.zeros(len(coef)), settings.claim, tol, wide)
+    error = tuple((*row[:-2], bias * row[-2]) for row in found.parameter_error)
+    facts = {**found.facts, "penalised": "coefficients and intercept"}
+    return replace(found, facts=facts, parameter_error=error)

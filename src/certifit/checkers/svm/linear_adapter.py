@@ -67,7 +67,8 @@ def _audit_sgd(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Ce
     intercept = _broadcast_intercept(numbers(model, "intercept_"), len(coef))
     lam = float(setting(model, "alpha", _POSITIVE)) * labels.rows.n_rows
     if model.loss == "log_loss":
-        certify: CertifyMachine = partial(logistic.certify, lam=lam, fit_intercept=bool(model.fit_intercept), tol=tol)
+        claim = logistic.LogisticClaim(lam=lam, intercept=bool(model.fit_intercept))
+        certify: CertifyMachine = partial(logistic.certify, claim=claim, tol=tol)
     else:
         claimed = ClaimedLinearSvm(*PLAIN_HINGES[model.loss], 1 / lam, 0.0 if model.fit_intercept else None)
         certify = partial(linear.certify, claimed=claimed, tol=tol)

@@ -64,12 +64,14 @@ class LogisticRegression(Inference, LinearScores, Estimator):
     coef_ : (1, d) or (k, d)
     intercept_ : (1,) or (k,)
     classes_ : (k,)
-    n_iter_ : (1,) number of updates
-    history_ : objective, relative gap and seconds at every pass
-    certificate_ : Certificate
+    n_iter_ : (1,) number of updates (diagnostic)
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
+    certificate_ : Certificate; its `parameter_error` says how far each coefficient can be from the minimiser's
     covariance_ : (d1, d1) of (intercept, coefficients), or (k d1, k d1), class after class; None where not valid
     standard_errors_, p_values_ : (d1,) or (k d1,)
     deviance_, loglikelihood_, aic_, bic_ : floats, without a penalty
+    n_parameters_ : free parameters, without a penalty; collinear columns count as one where that was found out
+    df_resid_ : sum of the weights less n_parameters_, without a penalty
 
     Examples
     --------
@@ -101,7 +103,12 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         "solver": Setting(choices=("auto", "newton-cholesky", "lbfgs")),
         "covariance": Setting(choices=("classical", "sandwich"), none=True),
     }
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[LogisticTuning] = LogisticTuning()
+
+    deviance_: float
+    n_parameters_: int
+    df_resid_: float
 
     def __init__(
         self,
@@ -198,14 +205,27 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         errors = {"covariance_": C, "no_errors_because_": why}
         if not task.likelihood:
             return errors
-        deviance = 2 * certificate.objective
         return {
             **errors,
-            "deviance_": deviance,
-            "loglikelihood_": -certificate.objective,
-            "aic_": 2 * parameters + deviance,
-            "bic_": float(np.log(data.weight)) * parameters + deviance,
+            "deviance_": 2 * certificate.objective,
+            "n_parameters_": parameters,
+            "df_resid_": data.weight - parameters,
         }
+
+    @property
+    def loglikelihood_(self) -> float:
+        """The log-likelihood, of a fit without penalty."""
+        return -0.5 * self.deviance_
+
+    @property
+    def aic_(self) -> float:
+        """Akaike's criterion, of a fit without penalty."""
+        return 2 * self.n_parameters_ + self.deviance_
+
+    @property
+    def bic_(self) -> float:
+        """The Bayesian criterion, of a fit without penalty."""
+        return float(np.log(self.df_resid_ + self.n_parameters_)) * self.n_parameters_ + self.deviance_
 
     def _estimates(self) -> tuple[list[str], Array]:
         names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.coef_.shape[1])]))]
@@ -214,10 +234,16 @@ class LogisticRegression(Inference, LinearScores, Estimator):
             names, theta = ["intercept", *names], np.column_stack([self.intercept_, theta])
         if len(theta) == 1:
             return names, theta[0]
-        return [f"{label}: {name}" for label in self.classes_ for name in names], theta.ravel()
+        return [f"{label}: {name}" for label in self._class_names for name in names], theta.ravel()
+
+    @property
+    def _class_names(self) -> list[str]:
+        """The labels as words; a whole number is the same label whatever its type."""
+        numbers = self.classes_.dtype.kind == "f"
+        return [str(int(c)) if numbers and float(c).is_integer() else str(c) for c in self.classes_]
 
     def _facts(self) -> list[tuple[str, str]]:
-        facts = [("classes", ", ".join(map(str, self.classes_))), ("penalty", str(self.penalty))]
+        facts = [("classes", ", ".join(self._class_names)), ("penalty", str(self.penalty))]
         if hasattr(self, "loglikelihood_"):
             facts += [
                 ("log-likelihood", f"{self.loglikelihood_:.6g}"),

@@ -12,12 +12,15 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from certifit.checkers.linear_model import likelihood, recession
+from certifit.checkers.linear_model import logistic_proof, recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.linear_model.logistic import LogisticClaim, allowed_gap, ridge_error
+from certifit.checkers.plain.dual_points import bound_below
 from certifit.core import Attributes, Certificate, Solution
 from certifit.exceptions import NoSolutionError
 from certifit.linear_model.linear_rows import row_shift
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
+from certifit.linear_model.logistic.coefficient_error import concordance_error, smaller_errors
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
 from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise
 from certifit.linear_model.logistic.tuning import LogisticTuning
@@ -117,6 +120,7 @@ class Penalised:
     lam2: float
     newton: bool  # whether the Hessian is formed
     proved: bool = field(default=False, init=False)  # whether the last gain is a bound, penalty or not
+    problem: LogisticProblem | None = field(default=None, init=False)  # with what its last pass proved
     symmetric = False
     errors = False
     likelihood = False
@@ -134,7 +138,7 @@ class Penalised:
                 theta = start.params.x.reshape(theta.shape)
         problem = self._problem(data, data.rows, 1.0, limits.tol)
         best = minimise(problem, theta, self.newton, data.sample, limits, data.tuning)
-        self.proved = problem.proved and best.status == "converged"
+        self.proved, self.problem = problem.proved and best.status == "converged", problem
         return best
 
     def _problem(self, data: LogisticRows, rows: Rows, share: float, tol: float) -> LogisticProblem:
@@ -142,11 +146,26 @@ class Penalised:
         return LogisticProblem(rows, lam1, lam2, data.intercept, data.shift, data.shape, max(tol, 1e-14))
 
     def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
-        gap = best.gain * best.objective
+        """From the last pass where that proves it, else from the checker."""
+        x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
+        gap = best.gain * value
         if best.status != "converged":  # the gain need not be a bound
-            gap = self._dual_gap(data, best.params.x.reshape(data.shape))
-        value, limit = best.objective, (tol + 1e-12) * best.objective
-        return Certificate("optimal", LinearModelClaims.penalised, value, value - gap, tol, limit)
+            gap = self._dual_gap(data, x.reshape(data.shape))
+        bound = bound_below(value, gap, value, n_rows)
+        limit = allowed_gap(value, tol, n_rows)
+        fitted = data.attributes(self.symmetric, x)
+        claim = LogisticClaim(self.lam1, self.lam2, data.intercept)
+        error = ridge_error(fitted["coef_"], value - bound, claim)
+        if self.proved and self.problem is not None:
+            error = smaller_errors(concordance_error(self.problem, x, gap, value, data.weight), error)
+        words = LinearModelClaims.penalised
+        found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
+        # Beyond some entries the Hessian that the checker forms for the errors of coefficients takes too long.
+        large = n_rows * x.size > data.tuning.checked_entries
+        if found.holds and (self.proved or not self.newton or self.lam1 > 0 or large):
+            return found
+        again = logistic_proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
+        return again if again.holds or not found.gap <= again.gap else found
 
     def _dual_gap(self, data: LogisticRows, theta: Array) -> float:
         """A bound at any point, from one more pass."""
@@ -166,6 +185,7 @@ class Likelihood:
     newton: bool  # whether the Hessian is formed
     close: bool  # whether to go on until the coefficients are close in standard errors
     proved: bool = field(default=False, init=False)  # whether the last gain is a bound
+    problem: LogisticProblem | None = field(default=None, init=False)  # with what its last pass proved
     symmetric = True
     errors = True
     likelihood = True
@@ -178,24 +198,29 @@ class Likelihood:
         try:
             best = free.minimise(data, theta, limits._replace(tol=tol))
         except Separated as found:
-            v = data.own(found.theta)
-            raise _no_solution(recession.separated(v, data.intercept, data.rows)) from None
-        self.proved = free.proved
+            certificate = recession.separated(data.own(found.theta), data.intercept, data.rows)
+            if not certificate.proved:  # by less than rounding: a linear program may find a better direction
+                certificate = recession.separable(data.rows, len(data.classes), data.intercept) or certificate
+            raise _no_solution(certificate) from None
+        self.proved, self.problem = free.proved, free.problem
         return best
 
     def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
         """From the last pass where that proves it, else from the checker."""
-        if self.proved:
-            value = best.objective
-            limit = (tol + 1e-12) * value
-            return Certificate("optimal", LinearModelClaims.likelihood, value, value * (1 - best.gain), tol, limit)
-        fitted = data.attributes(self.symmetric, best.params.x)
-        found = likelihood.certify(fitted["coef_"], fitted["intercept_"], data.intercept, tol, data.rows)
-        if not np.isfinite(found.gap):
-            separable = recession.separable(data.rows, len(data.classes), data.intercept)
-            if separable is not None:
-                raise _no_solution(separable)
-        return found
+        if self.proved and self.problem is not None:
+            x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
+            bound = bound_below(value, best.gain * value, value, n_rows)
+            limit = allowed_gap(value, tol, n_rows)
+            error = concordance_error(self.problem, x, best.gain * value, value, data.weight)
+            words = LinearModelClaims.likelihood
+            found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
+            if found.holds:
+                return found
+        fitted, claim = data.attributes(self.symmetric, best.params.x), LogisticClaim(intercept=data.intercept)
+        again = logistic_proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
+        if again.kind == "impossible":
+            raise _no_solution(again)
+        return again
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         return 0.0

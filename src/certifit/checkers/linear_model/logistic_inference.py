@@ -1,0 +1,99 @@
+"""Deviance, number of parameters and covariance of a logistic or softmax fit, computed again from the data.
+
+With class 0's coefficients fixed at 0 the information I is regular, and its inverse is the covariance of the
+contrasts with class 0; the coefficients that sum to 0 over the classes are linear in those. The sandwich is
+I⁻¹ (Σ w (r ⊗ z)(r ⊗ z)ᵀ) I⁻¹ with r = p - y. Plain NumPy at the fitted coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
+from certifit.checkers.linear_model.inference import InferenceTuning, covariance_agreement
+from certifit.checkers.linear_model.likelihood import quadratic
+from certifit.checkers.linear_model.logistic import (
+    both_scores,
+    centred_intercept,
+    log_probabilities,
+    onehot,
+    residuals,
+    weighted,
+)
+from certifit.checkers.linear_model.newton_bound import conditioned_inverse, independent, triangle_of
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import summation_error
+from certifit.core import Check
+from certifit.rows import Array, Block, Rows
+
+
+class LogisticEvidence(NamedTuple):
+    """What a fit says beside its coefficients, and how it says it was computed."""
+
+    attributes: Mapping[str, Any]  # deviance_, n_parameters_, df_resid_, covariance_: those that it has
+    covariance: str | None  # 'classical' or 'sandwich'; None: there is to be none
+
+
+def _score_products(beta: Array, b: Array, coordinates: ScaledCoordinates, block: Block) -> Array:
+    """Σ w (r ⊗ z)(r ⊗ z)ᵀ ((k-1) d1, (k-1) d1) over the rows of a block."""
+    block = weighted(block)
+    Z = coordinates.rows(block)
+    P = np.exp(log_probabilities(beta, b, dense(block.X) - coordinates.m))
+    r = residuals(P, onehot(block.y, len(b)))[:, 1:]
+    both = (r[:, :, None] * Z[:, None, :]).reshape(len(Z), -1) * np.sqrt(block.w)[:, None]
+    return both.T @ both
+
+
+def _total_weight(block: Block) -> float:
+    return float(block.w.sum())
+
+
+def logistic_inference_checks(
+    coef: Array,
+    intercept: Array,
+    free: bool,
+    evidence: LogisticEvidence,
+    rows: Rows,
+    tuning: InferenceTuning = InferenceTuning(),
+) -> tuple[Check, ...]:
+    """Compare what a fit says beside its coefficients with what the data say; `free`: there is an intercept."""
+    stated = evidence.attributes
+    if not stated and evidence.covariance is None:
+        return ()
+    beta, b = both_scores(coef, intercept)
+    coordinates = scaled_coordinates(rows, free)
+    b = centred_intercept(beta, b, coordinates.m)
+    s = rows.sum(partial(quadratic, beta, b, coordinates, True))
+    size = s.H.shape[0] * s.H.shape[1]
+    found = conditioned_inverse(s.H.reshape(size, size))
+    checks = []
+    if "deviance_" in stated:
+        limit = (tuning.close + 8 * summation_error(rows.n_rows)) * 2 * s.loss
+        checks.append(Check("deviance_ is off by", abs(float(stated["deviance_"]) - 2 * s.loss), limit))
+    if "n_parameters_" in stated:
+        m, counts = float(stated["n_parameters_"]), [size]
+        if found is None:  # collinear columns: those that say nothing new may be counted or not
+            counts.append(len(s.H) * len(independent(rows.sum(partial(triangle_of, coordinates)).R)))
+        checks.append(Check("n_parameters_ is off by", min(abs(m - count) for count in counts), 0.0))
+        df, weight = float(stated.get("df_resid_", np.nan)), rows.sum(_total_weight)
+        checks.append(Check("df_resid_ is off by", abs(df - (weight - m)), 1e-9 * (weight + m)))
+    if evidence.covariance is not None and found is not None:
+        C = found.inverse
+        if evidence.covariance == "sandwich":
+            C = C @ rows.sum(partial(_score_products, beta, b, coordinates)) @ C
+        J = _to_coefficients(len(coef), coordinates)
+        checks.append(covariance_agreement(stated.get("covariance_"), J @ C @ J.T, tuning.close))
+    elif stated.get("covariance_") is not None:
+        checks.append(Check("covariance_ of coefficients that have none (1: yes)", 1.0, 0.0))
+    return tuple(checks)
+
+
+def _to_coefficients(k: int, coordinates: ScaledCoordinates) -> Array:
+    """From contrasts with class 0, in scaled coordinates, to (intercept, coefficients), class after class."""
+    classes = np.eye(k)[:, 1:] - 1 / k if k > 1 else np.ones((1, 1))
+    columns = coordinates.to_columns
+    return np.kron(classes, np.roll(columns, 1, axis=0) if coordinates.intercept else columns)

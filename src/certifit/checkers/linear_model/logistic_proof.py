@@ -1,0 +1,57 @@
+"""What is proved about a fitted logistic or softmax regression, by the checker that proves it.
+
+| penalty | checker |
+|---|---|
+| none | `likelihood`: the Hessian; where that proves nothing, `recession`: no maximum exists |
+| L2, L1 or both, few parameters | `likelihood`; where that proves too little, `logistic`: a dual point |
+| the same, many parameters | `logistic`; where that proves too little and the Hessian can be formed, `likelihood` |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from certifit.checkers.linear_model import likelihood, logistic, recession
+from certifit.checkers.linear_model.logistic import LogisticClaim
+from certifit.checkers.linear_model.newton_bound import NewtonBoundTuning
+from certifit.core import Certificate
+from certifit.rows import Array, Rows
+
+
+@dataclass(frozen=True)
+class LogisticProofTuning:
+    """Up to how many parameters the Hessian, which also bounds the coefficients' errors, is tried first."""
+
+    hessian_first: int = 256
+    newton: NewtonBoundTuning = field(default_factory=NewtonBoundTuning)
+
+
+def certify(
+    coef: Array,
+    intercept: Array,
+    claim: LogisticClaim,
+    tol: float,
+    rows: Rows,
+    tuning: LogisticProofTuning = LogisticProofTuning(),
+) -> Certificate:
+    """Check β (k, d), or (1, d) for two classes; y are class numbers, w include class weights."""
+    k = max(2, len(coef))
+    if claim.lam + claim.lam1 == 0:
+        found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton)
+        separable = None if np.isfinite(found.gap) else recession.separable(rows, k, claim.intercept)
+        return found if separable is None else separable
+    size = (k - 1) * (rows.n_features + claim.intercept)
+    if size > tuning.hessian_first:
+        found = logistic.certify(coef, intercept, claim, tol, rows)
+        if found.holds or size > tuning.newton.hessian_parameters:
+            return found
+        return _better(found, likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton))
+    found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton)
+    return found if found.holds else _better(found, logistic.certify(coef, intercept, claim, tol, rows))
+
+
+def _better(first: Certificate, second: Certificate) -> Certificate:
+    """The one with the smaller gap."""
+    return second if second.gap < first.gap or not np.isfinite(first.gap) else first
