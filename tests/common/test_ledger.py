@@ -149,6 +149,8 @@ def differ(a: Any, b: Any, close: float = 1e-6) -> bool:
     """Whether two answers differ by more than a certificate's tolerance leaves open."""
     if type(a).__name__ != type(b).__name__ and not (np.isscalar(a) and np.isscalar(b)):
         return True
+    if isinstance(a, str) != isinstance(b, str):  # a number, and the kind of error in its place
+        return True
     if isinstance(a, (tuple, list)):
         return len(a) != len(b) or any(differ(p, q, close) for p, q in zip(a, b, strict=True))
     if sparse.issparse(a):

@@ -18,6 +18,7 @@ from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
 
+@np.errstate(all="ignore")  # parameters of no member give numbers that are not finite, and then nothing holds
 def certify_family(
     family: str,
     theta: Theta,
@@ -102,6 +103,7 @@ class _FamilySums(Sums):
     seen: _DistinctRows  # empty for continuous families
 
 
+@np.errstate(all="ignore")  # on threads of their own, which do not know of the caller's
 def _family_sums(family: str, theta: Theta, method: str, block: Block) -> _FamilySums:
     member = family_at(family, theta, method)
     positive = block.w > 0
