@@ -67,8 +67,12 @@ def category_sums_evidence(kept: Mapping[str, Any], mass: list[Array], tol: floa
     """Compare the number of categories seen in each column, and their weights by class."""
     seen = seen_categories(mass)
     sizes = shaped(kept["sizes"], "sums_ sizes", seen.shape)
-    if not np.array_equal(sizes, seen):
-        return count_evidence("categories seen, as partial_fit has them", sizes, seen.astype(float), 0.0)
+    if not np.array_equal(sizes, seen) or np.asarray(kept["sizes"]).dtype.kind not in "iu":
+        raise DataError(
+            got=f"sums_ sizes {np.asarray(kept['sizes'])}",
+            wanted=f"{seen}, one more than the largest category of each column",
+            fix="Fit the model again, on the data given here.",
+        )
     counts = np.concatenate([m[:, :n] for m, n in zip(mass, seen, strict=True)], axis=1)
     return count_sums_evidence(kept, {"counts": counts}, tol)
 
