@@ -217,7 +217,7 @@ def test_starts():
     assert seen[0][:2] == (200, 6)
     assert KMeans(6, init=X[:6], max_iter=1, tol=0.99).fit(X).n_iter_ == 0  # the start itself is good enough
     well_apart = make_blobs(600, 5, centers=6, cluster_std=0.01, random_state=1)
-    start = KMeans(6, random_state=0, tol=1e9).fit(well_apart[0]).cluster_centers_
+    start = KMeans(6, random_state=0, tol=0.99).fit(well_apart[0]).cluster_centers_
     assert len(np.unique(well_apart[1][((well_apart[0][:, None] - start) ** 2).sum(axis=2).argmin(axis=0)])) == 6
 
 

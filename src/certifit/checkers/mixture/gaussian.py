@@ -131,17 +131,10 @@ def certify(
 
     `floor` (d,) is that of the penalty; `more` checks are added to the certificate.
     """
-    k, d = model.means.shape
-    kind = COVARIANCE_TYPES[model.covariance_type]
-    at = GaussianMixturePoint(model.weights, model.means, np.array(kind.expand(model.covariances, k, d)))
-    uneven = float(np.abs(at.C - at.C.swapaxes(1, 2)).max() / np.abs(at.C).max())
-    checks = (
-        Check("covariances' distance from symmetry, relative", uneven, 1e-12),
-        Check("covariances that are not positive definite", float(sum(not _is_definite(C) for C in at.C)), 0.0),
-        Check("weights below zero", float((at.weights < 0).sum()), 0.0),
-    )
+    kind, at, checks = _mixture_of(model)
     if not all(check.passed for check in checks):
         return refused_certificate(tol, *checks, *more)
+    k = len(at.weights)
     before = rows.sum(partial(_expect, at))
     after = _maximise(at, before, kind, floor)
     rest = rows.sum(partial(_compare, at, after))
@@ -150,7 +143,81 @@ def certify(
         before.loglik / W, _penalty(at, floor), rest.loglik / W, _penalty(after, floor), rest.bound / W, rest.kl / W
     )
     more = (*checks[:2], *more, *(() if reported is None else reported_checks(reported, result, W)))
+    more = (*more, _saddle_check(at, kind, floor, tol, rows))
     return stationary_certificate(result, at.weights, least_objective(floor, k, before.observed / W), tol, more)
+
+
+def _mixture_of(model: FittedGaussianMixture) -> tuple[CovarianceType, GaussianMixturePoint, tuple[Check, ...]]:
+    """Return what the covariance type means, the mixture, and the checks that it is one."""
+    kind = COVARIANCE_TYPES[model.covariance_type]
+    at = GaussianMixturePoint(
+        model.weights, model.means, np.array(kind.expand(model.covariances, *model.means.shape))
+    )
+    uneven = float(np.abs(at.C - at.C.swapaxes(1, 2)).max() / np.abs(at.C).max())
+    empty = 0.0 if at.weights.sum() > 0 else 1.0
+    return (
+        kind,
+        at,
+        (
+            Check("covariances' distance from symmetry, relative", uneven, 1e-12),
+            Check("covariances that are not positive definite", float(sum(not _is_definite(C) for C in at.C)), 0.0),
+            Check("weights below zero, or all of them zero", float((at.weights < 0).sum()) + empty, 0.0),
+        ),
+    )
+
+
+# ------------------------------------------------------------------------- the fixed point of scikit-learn's step
+FIXED_POINT = (
+    "one more of its own EM steps, which adds reg_covar to every variance, moves the mixture by at most tol "
+    "(Kullback-Leibler divergence of row and component, nats a row); nothing is said about other fixed points"
+)
+
+
+def certify_fixed_point(
+    model: FittedGaussianMixture,
+    added: Array,
+    tol: float,
+    rows: Rows,
+    reported: float = np.nan,
+    more: tuple[Check, ...] = (),
+) -> Certificate:
+    """Check a mixture whose M step adds `added` (d,) to the variances of every component, as scikit-learn's does.
+
+    Such a step climbs no function: its fixed point is not the maximum of the likelihood, so what is claimed is the
+    fixed point. `reported` is the mean log-likelihood that the model reports, from before its last step.
+    """
+    kind, at, checks = _mixture_of(model)
+    if not all(check.passed for check in checks):
+        return refused_certificate(tol, *checks, *more)
+    e = rows.sum(partial(_expect, at))
+    plain = _maximise(at, e, kind, np.zeros(len(added)))
+    after = plain._replace(C=plain.C + np.diag(added))
+    loglik = e.loglik / e.weight
+    rounding = min(1e-11 * (1.0 + abs(loglik)), 0.01)
+    checks = (
+        Check("divergence of one more of its own EM steps, nats a row", _complete_kl(after, at), tol + rounding),
+        Check("weights' distance from adding up to one", abs(float(at.weights.sum()) - 1.0), 1e-9),
+        *checks,
+        *more,
+    )
+    if not np.isnan(reported):
+        # the model stopped because its last step changed this number by less than its own tolerance
+        checks = (*checks, Check("reported lower bound off, nats a row", abs(reported - loglik), 0.01))
+    checks = (*checks, _saddle_check(at, kind, added, tol, rows))
+    return Certificate("stationary", FIXED_POINT, -loglik, tol=tol, limit=tol, checks=checks)
+
+
+def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:
+    """Return KL(new || old) of the joint distribution of component and row: what an M step without penalty gains."""
+    total = 0.0
+    for p, q, m, n, A, B in zip(new.weights, old.weights, new.means, old.means, new.C, old.C, strict=True):
+        if p > 0:
+            factor = cho_factor(B, lower=True)
+            log_det = 2 * np.log(np.diag(factor[0])).sum() - np.linalg.slogdet(A)[1]
+            away = float((m - n) @ cho_solve(factor, m - n))
+            kl = 0.5 * (float(np.trace(cho_solve(factor, A))) - len(m) + log_det + away)
+            total += p * (kl + (np.log(p / q) if q > 0 else np.inf))
+    return float(total)
 
 
 def _is_definite(C: Array) -> bool:
