@@ -19,7 +19,6 @@ STATIONARY = (
     "one more EM step raises the mean log-likelihood, less the penalty, by at most tol (nats a row); nothing is said "
     "about other maxima"
 )
-SADDLE = "gain from moving components apart, nats a row"
 NEVER = -1e300  # stands for the logarithm of 0, where it is multiplied by 0
 
 

@@ -29,6 +29,13 @@ from certifit.checkers.mixture.em import (
     reported_checks,
     stationary_certificate,
 )
+from certifit.checkers.mixture.saddles import (
+    ComponentSlices,
+    best_parting,
+    equal_components,
+    saddle_check,
+    saddle_sample,
+)
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.exponential_families import TEXTBOOK
 from certifit.checkers.plain.univariate_families import UNIVARIATE_FAMILIES, TextbookFamily, Theta
@@ -155,8 +162,26 @@ def certify(
     )
     counts = all(c.textbook.extra_row for c in columns)
     matched = Check("members off the mean statistics of their rows by, nats a row,", missed / W, tol + 1e-11)
-    more = (*checks[1:], matched, *more, *(() if reported is None else reported_checks(reported, result, W)))
+    limit = tol + 1e-10
+
+    def measured(point: FamilyMixturePoint, slices: ComponentSlices | None = None) -> tuple[float, FamilyMixturePoint]:
+        e = rows.sum(partial(_expect, point, slices=slices))
+        return e.loglik / W - _penalty(point, s, imagined) / W, _maximise(point, columns, e, s, imagined)[0]
+
+    parted = best_parting(
+        _equal_groups(at, rows), result.loglik - result.penalty, lambda g: measured(at, g)[1], measured, limit
+    )
+    matched = matched, saddle_check(parted, limit)
+    more = (*checks[1:], *matched, *more, *(() if reported is None else reported_checks(reported, result, W)))
     return stationary_certificate(result, weights, 0.0 if counts else -np.inf, tol, more)
+
+
+def _equal_groups(at: FamilyMixturePoint, rows: Rows) -> list[ComponentSlices]:
+    if len(at.weights) == 1:
+        return []
+    X, w = saddle_sample(rows)
+    log_f = _joint(at._replace(weights=np.ones(len(at.weights))), X, ~np.isnan(X))
+    return equal_components(log_f, at.weights, X, w)
 
 
 def _maximise(
@@ -261,12 +286,13 @@ def _whole(columns: Sequence[FamilyColumn], block: Block) -> FamilyExpectations:
     return _collect(columns, X, here, np.zeros(len(X)), w[:, None])
 
 
-def _expect(at: FamilyMixturePoint, block: Block) -> FamilyExpectations:
-    """Take the E step."""
+def _expect(at: FamilyMixturePoint, block: Block, slices: ComponentSlices | None = None) -> FamilyExpectations:
+    """Take the E step; with `slices`, rows of equal components are dealt out among these."""
     X, w, here = _counted_rows(block)
     joint = _joint(at, X, here)
     log_p = logsumexp(joint, axis=1)
     R = np.exp(joint - log_p[:, None]) * w[:, None]
+    R = R if slices is None else slices.deal(X, R.T).T
     return _collect([member.column for member in at.members[0]], X, here, w * log_p, R)
 
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -27,6 +27,14 @@ from certifit.checkers.mixture.em import (
     refused_certificate,
     reported_checks,
     stationary_certificate,
+)
+from certifit.checkers.mixture.saddles import (
+    ComponentSlices,
+    PartedMixture,
+    best_parting,
+    equal_components,
+    saddle_check,
+    saddle_sample,
 )
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
@@ -220,6 +228,36 @@ def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:
     return float(total)
 
 
+# ------------------------------------------------------------------------------------------ saddles
+def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, tol: float, rows: Rows) -> Check:
+    """Part equal components, and see whether the penalised likelihood climbs."""
+    limit = tol + 1e-10
+    if len(at.weights) == 1:
+        return saddle_check(PartedMixture(None, 0.0, None), limit)
+    X, w = saddle_sample(rows)
+    groups = equal_components(_log_densities(at, X), at.weights, X, w)
+    if not groups:
+        return saddle_check(PartedMixture(None, 0.0, None), limit)
+
+    def measured(point: GaussianMixturePoint, slices: ComponentSlices | None = None) -> tuple[float, Any]:
+        e = rows.sum(partial(_expect, point, slices=slices))
+        return e.loglik / e.weight - _penalty(point, floor), _maximise(point, e, kind, floor)
+
+    fitted = measured(at)[0]
+    return saddle_check(best_parting(groups, fitted, lambda s: measured(at, s)[1], measured, limit), limit)
+
+
+def _log_densities(at: GaussianMixturePoint, X: Array) -> Array:
+    """Return log f_k of rows whose entries may be missing (n, k)."""
+    out = np.zeros((len(X), len(at.weights)))
+    one = at._replace(weights=np.ones(len(at.weights)))
+    here = ~np.isnan(X)
+    for pattern in np.unique(here, axis=0):
+        mine, observed = (here == pattern).all(axis=1), np.flatnonzero(pattern)
+        out[mine] = _joint(one, observed, X[mine][:, observed])
+    return out
+
+
 def _is_definite(C: Array) -> bool:
     try:
         np.linalg.cholesky(C)
@@ -275,8 +313,13 @@ def _joint(at: GaussianMixturePoint, observed: Array, X: Array) -> Array:
         return out + np.log(at.weights)
 
 
-def _expect(at: GaussianMixturePoint, block: Block) -> GaussianExpectations:
-    """Take the E step: responsibilities, and given the observed entries the expectations of the missing ones."""
+def _expect(
+    at: GaussianMixturePoint, block: Block, slices: ComponentSlices | None = None
+) -> GaussianExpectations:
+    """Take the E step: responsibilities, and given the observed entries the expectations of the missing ones.
+
+    With `slices`, rows of equal components are dealt out among these.
+    """
     k, d = at.means.shape
     total = GaussianExpectations(0.0, 0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), np.zeros(d))
     for observed, X, w in _patterns(block):
@@ -284,6 +327,10 @@ def _expect(at: GaussianMixturePoint, block: Block) -> GaussianExpectations:
         joint = _joint(at, observed, X)
         log_p = logsumexp(joint, axis=1)
         R = np.exp(joint - log_p[:, None]) * w[:, None]
+        if slices is not None:
+            whole = np.full((len(X), d), np.nan)
+            whole[:, observed] = X
+            R = slices.deal(whole, R.T).T
         first, second = np.zeros((k, d)), np.zeros((k, d, d))
         for j in range(k):
             C, Z = at.C[j], np.zeros((len(X), d))

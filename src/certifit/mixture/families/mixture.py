@@ -71,12 +71,12 @@ class Mixture(MixtureModel):
     parameter_names_ : (p,) column and parameter, 'visits rate' for instance
     families_ : (d,) names of the families
     prior_ : dict of what the imagined rows are, and of the units that Gaussian columns are measured in
-    converged_ : bool
-    n_iter_ : int
+    converged_ : bool (diagnostic)
+    n_iter_ : int (diagnostic)
     lower_bound_, lower_bounds_ : the objective reached, and at all steps, nats a row
     loglikelihood_ : Σ w log p(x)
     em_trace_ : structured array of iteration, loglik, bound and kl, per row and less the penalty: loglik = bound + kl
-    history_ : tuple of Mark, the (negative) objective and the gain still promised at each step
+    history_ : tuple of Mark, the (negative) objective and the gain still promised at each step (diagnostic)
     certificate_ : Certificate
 
     Examples
