@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.mixture.saddles import PartedMixture, saddle_check
+from certifit.checkers.mixture.saddles import PartedMixture, least_gain, saddle_check
 from certifit.core import Attributes, Estimator, Objective, Solution, fixed_point
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
@@ -120,7 +120,7 @@ class MixtureModel(DensityMixin, Estimator):
     @property
     def _least_gain(self) -> float:
         """What parting equal components has to gain, nats a row; as the audit has it."""
-        return min(self.tol, 1e-2) + 1e-10
+        return least_gain(min(self.tol, 1e-2))
 
     def _fit_report(
         self,

@@ -191,6 +191,7 @@ class MixtureEM:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.trace: list[tuple[float, float]] = []  # F and its bound at each point; equal at the first
+        self.parted: tuple[MixtureParameters, PartedMixture] | None = None  # a point, and what parting it led to
         self.last: tuple[EMPoint, MixtureParameters] | None = None  # the last point, and where its M step leads
 
     def measure(self, at: EMPoint) -> EStepSums:
@@ -213,6 +214,11 @@ class MixtureEM:
 
     def part(self, at: MixtureParameters, enough: float) -> PartedMixture:
         """Part components that are equal here, and return where that climbs to (`checkers.mixture.saddles`)."""
+        if self.parted is None or self.parted[0] is not at:
+            self.parted = at, self._part(at, enough)
+        return self.parted[1]
+
+    def _part(self, at: MixtureParameters, enough: float) -> PartedMixture:
         X, w = saddle_sample(self.rows)
         even = np.ones(len(at.weights))
         groups = equal_components(joint_log_densities(at._replace(weights=even), X), at.weights, X, w)

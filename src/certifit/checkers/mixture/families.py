@@ -33,6 +33,7 @@ from certifit.checkers.mixture.saddles import (
     ComponentSlices,
     best_parting,
     equal_components,
+    least_gain,
     saddle_check,
     saddle_sample,
 )
@@ -162,7 +163,7 @@ def certify(
     )
     counts = all(c.textbook.extra_row for c in columns)
     matched = Check("members off the mean statistics of their rows by, nats a row,", missed / W, tol + 1e-11)
-    limit = tol + 1e-10
+    limit = least_gain(tol)
 
     def measured(point: FamilyMixturePoint, slices: ComponentSlices | None = None) -> tuple[float, FamilyMixturePoint]:
         e = rows.sum(partial(_expect, point, slices=slices))
@@ -173,7 +174,7 @@ def certify(
     )
     matched = matched, saddle_check(parted, limit)
     more = (*checks[1:], *matched, *more, *(() if reported is None else reported_checks(reported, result, W)))
-    return stationary_certificate(result, weights, 0.0 if counts else -np.inf, tol, more)
+    return stationary_certificate(result, weights, 0.0 if counts else np.nan, tol, more)
 
 
 def _equal_groups(at: FamilyMixturePoint, rows: Rows) -> list[ComponentSlices]:

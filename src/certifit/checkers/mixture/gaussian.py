@@ -33,6 +33,7 @@ from certifit.checkers.mixture.saddles import (
     PartedMixture,
     best_parting,
     equal_components,
+    least_gain,
     saddle_check,
     saddle_sample,
 )
@@ -231,7 +232,7 @@ def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:
 # ------------------------------------------------------------------------------------------ saddles
 def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, tol: float, rows: Rows) -> Check:
     """Part equal components, and see whether the penalised likelihood climbs."""
-    limit = tol + 1e-10
+    limit = least_gain(tol)
     if len(at.weights) == 1:
         return saddle_check(PartedMixture(None, 0.0, None), limit)
     X, w = saddle_sample(rows)

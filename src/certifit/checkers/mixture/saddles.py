@@ -56,6 +56,11 @@ class ComponentSlices(NamedTuple):
         return " and ".join([", ".join(map(str, self.members[:-1])), str(self.members[-1])])
 
 
+def least_gain(tol: float, tuning: SaddleTuning = SaddleTuning()) -> float:
+    """Return what parting has to gain, nats a row: more than as many EM steps of at most `tol` could without it."""
+    return (tuning.steps + 1) * tol + 1e-10
+
+
 def saddle_sample(rows: Rows, tuning: SaddleTuning = SaddleTuning()) -> tuple[Array, Array]:
     """Return evenly spaced rows (n, d) and their weights (n,), of which those that count."""
     sample = rows.load() if rows.n_rows <= tuning.sample_rows else rows.thin(-(-rows.n_rows // tuning.sample_rows))

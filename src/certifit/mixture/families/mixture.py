@@ -139,7 +139,7 @@ class Mixture(MixtureModel):
     def _result(self, rows: Rows, found: Solution[EMPoint], em: MixtureEM) -> Attributes:
         at = found.params.mixture
         counts = all(group.template.support.discrete for group in at.components.groups)
-        least = 0.0 if counts else -np.inf  # probabilities are at most 1, densities are not
+        least = 0.0 if counts else np.nan  # probabilities are at most 1, densities are not: no bound is known
         advice = "Ask for fewer components, or start elsewhere."
         more = self._fit_report(rows, found, em, lambda _: least, degenerate_components(at), advice)
         return {**_attributes(at, self._names), **more}
