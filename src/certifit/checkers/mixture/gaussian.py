@@ -109,11 +109,15 @@ COVARIANCE_TYPES: dict[str, CovarianceType] = {
 
 
 class GaussianMixturePoint(NamedTuple):
-    """A mixture, its covariances as matrices."""
+    """A mixture, its covariances as matrices.
+
+    Means are kept less a shift amid the rows: far from 0 a step would be rounded away.
+    """
 
     weights: Array  # (k,)
-    means: Array  # (k, d)
+    means: Array  # (k, d), less the shift
     C: Array  # (k, d, d)
+    shift: Array  # (d,)
 
 
 @dataclass(frozen=True)
@@ -159,9 +163,8 @@ def certify(
 def _mixture_of(model: FittedGaussianMixture) -> tuple[CovarianceType, GaussianMixturePoint, tuple[Check, ...]]:
     """Return what the covariance type means, the mixture, and the checks that it is one."""
     kind = COVARIANCE_TYPES[model.covariance_type]
-    at = GaussianMixturePoint(
-        model.weights, model.means, np.array(kind.expand(model.covariances, *model.means.shape))
-    )
+    C, shift = np.array(kind.expand(model.covariances, *model.means.shape)), model.means[model.weights.argmax()]
+    at = GaussianMixturePoint(model.weights, model.means - shift, C, shift)
     uneven = float(np.abs(at.C - at.C.swapaxes(1, 2)).max() / np.abs(at.C).max())
     empty = 0.0 if at.weights.sum() > 0 else 1.0
     return (
@@ -236,6 +239,7 @@ def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, 
     if len(at.weights) == 1:
         return saddle_check(PartedMixture(None, 0.0, None), limit)
     X, w = saddle_sample(rows)
+    X = X - at.shift
     groups = equal_components(_log_densities(at, X), at.weights, X, w)
     if not groups:
         return saddle_check(PartedMixture(None, 0.0, None), limit)
@@ -249,7 +253,7 @@ def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, 
 
 
 def _log_densities(at: GaussianMixturePoint, X: Array) -> Array:
-    """Return log f_k of rows whose entries may be missing (n, k)."""
+    """Return log f_k (n, k) of rows, less the shift, whose entries may be missing."""
     out = np.zeros((len(X), len(at.weights)))
     one = at._replace(weights=np.ones(len(at.weights)))
     here = ~np.isnan(X)
@@ -284,12 +288,12 @@ def _maximise(
     share = np.ones(k) if kind.shared else e.weight / (k * n)
     C = kind.likeliest(np.where(some, e.n, 0.0), S) + share[:, None, None] * least
     C = np.where(some[:, None, None] | kind.shared, C, at.C)
-    return GaussianMixturePoint(e.n / e.weight, at.means + step, C)
+    return GaussianMixturePoint(e.n / e.weight, at.means + step, C, at.shift)
 
 
-def _patterns(block: Block) -> Iterator[tuple[Array, Array, Array]]:
-    """Give the rows that miss the same entries: their observed columns, entries there, and weights."""
-    X, w = dense(block.X), block.w
+def _patterns(at: GaussianMixturePoint, block: Block) -> Iterator[tuple[Array, Array, Array]]:
+    """Give the rows that miss the same entries: observed columns, entries there less the shift, and weights."""
+    X, w = dense(block.X) - at.shift, block.w
     here = ~np.isnan(X)
     some = (w > 0) & here.any(axis=1)
     X, w, here = X[some], w[some], here[some]
@@ -304,7 +308,7 @@ def _patterns(block: Block) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def _joint(at: GaussianMixturePoint, observed: Array, X: Array) -> Array:
-    """Return log π_k f_k of the observed entries X (n, columns) of rows of one pattern (n, k)."""
+    """Return log π_k f_k of the observed entries X (n, columns), less the shift, of one pattern's rows (n, k)."""
     out = np.empty((len(X), len(at.weights)))
     with np.errstate(divide="ignore", over="ignore"):  # -inf: of a component without weight, or immensely far away
         for k, (m, C) in enumerate(zip(at.means, at.C, strict=True)):
@@ -323,7 +327,7 @@ def _expect(
     """
     k, d = at.means.shape
     total = GaussianExpectations(0.0, 0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), np.zeros(d))
-    for observed, X, w in _patterns(block):
+    for observed, X, w in _patterns(at, block):
         missing = np.setdiff1d(np.arange(d), observed)
         joint = _joint(at, observed, X)
         log_p = logsumexp(joint, axis=1)
@@ -353,6 +357,6 @@ def _expect(
 
 def _compare(at: GaussianMixturePoint, after: GaussianMixturePoint, block: Block) -> NextStepSums:
     total = NextStepSums(0.0, 0.0, 0.0)
-    for observed, X, w in _patterns(block):
+    for observed, X, w in _patterns(at, block):
         total = total + compare_joints(_joint(at, observed, X), _joint(after, observed, X), w)
     return total

@@ -11,6 +11,7 @@ McLachlan & Peel, Finite mixture models (2000).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -134,7 +135,24 @@ class Mixture(MixtureModel):
         else:
             start = partial(self._from_given, single)
         names = self._names
-        return self._result(rows, *self._run_em(rows, start, lambda point: _attributes(point.mixture, names)))
+        found, em = self._run_em(rows, start, lambda point: _attributes(point.mixture, names))
+        return self._result(rows, self._with_stored_parameters(found, em), em)
+
+    def _with_stored_parameters(self, found: Solution[EMPoint], em: MixtureEM) -> Solution[EMPoint]:
+        """Return the result with its parameters rounded as the public attribute holds them.
+
+        Gaussian columns are measured about their medians. Very far from 0 a mean in the units of the data is rounded
+        so much that the likelihood changes: only then is the rounded mixture measured again.
+        """
+        at, close = found.params.mixture, self._tuning.rounding
+        own: ProductComponents = at.components
+        stored = own.with_public(own.public())
+        if all(np.allclose(a, b, rtol=close, atol=close) for a, b in zip(own.theta, stored.theta, strict=True)):
+            return found
+        point = EMPoint(MixtureParameters(at.weights, stored))
+        step = em.update(point, em.measure(point))
+        em.trace[-2:] = em.trace[-1:]
+        return replace(found, params=point, objective=step.objective, gain=step.gain)
 
     def _result(self, rows: Rows, found: Solution[EMPoint], em: MixtureEM) -> Attributes:
         at = found.params.mixture
