@@ -1,4 +1,4 @@
-"""Nothing of a naive Bayes model can be wrong unseen: parameters, counts, running sums, settings; honest ones pass."""
+"""Nothing of a naive Bayes model can be wrong unseen: parameters, counts, running sums, settings."""
 
 import copy
 

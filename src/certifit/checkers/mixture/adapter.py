@@ -76,7 +76,9 @@ def _repeated_numbers(model: Any, found: checker.FittedGaussianMixture, floor: A
 def _precision_check(name: str, values: Array, found: checker.FittedGaussianMixture) -> Check:
     """Check inverses of the covariances, or factors U of them, C⁻¹ = U Uᵀ."""
     if values.shape != found.covariances.shape:
-        raise DataError(got=f"{name} of shape {values.shape}", wanted=f"that of covariances_, {found.covariances.shape}")
+        raise DataError(
+            got=f"{name} of shape {values.shape}", wanted=f"that of covariances_, {found.covariances.shape}"
+        )
     expand = checker.COVARIANCE_TYPES[found.covariance_type].expand
     U, C = (np.array(expand(A, *found.means.shape)) for A in (values, found.covariances))
     product = U @ C if name == "precisions_" else U.swapaxes(1, 2) @ C @ U

@@ -177,15 +177,22 @@ def certify(
     matched = Check("members off the mean statistics of their rows by, nats a row,", missed / W, tol + 1e-11)
     limit = least_gain(tol)
 
-    def measured(point: FamilyMixturePoint, slices: ComponentSlices | None = None) -> tuple[float, FamilyMixturePoint]:
+    def measured(
+        point: FamilyMixturePoint, slices: ComponentSlices | None = None
+    ) -> tuple[float, FamilyMixturePoint]:
         e = rows.sum(partial(_expect, point, slices=slices))
         return e.loglik / W - _penalty(point, s, imagined) / W, _maximise(point, columns, e, s, imagined)[0]
 
     parted = best_parting(
         _equal_groups(at, rows), result.loglik - result.penalty, lambda g: measured(at, g)[1], measured, limit
     )
-    matched = matched, saddle_check(parted, limit)
-    more = (*checks[1:], *matched, *more, *(() if reported is None else reported_checks(reported, result, W)))
+    more = (
+        *checks[1:],
+        matched,
+        saddle_check(parted, limit),
+        *more,
+        *(() if reported is None else reported_checks(reported, result, W)),
+    )
     return stationary_certificate(result, weights, 0.0 if counts else np.nan, tol, more)
 
 

@@ -318,9 +318,7 @@ def _joint(at: GaussianMixturePoint, observed: Array, X: Array) -> Array:
         return out + np.log(at.weights)
 
 
-def _expect(
-    at: GaussianMixturePoint, block: Block, slices: ComponentSlices | None = None
-) -> GaussianExpectations:
+def _expect(at: GaussianMixturePoint, block: Block, slices: ComponentSlices | None = None) -> GaussianExpectations:
     """Take the E step: responsibilities, and given the observed entries the expectations of the missing ones.
 
     With `slices`, rows of equal components are dealt out among these.

@@ -57,7 +57,7 @@ def _numbers(model: Any, name: str, shape: tuple[int, ...]) -> Array:
     return shaped(getattr(model, name), name, shape)
 
 
-# ---------------------------------------------------------------------------------------------------- Gaussian columns
+# ---------------------------------------------------------------------------------------------- Gaussian columns
 def audit_gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check means, variances (with `epsilon_`) and priors of a GaussianNB, and its linear form if there is one."""
     data = class_rows(model, X, y, sample_weight)
@@ -81,7 +81,7 @@ def audit_gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     return equations.assemble(evidence, tol)
 
 
-# ----------------------------------------------------------------------------------------------------- counted columns
+# ----------------------------------------------------------------------------------------------- counted columns
 def audit_bernoulli_nb(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check the probabilities of a BernoulliNB, which are smoothed shares of the values above the threshold."""
     data = class_rows(model, X, y, sample_weight)
@@ -174,7 +174,7 @@ def category_evidence(tables: list[Array], mass: list[Array], alpha: Any, tol: f
     return [equations.worst_of_columns(unknown), equations.worst_of_columns(known)]
 
 
-# ------------------------------------------------------------------------------------------------ classes and settings
+# ------------------------------------------------------------------------------------------ classes and settings
 def _count_attribute(model: Any, name: str, expected: Array, tol: float) -> MomentEvidence:
     words = name.rstrip("_").replace("_", " ") + "s"
     return equations.count_evidence(words, _numbers(model, name, expected.shape), expected, tol)

@@ -105,7 +105,8 @@ def _group_evidence(
     model: Any, found: Mapping[str, Any], kept: Mapping[str, Any], data: ClassRows, tol: float
 ) -> list[MomentEvidence]:
     """Return the evidence of the columns of one family, of their parameters and of their running sums."""
-    group: Any = data._replace(rows=_SomeColumns(data.rows, found["columns"]))
+    some: Any = _SomeColumns(data.rows, found["columns"])
+    group = data._replace(rows=some)
     match found["family"]:
         case "gaussian":
             return _gaussian_group(found, kept, group, float(model.var_smoothing), tol)
@@ -156,7 +157,7 @@ def _categorical_group(
     ]
 
 
-# ------------------------------------------------------------------------------------------------ exponential families
+# ------------------------------------------------------------------------------------------ exponential families
 def _family_group(
     found: Mapping[str, Any], kept: Mapping[str, Any], data: ClassRows, tol: float
 ) -> list[MomentEvidence]:

@@ -38,7 +38,9 @@ def shaped(values: Any, name: str, shape: tuple[int, ...]) -> Array:
     return found
 
 
-def moment_sums_evidence(kept: Mapping[str, Any], found: PlainClassMoments, floor: float, tol: float) -> MomentEvidence:
+def moment_sums_evidence(
+    kept: Mapping[str, Any], found: PlainClassMoments, floor: float, tol: float
+) -> MomentEvidence:
     """Compare weights, means (in standard deviations) and squares (relative); `floor` is added to variances."""
     weight, centre, delta, ssd = (shaped(kept[f], f"sums_ {f}", found.weight.shape) for f in _MOMENTS)
     some = found.weight > 0
