@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -143,7 +144,8 @@ class MixtureModel(DensityMixin, Estimator):
         compared = rows.sum(partial(compare_mixtures, at, after))
         bound = least(compared.weight)
         parted = em.part(at, self._least_gain) if len(at.weights) > 1 else PartedMixture(None, 0.0, None)
-        more = (saddle_check(parted, self._least_gain),)
+        certificate = fit_certificate(at, after, compared, trace["loglik"], bound, self.tol, wrong)
+        checks = (*certificate.checks, saddle_check(parted, self._least_gain))
         return {
             "converged_": found.status == "converged",
             "n_iter_": found.n_iter,
@@ -152,7 +154,7 @@ class MixtureModel(DensityMixin, Estimator):
             "loglikelihood_": compared.before,
             "em_trace_": trace,
             "history_": found.history,
-            "certificate_": fit_certificate(at, after, compared, trace["loglik"], bound, self.tol, wrong, more=more),
+            "certificate_": replace(certificate, checks=checks),
         }
 
     def _check_rows(self, rows: Rows) -> None:

@@ -292,15 +292,13 @@ def fit_certificate(
     least: float,
     tol: float,
     facts: Mapping[str, float | str] | None = None,
-    *,
-    more: tuple[Check, ...] = (),
 ) -> Certificate:
     """Certify a fit by the step after it and by F at all its steps (trace); see `stationary_certificate`."""
     loglik, new, bound, kl = (np.array([found.before, found.after, found.bound, found.kl]) / found.weight).tolist()
     result = EMStepResult(loglik, at.components.penalty(), new, after.components.penalty(), bound, kl)
     fall = float(-np.diff(trace).min(initial=0.0))
     never_fell = Check("largest fall of the objective", fall, 1e-10 * (1 + float(np.abs(trace).max())))
-    return stationary_certificate(result, at.weights, least, tol, (never_fell, *more), facts)
+    return stationary_certificate(result, at.weights, least, tol, (never_fell,), facts)
 
 
 # ------------------------------------------------------------------------------------------ a fitted mixture's use

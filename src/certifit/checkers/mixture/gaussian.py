@@ -216,7 +216,9 @@ def certify_fixed_point(
         # the model stopped because its last step changed this number by less than its own tolerance
         checks = (*checks, Check("reported lower bound off, nats a row", abs(reported - loglik), 0.01))
     checks = (*checks, _saddle_check(at, kind, added, tol, rows))
-    return Certificate("stationary", FIXED_POINT, -loglik, tol=tol, limit=tol, checks=checks)
+    # variances of at least `added` bound densities; where nothing is added there is no bound
+    bound = float(np.log(2 * np.pi * added).sum() / 2) if (added > 0).all() else np.nan
+    return Certificate("stationary", FIXED_POINT, -loglik, bound, tol, tol, checks)
 
 
 def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:

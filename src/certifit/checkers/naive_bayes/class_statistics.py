@@ -103,7 +103,7 @@ def counted_once(rows: Rows) -> Rows:
     return rows.relabel(_one_class)
 
 
-def _one_class(y: Array | None, w: Array) -> tuple[Array, Array]:
+def _one_class(_y: Array | None, w: Array) -> tuple[Array, Array]:
     return np.zeros(len(w), np.int64), np.ones(len(w))
 
 
