@@ -1,5 +1,6 @@
 """KMeans: known solutions, numbers of any size, degenerate data, and a certificate that cannot be fooled."""
 
+import copy
 import itertools
 import warnings
 from types import SimpleNamespace
@@ -11,12 +12,14 @@ from sklearn import cluster
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
+from certifit import audit
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.cluster import seeding
 from certifit.cluster.kmeans import KMeans
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import as_rows
 from tests.cluster.tables import Streamed, assert_same_fit, blobs, digits, iris, sized, ties, wide
+from tests.cluster.test_lower_bounds import optimum
 from tests.common.tuning import tuned
 
 
@@ -212,9 +215,9 @@ def test_starts():
     KMeans(6, init=choose, random_state=0).fit(X)
     assert len(seen) == 10
     assert seen[0][:2] == (200, 6)
-    assert KMeans(6, init=X[:6], max_iter=1, tol=1e9).fit(X).n_iter_ == 0  # the start itself is good enough
+    assert KMeans(6, init=X[:6], max_iter=1, tol=0.99).fit(X).n_iter_ == 0  # the start itself is good enough
     well_apart = make_blobs(600, 5, centers=6, cluster_std=0.01, random_state=1)
-    start = KMeans(6, random_state=0, tol=1e9).fit(well_apart[0]).cluster_centers_
+    start = KMeans(6, random_state=0, tol=0.99).fit(well_apart[0]).cluster_centers_
     assert len(np.unique(well_apart[1][((well_apart[0][:, None] - start) ** 2).sum(axis=2).argmin(axis=0)])) == 6
 
 
@@ -358,3 +361,52 @@ def test_audit_agrees_with_the_fit():
         assert checked.holds
         assert model.certificate_.holds
         assert checked.objective == pytest.approx(model.inertia_, rel=1e-10)
+
+
+def test_the_number_of_centres_is_the_number_of_clusters():
+    X = digits()[:60]
+    for model in (KMeans(4, random_state=0), cluster.KMeans(4, n_init=1, tol=0, random_state=0)):
+        model.fit(X)
+        assert audit(model, X).holds
+        with pytest.raises(DataError, match="4 centres in a KMeans that was asked for 5"):
+            audit(copy.deepcopy(model).set_params(n_clusters=5), X)
+
+
+@pytest.mark.parametrize("kind", [KMeans, cluster.KMeans])
+def test_centres_in_single_precision_are_judged_by_the_rows(kind):
+    """Far from 0 they are not the means of rows in double precision; of rows in single precision they may be."""
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(3, 2))[np.arange(90) % 3] * 5 + rng.normal(size=(90, 2))
+    X = 1e6 + near
+    model = kind(3, random_state=0, n_init=1, tol=1e-6 if kind is KMeans else 0).fit(X)
+    assert audit(model, X, tol=1e-6).holds
+    model.cluster_centers_ = model.cluster_centers_.astype(np.float32)
+    assert not audit(model, X, tol=1e-6).holds
+    single = near.astype(np.float32)
+    theirs = cluster.KMeans(3, random_state=0, n_init=1, tol=0).fit(single)
+    assert theirs.cluster_centers_.dtype == np.float32
+    assert audit(theirs, single).holds
+
+
+@pytest.mark.parametrize("model", [cluster.MeanShift(), cluster.AffinityPropagation(random_state=0)])
+def test_clusterings_that_minimise_something_else_are_not_taken_for_k_means(model):
+    X = digits()[:40]
+    with pytest.raises(DataError, match="KMeans is audited"):
+        audit(model.fit(X), X)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_proved_optimal_is_the_best_of_all_partitions(seed):
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(4, 8), rng.integers(1, 4), rng.integers(1, 4)
+    X = rng.integers(-2, 3, size=(n, d)) * 10.0 ** rng.integers(-3, 4) + rng.normal(size=(n, d)) * rng.choice([0, 1])
+    w = rng.integers(1, 4, n).astype(float)
+    best = optimum(X, w, k)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct rows than clusters, say
+        model = KMeans(k, random_state=0).fit(X, sample_weight=w)
+    for found in (model.certificate_, audit(model, X, sample_weight=w)):
+        assert found.holds
+        assert found.bound <= best * (1 + 1e-9) + 1e-12
+        if found.kind == "optimal":
+            assert found.objective <= best * (1 + 1e-5) + 1e-12

@@ -75,8 +75,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     cluster_centers_ : (n_clusters, d) float64
     labels_ : (n,) the nearest centre of each row, the lowest number among equals
     inertia_ : float, Σ w |x - c|²
-    n_iter_ : int
-    history_ : tuple of Mark, the objective and the (relative) gain still promised at each pass
+    n_iter_ : int (diagnostic)
+    history_ : tuple of Mark, the objective and the (relative) gain still promised at each pass (diagnostic)
     certificate_ : Certificate
 
     Examples
@@ -92,6 +92,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     """
 
     sparse = True
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     settings: ClassVar[Settings] = {
         **LOOP,
         "n_clusters": Setting(int, least=1),
@@ -211,7 +212,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         found = checker.MeasuredClusters(best.objective, weight, sums, 0.0)
         trace = np.array([mark.objective for mark in best.history])
         rise = float((np.diff(trace) / np.maximum(trace[:-1], np.finfo(float).tiny)).max(initial=0.0))
-        limit = 1e-10 + rounding_gain(C, weight) / max(best.objective, np.finfo(float).tiny)
+        limit = min(1.0, 1e-10 + rounding_gain(C, weight) / max(best.objective, np.finfo(float).tiny))
         never_rose = Check("largest rise of the objective, relative", rise, limit)
         return checker.assemble(found, C, bound, self.tol, C.dtype, self.target_ratio, (never_rose,))
 

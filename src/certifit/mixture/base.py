@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.mixture.saddles import PartedMixture, least_gain, saddle_check
 from certifit.core import Attributes, Estimator, Objective, Solution, fixed_point
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
@@ -37,6 +39,7 @@ class MixtureModel(DensityMixin, Estimator):
     """A mixture with `weights_` (k,), fitted by EM; entries may be missing (NaN)."""
 
     missing = True
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "history_")
     settings: ClassVar[Settings] = {
         **LOOP,
         "n_components": Setting(int, least=1),
@@ -84,7 +87,41 @@ class MixtureModel(DensityMixin, Estimator):
             if found.status in ("stopped", "max_time"):
                 break
         assert best is not None
-        return best
+        return self._leave_saddles(*best, attributes, began)
+
+    def _leave_saddles(
+        self,
+        found: Solution[EMPoint],
+        em: MixtureEM,
+        attributes: Callable[[EMPoint], Attributes],
+        began: float,
+    ) -> tuple[Solution[EMPoint], MixtureEM]:
+        """Go on from where equal components were parted, as long as that climbs; EM alone would never part them."""
+        for _ in range(self.n_components):
+            left = None if self.max_time is None else self.max_time - (time.perf_counter() - began)
+            if found.status != "converged" or self.n_components == 1 or (left is not None and left <= 0):
+                break
+            parted = em.part(found.params.mixture, self._least_gain)
+            if parted.gain <= self._least_gain:
+                break
+            higher = MixtureEM(em.rows)
+            with self._watch.loop("components parted", self.max_iter, attributes) as watch:
+                found = fixed_point(
+                    higher.measure,
+                    higher.update,
+                    EMPoint(cast("MixtureParameters", parted.mixture)),
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    max_time=left,
+                    watcher=watch,
+                )
+            em = higher
+        return found, em
+
+    @property
+    def _least_gain(self) -> float:
+        """What parting equal components has to gain, nats a row; as the audit has it."""
+        return least_gain(min(self.tol, 1e-2))
 
     def _fit_report(
         self,
@@ -106,6 +143,9 @@ class MixtureModel(DensityMixin, Estimator):
         at, after, trace = found.params.mixture, em.after(found.params), em.table()
         compared = rows.sum(partial(compare_mixtures, at, after))
         bound = least(compared.weight)
+        parted = em.part(at, self._least_gain) if len(at.weights) > 1 else PartedMixture(None, 0.0, None)
+        certificate = fit_certificate(at, after, compared, trace["loglik"], bound, self.tol, wrong)
+        checks = (*certificate.checks, saddle_check(parted, self._least_gain))
         return {
             "converged_": found.status == "converged",
             "n_iter_": found.n_iter,
@@ -114,7 +154,7 @@ class MixtureModel(DensityMixin, Estimator):
             "loglikelihood_": compared.before,
             "em_trace_": trace,
             "history_": found.history,
-            "certificate_": fit_certificate(at, after, compared, trace["loglik"], bound, self.tol, wrong),
+            "certificate_": replace(certificate, checks=checks),
         }
 
     def _check_rows(self, rows: Rows) -> None:

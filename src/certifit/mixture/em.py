@@ -33,6 +33,13 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from certifit.checkers.mixture.em import EMStepResult, stationary_certificate
+from certifit.checkers.mixture.saddles import (
+    ComponentSlices,
+    PartedMixture,
+    best_parting,
+    equal_components,
+    saddle_sample,
+)
 from certifit.core import Certificate, Check, Step
 from certifit.exceptions import DataError
 from certifit.mixture.em_loops import compare_rows, softmax
@@ -140,14 +147,18 @@ def joint_log_densities(at: MixtureParameters, X: Array) -> Array:
 
 
 # ------------------------------------------------------------------------------------------ the two steps
-def e_step(at: MixtureParameters, block: Block) -> EStepSums:
-    """Find the responsibilities of a block's rows and the sums that the M step needs."""
+def e_step(at: MixtureParameters, block: Block, slices: ComponentSlices | None = None) -> EStepSums:
+    """Find the responsibilities of a block's rows and the sums that the M step needs.
+
+    With `slices`, rows of equal components are dealt out among these.
+    """
     loglik, n, total = 0.0, np.zeros(len(at.weights)), None
     log_weights = at.log_weights
     for index, logf, batch in each_batch(at, block.X, block.w):
         w = block.w[index]
         R, log_p = posterior(log_weights, logf, w)
         loglik += float(w @ log_p)
+        R = R if slices is None else slices.deal(block.X[index], R)
         added, statistics = at.components.weighted_sums(batch, R)
         n += added
         total = statistics if total is None else total + statistics
@@ -180,6 +191,7 @@ class MixtureEM:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.trace: list[tuple[float, float]] = []  # F and its bound at each point; equal at the first
+        self.parted: tuple[MixtureParameters, PartedMixture] | None = None  # a point, and what parting it led to
         self.last: tuple[EMPoint, MixtureParameters] | None = None  # the last point, and where its M step leads
 
     def measure(self, at: EMPoint) -> EStepSums:
@@ -199,6 +211,27 @@ class MixtureEM:
         if self.last is not None and self.last[0] is at:
             return self.last[1]
         return m_step(at.mixture, self.measure(at))[0]
+
+    def part(self, at: MixtureParameters, enough: float) -> PartedMixture:
+        """Part components that are equal here, and return where that climbs to (`checkers.mixture.saddles`)."""
+        if self.parted is None or self.parted[0] is not at:
+            self.parted = at, self._part(at, enough)
+        return self.parted[1]
+
+    def _part(self, at: MixtureParameters, enough: float) -> PartedMixture:
+        X, w = saddle_sample(self.rows)
+        even = np.ones(len(at.weights))
+        groups = equal_components(joint_log_densities(at._replace(weights=even), X), at.weights, X, w)
+
+        def measured(
+            point: MixtureParameters, slices: ComponentSlices | None = None
+        ) -> tuple[float, MixtureParameters]:
+            sums = self.rows.sum(partial(e_step, point, slices=slices))
+            return sums.loglik / sums.weight - point.components.penalty(), m_step(point, sums)[0]
+
+        if not groups:
+            return PartedMixture(None, 0.0, None)
+        return best_parting(groups, measured(at)[0], lambda s: measured(at, s)[1], measured, enough)
 
     def table(self) -> Array:
         """Return what each iteration did: log-likelihood and bound, less the penalty, and the KL between them."""

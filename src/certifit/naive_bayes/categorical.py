@@ -146,7 +146,7 @@ class CategoricalNB(DiscreteNB):
     Attributes
     ----------
     feature_log_prob_, category_count_ : for each column an array (k, categories)
-    n_categories_ : (d,)
+    n_categories_ : (d,) the widths of these tables
     class_log_prior_, class_count_, classes_ : (k,)
     certificate_ : Certificate
 
@@ -167,7 +167,6 @@ class CategoricalNB(DiscreteNB):
     }
 
     category_count_: list[Array]
-    n_categories_: Array
 
     def __init__(self, *, alpha=1.0, force_alpha=True, fit_prior=True, class_prior=None, min_categories=None):
         self.alpha = alpha
@@ -191,8 +190,11 @@ class CategoricalNB(DiscreteNB):
             "class_log_prior_": safe_log(prior),
             "category_count_": np.split(state.widen(params.sizes), cut, axis=1),
             "feature_log_prob_": [np.ascontiguousarray(table.T) for table in np.split(params.table, cut)],
-            "n_categories_": params.sizes,
         }
+
+    @property
+    def n_categories_(self) -> Array:
+        return np.array([table.shape[1] for table in self.feature_log_prob_])
 
     def _params(self) -> CategoricalParams:
         table = np.concatenate(self.feature_log_prob_, axis=1).T

@@ -22,7 +22,7 @@ from certifit.naive_bayes.class_moments import ClassMoments, MomentStatistics, r
 from certifit.naive_bayes.class_sums_loops import squared_distances, squared_distances_of_entries
 from certifit.naive_bayes.classifier import NaiveBayesClassifier, check_prior
 from certifit.naive_bayes.column_model import ColumnModel, refuse_infinities
-from certifit.naive_bayes.smoothing import safe_log, variance_floor, variance_floor_loss
+from certifit.naive_bayes.smoothing import variance_floor, variance_floor_loss
 from certifit.rows import Array, Matrix
 
 
@@ -79,8 +79,9 @@ class GaussianColumns(MomentStatistics, ColumnModel):
         return variance_floor_loss(params.epsilon, state.weight, params.var)
 
     def evidence(self, params: GaussianParams, state: ClassMoments, tol: float) -> list[checker.MomentEvidence]:
-        found = PlainClassMoments(state.weight, state.mean, state.ssd)
-        return [checker.gaussian_evidence(params.theta, params.var, params.epsilon, self.shared, found, tol)]
+        found = PlainClassMoments(state.weight, state.centre, state.delta, state.ssd)
+        rules = checker.GaussianRules(params.epsilon, self.shared)
+        return [checker.gaussian_evidence(params.theta, params.var, rules, found, tol)]
 
 
 def _no_variance(columns: list[int], weight: float, epsilon: float) -> DataError:
@@ -110,9 +111,9 @@ class GaussianNB(NaiveBayesClassifier):
     Attributes
     ----------
     theta_, var_ : (k, d) means and variances, `epsilon_` included
-    epsilon_ : float, what was added to every variance
+    epsilon_ : float, what was added to every variance (computed from `sums_` when asked for)
     class_prior_, class_count_, classes_ : (k,)
-    coef_, intercept_ : (k, d), (k,) with variance='shared' only
+    coef_, intercept_ : (k, d), (k,) with variance='shared' only (computed when asked for)
     sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
@@ -138,7 +139,6 @@ class GaussianNB(NaiveBayesClassifier):
 
     theta_: Array
     var_: Array
-    epsilon_: float
     class_prior_: Array
 
     def __init__(self, *, priors=None, var_smoothing=1e-9, variance="separate"):
@@ -153,14 +153,28 @@ class GaussianNB(NaiveBayesClassifier):
         return check_prior(self.priors, k, "priors")
 
     def _publish(self, params: GaussianParams, state: ClassMoments, prior: Array) -> Attributes:
-        fitted = {"theta_": params.theta, "var_": params.var, "epsilon_": params.epsilon, "class_prior_": prior}
+        return {"theta_": params.theta, "var_": params.var, "class_prior_": prior}
+
+    def _pooled(self) -> ClassMoments:
+        """The moments of all rows seen, (1, d)."""
+        pooled: ClassMoments = self._column_model().restore(self.sums_).pooled()
+        return pooled
+
+    @property
+    def epsilon_(self) -> float:
+        pooled = self._pooled()
+        return variance_floor(float(self.var_smoothing), ratio(pooled.ssd, pooled.weight))
+
+    @property
+    def coef_(self) -> Array:
         if self.variance != "shared":
-            return fitted
+            raise AttributeError(f"coef_ is there with variance='shared' only; this is {self.variance!r}")
         # Subtracting a common vector changes no probability; about the mean of all rows nothing cancels.
-        middle = state.pooled().mean
-        coef = (params.theta - middle) / params.var
-        intercept = safe_log(prior) - 0.5 * (coef * (params.theta + middle)).sum(axis=1)
-        return {**fitted, "coef_": coef, "intercept_": intercept}
+        return (self.theta_ - self._pooled().mean) / self.var_
+
+    @property
+    def intercept_(self) -> Array:
+        return self._log_prior() - 0.5 * (self.coef_ * (self.theta_ + self._pooled().mean)).sum(axis=1)
 
     def _params(self) -> GaussianParams:
         return GaussianParams(np.asarray(self.theta_), np.asarray(self.var_), float(self.epsilon_))

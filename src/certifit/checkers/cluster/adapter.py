@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from certifit.checkers.cluster.kmeans import ClusterCheckTuning, certify
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.core import Certificate
@@ -18,14 +16,16 @@ from certifit.rows import Array
 
 
 def centres(model: Any) -> Array:
-    """Return the centres (k, d) of a fitted clustering, in the precision they are stored in."""
+    """Return the centres (k, d) of a fitted clustering."""
     name = "cluster_centers_" if hasattr(model, "cluster_centers_") else "centroids"
     if getattr(model, name, None) is None:  # as faiss leaves them until it is trained
         raise DataError(
             got=f"a {type(model).__name__} without {name}", wanted="a fitted model", fix="Train it first."
         )
-    numbers(model, name)
-    return np.asarray(getattr(model, name))
+    found = numbers(model, name)
+    if found.ndim != 2:
+        raise DataError(got=f"{name} of shape {found.shape}", wanted="one row for each centre")
+    return found
 
 
 def audit_clusters(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, effort: int = 1) -> Certificate:
@@ -40,6 +40,13 @@ def audit_clusters(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, 
             got="a spherical faiss.Kmeans", wanted="one that minimises squared distances", fix="Set spherical=False."
         )
     C = centres(model)
+    asked = getattr(model, "n_clusters", getattr(model, "k", len(C)))  # faiss calls it k
+    if asked != len(C):
+        raise DataError(
+            got=f"{len(C)} centres in a {type(model).__name__} that was asked for {asked}",
+            wanted="as many centres as clusters",
+            fix="Fit it again: the number was changed after the fit, or centres were.",
+        )
     rows = fitted_rows(model, C.shape[1], X, None, sample_weight, "none")
     labels = getattr(model, "labels_", None)
     target, inertia = (getattr(model, name, None) for name in ("target_ratio", "inertia_"))

@@ -89,9 +89,8 @@ def certify(
     else:
         gram = replace(tuning.gram, close=max(tuning.gram.close, tol / 2))
         bound = max(bound, gram_bound(rows, C, tuning=gram))
-    dtype = np.asarray(centres).dtype
-    more = () if inertia is None else (_check_inertia(inertia, found, C, dtype, rows.n_rows),)
-    return assemble(found, C, bound, tol, dtype, target, more)
+    more = () if inertia is None else (_check_inertia(inertia, found, C, rows.dtype, rows.n_rows),)
+    return assemble(found, C, bound, tol, rows.dtype, target, more)
 
 
 def _check_inertia(inertia: float, found: MeasuredClusters, C: Array, dtype: Any, n: int) -> Check:
@@ -99,6 +98,7 @@ def _check_inertia(inertia: float, found: MeasuredClusters, C: Array, dtype: Any
     cost = found.objective if np.isnan(found.labelled) else found.labelled
     moved = _rounding(C, found.weight, dtype)
     limit = (1e-6 + n * _eps(dtype)) * cost + 2 * np.sqrt(moved * cost) + moved
+    limit = min(limit, 0.1 * cost)  # a wider one would allow any number
     return Check("reported inertia's distance from what its labels cost", abs(inertia - cost), float(limit))
 
 
@@ -144,7 +144,7 @@ def assemble(
 ) -> Certificate:
     """Make the certificate from what was measured.
 
-    `dtype` is that in which the centres are stored: rounding to it is allowed for. `more` are further checks.
+    `dtype` is that of the rows: centres may be rounded to it, whatever they are stored in. `more` are further checks.
     """
     some = found.weight > 0
     gain = float(((found.sums[some] ** 2).sum(axis=1) / found.weight[some]).sum())

@@ -18,6 +18,7 @@ from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
 
+@np.errstate(all="ignore")  # parameters of no member give numbers that are not finite, and then nothing holds
 def certify_family(
     family: str,
     theta: Theta,
@@ -48,7 +49,8 @@ def certify_family(
         strength, imagined = prior
         mean_T = (n * mean_T + strength * member.imagined(np.asarray(imagined))) / (n + strength)
     # In standard deviations: 1e-9 is far below 1/sqrt(n), to which n rows determine the parameters.
-    off, allowed = np.abs(mean_T - expected), 1e-9 + 16 * eps * member.size
+    # Rounding is allowed for up to a hundredth: a limit of whole standard deviations would let anything pass.
+    off, allowed = np.abs(mean_T - expected), 1e-9 + np.minimum(16 * eps * member.size, 0.01)
     worst = int(np.argmax(off / allowed))
     mean_log = (found.log_p if claimed is None else claimed) / n
     rounding = 1e-12 + 16 * eps * found.terms / n
@@ -102,6 +104,7 @@ class _FamilySums(Sums):
     seen: _DistinctRows  # empty for continuous families
 
 
+@np.errstate(all="ignore")  # on threads of their own, which do not know of the caller's
 def _family_sums(family: str, theta: Theta, method: str, block: Block) -> _FamilySums:
     member = family_at(family, theta, method)
     positive = block.w > 0

@@ -64,10 +64,13 @@ def stationary_certificate(
     objective = step.penalty - step.loglik
     gain = (step.after - step.penalty_after) - (step.loglik - step.penalty)
     fall = (step.loglik - step.penalty) - (step.bound - step.penalty_after)
-    rounding = 1e-11 * (1.0 + abs(step.loglik) + abs(step.after) + abs(step.kl))
+    # Never more than a hundredth of a nat: a wider allowance would let any step pass.
+    terms = (step.loglik, step.after, step.kl, step.penalty, step.penalty_after)
+    rounding = min(1e-11 * (1.0 + sum(map(abs, terms))), 0.01)
     checks = (
         Check("gain of one more EM step, nats a row", gain, tol + rounding),
-        Check("fall of the bound in the M step", max(0.0, fall), rounding),
+        # covariances that only the penalty holds up are inverted with fewer digits
+        Check("fall of the bound in the M step", max(0.0, fall), 10 * rounding),
         Check("|log-likelihood - bound - KL(q || posterior)|", abs(step.after - step.bound - step.kl), rounding),
         Check("KL(q || posterior) below zero", max(0.0, -step.kl), rounding),
         Check("weights' distance from adding up to one", abs(float(weights.sum()) - 1.0), 1e-12 * (1 + len(weights))),

@@ -10,10 +10,10 @@ The checker uses no code of the solver: densities are those of the checker of si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -29,10 +29,19 @@ from certifit.checkers.mixture.em import (
     reported_checks,
     stationary_certificate,
 )
+from certifit.checkers.mixture.saddles import (
+    ComponentSlices,
+    best_parting,
+    equal_components,
+    least_gain,
+    saddle_check,
+    saddle_sample,
+)
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.exponential_families import TEXTBOOK
 from certifit.checkers.plain.univariate_families import UNIVARIATE_FAMILIES, TextbookFamily, Theta
 from certifit.core import Certificate, Check
+from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, Sums
 
 
@@ -50,6 +59,11 @@ class FamilyColumn(NamedTuple):
     @property
     def is_gaussian(self) -> bool:
         return self.family in ("Gaussian", "GaussianFixedVariance")
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether its numbers are successes in a number of trials."""
+        return self.family in ("Bernoulli", "Binomial")
 
     @property
     def may_be_zero(self) -> bool:
@@ -125,15 +139,19 @@ def certify(
     rows: Rows,
     reported: ReportedFit | None = None,
     more: tuple[Check, ...] = (),
+    prior: Mapping[str, Any] | None = None,
 ) -> Certificate:
-    """Check a mixture on these rows, and what it reports of itself; `more` checks are added to the certificate."""
+    """Check a mixture on these rows, and what it reports of itself; `more` checks are added to the certificate.
+
+    `prior` is what the model keeps of its imagined rows and of its columns' units.
+    """
     weights, columns = model.weights, _with_units(model.columns, rows)
     at = FamilyMixturePoint(
         weights, [[c.member(_to_units(c, t)) for c, t in zip(columns, row, strict=True)] for row in model.theta]
     )
     invalid = sum(member.is_invalid for row in at.members for member in row)
     checks = (
-        Check("weights below zero", float((weights < 0).sum()), 0.0),
+        Check("weights below zero, or all of them zero", float((weights < 0).sum() + (weights.sum() == 0)), 0.0),
         Check("parameters that no member of their family has", float(invalid), 0.0),
     )
     if not all(check.passed for check in checks):
@@ -142,6 +160,8 @@ def certify(
     W = whole.weight
     sums = list(zip(columns, _split(columns, whole.total[0]), whole.observed[0], strict=True))
     s, imagined = np.array([_strength(model.smoothing, *of) for of in sums]), [_imagined(*of) for of in sums]
+    if prior is not None:
+        more = (*more, *_prior_checks(prior, columns, W, s, imagined))
     before = rows.sum(partial(_expect, at))
     after, missed = _maximise(at, columns, before, s, imagined)
     rest = rows.sum(partial(_compare, at, after))
@@ -155,8 +175,66 @@ def certify(
     )
     counts = all(c.textbook.extra_row for c in columns)
     matched = Check("members off the mean statistics of their rows by, nats a row,", missed / W, tol + 1e-11)
-    more = (*checks[1:], matched, *more, *(() if reported is None else reported_checks(reported, result, W)))
-    return stationary_certificate(result, weights, 0.0 if counts else -np.inf, tol, more)
+    limit = least_gain(tol)
+
+    def measured(
+        point: FamilyMixturePoint, slices: ComponentSlices | None = None
+    ) -> tuple[float, FamilyMixturePoint]:
+        e = rows.sum(partial(_expect, point, slices=slices))
+        return e.loglik / W - _penalty(point, s, imagined) / W, _maximise(point, columns, e, s, imagined)[0]
+
+    parted = best_parting(
+        _equal_groups(at, rows), result.loglik - result.penalty, lambda g: measured(at, g)[1], measured, limit
+    )
+    more = (
+        *checks[1:],
+        matched,
+        saddle_check(parted, limit),
+        *more,
+        *(() if reported is None else reported_checks(reported, result, W)),
+    )
+    return stationary_certificate(result, weights, 0.0 if counts else np.nan, tol, more)
+
+
+def _prior_checks(
+    prior: Mapping[str, Any], columns: Sequence[FamilyColumn], W: float, s: Array, imagined: Sequence[Array]
+) -> tuple[Check, ...]:
+    """Compare what a model keeps of its imagined rows and units with what follows from the rows."""
+    place, size = np.array([c.unit for c in columns]).T
+    wanted = {
+        "rows": np.array(W),
+        "strength": s,
+        "statistics": _grouped_statistics(columns, imagined),
+        "sizes": np.array([2 if c.is_trial else c.known.get("k", 0) for c in columns], float),
+        "shift": place,
+        "scale": size,
+    }
+    scales = {"shift": size, "statistics": 1.0 + np.abs(wanted["statistics"])}
+    checks = []
+    for name, values in wanted.items():
+        stored = np.asarray(prior[name], dtype=np.float64)
+        if stored.shape != values.shape:
+            raise DataError(got=f"prior_ {name} of shape {stored.shape}", wanted=f"{values.shape}")
+        off = np.abs(stored - values) / scales.get(name, np.maximum(np.abs(values), 1e-300))
+        checks.append(Check(f"prior_ {name} off the rows', relative", float(off.max(initial=0.0)), 1e-9))
+    return tuple(checks)
+
+
+def _grouped_statistics(columns: Sequence[FamilyColumn], imagined: Sequence[Array]) -> Array:
+    """Return the imagined rows' means of T, columns of one family side by side; of trials, failures and successes."""
+    groups: dict[Any, list[Array]] = {}
+    for c, tau in zip(columns, imagined, strict=True):
+        key = c.family, *(value for name, value in c.known.items() if name != "k")
+        groups.setdefault(key, []).append(np.array([c.known.get("n", 1) - tau[0], tau[0]]) if c.is_trial else tau)
+    return np.concatenate([tau for group in groups.values() for tau in group])
+
+
+def _equal_groups(at: FamilyMixturePoint, rows: Rows) -> list[ComponentSlices]:
+    if len(at.weights) == 1:
+        return []
+    X, w = saddle_sample(rows)
+    log_f = _joint(at._replace(weights=np.ones(len(at.weights))), X, ~np.isnan(X))
+    return equal_components(log_f, at.weights, X, w)
 
 
 def _maximise(
@@ -261,12 +339,13 @@ def _whole(columns: Sequence[FamilyColumn], block: Block) -> FamilyExpectations:
     return _collect(columns, X, here, np.zeros(len(X)), w[:, None])
 
 
-def _expect(at: FamilyMixturePoint, block: Block) -> FamilyExpectations:
-    """Take the E step."""
+def _expect(at: FamilyMixturePoint, block: Block, slices: ComponentSlices | None = None) -> FamilyExpectations:
+    """Take the E step; with `slices`, rows of equal components are dealt out among these."""
     X, w, here = _counted_rows(block)
     joint = _joint(at, X, here)
     log_p = logsumexp(joint, axis=1)
     R = np.exp(joint - log_p[:, None]) * w[:, None]
+    R = R if slices is None else slices.deal(X, R.T).T
     return _collect([member.column for member in at.members[0]], X, here, w * log_p, R)
 
 

@@ -6,7 +6,6 @@ parameters are attributes. `checkers.plain.univariate_families` says which param
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,12 @@ from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.mixture import families as checker
 from certifit.checkers.mixture.adapter import reported_fit
 from certifit.checkers.mixture.column_survey import dense_rows
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.column_families import class_name, given_families
 from certifit.checkers.plain.univariate_families import UNIVARIATE_FAMILIES, Theta
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
-from certifit.rows import Array
+from certifit.rows import Array, Block, Rows
 from certifit.rows.checks import TableTerms
 
 
@@ -26,38 +27,55 @@ def audit_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -
     """Check a fitted Mixture on these rows, whose entries may be missing."""
     d = model.n_features_in_
     rows = dense_rows(fitted_rows(model, d, X, None, sample_weight, TableTerms(missing=True)))
-    given = _given_families(model.family, d, list(getattr(model, "feature_names_in_", ())))
-    columns = [_column(value, int(size)) for value, size in zip(given, model.prior_["sizes"], strict=True)]
-    widths = [column.known.get("k", len(UNIVARIATE_FAMILIES[column.family].free)) for column in columns]
-    parts = np.split(numbers(model, "parameters_"), np.cumsum(widths)[:-1], axis=1)
-    weights = numbers(model, "weights_")
-    theta = [
-        [_parameters(column, part[i]) for column, part in zip(columns, parts, strict=True)]
-        for i in range(len(weights))
-    ]
-    fitted = checker.FittedFamilyMixture(weights, columns, theta, float(model.smoothing))
-    other = sum(_class_name(word) != column.family for word, column in zip(model.families_, columns, strict=True))
-    more = (Check("families_ other than family", float(other), 0.0),)
-    return checker.certify(fitted, tol, rows, reported_fit(model), more)
+    names = list(getattr(model, "feature_names_in_", ()))
+    given = given_families(model.family, d, names)
+    categorical = [j for j, value in enumerate(given) if class_name(value) == "Categorical"]
+    sizes = largest_classes(rows) if categorical else np.zeros(d, np.int64)
+    columns = [_column(value, int(size)) for value, size in zip(given, sizes, strict=True)]
+    fitted = _fitted_mixture(model, columns)
+    stored = [class_name(word) for word in model.families_]
+    labels = [f"{label} {name}" for label, c in zip(names or range(d), columns, strict=True) for name in _names(c)]
+    more = (
+        Check("families_ other than family", float(stored != [c.family for c in columns]), 0.0),
+        Check("parameter_names_ other than the columns'", float(list(model.parameter_names_) != labels), 0.0),
+    )
+    return checker.certify(fitted, tol, rows, reported_fit(model), more, model.prior_)
 
 
-def _given_families(family: Any, d: int, names: Sequence[str]) -> list[Any]:
-    """Return what the setting says of each column: one value for all, a list, or a dict by name or number."""
-    if isinstance(family, Mapping):
-        by_number = {names.index(key) if key in names else key: value for key, value in family.items()}
-        return [by_number[j] for j in range(d)]
-    return list(family) if isinstance(family, (list, tuple)) else [family] * d
+def _fitted_mixture(model: Any, columns: list[checker.FamilyColumn]) -> checker.FittedFamilyMixture:
+    """Return the fitted attributes; an error where their shapes are not those of settings and columns."""
+    widths = [len(_names(column)) for column in columns]
+    parameters, weights, k = numbers(model, "parameters_"), numbers(model, "weights_"), int(model.n_components)
+    if parameters.shape != (k, sum(widths)) or weights.shape != (k,):
+        raise DataError(
+            got=f"weights_ and parameters_ of shapes {weights.shape} and {parameters.shape}",
+            wanted=f"{(k,)} and {(k, sum(widths))}, as n_components, family and the rows say",
+            fix="Fit it again: settings were changed after the fit, or attributes were, or these are other rows.",
+        )
+    parts = np.split(parameters, np.cumsum(widths)[:-1], axis=1)
+    theta = [[_parameters(column, part[i]) for column, part in zip(columns, parts, strict=True)] for i in range(k)]
+    return checker.FittedFamilyMixture(weights, columns, theta, float(model.smoothing))
 
 
-def _class_name(family: Any) -> str:
-    """Return 'InverseGaussian' for the word 'inverse_gaussian', for the class, and for its members."""
-    if isinstance(family, str):
-        return "".join(part.capitalize() for part in family.split("_"))
-    return (family if isinstance(family, type) else type(family)).__name__
+def _names(column: checker.FamilyColumn) -> list[str]:
+    """Return the names of the free parameters of a column."""
+    if column.family == "Categorical":
+        return [f"p{v}" for v in range(column.known["k"])]
+    return list(UNIVARIATE_FAMILIES[column.family].free)
+
+
+def largest_classes(rows: Rows) -> Array:
+    """Return one more than the largest entry of each column (d,) among rows that count."""
+    found = np.fmax.reduce(rows.each(_largest_entries), axis=0)
+    return np.floor(np.clip(found, -1, 1e9)).astype(np.int64) + 1
+
+
+def _largest_entries(block: Block) -> Array:
+    return np.fmax.reduce(dense(block.X)[block.w > 0], axis=0, initial=-1.0)
 
 
 def _column(given: Any, classes: int) -> checker.FamilyColumn:
-    name = _class_name(given)
+    name = class_name(given)
     if name not in UNIVARIATE_FAMILIES:
         raise DataError(got=f"family {given!r}", wanted=f"one of {', '.join(UNIVARIATE_FAMILIES)}")
     known = {key: getattr(given, key) for key in UNIVARIATE_FAMILIES[name].known}

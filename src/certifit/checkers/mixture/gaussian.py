@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -27,6 +27,15 @@ from certifit.checkers.mixture.em import (
     refused_certificate,
     reported_checks,
     stationary_certificate,
+)
+from certifit.checkers.mixture.saddles import (
+    ComponentSlices,
+    PartedMixture,
+    best_parting,
+    equal_components,
+    least_gain,
+    saddle_check,
+    saddle_sample,
 )
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
@@ -100,11 +109,15 @@ COVARIANCE_TYPES: dict[str, CovarianceType] = {
 
 
 class GaussianMixturePoint(NamedTuple):
-    """A mixture, its covariances as matrices."""
+    """A mixture, its covariances as matrices.
+
+    Means are kept less a shift amid the rows: far from 0 a step would be rounded away.
+    """
 
     weights: Array  # (k,)
-    means: Array  # (k, d)
+    means: Array  # (k, d), less the shift
     C: Array  # (k, d, d)
+    shift: Array  # (d,)
 
 
 @dataclass(frozen=True)
@@ -131,17 +144,10 @@ def certify(
 
     `floor` (d,) is that of the penalty; `more` checks are added to the certificate.
     """
-    k, d = model.means.shape
-    kind = COVARIANCE_TYPES[model.covariance_type]
-    at = GaussianMixturePoint(model.weights, model.means, np.array(kind.expand(model.covariances, k, d)))
-    uneven = float(np.abs(at.C - at.C.swapaxes(1, 2)).max() / np.abs(at.C).max())
-    checks = (
-        Check("covariances' distance from symmetry, relative", uneven, 1e-12),
-        Check("covariances that are not positive definite", float(sum(not _is_definite(C) for C in at.C)), 0.0),
-        Check("weights below zero", float((at.weights < 0).sum()), 0.0),
-    )
+    kind, at, checks = _mixture_of(model)
     if not all(check.passed for check in checks):
         return refused_certificate(tol, *checks, *more)
+    k = len(at.weights)
     before = rows.sum(partial(_expect, at))
     after = _maximise(at, before, kind, floor)
     rest = rows.sum(partial(_compare, at, after))
@@ -150,7 +156,113 @@ def certify(
         before.loglik / W, _penalty(at, floor), rest.loglik / W, _penalty(after, floor), rest.bound / W, rest.kl / W
     )
     more = (*checks[:2], *more, *(() if reported is None else reported_checks(reported, result, W)))
+    more = (*more, _saddle_check(at, kind, floor, tol, rows))
     return stationary_certificate(result, at.weights, least_objective(floor, k, before.observed / W), tol, more)
+
+
+def _mixture_of(model: FittedGaussianMixture) -> tuple[CovarianceType, GaussianMixturePoint, tuple[Check, ...]]:
+    """Return what the covariance type means, the mixture, and the checks that it is one."""
+    kind = COVARIANCE_TYPES[model.covariance_type]
+    C, shift = np.array(kind.expand(model.covariances, *model.means.shape)), model.means[model.weights.argmax()]
+    at = GaussianMixturePoint(model.weights, model.means - shift, C, shift)
+    uneven = float(np.abs(at.C - at.C.swapaxes(1, 2)).max() / np.abs(at.C).max())
+    empty = 0.0 if at.weights.sum() > 0 else 1.0
+    return (
+        kind,
+        at,
+        (
+            Check("covariances' distance from symmetry, relative", uneven, 1e-12),
+            Check("covariances that are not positive definite", float(sum(not _is_definite(C) for C in at.C)), 0.0),
+            Check("weights below zero, or all of them zero", float((at.weights < 0).sum()) + empty, 0.0),
+        ),
+    )
+
+
+# ------------------------------------------------------------------------- the fixed point of scikit-learn's step
+FIXED_POINT = (
+    "one more of its own EM steps, which adds reg_covar to every variance, moves the mixture by at most tol "
+    "(Kullback-Leibler divergence of row and component, nats a row); nothing is said about other fixed points"
+)
+
+
+def certify_fixed_point(
+    model: FittedGaussianMixture,
+    added: Array,
+    tol: float,
+    rows: Rows,
+    reported: float = np.nan,
+    more: tuple[Check, ...] = (),
+) -> Certificate:
+    """Check a mixture whose M step adds `added` (d,) to the variances of every component, as scikit-learn's does.
+
+    Such a step climbs no function: its fixed point is not the maximum of the likelihood, so what is claimed is the
+    fixed point. `reported` is the mean log-likelihood that the model reports, from before its last step.
+    """
+    kind, at, checks = _mixture_of(model)
+    if not all(check.passed for check in checks):
+        return refused_certificate(tol, *checks, *more)
+    e = rows.sum(partial(_expect, at))
+    plain = _maximise(at, e, kind, np.zeros(len(added)))
+    after = plain._replace(C=plain.C + np.diag(added))
+    loglik = e.loglik / e.weight
+    rounding = min(1e-11 * (1.0 + abs(loglik)), 0.01)
+    checks = (
+        Check("divergence of one more of its own EM steps, nats a row", _complete_kl(after, at), tol + rounding),
+        Check("weights' distance from adding up to one", abs(float(at.weights.sum()) - 1.0), 1e-9),
+        *checks,
+        *more,
+    )
+    if not np.isnan(reported):
+        # the model stopped because its last step changed this number by less than its own tolerance
+        checks = (*checks, Check("reported lower bound off, nats a row", abs(reported - loglik), 0.01))
+    checks = (*checks, _saddle_check(at, kind, added, tol, rows))
+    # variances of at least `added` bound densities; where nothing is added there is no bound
+    bound = float(np.log(2 * np.pi * added).sum() / 2) if (added > 0).all() else np.nan
+    return Certificate("stationary", FIXED_POINT, -loglik, bound, tol, tol, checks)
+
+
+def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:
+    """Return KL(new || old) of the joint distribution of component and row: what an M step without penalty gains."""
+    total = 0.0
+    for p, q, m, n, A, B in zip(new.weights, old.weights, new.means, old.means, new.C, old.C, strict=True):
+        if p > 0:
+            factor = cho_factor(B, lower=True)
+            log_det = 2 * np.log(np.diag(factor[0])).sum() - np.linalg.slogdet(A)[1]
+            away = float((m - n) @ cho_solve(factor, m - n))
+            kl = 0.5 * (float(np.trace(cho_solve(factor, A))) - len(m) + log_det + away)
+            total += p * (kl + (np.log(p / q) if q > 0 else np.inf))
+    return float(total)
+
+
+# ------------------------------------------------------------------------------------------ saddles
+def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, tol: float, rows: Rows) -> Check:
+    """Part equal components, and see whether the penalised likelihood climbs."""
+    limit = least_gain(tol)
+    if len(at.weights) == 1:
+        return saddle_check(PartedMixture(None, 0.0, None), limit)
+    X, w = saddle_sample(rows)
+    X = X - at.shift
+    groups = equal_components(_log_densities(at, X), at.weights, X, w)
+    if not groups:
+        return saddle_check(PartedMixture(None, 0.0, None), limit)
+
+    def measured(point: GaussianMixturePoint, slices: ComponentSlices | None = None) -> tuple[float, Any]:
+        e = rows.sum(partial(_expect, point, slices=slices))
+        return e.loglik / e.weight - _penalty(point, floor), _maximise(point, e, kind, floor)
+
+    fitted = measured(at)[0]
+    return saddle_check(best_parting(groups, fitted, lambda s: measured(at, s)[1], measured, limit), limit)
+
+
+def _log_densities(at: GaussianMixturePoint, X: Array) -> Array:
+    """Return log f_k (n, k) of rows, less the shift, whose entries may be missing."""
+    out = np.zeros((len(X), len(at.weights)))
+    one = at._replace(weights=np.ones(len(at.weights)))
+    here = ~np.isnan(X)
+    for pattern in np.unique(here, axis=0):
+        mine, observed = (here == pattern).all(axis=1), np.flatnonzero(pattern)
+        out[mine] = _joint(one, observed, X[mine][:, observed])
+    return out
 
 
 def _is_definite(C: Array) -> bool:
@@ -178,12 +290,12 @@ def _maximise(
     share = np.ones(k) if kind.shared else e.weight / (k * n)
     C = kind.likeliest(np.where(some, e.n, 0.0), S) + share[:, None, None] * least
     C = np.where(some[:, None, None] | kind.shared, C, at.C)
-    return GaussianMixturePoint(e.n / e.weight, at.means + step, C)
+    return GaussianMixturePoint(e.n / e.weight, at.means + step, C, at.shift)
 
 
-def _patterns(block: Block) -> Iterator[tuple[Array, Array, Array]]:
-    """Give the rows that miss the same entries: their observed columns, entries there, and weights."""
-    X, w = dense(block.X), block.w
+def _patterns(at: GaussianMixturePoint, block: Block) -> Iterator[tuple[Array, Array, Array]]:
+    """Give the rows that miss the same entries: observed columns, entries there less the shift, and weights."""
+    X, w = dense(block.X) - at.shift, block.w
     here = ~np.isnan(X)
     some = (w > 0) & here.any(axis=1)
     X, w, here = X[some], w[some], here[some]
@@ -198,7 +310,7 @@ def _patterns(block: Block) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def _joint(at: GaussianMixturePoint, observed: Array, X: Array) -> Array:
-    """Return log π_k f_k of the observed entries X (n, columns) of rows of one pattern (n, k)."""
+    """Return log π_k f_k of the observed entries X (n, columns), less the shift, of one pattern's rows (n, k)."""
     out = np.empty((len(X), len(at.weights)))
     with np.errstate(divide="ignore", over="ignore"):  # -inf: of a component without weight, or immensely far away
         for k, (m, C) in enumerate(zip(at.means, at.C, strict=True)):
@@ -208,15 +320,22 @@ def _joint(at: GaussianMixturePoint, observed: Array, X: Array) -> Array:
         return out + np.log(at.weights)
 
 
-def _expect(at: GaussianMixturePoint, block: Block) -> GaussianExpectations:
-    """Take the E step: responsibilities, and given the observed entries the expectations of the missing ones."""
+def _expect(at: GaussianMixturePoint, block: Block, slices: ComponentSlices | None = None) -> GaussianExpectations:
+    """Take the E step: responsibilities, and given the observed entries the expectations of the missing ones.
+
+    With `slices`, rows of equal components are dealt out among these.
+    """
     k, d = at.means.shape
     total = GaussianExpectations(0.0, 0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), np.zeros(d))
-    for observed, X, w in _patterns(block):
+    for observed, X, w in _patterns(at, block):
         missing = np.setdiff1d(np.arange(d), observed)
         joint = _joint(at, observed, X)
         log_p = logsumexp(joint, axis=1)
         R = np.exp(joint - log_p[:, None]) * w[:, None]
+        if slices is not None:
+            whole = np.full((len(X), d), np.nan)
+            whole[:, observed] = X
+            R = slices.deal(whole, R.T).T
         first, second = np.zeros((k, d)), np.zeros((k, d, d))
         for j in range(k):
             C, Z = at.C[j], np.zeros((len(X), d))
@@ -238,6 +357,6 @@ def _expect(at: GaussianMixturePoint, block: Block) -> GaussianExpectations:
 
 def _compare(at: GaussianMixturePoint, after: GaussianMixturePoint, block: Block) -> NextStepSums:
     total = NextStepSums(0.0, 0.0, 0.0)
-    for observed, X, w in _patterns(block):
+    for observed, X, w in _patterns(at, block):
         total = total + compare_joints(_joint(at, observed, X), _joint(after, observed, X), w)
     return total

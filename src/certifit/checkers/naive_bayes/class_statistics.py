@@ -29,8 +29,29 @@ class PlainClassMoments:
     """The weight, mean and sum of squared deviations of every class and column."""
 
     weight: Array  # Σ w of the rows in which the column is not missing  (k, d)
-    mean: Array  # (k, d)
+    centre: Array  # (k, d)
+    delta: Array  # mean - centre: far from 0 it has digits that the mean cannot hold  (k, d)
     ssd: Array  # Σ w (x - mean)²  (k, d)
+
+    @property
+    def mean(self) -> Array:
+        """The mean of every class and column (k, d)."""
+        return self.centre + self.delta
+
+    def pooled(self) -> PlainClassMoments:
+        """Return the moments of all classes together (1, d)."""
+        weight = self.weight.sum(axis=0, keepdims=True)
+        heaviest = self.weight.argmax(axis=0)[None]
+        centre, delta = (np.take_along_axis(a, heaviest, axis=0) for a in (self.centre, self.delta))
+        away = (self.centre - centre) + (self.delta - delta)  # of each class's mean from the heaviest one's
+        step = safe_ratio((self.weight * away).sum(axis=0, keepdims=True), weight)
+        between = (self.weight * (away - step) ** 2).sum(axis=0, keepdims=True)
+        return PlainClassMoments(weight, centre, delta + step, self.ssd.sum(axis=0, keepdims=True) + between)
+
+    def largest_variance(self) -> float:
+        """Return the largest variance of any column over all rows."""
+        all_rows = self.pooled()
+        return float(safe_ratio(all_rows.ssd, all_rows.weight).max())
 
 
 @dataclass(frozen=True)
@@ -74,7 +95,16 @@ def class_moments(rows: Rows, k: int) -> PlainClassMoments:
     mean = safe_ratio(first.z, first.weight)
     second = rows.sum(partial(_centred_sums, mean))
     delta = safe_ratio(second.z, second.weight)
-    return PlainClassMoments(second.weight, mean + delta, second.zz - second.weight * delta**2)
+    return PlainClassMoments(second.weight, mean, delta, second.zz - second.weight * delta**2)
+
+
+def counted_once(rows: Rows) -> Rows:
+    """Return all rows, also those of weight 0, each with weight 1 and all in one class."""
+    return rows.relabel(_one_class)
+
+
+def _one_class(_y: Array | None, w: Array) -> tuple[Array, Array]:
+    return np.zeros(len(w), np.int64), np.ones(len(w))
 
 
 def _threshold_cells(t: float, k: int, block: Block) -> _CellWeights:
@@ -108,6 +138,21 @@ def category_counts(rows: Rows, k: int, sizes: Array) -> list[Array]:
     """Return weights of categories by class, (k, categories + 1) for each column, unknown ones in the last cell."""
     mass = rows.sum(partial(_category_cells, np.asarray(sizes, np.int64), k)).mass
     return np.split(mass, np.cumsum(np.asarray(sizes) + 1)[:-1], axis=1)
+
+
+def seen_categories(mass: list[Array]) -> Array:
+    """Return one more than the largest category that has any weight (d,); `mass` are those of `category_counts`."""
+    return np.array([max(np.flatnonzero(m[:, :-1].sum(axis=0)), default=-1) + 1 for m in mass], np.int64)
+
+
+def largest_categories(rows: Rows) -> Array:
+    """Return one more than the largest category of each column (d,), of all rows whatever their weight."""
+    found = np.fmax.reduce(rows.each(_largest_entries), axis=0)
+    return np.where(np.isnan(found), 0, np.floor(found) + 1).astype(np.int64)
+
+
+def _largest_entries(block: Block) -> Array:
+    return np.fmax.reduce(dense(block.X), axis=0, initial=-1.0)
 
 
 def safe_ratio(a: Array, b: Array | float) -> Array:

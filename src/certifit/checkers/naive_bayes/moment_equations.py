@@ -41,11 +41,14 @@ def assemble(evidence: Iterable[MomentEvidence], tol: float) -> Certificate:
 def worst_of_columns(evidence: Iterable[MomentEvidence]) -> MomentEvidence:
     """Combine the evidence of many columns: their objectives are added, and of each check the worst is kept."""
     parts = list(evidence)
-    worst = [
-        max(same, key=lambda c: math.inf if math.isnan(c.residual) else c.residual)
-        for same in zip(*(part.checks for part in parts), strict=True)
-    ]
+    worst = [max(same, key=_badness) for same in zip(*(part.checks for part in parts), strict=True)]
     return MomentEvidence(sum(p.objective for p in parts), sum(p.bound for p in parts), tuple(worst))
+
+
+def _badness(check: Check) -> tuple[bool, float]:
+    """Order checks: those that fail last, and by how much of its limit each uses up."""
+    used = check.residual / check.limit if check.limit > 0 else check.residual
+    return not check.passed, math.inf if math.isnan(used) else used
 
 
 def with_prefix(name: str, evidence: MomentEvidence) -> MomentEvidence:
@@ -55,39 +58,46 @@ def with_prefix(name: str, evidence: MomentEvidence) -> MomentEvidence:
 
 # ------------------------------------------------------------------------------------------------ classes and counts
 def prior_evidence(log_prior: Array, count: Array, given: Array | None, tol: float) -> MomentEvidence:
-    """Compare class priors (k,) with the share of each class, or with those given."""
-    expected = safe_ratio(count, count.sum()) if given is None else given
-    with np.errstate(over="ignore"):
-        residual = _largest(np.exp(log_prior) - expected)
-    check = Check("class priors", residual, tol)
-    return MomentEvidence(-_log_likelihood(count, log_prior), -_log_likelihood(count, safe_log(expected)), (check,))
+    """Compare logarithms of class priors (k,) with those of each class's share, or of those given."""
+    log_expected = safe_log(safe_ratio(count, count.sum()) if given is None else given)
+    check = Check("log-priors of the classes", _largest(_log_differences(log_prior, log_expected)), tol)
+    return MomentEvidence(-_log_likelihood(count, log_prior), -_log_likelihood(count, log_expected), (check,))
 
 
-def count_evidence(name: str, found: Array, expected: Array, tol: float) -> MomentEvidence:
+def count_evidence(
+    name: str, found: Array, expected: Array, tol: float, scale: float | None = None
+) -> MomentEvidence:
     """Compare stored counts with those of the rows, relative to the largest; they add nothing to the objective."""
-    scale = max(float(np.abs(expected).max(initial=0.0)), 1e-300)
-    return MomentEvidence(0.0, 0.0, (Check(f"{name}, relative", _largest((found - expected) / scale), tol),))
+    scale = max(float(np.abs(expected).max(initial=0.0)), 1e-300) if scale is None else scale
+    with np.errstate(invalid="ignore", over="ignore"):
+        residual = _largest((found - expected) / scale)
+    return MomentEvidence(0.0, 0.0, (Check(f"{name}, relative", residual, tol),))
 
 
 # ------------------------------------------------------------------------------------------------- Gaussian columns
+class GaussianRules(NamedTuple):
+    """What is known of Gaussian columns besides their means and variances."""
+
+    epsilon: float  # added to every variance
+    shared: bool = False  # one variance of a column for all classes
+    rounding: float = float(np.finfo(np.float64).eps)  # relative, of means in the precision of the rows
+    pooled: bool = True  # whether a class without a value in a column has the moments of all rows there
+
+
 def gaussian_evidence(
-    theta: Array, var: Array, epsilon: float, shared: bool, found: PlainClassMoments, tol: float
+    theta: Array, var: Array, rules: GaussianRules, found: PlainClassMoments, tol: float
 ) -> MomentEvidence:
-    """Check means and variances (k, d) of the classes that have rows; ε is added to every variance.
+    """Check means and variances (k, d).
 
     var = ssd / weight + ε minimises  Σ weight [log(2π var) + (ssd / weight + ε) / var] / 2.
     """
-    W = found.weight
+    W, epsilon = found.weight, rules.epsilon
     observed = W > 0
-    if shared:
-        wanted = np.broadcast_to(safe_ratio(found.ssd.sum(0), W.sum(0)), W.shape)
-    else:
-        wanted = safe_ratio(found.ssd, W)
-    wanted = wanted + epsilon
-    eps = float(np.finfo(theta.dtype).eps) if theta.dtype.kind == "f" else 0.0
+    mean, wanted = _gaussian_solution(rules, found)
+    looked_at = observed | rules.pooled
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        off = np.abs(theta.astype(np.float64) - found.mean)
-        off = np.where(off <= 4 * eps * np.abs(found.mean), 0.0, off)  # the stored mean is rounded to its precision
+        off = np.abs(theta - mean)
+        off = np.where(off <= 4 * rules.rounding * np.abs(mean), 0.0, off)  # as stored means are rounded
         mean_error, variance_error = off / np.sqrt(wanted), var / wanted - 1.0
         spread = safe_ratio(found.ssd, W) + epsilon
         objective = 0.5 * W * (np.log(2 * np.pi * var) + (spread + off**2) / var)
@@ -96,10 +106,30 @@ def gaussian_evidence(
         _sum_or_inf(objective[observed]),
         _sum_or_inf(bound[observed]),
         (
-            Check("class means, in standard deviations", _largest(mean_error[observed]), tol),
-            Check("class variances, relative", _largest(variance_error[observed]), tol),
+            Check("class means, in standard deviations", _largest(mean_error[looked_at]), tol),
+            Check("class variances, relative", _largest(variance_error[looked_at]), tol),
         ),
     )
+
+
+def _gaussian_solution(rules: GaussianRules, found: PlainClassMoments) -> tuple[Array, Array]:
+    """Return the means and variances (k, d) that minimise the objective.
+
+    A class without a value in some column has the moments of all rows there; a column without any has variance 1.
+    """
+    W, every = found.weight, found.pooled()
+    if rules.shared:
+        within = np.broadcast_to(safe_ratio(found.ssd.sum(0), W.sum(0)), W.shape)
+    else:
+        within = np.where(W > 0, safe_ratio(found.ssd, W), safe_ratio(every.ssd, every.weight))
+    variance = np.where(every.weight > 0, within + rules.epsilon, 1.0)
+    return np.where(W > 0, found.mean, every.mean), variance
+
+
+def epsilon_evidence(epsilon: float, wanted: float, var: Array, tol: float) -> MomentEvidence:
+    """Compare the ε that a model reports with what its settings say, relative to the smallest variance it is in."""
+    off = abs(epsilon - wanted) / max(float(var.min(initial=math.inf)), 1e-300)
+    return MomentEvidence(0.0, 0.0, (Check("epsilon, relative to the smallest variance", off, tol),))
 
 
 def linear_form_evidence(
@@ -124,9 +154,7 @@ def cell_evidence(log_p: Array, mass: Array, tol: float) -> MomentEvidence:
     p = mass / Σ mass minimises - Σ mass log p; without any mass the cells are equally likely.
     """
     log_expected = log_shares(mass)
-    with np.errstate(invalid="ignore"):
-        residual = np.where(log_p == log_expected, 0.0, log_p - log_expected)
-    check = Check("log-probabilities", _largest(residual), tol)
+    check = Check("log-probabilities", _largest(_log_differences(log_p, log_expected)), tol)
     return MomentEvidence(-_log_likelihood(mass, log_p), -_log_likelihood(mass, log_expected), (check,))
 
 
@@ -175,6 +203,12 @@ def safe_log(p: Array) -> Array:
     """Return log p with log 0 = -inf and NaN for negative numbers, without warnings."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(p)
+
+
+def _log_differences(log_p: Array, log_expected: Array) -> Array:
+    """Return log p - log expected, 0 where both are -inf."""
+    with np.errstate(invalid="ignore"):
+        return np.where(log_p == log_expected, 0.0, log_p - log_expected)
 
 
 def _log_likelihood(mass: Array, log_p: Array) -> float:

@@ -11,6 +11,7 @@ McLachlan & Peel, Finite mixture models (2000).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -71,12 +72,12 @@ class Mixture(MixtureModel):
     parameter_names_ : (p,) column and parameter, 'visits rate' for instance
     families_ : (d,) names of the families
     prior_ : dict of what the imagined rows are, and of the units that Gaussian columns are measured in
-    converged_ : bool
-    n_iter_ : int
+    converged_ : bool (diagnostic)
+    n_iter_ : int (diagnostic)
     lower_bound_, lower_bounds_ : the objective reached, and at all steps, nats a row
     loglikelihood_ : Σ w log p(x)
     em_trace_ : structured array of iteration, loglik, bound and kl, per row and less the penalty: loglik = bound + kl
-    history_ : tuple of Mark, the (negative) objective and the gain still promised at each step
+    history_ : tuple of Mark, the (negative) objective and the gain still promised at each step (diagnostic)
     certificate_ : Certificate
 
     Examples
@@ -134,12 +135,29 @@ class Mixture(MixtureModel):
         else:
             start = partial(self._from_given, single)
         names = self._names
-        return self._result(rows, *self._run_em(rows, start, lambda point: _attributes(point.mixture, names)))
+        found, em = self._run_em(rows, start, lambda point: _attributes(point.mixture, names))
+        return self._result(rows, self._with_stored_parameters(found, em), em)
+
+    def _with_stored_parameters(self, found: Solution[EMPoint], em: MixtureEM) -> Solution[EMPoint]:
+        """Return the result with its parameters rounded as the public attribute holds them.
+
+        Gaussian columns are measured about their medians. Very far from 0 a mean in the units of the data is rounded
+        so much that the likelihood changes: only then is the rounded mixture measured again.
+        """
+        at, close = found.params.mixture, self._tuning.rounding
+        own: ProductComponents = at.components
+        stored = own.with_public(own.public())
+        if all(np.allclose(a, b, rtol=close, atol=close) for a, b in zip(own.theta, stored.theta, strict=True)):
+            return found
+        point = EMPoint(MixtureParameters(at.weights, stored))
+        step = em.update(point, em.measure(point))
+        em.trace[-2:] = em.trace[-1:]
+        return replace(found, params=point, objective=step.objective, gain=step.gain)
 
     def _result(self, rows: Rows, found: Solution[EMPoint], em: MixtureEM) -> Attributes:
         at = found.params.mixture
         counts = all(group.template.support.discrete for group in at.components.groups)
-        least = 0.0 if counts else -np.inf  # probabilities are at most 1, densities are not
+        least = 0.0 if counts else np.nan  # probabilities are at most 1, densities are not: no bound is known
         advice = "Ask for fewer components, or start elsewhere."
         more = self._fit_report(rows, found, em, lambda _: least, degenerate_components(at), advice)
         return {**_attributes(at, self._names), **more}

@@ -14,6 +14,7 @@ class FamilyMixtureTuning(StartTuning):
     # EM steps
     batch_statistics: int = 2**19  # statistics held at a time
     least_batch_rows: int = 64
+    rounding: float = 1e-10  # by which stored parameters may differ before the fit is measured again
     most_classes: int = 10_000  # classes of one column at most
     # first components
     sample_rows: int = 2**16  # rows at most that groups are sought in

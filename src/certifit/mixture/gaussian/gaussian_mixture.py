@@ -71,14 +71,14 @@ class GaussianMixture(MixtureModel):
     covariance_type_ : str, the shape that they have
     precisions_, precisions_cholesky_ : their inverses, and factors of them
     reg_covar_ : (d,) the floor of each column's variances
-    converged_ : bool
-    n_iter_ : int
+    converged_ : bool (diagnostic)
+    n_iter_ : int (diagnostic)
     lower_bound_ : float, the objective: mean log-likelihood less the penalty
     lower_bounds_ : (n_iter_ + 1,) the objective at each step
     loglikelihood_ : float, of all observed entries
     em_trace_ : table with the fields iteration, loglik, bound and kl, nats a row. The M step raised the bound, the E
         step closes kl, the divergence of the last posterior from the new: loglik = bound + kl, less the penalty
-    history_ : tuple of Mark, the (negative) objective and the gain still promised at each step
+    history_ : tuple of Mark, the (negative) objective and the gain still promised at each step (diagnostic)
     certificate_ : Certificate
 
     Examples
