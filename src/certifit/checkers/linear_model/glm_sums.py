@@ -74,7 +74,7 @@ class GlmQuadratic(Sums):
     loss_size: float  # what the rounding of the loss is a few eps of
     loss_slack: float  # Σ w |φ'| s, but for the intercept's part of s, which all rows share
     g: Array  # (m,)
-    g_size: Array  # (m,) the same of the gradient
+    g_size: Array  # (m,) the same of the gradient; 0-d where the Hessian is not formed
     slack: float  # Σ w φ" s²
     H: Array  # (m, m), or 0-d where not formed
     weight: float  # Σ w
@@ -96,7 +96,7 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
             float(w @ phi_size),
             float(w @ (np.abs(u) * slack)),
             (w * u) @ Z,
-            size @ np.abs(Z),
+            size @ np.abs(Z) if hessian else np.zeros(()),
             float(w @ (np.abs(h) * (slack + at.b_slack) ** 2)),
             (Z * (w * h)[:, None]).T @ Z if hessian else np.zeros(()),
             float(w.sum()),

@@ -143,6 +143,10 @@ def inference_checks(
     s = rows.sum(partial(quadratic, at, coordinates, False))
     if not np.isfinite(s.loss):
         return ()
+    if covariance is None and attributes.keys() <= {"deviance_", "covariance_", "collinear_"}:
+        deviance, off = 2 * max(0.0, s.loss), _off(at, s, rows.n_rows)
+        stated = [float(attributes["deviance_"])] if "deviance_" in attributes else []
+        return tuple(_agreement("deviance_", d, deviance, tuning.close * deviance + 2 * off) for d in stated)
     m = size - len(left_out)
     null = _null_score(at, rows, tuning) if "null_deviance_" in attributes else 0.0
     point = InferencePoint(at, coordinates, null, covariance)
