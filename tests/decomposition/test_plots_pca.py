@@ -7,7 +7,15 @@ import pytest
 from sklearn import decomposition
 from sklearn.datasets import load_digits, load_iris
 
-from certifit import PCA, DataError, LocallyLinearEmbedding, ProbabilisticPCA
+from certifit import (
+    PCA,
+    DataError,
+    LocallyLinearEmbedding,
+    ProbabilisticPCA,
+    RobustPCA,
+    TrimmedPCA,
+    TruncatedSVD,
+)
 from certifit.decomposition.pca.compression_plots import (
     RateDistortion,
     plot_images,
@@ -54,6 +62,16 @@ def test_scree_draws_what_is_proved():
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == pytest.approx((kept, proved_share(model)))
     assert f"at most {100 * 0.2 * (1 - kept):.2g} % more" in ax.get_title(loc="left")
+
+
+@pytest.mark.parametrize(
+    "model", [RobustPCA(), TruncatedSVD(2), TrimmedPCA(2, random_state=0), decomposition.PCA(2)], ids=repr
+)
+def test_scree_says_nothing_of_variances_that_a_certificate_does_not_bound(model):
+    """Norms of parts, errors around zero and fixed points are other claims, and other libraries make none."""
+    ax = plot_scree(model.fit(IRIS))
+    assert "proved" not in ax.get_title(loc="left")
+    assert len(ax.collections) == 0
 
 
 def test_scree_refuses_nothing_to_draw():

@@ -63,7 +63,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     ax.axvline(k, color=GREY, linestyle="--", linewidth=1)
     kept = float(ratio.sum())
     title = f"{k} component{'s' * (k > 1)} keep{'s' * (k == 1)} {100 * kept:.2f} % of the variance"
-    if hasattr(model, "certificate_"):
+    if _proves_share(model):
         most = proved_share(model)
         ax.fill_between([0.4, len(share) + 0.6], kept, most, color=RED, alpha=0.25, linewidth=0.5)
         title += _proved_words(model, most - kept)
@@ -86,10 +86,22 @@ def _shares(model: Any, variances: Any) -> Array:
     return np.asarray(variances, dtype=np.float64).ravel() / (total or 1.0)
 
 
+def _proves_share(model: Any) -> bool:
+    """Say whether the certificate bounds the variance left out: errors about the mean, by any basis of this size.
+
+    That of a robust PCA is about norms of its parts, that of a truncated SVD about errors around zero.
+    """
+    certificate = getattr(model, "certificate_", None)
+    if certificate is None or not hasattr(model, "mean_") or certificate.kind not in ("optimal", "statistical"):
+        return False
+    about = certificate.claim.startswith("mean squared reconstruction error")
+    return about and bool(np.isfinite([certificate.objective, certificate.bound]).all())
+
+
 def _proved_words(model: Any, more: float) -> str:
-    """Return what the certificate says about bases of the same size; nothing where it speaks of something else."""
-    sure = {"optimal": "proved", "statistical": "almost surely"}.get(model.certificate_.kind)
-    return "" if sure is None else f";\n{sure}: the best basis of this size keeps at most {100 * more:.2g} % more"
+    """Return what the certificate says about bases of the same size."""
+    sure = "proved" if model.certificate_.kind == "optimal" else "almost surely"
+    return f";\n{sure}: the best basis of this size keeps at most {100 * more:.2g} % more"
 
 
 def proved_share(model: Any) -> float:
