@@ -103,14 +103,7 @@ def certify(
     else:
         upper = max(rest, -size) if k < d else smallest
         above = max(0.0, seen - smallest), max(0.0, upper - smallest)
-        checks += [
-            Check("left out, at least, above the smallest value by", above[0] * unit, allowed * size * unit),
-            Check(
-                "left out, at most, above the smallest value by",
-                above[1] * unit,
-                max(allowed, tuning.resolution) * size * unit,
-            ),
-        ]
+        checks += check_left_out(above, allowed, size, unit, tuning)
         facts["assumes"] = "products accurate to rounding, and a random start of Lanczos that A does not know"
         kind = "statistical"
         claim = f"the vectors are eigenvectors, and with probability 1 - {tuning.failure:g} "
@@ -118,6 +111,17 @@ def certify(
     objective, bound = -float(values.sum()) * unit, -float(theta.sum() + more + 8 * k * d * EPS * size) * unit
     limit = (tol * float(np.abs(theta).sum()) + k * rounding) * unit
     return Certificate(kind, claim, objective, bound, tol, limit, tuple(checks), facts, scale=k * size * unit)
+
+
+def check_left_out(
+    above: tuple[float, float], allowed: float, size: float, unit: float, tuning: SpectralCheckTuning
+) -> list[Check]:
+    """Check that what was left out exceeds the smallest value kept by next to nothing, at least and at most."""
+    blurred = max(allowed, tuning.resolution)
+    return [
+        Check("left out, at least, above the smallest value by", above[0] * unit, allowed * size * unit),
+        Check("left out, at most, above the smallest value by", above[1] * unit, blurred * size * unit),
+    ]
 
 
 def _in_units(A: Any, V: Array) -> tuple[Any, float, float]:

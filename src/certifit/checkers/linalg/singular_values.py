@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import svdvals
 
-from certifit.checkers.linalg.eigenpairs import SpectralCheckTuning
+from certifit.checkers.linalg.eigenpairs import SpectralCheckTuning, check_left_out
 from certifit.checkers.linalg.eigenvalue_bounds import (
     EPS,
     eigenvalue_excess,
@@ -100,14 +100,7 @@ def certify(
     else:
         smallest = float(known.theta.min(initial=np.inf))
         above = max(0.0, known.rest_seen - smallest), max(0.0, known.rest - smallest)
-        checks += [
-            Check("left out, at least, above the smallest value by", above[0] * unit, limit),
-            Check(
-                "left out, at most, above the smallest value by",
-                above[1] * unit,
-                max(allowed, tuning.resolution) * known.size * unit,
-            ),
-        ]
+        checks += check_left_out(above, allowed, known.size, unit, tuning)
         facts["assumes"] = (
             "a random start of Lanczos that A does not know; the lower bound on the spectral distance is proved"
         )
