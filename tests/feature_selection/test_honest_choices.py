@@ -165,7 +165,7 @@ def test_other_settings_do_not_pass(changes):
         feature_selection.GenericUnivariateSelect(f_classif, mode="k_best", param=1),
         feature_selection.GenericUnivariateSelect(f_classif, mode="fdr", param=1e-30),
     ],
-    ids=str,
+    ids=lambda model: type(model).__name__,
 )
 def test_filters_of_scikit_learn(theirs):
     theirs.fit(SMALL, LABELS)
