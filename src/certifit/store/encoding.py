@@ -104,9 +104,11 @@ class ModelReader:
             return matrix
         if kind == "record":
             renamed = stored_classes().renamed_fields.get(content, {})
-            return stored_classes().records[content](
-                **{renamed.get(k, k): self.decode(v) for k, v in value["fields"].items()}
-            )
+            found = {renamed.get(k, k): self.decode(v) for k, v in value["fields"].items()}
+            if content == "Certificate" and "scale" not in found:
+                # Older versions did not store it, and allowed for rounding whatever the objective was.
+                found["scale"] = max(abs(found["objective"]), found["limit"])
+            return stored_classes().records[content](**found)
         if kind == "family":
             return stored_classes().families[content]
         if kind in ("list", "tuple"):
