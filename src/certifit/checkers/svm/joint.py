@@ -15,11 +15,11 @@ where Σᵢ α_ik = 0 is needed for every class if the biases are free (ρ = 0).
 
 **Why α is feasible.** `feasible` cuts any candidate off at its limits. For free biases, the sums of a by (own class,
 rival) form a flow between classes, and balance means that as much flows out of each class as into it: `circulation`
-takes off what flows from classes with too much to classes with too little. `lower_bound` verifies the limits anew
-and pays for what rounding has left out of balance: an excess E of some classes leaves them along paths of at most
-k - 1 arcs, so that taking it off changes Σ a by (k - 1) E at most, and two coefficients by each arc. A bad candidate
-hence makes a weak bound, never a wrong one. Linear machines are certified in `checkers.svm.joint_linear`, others in
-`joint_kernel`.
+takes off what flows from classes with too much to classes with too little. `lower_bound` takes a multiple that is
+within the limits, verifies these anew, and pays for what rounding has left out of balance: an excess E of some
+classes leaves them along paths of at most k - 1 arcs, so that taking it off changes Σ a by (k - 1) E at most, and two
+coefficients by each arc. A bad candidate hence makes a weak bound, never a wrong one. Linear machines are certified
+in `checkers.svm.joint_linear`, others in `joint_kernel`.
 """
 
 from __future__ import annotations
@@ -128,13 +128,14 @@ def lower_bound(
 
     v is √(Σ_k |v_k|²). The bound is 0 where α is not feasible: no objective is below that.
     """
-    if not within_limits(claimed, alpha, y, u):
+    most = largest_multiple(claimed, alpha, y, u)
+    if not most > 0:
         return 0.0, 0.0
     rivals, sides = alpha.shape[1] - 1, np.abs(alpha).sum(axis=0)
     linear = claimed.loss.margin * float(alpha[np.arange(len(y)), y].sum())
     balance = alpha.sum(axis=0)
     square = v * v + (float((balance**2).sum()) / claimed.rho if claimed.rho else 0.0)
-    t = min(1.0, linear / square) if square > 0 else 1.0
+    t = min(most, linear / square) if square > 0 else most
     exact = max(0.0, t * linear - 0.5 * t * t * square)
     excess = 0.0
     if claimed.rho == 0:
@@ -151,12 +152,17 @@ def lower_bound(
     return found, max(0.0, exact - found)
 
 
-def within_limits(claimed: ClaimedJointSvm, alpha: Array, y: Array, u: Array) -> bool:
-    """Whether the rivals' a = -α (n, k) are finite, at least 0 and within their limits, up to 8 eps of these."""
+def largest_multiple(claimed: ClaimedJointSvm, alpha: Array, y: Array, u: Array) -> float:
+    """The largest t <= 1 for which t α (n, k) is within its limits; 0 where no multiple is.
+
+    The rivals' a = -α have to be finite and at least 0, and 0 for rows without weight.
+    """
     a = -alpha.astype(np.float64)
     a[np.arange(len(y)), y] = 0.0
-    limit = (1 + 8 * EPS) * np.asarray(u, np.float64)
-    return bool(is_feasible(a, limit[:, None]) and (a <= (1 + 8 * EPS) * claimed.loss.shrink(a, limit)).all())
+    if not is_feasible(a, np.where(u > 0, np.inf, 0.0)[:, None]):
+        return 0.0
+    within = claimed.loss.shrink(a, np.asarray(u, np.float64))
+    return float(np.divide(within, a, out=np.ones_like(a), where=a > 0).min(initial=1.0))
 
 
 def score_rounding(claimed: ClaimedJointSvm, F: Array, y: Array, u: Array, error: Array) -> float:
