@@ -11,6 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 
+from certifit.core.proved_digits import proved_digits
 from certifit.datasets import load_penguins
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
 from certifit.report import Report, render
@@ -133,7 +134,8 @@ def test_the_report_has_everything(penguins):
         f"{100 * assessment.scores[0].mean:.1f} %",
         f"{assessment.scores[2].mean:.3f}",
         "flipper_length_mm is missing",
-        f"{model.model_.coef_[1, 3]:.4f}",
+        proved_digits(model.model_.coef_[1, 3], model.certificate_.parameter_error[1][3]),
+        "Only digits that the certificate proves are printed",
         "certifit audit m.certifit penguins.csv",
         model.fingerprint_,
         "numpy",

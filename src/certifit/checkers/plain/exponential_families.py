@@ -215,7 +215,7 @@ def _poisson(theta: Theta) -> PlainFamily:
 
 def _failures(theta: Theta) -> PlainFamily:
     """Return the distribution of failures before the r-th success, the first unless given."""
-    p, r = theta["p"], theta.get("r", 1.0)
+    p, r = np.float64(theta["p"]), theta.get("r", 1.0)  # a variance may be infinite
 
     def log_p(X: Array) -> list[Any]:
         x = X[:, 0]

@@ -43,7 +43,10 @@ def kernel_of(model: Any, data: ArrayRows) -> tuple[PlainKernel, tuple[Check, ..
         return ForeignKernel(model.kernel), ()
     rows = data if isinstance(model, Estimator) else ArrayRows(data.X)  # scikit-learn counts every row alike
     degree, coef0 = getattr(model, "degree", 3), getattr(model, "coef0", 0.0)
-    return named_kernel(model.kernel, fitted_gamma(model, rows), degree, coef0), gamma_check(model, rows)
+    checks = gamma_check(model, rows)
+    # Where the number kept is not the one that is set, the claim is about the one that is set.
+    gamma = fitted_gamma(model, rows) if all(check.passed for check in checks) else _set_gamma(model, rows)
+    return named_kernel(model.kernel, gamma, degree, coef0), checks
 
 
 def named_kernel(kernel: Any, gamma: float, degree: Any, coef0: Any) -> PlainKernel:

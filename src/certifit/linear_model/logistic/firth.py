@@ -62,7 +62,9 @@ class Firth:
         )
 
     def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
-        return checker.stationary(best.objective, best.gain, data.weight, tol)
+        """Of the coefficients that are kept: far from 0, rounding their intercept moves every score."""
+        kept = data.attributes(self.symmetric, best.params.x)
+        return checker.certify(kept["coef_"], kept["intercept_"], data.intercept, tol, data.rows)
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         return FirthProblem(rows, intercept, None).penalty(theta[0, : rows.n_features + intercept])
