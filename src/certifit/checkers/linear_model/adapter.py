@@ -19,7 +19,7 @@ import numpy as np
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
-from certifit.checkers.linear_model.glm_sums import GlmMeasure
+from certifit.checkers.linear_model.glm_sums import GlmMeasure, measured
 from certifit.checkers.linear_model.inference import inference_checks
 from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
@@ -52,7 +52,7 @@ def audit_linear(
     coef, b = coef.ravel(), float(intercept.ravel()[0])
     own = isinstance(model, Estimator)
     left_out = _left_out(model, coef.size, claim) if own else None
-    here = checker.measured(coef, b, claim._replace(layout=layout), rows, checker.GlmCheckTuning().hessian_parameters)
+    here = measured(coef, b, claim._replace(layout=layout), rows, checker.GlmCheckTuning().hessian_parameters)
     found = prove(here, b, tol, rows, left_out)
     if not own or found.kind == "impossible":
         return found

@@ -143,11 +143,15 @@ class ScaledCoordinates(NamedTuple):
         `inverse` is H⁻¹ (m, m) in these coordinates: |aᵀ(θ - θ*)| <= sqrt(aᵀH⁻¹a) |θ - θ*|_H for every direction a.
         Columns that are not in use have no error: their coefficients are 0 by definition.
         """
-        J = self.to_columns
-        unit = np.abs(J).max(axis=1, initial=0.0, keepdims=True)  # squares of what is left are numbers
-        unit[unit == 0] = 1.0
-        J = J / unit
-        return distance * unit[:, 0] * np.sqrt(np.maximum(np.einsum("ij,jl,il->i", J, inverse, J), 0.0))
+        return error_of(self.to_columns, inverse, distance)
+
+
+def error_of(J: Array, inverse: Array, distance: float) -> Array:
+    """How far each of J θ (d1,) can be from J θ*, where θ is no further than `distance` in H's norm."""
+    unit = np.abs(J).max(axis=1, initial=0.0, keepdims=True)  # squares of what is left are numbers
+    unit[unit == 0] = 1.0
+    J = J / unit
+    return distance * unit[:, 0] * np.sqrt(np.maximum(np.einsum("ij,ij->i", J @ inverse, J), 0.0))
 
 
 def scaled_coordinates(rows: Rows, intercept: bool) -> ScaledCoordinates:

@@ -14,13 +14,20 @@ import numpy as np
 
 from certifit.checkers.linear_model import logistic_proof, recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates
 from certifit.checkers.linear_model.logistic import LogisticClaim, allowed_gap, ridge_error
 from certifit.checkers.plain.dual_points import bound_below
 from certifit.core import Attributes, Certificate, Solution
 from certifit.exceptions import NoSolutionError
+from certifit.linear_model.coefficient_error import (
+    CoefficientError,
+    PassRounding,
+    as_row,
+    proved_distance,
+    smaller_errors,
+)
 from certifit.linear_model.linear_rows import row_shift
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
-from certifit.linear_model.logistic.coefficient_error import concordance_error, smaller_errors
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
 from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise
 from certifit.linear_model.logistic.tuning import LogisticTuning
@@ -157,7 +164,7 @@ class Penalised:
         claim = LogisticClaim(self.lam1, self.lam2, data.intercept)
         error = ridge_error(fitted["coef_"], value - bound, claim)
         if self.proved and self.problem is not None:
-            error = smaller_errors(concordance_error(self.problem, x, gap, value, data.weight), error)
+            error = smaller_errors(_errors(self.problem, x, value, data.weight), error)
         words = LinearModelClaims.penalised
         found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
         # Beyond some entries the Hessian that the checker forms for the errors of coefficients takes too long.
@@ -211,7 +218,7 @@ class Likelihood:
             x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
             bound = bound_below(value, best.gain * value, value, n_rows)
             limit = allowed_gap(value, tol, n_rows)
-            error = concordance_error(self.problem, x, best.gain * value, value, data.weight)
+            error = _errors(self.problem, x, value, data.weight)
             words = LinearModelClaims.likelihood
             found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
             if found.holds:
@@ -224,6 +231,18 @@ class Likelihood:
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         return 0.0
+
+
+def _errors(problem: LogisticProblem, x: Array, value: float, weight: float) -> CoefficientError:
+    """The errors of two classes' coefficients at the last point x (d1,), where the objective has this value."""
+    d = problem.shape[1] - problem.intercept
+    shift = np.zeros(d) if problem.shift is None else problem.shift
+    penalty = np.append(problem.lam2 * np.abs(x[:d]), np.zeros(len(x) - d))
+    # Σ w (p - y)² is at most the loss, and no curvature is above 1/4. Scores are as large as the coefficients say.
+    rounding = PassRounding(problem.rows.n_rows, float(np.sqrt(value * weight)), weight / 4, 0.0, penalty)
+    J = ScaledCoordinates(shift, np.ones(d), problem.intercept).to_columns
+    found = proved_distance(problem.proof, x, rounding)
+    return () if found is None else as_row(found.errors(J, x), problem.intercept)
 
 
 def _no_solution(certificate: Certificate) -> NoSolutionError:
