@@ -80,6 +80,8 @@ def with_checks(found: Certificate, checks: tuple[Check, ...]) -> Certificate:
 def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
     """Numbers of the columns that our fit left out."""
     lost = np.asarray(getattr(model, "collinear_", ()))
+    if lost.shape == (0,):
+        return np.zeros(0, int)
     if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
         raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
     if len(lost) and claim.alpha > 0:

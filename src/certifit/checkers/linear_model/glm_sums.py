@@ -108,6 +108,8 @@ class GlmQuadratic(Sums):
     slack: float  # Σ w φ" s²
     H: Array  # (m, m), or 0-d where not formed
     weight: float  # Σ w
+    y: float  # Σ w y
+    offset: float  # Σ w offset
     scale: float  # the size of the terms that the deviance is the difference of
     outside: int  # rows whose score belongs to no mean
 
@@ -131,6 +133,8 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
             float(w @ (np.abs(h) * (slack + at.b_slack) ** 2)),
             _weighted_gram(Z, w * h) if hessian else np.zeros(()),
             float(w.sum()),
+            float(w @ terms.y),
+            float(w @ terms.offset),
             float(w @ term_size(at.claim, terms.y)),
             int(np.isinf(phi).sum()),
         )

@@ -145,7 +145,7 @@ def inference_checks(
         stated = [float(attributes["deviance_"])] if "deviance_" in attributes else []
         return tuple(_agreement("deviance_", d, deviance, tuning.close * deviance + 2 * off) for d in stated)
     m = rows.n_features + claim.intercept - len(left_out)
-    null = _null_score(at, rows, tuning) if "null_deviance_" in attributes else 0.0
+    null = _null_score(claim, s, rows, tuning) if "null_deviance_" in attributes else 0.0
     known = s.H.ndim > 0 and has_expected_curvature(claim)
     point = InferencePoint(at, coordinates, null, covariance, covariance is not None and not known)
     e = rows.sum(partial(_sums, point))
@@ -199,14 +199,13 @@ def _agreement(name: str, stated: float, value: float, limit: float) -> Check:
     return Check(f"{name} is off by", abs(stated - value), limit)
 
 
-def _null_score(at: GlmPoint, rows: Rows, tuning: InferenceTuning) -> float:
+def _null_score(claim: GlmClaim, s: GlmQuadratic, rows: Rows, tuning: InferenceTuning) -> float:
     """The score of the constant model, beside the offset."""
-    weight, total, offset = rows.sum(partial(_totals, at.claim))
-    score = constant_score(at.claim, total / weight, weight) - offset / weight
-    if at.claim.layout.offset is None and at.claim.layout.exposure is None:
+    score = constant_score(claim, s.y / s.weight, s.weight) - s.offset / s.weight
+    if claim.layout.offset is None and claim.layout.exposure is None:
         return score
     for _ in range(tuning.null_steps):
-        slope, curvature = rows.sum(partial(_null_pass, at.claim, score))
+        slope, curvature = rows.sum(partial(_null_pass, claim, score))
         if not curvature > 0:
             break
         step = float(np.clip(slope / curvature, -5, 5))
@@ -214,12 +213,6 @@ def _null_score(at: GlmPoint, rows: Rows, tuning: InferenceTuning) -> float:
         if abs(step) < 1e-12 * max(1.0, abs(score)):
             break
     return score
-
-
-def _totals(claim: GlmClaim, block: Block) -> Array:
-    y, offset, w = response_columns(claim.layout, block)
-    used = w > 0
-    return np.array([w[used].sum(), w[used] @ y[used], w[used] @ offset[used]])
 
 
 def _null_pass(claim: GlmClaim, score: float, block: Block) -> Array:

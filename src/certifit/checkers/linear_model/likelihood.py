@@ -61,6 +61,11 @@ class LikelihoodQuadratic(Sums):
     H: Array  # (k-1, d1, k-1, d1), or 0-d where not formed
     misfit: Array  # (k,) Σ w (p - y)²
     spread: float  # Σ w Σ_k p (1 - p)
+    weight: float  # Σ w
+
+    def loss_error(self, score: float) -> float:
+        """How far the loss may be off where no score is off by more than `score`."""
+        return float(np.sqrt(self.misfit * self.weight).sum()) * score + self.spread * score**2
 
 
 def quadratic(
@@ -76,7 +81,7 @@ def quadratic(
     loss = -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1))
     away = residuals(P, Y)
     spread = float(w @ (P * rest).sum(axis=1))
-    return LikelihoodQuadratic(loss, (w[:, None] * away).T @ Z, H, w @ away**2, spread)
+    return LikelihoodQuadratic(loss, (w[:, None] * away).T @ Z, H, w @ away**2, spread, float(w.sum()))
 
 
 class LikelihoodMeasure(NamedTuple):
@@ -176,7 +181,8 @@ def certify(
     if reach <= tuning.safe and all(check.passed for check in own):
         saved = max(0.0, claim.penalty(beta) - claim.penalty(shifted))
         gap = saved + slope.excess + self_concordant_gap(found.nu, found.c)
-    bound = bound_below(objective, gap, objective, rows.n_rows)
+    off = s.loss_error(score)
+    bound = bound_below(objective, gap + off, objective, rows.n_rows)
     words = LinearModelClaims.penalised if claim.lam + claim.lam1 > 0 else LinearModelClaims.likelihood
     return Certificate(
         "optimal",
@@ -184,7 +190,7 @@ def certify(
         objective,
         bound,
         tol,
-        allowed_gap(objective, tol, rows.n_rows),
+        allowed_gap(objective, tol, rows.n_rows, off),
         (Check("decrement times reach", reach, tuning.safe), *own),
         parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score),
     )

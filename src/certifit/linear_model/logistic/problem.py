@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from certifit.linear_model.coefficient_error import (
     CoefficientError,
     PassRounding,
     as_row,
+    largest_entries,
     proved_distance,
     smaller_errors,
 )
@@ -119,6 +120,30 @@ class LogisticTask(Protocol):
         """The penalty at θ (k, d1) in the columns' own coordinates."""
 
 
+class LastPass(NamedTuple):
+    """What gradient and Hessian prove of the last point of a two-class fit."""
+
+    gap: float  # to the minimum; infinite where nothing is proved
+    off: float  # how far rounding of the scores may move the objective
+    errors: CoefficientError
+
+    @classmethod
+    def of(cls, problem: LogisticProblem, x: Array, value: float, weight: float) -> Self:
+        """At the last point x (d1,) of the loop, where the objective has this value."""
+        assert problem.proof.anchor is not None
+        d = problem.shape[1] - problem.intercept
+        shift = np.zeros(d) if problem.shift is None else problem.shift
+        penalty = np.append(problem.lam2 * np.abs(x[:d]), np.zeros(len(x) - d))
+        # Σ w (p - y)² is at most the loss, and no curvature is above 1/4. The coefficients bound the scores.
+        rounding = PassRounding(problem.rows.n_rows, float(np.sqrt(value * weight)), weight / 4, 0.0, penalty)
+        off = rounding.of_loss(x, largest_entries(problem.proof, problem.proof.anchor))
+        found = proved_distance(problem.proof, x, rounding)
+        if found is None:
+            return cls(np.inf, off, ())
+        J = ScaledCoordinates(shift, np.ones(d), problem.intercept).to_columns
+        return cls(found.gap, off, as_row(found.errors(J, x), problem.intercept))
+
+
 @dataclass
 class Penalised:
     """The penalised loss Σ w φ + λ₁ |β|₁ + λ₂/2 |β|²."""
@@ -155,16 +180,17 @@ class Penalised:
     def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
         """From the last pass where that proves it, else from the checker."""
         x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
-        gap = best.gain * value
+        errors: CoefficientError = ()
+        gap, off = best.gain * value, 0.0
         if best.status != "converged":  # the gain need not be a bound
             gap = self._dual_gap(data, x.reshape(data.shape))
-        bound = bound_below(value, gap, value, n_rows)
-        limit = allowed_gap(value, tol, n_rows)
+        elif self.proved and self.problem is not None:
+            gap, off, errors = LastPass.of(self.problem, x, value, data.weight)
+        bound = bound_below(value, gap + off, value, n_rows)
+        limit = allowed_gap(value, tol, n_rows, off)
         fitted = data.attributes(self.symmetric, x)
         claim = LogisticClaim(self.lam1, self.lam2, data.intercept)
-        error = ridge_error(fitted["coef_"], value - bound, claim)
-        if self.proved and self.problem is not None:
-            error = smaller_errors(_errors(self.problem, x, value, data.weight), error)
+        error = smaller_errors(errors, ridge_error(fitted["coef_"], value - bound, claim))
         words = LinearModelClaims.penalised
         found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
         # Beyond some entries the Hessian that the checker forms for the errors of coefficients takes too long.
@@ -216,11 +242,11 @@ class Likelihood:
         """From the last pass where that proves it, else from the checker."""
         if self.proved and self.problem is not None:
             x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
-            bound = bound_below(value, best.gain * value, value, n_rows)
-            limit = allowed_gap(value, tol, n_rows)
-            error = _errors(self.problem, x, value, data.weight)
+            last = LastPass.of(self.problem, x, value, data.weight)
+            bound = bound_below(value, last.gap + last.off, value, n_rows)
+            limit = allowed_gap(value, tol, n_rows, last.off)
             words = LinearModelClaims.likelihood
-            found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
+            found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=last.errors)
             if found.holds:
                 return found
         fitted, claim = data.attributes(self.symmetric, best.params.x), LogisticClaim(intercept=data.intercept)
@@ -231,18 +257,6 @@ class Likelihood:
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         return 0.0
-
-
-def _errors(problem: LogisticProblem, x: Array, value: float, weight: float) -> CoefficientError:
-    """The errors of two classes' coefficients at the last point x (d1,), where the objective has this value."""
-    d = problem.shape[1] - problem.intercept
-    shift = np.zeros(d) if problem.shift is None else problem.shift
-    penalty = np.append(problem.lam2 * np.abs(x[:d]), np.zeros(len(x) - d))
-    # Σ w (p - y)² is at most the loss, and no curvature is above 1/4. Scores are as large as the coefficients say.
-    rounding = PassRounding(problem.rows.n_rows, float(np.sqrt(value * weight)), weight / 4, 0.0, penalty)
-    J = ScaledCoordinates(shift, np.ones(d), problem.intercept).to_columns
-    found = proved_distance(problem.proof, x, rounding)
-    return () if found is None else as_row(found.errors(J, x), problem.intercept)
 
 
 def _no_solution(certificate: Certificate) -> NoSolutionError:
