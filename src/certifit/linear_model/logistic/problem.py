@@ -30,7 +30,7 @@ from certifit.linear_model.coefficient_error import (
 from certifit.linear_model.linear_rows import row_shift
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
-from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise
+from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise, softmax_proof
 from certifit.linear_model.logistic.tuning import LogisticTuning
 from certifit.rows import Array, ArrayRows, Block, Rows, apply_class_weight, class_weight_vector, encode_labels
 from certifit.rows.sampling import evenly_spaced
@@ -144,6 +144,27 @@ class LastPass(NamedTuple):
         return cls(found.gap, off, as_row(found.errors(J, x), problem.intercept))
 
 
+def softmax_errors(problem: LogisticProblem, x: Array, value: float, weight: float) -> CoefficientError:
+    """How far the coefficients of several classes can be from the minimiser's, and intercepts less their mean."""
+    proof = softmax_proof(problem)
+    if proof is None:
+        return ()
+    (k, d1), d = problem.shape, problem.shape[1] - problem.intercept
+    theta = np.abs(x).reshape(problem.shape)
+    penalty = problem.lam2 * theta
+    penalty[:, d:] = 0.0
+    # Σ w Σ (p - y)² is at most twice the loss, and no row's curvatures sum up to more than 1.
+    slope = float(np.sqrt(2 * value * weight))
+    found = proved_distance(proof, x, PassRounding(problem.rows.n_rows, slope, weight, 0.0, penalty.ravel()))
+    if found is None:
+        return ()
+    shift = np.zeros(d) if problem.shift is None else problem.shift
+    columns = ScaledCoordinates(shift, np.ones(d), problem.intercept).to_columns
+    errors = found.errors(np.kron(np.eye(k) - 1 / k, columns), x).reshape(k, d1)
+    errors[:, :d] += np.abs(x.reshape(k, d1)[:, :d].mean(axis=0))  # the minimiser's coefficients sum to 0
+    return tuple(as_row(row, problem.intercept)[0] for row in errors)
+
+
 @dataclass
 class Penalised:
     """The penalised loss Σ w φ + λ₁ |β|₁ + λ₂/2 |β|²."""
@@ -186,6 +207,8 @@ class Penalised:
             gap = self._dual_gap(data, x.reshape(data.shape))
         elif self.proved and self.problem is not None:
             gap, off, errors = LastPass.of(self.problem, x, value, data.weight)
+        elif self.problem is not None and self.problem.several:
+            errors = softmax_errors(self.problem, x, value, data.weight)
         bound = bound_below(value, gap + off, value, n_rows)
         limit = allowed_gap(value, tol, n_rows, off)
         fitted = data.attributes(self.symmetric, x)
@@ -195,7 +218,7 @@ class Penalised:
         found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
         # Beyond some entries the Hessian that the checker forms for the errors of coefficients takes too long.
         large = n_rows * x.size > data.tuning.checked_entries
-        if found.holds and (self.proved or not self.newton or self.lam1 > 0 or large):
+        if found.holds and (errors or self.proved or not self.newton or self.lam1 > 0 or large):
             return found
         again = logistic_proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
         return again if again.holds or not found.gap <= again.gap else found
