@@ -10,7 +10,7 @@ import copy
 import numpy as np
 import pytest
 
-from certifit import LogisticRegression, audit
+from certifit import GeneralizedLinearRegressor, LogisticRegression, audit
 from certifit.exceptions import CertificateWarning
 
 L = np.longdouble
@@ -170,3 +170,56 @@ def test_a_fit_that_was_stopped_says_how_far_it_is():
         best = exact(LogisticRegression().fit(X, y, sample_weight=w), X, y, w, 1.0)
         off = np.abs(model.coef_ - best[:, : X.shape[1]].astype(float))
         assert (off <= error[:, : X.shape[1]]).all()
+
+
+def long_glm(X, y, family, ridge, theta):
+    """The minimiser (d1,) of a Poisson, gamma or gaussian model with its usual link, in long doubles."""
+    Z = np.column_stack([X, np.ones(len(X))]).astype(L)
+    lam = np.append(np.full(X.shape[1], L(ridge)), L(0))
+    theta, y = theta.astype(L), y.astype(L)
+    for _ in range(6):
+        eta = Z @ theta
+        mu = np.exp(eta)
+        u, h = {"poisson": (mu - y, mu), "gamma": (1 - y / mu, y / mu), "gaussian": (eta - y, np.ones_like(eta))}[
+            family
+        ]
+        theta = theta - solve_long((Z.T * h) @ Z + np.diag(lam), Z.T @ u + lam * theta)
+    return theta
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+@pytest.mark.parametrize("family", ["poisson", "gamma", "gaussian"])
+def test_long_tables_have_errors_from_the_last_pass_of_the_fit(family, alpha):
+    rng = np.random.default_rng(7)
+    n, d = 30_000, 6  # more entries than a fit is given to the checker for
+    X = rng.normal(size=(n, d)) + 2.0
+    eta = X @ rng.normal(size=d) / 6
+    y = {"poisson": rng.poisson(np.exp(eta)).astype(float), "gamma": rng.gamma(2, np.exp(eta) / 2), "gaussian": eta}[
+        family
+    ]
+    y = y + rng.normal(size=n) if family == "gaussian" else y
+    model = GeneralizedLinearRegressor(family, "auto", alpha=alpha).fit(X, y)
+    error = np.array(model.certificate_.parameter_error[0])
+    best = long_glm(X, y, family, alpha * n, np.append(model.coef_, model.intercept_))
+    away = np.abs(np.append(model.coef_, model.intercept_) - best).astype(float)
+    assert (away <= error).all()
+    checked = np.array(audit(model, X, y).parameter_error[0])
+    assert (error <= 10 * checked).all()
+    assert (error < 1e-2).all()
+    if alpha == 0:
+        assert "coef (unproved)" not in model.summary()
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_long_tables_of_classes_have_errors_from_the_last_pass_of_the_fit(k):
+    rng = np.random.default_rng(k)
+    n, d = 30_000, 5
+    X = rng.normal(size=(n, d)) + 1.0
+    y = (X @ rng.normal(size=(d, k)) / 2 + rng.gumbel(size=(n, k))).argmax(axis=1)
+    model = LogisticRegression(C=0.5).fit(X, y)
+    error = np.array(model.certificate_.parameter_error)
+    assert np.isfinite(error).all()
+    best = exact(model, X, y, np.ones(n), 2.0)
+    theta = np.column_stack([model.coef_, model.intercept_])
+    assert (np.abs(theta - best).astype(float) <= error).all()
+    assert (error <= 20 * np.array(audit(model, X, y).parameter_error)).all()

@@ -147,10 +147,16 @@ def test_log_losses_of_several_classes_are_added_up():
     eta = peer.decision_function(X) * np.where(y[:, None] == np.arange(3), 1, -1)
     expected = np.logaddexp(0, -eta).sum() + 0.5 * 0.1 * len(X) * np.square(peer.coef_).sum()
     np.testing.assert_allclose(found.objective, expected, rtol=1e-12)
-    best = [LogisticRegression(C=1 / (0.1 * len(X)), tol=1e-9).fit(X, y == c) for c in range(3)]
+    best, given = [LogisticRegression(C=1 / (0.1 * len(X)), tol=1e-9).fit(X, y == c) for c in range(3)], peer.coef_
     peer.coef_, peer.intercept_ = (np.stack([getattr(m, name)[0] for m in best]) for name in ("coef_", "intercept_"))
-    assert audit_linear_svc(peer, X, y, None, 1e-4).holds
-    assert found.bound <= audit_linear_svc(peer, X, y, None, 1e-4).objective
+    near = audit_linear_svc(peer, X, y, None, 1e-4)
+    assert near.holds
+    assert found.bound <= near.objective
+    assert near.scale == near.objective
+    # Every machine has its own error: the radius sqrt(2 gap / λ) of its own gap.
+    errors = np.array(found.parameter_error)[:, :4]
+    assert errors.shape == given.shape
+    assert (np.abs(given - peer.coef_) <= errors + np.array(near.parameter_error)[:, :4]).all()
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

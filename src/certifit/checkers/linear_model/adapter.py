@@ -19,6 +19,7 @@ import numpy as np
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
+from certifit.checkers.linear_model.glm_sums import GlmMeasure, measured
 from certifit.checkers.linear_model.inference import inference_checks
 from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
@@ -51,21 +52,20 @@ def audit_linear(
     coef, b = coef.ravel(), float(intercept.ravel()[0])
     own = isinstance(model, Estimator)
     left_out = _left_out(model, coef.size, claim) if own else None
-    found = prove(coef, b, claim._replace(layout=layout), tol, rows, left_out)
+    here = measured(coef, b, claim._replace(layout=layout), rows, checker.GlmCheckTuning().hessian_parameters)
+    found = prove(here, b, tol, rows, left_out)
     if not own or found.kind == "impossible":
         return found
-    return with_checks(found, _own_checks(model, coef, b, claim._replace(layout=layout), rows))
+    return with_checks(found, _own_checks(model, here, rows))
 
 
-def prove(
-    coef: Array, intercept: float, claim: GlmClaim, tol: float, rows: Rows, left_out: Array | None = None
-) -> Certificate:
+def prove(here: GlmMeasure, intercept: float, tol: float, rows: Rows, left_out: Array | None = None) -> Certificate:
     """The certificate of these coefficients, or the proof that there is no minimum to be near to."""
-    impossible = recession.one_way(rows, claim)
+    impossible = recession.one_way(rows, here.at.claim)
     if impossible is not None:
         return impossible
-    found = checker.certify(coef, intercept, claim, tol, rows, left_out)
-    impossible = None if found.holds else recession.unbounded(rows, claim)
+    found = checker.certify_measured(here, intercept, tol, rows, left_out)
+    impossible = None if found.holds else recession.unbounded(rows, here.at.claim)
     return found if impossible is None else impossible
 
 
@@ -80,6 +80,8 @@ def with_checks(found: Certificate, checks: tuple[Check, ...]) -> Certificate:
 def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
     """Numbers of the columns that our fit left out."""
     lost = np.asarray(getattr(model, "collinear_", ()))
+    if lost.shape == (0,):
+        return np.zeros(0, int)
     if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
         raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
     if len(lost) and claim.alpha > 0:
@@ -89,12 +91,13 @@ def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
     return lost.astype(int)
 
 
-def _own_checks(model: Any, coef: Array, intercept: float, claim: GlmClaim, rows: Rows) -> tuple[Check, ...]:
+def _own_checks(model: Any, here: GlmMeasure, rows: Rows) -> tuple[Check, ...]:
     """The checks of what inference says of our fit."""
+    claim = here.at.claim
     names = ("deviance_", "null_deviance_", "dispersion_", "df_resid_", "loglikelihood_", "collinear_", "covariance_")
     attributes = {name: getattr(model, name) for name in names if name in vars(model)}
     none = model.covariance_ is None and not _may_have_errors(model, claim)
-    checks = inference_checks(claim, coef, intercept, attributes, rows, None if none else model.covariance)
+    checks = inference_checks(here, attributes, rows, None if none else model.covariance)
     if model.covariance_ is not None and (claim.alpha > 0 or model.covariance is None):
         checks = (*checks, Check("covariance_ of a fit that has none (1: yes)", 1.0, 0.0))
     return checks

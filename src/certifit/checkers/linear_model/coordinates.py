@@ -24,22 +24,50 @@ class CheckedColumnMoments(Sums):
     weight: float
     x: Array  # (d,) Σ w (x - origin)
     xx: Array  # (d,) Σ w (x - origin)²
+    most: Largest  # (2, d) the largest x and the largest -x of the rows with a positive weight
+
+    def centre(self, origin: Array) -> Array:
+        """Means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            delta = self.x / self.weight
+            mean, variance = origin + delta, self.xx / self.weight - delta**2
+            return np.where(mean**2 > 64 * variance, mean, 0.0)
+
+    def extent(self, m: Array) -> Array:
+        """The largest |x - m| of each column (d,); rounding of a difference is monotone."""
+        extent = np.maximum(self.most.value[0] - m, self.most.value[1] + m)
+        return np.where(np.isfinite(extent), extent, 0.0) if self.weight == 0 else extent
+
+    def squares(self, m: Array, origin: Array, scale: Array) -> Array:
+        """At least Σ w ((x - m) / scale)² of each column (d,), whose terms are at most w."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = m - origin
+            terms = self.xx, np.abs(2 * far * self.x), far**2 * self.weight
+            about = self.xx - 2 * far * self.x + terms[2] + 1e-10 * np.sum(terms, axis=0)
+            found = np.sqrt(np.maximum(about, 0.0)) / scale * (1 + 1e-12)
+            known = (found**2 < self.weight) & (scale > 1e-100)  # smaller squares underflow
+            return np.where(known, found**2, self.weight)
 
 
 def _column_moments(origin: Array, block: Block) -> CheckedColumnMoments:
-    Z = dense(block.X) - origin
+    X = dense(block.X)
+    inside = X if block.w.all() else X[block.w > 0]
+    most = np.array([inside.max(axis=0, initial=-np.inf), -inside.min(axis=0, initial=np.inf)])
+    Z = X - origin
     with np.errstate(over="ignore"):  # a column whose squares overflow is not centred
-        return CheckedColumnMoments(block.w.sum(), block.w @ Z, block.w @ Z**2)
+        first = block.w @ Z
+        return CheckedColumnMoments(block.w.sum(), first, block.w @ np.square(Z, out=Z), Largest(most))
 
 
 def centre(rows: Rows) -> Array:
     """Weighted means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
     origin = dense(next(iter(rows)).X[:1])[0]
-    s = rows.sum(partial(_column_moments, origin))
-    with np.errstate(over="ignore", invalid="ignore"):
-        delta = s.x / s.weight
-        mean, variance = origin + delta, s.xx / s.weight - delta**2
-        return np.where(mean**2 > 64 * variance, mean, 0.0)
+    return rows.sum(partial(_column_moments, origin)).centre(origin)
+
+
+def less(X: Array, m: Array) -> Array:
+    """X - m, not a copy where m is 0."""
+    return X - m if m.any() else X
 
 
 def no_intercept(b: Array) -> Check:
@@ -59,17 +87,33 @@ class ScaledCoordinates(NamedTuple):
     intercept: bool  # whether z ends with a 1
     kept: Array | None = None  # numbers of the columns of z in use; None: all
     triangle: Array | None = None  # R of the columns in use; None: the identity
+    squares: Array | None = None  # (d1,) at least Σ w z² of every z, with the row weights; None where unknown
+
+    @property
+    def plain(self) -> bool:
+        """Whether every z is at most 1 in size, since it is a column or the 1."""
+        return self.triangle is None
+
+    def centred(self, block: Block) -> Array:
+        """The rows of a block less m (rows, d); not a copy where nothing changes."""
+        return less(dense(block.X), self.m)
 
     def rows(self, block: Block) -> Array:
         """The rows of a block in these coordinates (rows, d1)."""
-        return self.scaled(dense(block.X) - self.m)
+        return self.scaled(self.centred(block))
+
+    def without(self, kept: Array) -> ScaledCoordinates:
+        """The same with these columns of z alone."""
+        return self._replace(kept=kept, squares=None if self.squares is None else self.squares[kept])
 
     def scaled(self, Z: Array) -> Array:
-        """Rows (rows, d) that are already centred, in these coordinates (rows, d1)."""
-        Z = Z / self.scale
-        Z = np.column_stack([Z, np.ones(len(Z))]) if self.intercept else Z
-        Z = Z if self.kept is None else Z[:, self.kept]
-        return Z if self.triangle is None else solve_triangular(self.triangle, Z.T, trans="T").T
+        """Rows (rows, d) that are already centred, in these coordinates (rows, d1): always a new array."""
+        n, d = Z.shape
+        out = np.empty((n, d + self.intercept), dtype=Z.dtype)
+        np.divide(Z, self.scale, out=out[:, :d])
+        out[:, d:] = 1.0
+        out = out if self.kept is None else out[:, self.kept]
+        return out if self.triangle is None else solve_triangular(self.triangle, out.T, trans="T").T
 
     @property
     def row_error(self) -> float:
@@ -99,19 +143,23 @@ class ScaledCoordinates(NamedTuple):
         `inverse` is H⁻¹ (m, m) in these coordinates: |aᵀ(θ - θ*)| <= sqrt(aᵀH⁻¹a) |θ - θ*|_H for every direction a.
         Columns that are not in use have no error: their coefficients are 0 by definition.
         """
-        J = self.to_columns
-        unit = np.abs(J).max(axis=1, initial=0.0, keepdims=True)  # squares of what is left are numbers
-        unit[unit == 0] = 1.0
-        J = J / unit
-        return distance * unit[:, 0] * np.sqrt(np.maximum(np.einsum("ij,jl,il->i", J, inverse, J), 0.0))
+        return error_of(self.to_columns, inverse, distance)
+
+
+def error_of(J: Array, inverse: Array, distance: float) -> Array:
+    """How far each of J θ (d1,) can be from J θ*, where θ is no further than `distance` in H's norm."""
+    unit = np.abs(J).max(axis=1, initial=0.0, keepdims=True)  # squares of what is left are numbers
+    unit[unit == 0] = 1.0
+    J = J / unit
+    return distance * unit[:, 0] * np.sqrt(np.maximum(np.einsum("ij,ij->i", J @ inverse, J), 0.0))
 
 
 def scaled_coordinates(rows: Rows, intercept: bool) -> ScaledCoordinates:
     """Coordinates in which every entry of every row with a positive weight is at most 1 in size."""
-    m = centre(rows) if intercept else np.zeros(rows.n_features)
-    extent = rows.sum(partial(_largest_extent, m)).value
-    return ScaledCoordinates(m, np.where(extent > 0, extent, 1.0), intercept)
-
-
-def _largest_extent(m: Array, block: Block) -> Largest:
-    return Largest(np.abs(dense(block.X)[block.w > 0] - m).max(axis=0, initial=0.0))
+    origin = dense(next(iter(rows)).X[:1])[0] if intercept else np.zeros(rows.n_features)
+    s = rows.sum(partial(_column_moments, origin))
+    m = s.centre(origin) if intercept else origin
+    extent = s.extent(m)
+    scale = np.where(extent > 0, extent, 1.0)
+    squares = s.squares(m, origin, scale)
+    return ScaledCoordinates(m, scale, intercept, squares=np.append(squares, s.weight) if intercept else squares)

@@ -26,9 +26,10 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates
 from certifit.checkers.linear_model.glm_sums import (
     GlmDualSums,
+    GlmMeasure,
     GlmPoint,
     GlmQuadratic,
     LongGradient,
@@ -36,6 +37,7 @@ from certifit.checkers.linear_model.glm_sums import (
     dual_sums,
     explicit_dual_sums,
     long_gradient,
+    measured,
     quadratic,
     reach,
     row_terms,
@@ -101,10 +103,20 @@ def certify(
     `left_out` are the numbers of the columns that the fit says it left out as combinations of others; None where it
     says nothing, so that any of the minimisers will do.
     """
-    coordinates = scaled_coordinates(rows, claim.intercept)
-    at = GlmPoint.of(coef, intercept, claim, coordinates.m)
-    hessian = len(at.beta) + claim.intercept <= tuning.hessian_parameters
-    s = rows.sum(partial(quadratic, at, coordinates, hessian))
+    here = measured(coef, intercept, claim, rows, tuning.hessian_parameters)
+    return certify_measured(here, intercept, tol, rows, left_out, tuning)
+
+
+def certify_measured(
+    here: GlmMeasure,
+    intercept: float,
+    tol: float,
+    rows: Rows,
+    left_out: Array | None = None,
+    tuning: GlmCheckTuning = GlmCheckTuning(),
+) -> Certificate:
+    """The same from what the rows sum up to."""
+    at, s, claim = here.at, here.sums, here.at.claim
     total = claim.alpha * (s.weight if claim.per_row else 1.0)
     penalty = DualPenalty(total * claim.l1_ratio, total * (1 - claim.l1_ratio), 0.0 if claim.intercept else None)
     with np.errstate(over="ignore"):
@@ -119,7 +131,7 @@ def certify(
         if provable:
             return Certificate("optimal", words, objective, 0.0, tol, tol * objective, checks)
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=checks)
-    newton = _newton(at, penalty, s, coordinates, rows, left_out, tuning)
+    newton = _newton(here, penalty, rows, left_out, tuning)
     checks = (*checks, *newton.checks)
     most = tuning.most_rounding * scale
     if not provable:
@@ -150,22 +162,17 @@ def _plain_checks(at: GlmPoint, s: GlmQuadratic, intercept: float) -> tuple[Chec
 
 
 def _newton(
-    at: GlmPoint,
-    penalty: DualPenalty,
-    s: GlmQuadratic,
-    coordinates: ScaledCoordinates,
-    rows: Rows,
-    left_out: Array | None,
-    tuning: GlmCheckTuning,
+    here: GlmMeasure, penalty: DualPenalty, rows: Rows, left_out: Array | None, tuning: GlmCheckTuning
 ) -> NewtonFindings:
     """ν = sqrt(g·H⁻¹g) with g the smallest subgradient, and c, R times the largest row in the norm of H⁻¹."""
+    coordinates, at, s = here
     if s.H.ndim == 0 or not np.isfinite(s.g).all():
         return NewtonFindings(coordinates)
     penalised = at.claim.alpha > 0
     checks: tuple[Check, ...] = ()
     if not penalised and left_out is not None and len(left_out):
-        coordinates, checks = _without(left_out, at, coordinates, rows, tuning)
-        s = rows.sum(partial(quadratic, at, coordinates, True))
+        checks = _left_out_checks(left_out, at, coordinates, rows, tuning)
+        coordinates, at, s = here.without(left_out)
     H, g, off = _with_penalty(at, penalty, s, coordinates, rows.n_rows)
     found = conditioned_inverse(H)
     if found is None and not penalised:  # collinear columns, nearly or exactly, or rows that are fitted perfectly
@@ -174,7 +181,7 @@ def _newton(
             kept = independent(R)
             if len(kept) < R.shape[1]:
                 checks = (_loose(at, coordinates, R, tuning),)
-            coordinates = coordinates._replace(kept=kept)
+            coordinates = coordinates.without(kept)
             R = qr(R[:, kept], mode="r")[0][: len(kept)]
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
             long = rows.sum(partial(long_gradient, at, coordinates))
@@ -184,7 +191,7 @@ def _newton(
             found = conditioned_inverse(s.H)
     if found is None:
         return NewtonFindings(coordinates, checks=checks)
-    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows)._replace(checks=checks)
+    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)._replace(checks=checks)
 
 
 def _orthogonal_gradient(long: LongGradient, s: GlmQuadratic, R: Array, n_rows: int) -> tuple[Array, Array]:
@@ -195,7 +202,7 @@ def _orthogonal_gradient(long: LongGradient, s: GlmQuadratic, R: Array, n_rows: 
     g = long.g.astype(np.float64)
     lost = float(np.finfo(np.longdouble).eps) * (min(n_rows, 32_768) + 64) * long.size.astype(np.float64)
     spread = np.abs(solve_triangular(R, np.eye(len(R)), trans="T"))
-    off = spread @ (lost + 2 * EPS * np.abs(g)) + 16 * EPS * s.g_size
+    off = spread @ (lost + 2 * EPS * np.abs(g)) + 16 * EPS * s.g_size.direct
     return solve_triangular(R, g, trans="T"), off
 
 
@@ -205,9 +212,9 @@ def _with_penalty(
     """Hessian and smallest subgradient of data and penalty together, and what rounding leaves open of the latter."""
     share = summation_error(n_rows)
     if at.claim.alpha == 0:
-        return s.H, s.g, share * s.g_size
+        return s.H, s.g, share * s.g_size.bound(coordinates)
     (lam1, lam2, _), beta, scale = penalty, at.beta, coordinates.scale
-    d, H, g, size = len(beta), s.H.copy(), s.g.copy(), s.g_size.copy()
+    d, H, g, size = len(beta), s.H.copy(), s.g.copy(), s.g_size.bound(coordinates).copy()
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         H[np.arange(d), np.arange(d)] += lam2 / scale / scale
         smooth, box = g[:d] + lam2 * beta / scale, lam1 / scale
@@ -224,6 +231,7 @@ def _decrement(
     gradient: tuple[Array, Array],
     coordinates: ScaledCoordinates,
     rows: Rows,
+    tuning: GlmCheckTuning,
 ) -> NewtonFindings:
     """Decrement and reach, and what rounding leaves open of them; `gradient` is (g, by how much it may be off)."""
     (g, off), (inverse, _) = gradient, found
@@ -236,14 +244,16 @@ def _decrement(
     R = concordance(claim)
     if not R:
         return NewtonFindings(coordinates, nu, rounding, 0.0 if R == 0.0 else np.inf, larger**2 * inverse)
-    c = R * larger * float(np.sqrt(rows.sum(partial(reach, inverse, coordinates)).value)) * (1 + 1e-9)
+    c = R * larger * float(np.sqrt(np.abs(inverse).sum())) * (1 + 1e-9) if coordinates.plain else np.inf
+    if not (nu + rounding) * c <= tuning.near:  # what every |z| <= 1 says of the reach is too little
+        c = R * larger * float(np.sqrt(rows.sum(partial(reach, inverse, coordinates)).value)) * (1 + 1e-9)
     return NewtonFindings(coordinates, nu, rounding, c, larger**2 * inverse)
 
 
-def _without(
+def _left_out_checks(
     left_out: Array, at: GlmPoint, coordinates: ScaledCoordinates, rows: Rows, tuning: GlmCheckTuning
-) -> tuple[ScaledCoordinates, tuple[Check, ...]]:
-    """Coordinates without these columns, whose coefficients must be 0; they must be combinations of the others."""
+) -> tuple[Check, ...]:
+    """Coefficients of columns that were left out must be 0, and the columns combinations of the others."""
     size = len(at.beta) + at.claim.intercept
     kept = np.setdiff1d(np.arange(size), left_out)
     R = rows.sum(partial(triangle_of, coordinates)).R
@@ -251,7 +261,7 @@ def _without(
     lengths = np.linalg.norm(R[:, left_out], axis=0)
     apart = float((np.linalg.norm(rest, axis=0) / np.where(lengths > 0, lengths, 1.0)).max(initial=0.0))
     largest = float(np.abs(at.beta[left_out]).max(initial=0.0))
-    return coordinates._replace(kept=kept), (
+    return (
         Check("coefficients of columns that were left out, which must be 0", largest, 0.0),
         Check("distance of those columns from combinations of the others", apart, tuning.combination),
     )

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates
-from certifit.checkers.plain.blocks import dense
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates, less, scaled_coordinates
+from certifit.checkers.plain.blocks import dense, dense_rows
 from certifit.checkers.plain.dual_points import EPS, DualSums
 from certifit.checkers.plain.response_columns import response_columns
 from certifit.checkers.plain.response_conjugates import gain, has_conjugate
@@ -44,26 +44,56 @@ class RowTerms(NamedTuple):
     """What the rows with a positive weight contribute at a point."""
 
     Z: Array  # (rows, d) centred
+    times: Array  # (rows,) row weights
     w: Array  # (rows,) row weights times trials
     y: Array  # (rows,)
     offset: Array  # (rows,)
     eta: Array  # (rows,) scores with the offset
     at: LossTerms
 
-    def slope_size(self, claim: GlmClaim) -> Array:
-        """What the rounding of φ', at the scores as they are, is a few eps of (rows,)."""
+    def slope_size(self, moved: Array) -> Array:
+        """What the rounding of φ', at the scores as they are, is a few eps of (rows,); `moved`: `score_rounding`."""
         with np.errstate(all="ignore"):  # what is not finite proves nothing
-            return self.at.u_size + np.abs(self.at.h) * score_rounding(claim, self.eta, self.y) / EPS
+            return self.at.u_size + np.abs(self.at.h) * moved / EPS
 
 
 def row_terms(at: GlmPoint, block: Block) -> RowTerms:
     """The terms of a block's rows."""
     y, offset, w = response_columns(at.claim.layout, block)
-    used = w > 0
-    Z, y, w, offset = dense(block.X)[used] - at.m, y[used], w[used], offset[used]
+    used, times = w > 0, block.w
+    if not used.all():
+        y, w, offset, times = y[used], w[used], offset[used], times[used]
+    Z = less(dense_rows(block.X, used), at.m)
     with np.errstate(all="ignore"):
         eta = Z @ at.beta + at.b + offset
-    return RowTerms(Z, w, y, offset, eta, loss(at.claim, eta, y))
+    return RowTerms(Z, times, w, y, offset, eta, loss(at.claim, eta, y))
+
+
+@dataclass(frozen=True)
+class GradientSize(Sums):
+    """What the rounding of a gradient Σ w φ' z is a few eps of: Σ s |z| with the size s of each row's w φ'.
+
+    Where every |z| <= 1 and Σ w z² is known it is at most sqrt(Σ s²/w) sqrt(Σ w z²), which needs no pass over the z.
+    """
+
+    total: float  # Σ s
+    squared: float  # Σ s² / w
+    direct: Array  # (m,) Σ s |z|, or 0-d where that is not formed
+
+    @classmethod
+    def of(cls, size: Array, times: Array, Z: Array, coordinates: ScaledCoordinates) -> GradientSize:
+        direct = size @ np.abs(Z) if not coordinates.plain or coordinates.squares is None else np.zeros(())
+        return cls(float(size.sum()), float((size / times) @ size), direct)
+
+    def without(self, kept: Array) -> GradientSize:
+        return self if self.direct.ndim == 0 else replace(self, direct=self.direct[kept])
+
+    def bound(self, coordinates: ScaledCoordinates) -> Array:
+        """For each entry of the gradient (m,)."""
+        if self.direct.ndim or coordinates.squares is None:
+            return self.direct
+        product = np.sqrt(self.squared) * np.sqrt(coordinates.squares) * (1 + 1e-9)
+        return np.where(product < self.total, product, self.total)  # no |z| is above 1
 
 
 @dataclass(frozen=True)
@@ -74,10 +104,12 @@ class GlmQuadratic(Sums):
     loss_size: float  # what the rounding of the loss is a few eps of
     loss_slack: float  # Σ w |φ'| s, but for the intercept's part of s, which all rows share
     g: Array  # (m,)
-    g_size: Array  # (m,) the same of the gradient; 0-d where the Hessian is not formed
+    g_size: GradientSize  # the same of the gradient
     slack: float  # Σ w φ" s²
     H: Array  # (m, m), or 0-d where not formed
     weight: float  # Σ w
+    y: float  # Σ w y
+    offset: float  # Σ w offset
     scale: float  # the size of the terms that the deviance is the difference of
     outside: int  # rows whose score belongs to no mean
 
@@ -88,21 +120,63 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
     w, (phi, u, h, phi_size, _) = terms.w, terms.at
     d, Z = len(at.beta), coordinates.scaled(terms.Z)
     with np.errstate(all="ignore"):  # sums that are not finite prove nothing
-        slack = EPS * ((d + 4) * (np.abs(terms.Z) @ np.abs(at.beta)) + np.abs(terms.offset) + 2 * np.abs(terms.eta))
-        slack = slack + score_rounding(at.claim, terms.eta, terms.y)
-        size = w * terms.slope_size(at.claim)
+        moved = score_rounding(at.claim, terms.eta, terms.y)
+        slack = EPS * ((d + 4) * _summed(at, coordinates, terms, Z) + np.abs(terms.offset) + 2 * np.abs(terms.eta))
+        slack = slack + moved
+        size, g = w * terms.slope_size(moved), (w * u) @ Z
         return GlmQuadratic(
             float(w @ phi),
             float(w @ phi_size),
             float(w @ (np.abs(u) * slack)),
-            (w * u) @ Z,
-            size @ np.abs(Z) if hessian else np.zeros(()),
+            g,
+            GradientSize.of(size, terms.times, Z, coordinates),
             float(w @ (np.abs(h) * (slack + at.b_slack) ** 2)),
-            (Z * (w * h)[:, None]).T @ Z if hessian else np.zeros(()),
+            _weighted_gram(Z, w * h) if hessian else np.zeros(()),
             float(w.sum()),
+            float(w @ terms.y),
+            float(w @ terms.offset),
             float(w @ term_size(at.claim, terms.y)),
             int(np.isinf(phi).sum()),
         )
+
+
+def _summed(at: GlmPoint, coordinates: ScaledCoordinates, terms: RowTerms, Z: Array) -> Array:
+    """At least the sum of the sizes of the terms in β·z of each row (rows,)."""
+    if coordinates.kept is not None or not coordinates.plain:
+        return np.abs(terms.Z) @ np.abs(at.beta)
+    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))  # Cauchy and Schwarz
+    return lengths * (float(np.linalg.norm(at.beta * coordinates.scale)) * (1 + 1e-9))
+
+
+def _weighted_gram(Z: Array, h: Array) -> Array:
+    """Σ h z zᵀ (m, m) of weights h, none of which is negative but by rounding; Z is overwritten."""
+    Z *= np.sqrt(np.maximum(h, 0.0))[:, None]
+    return Z.T @ Z
+
+
+class GlmMeasure(NamedTuple):
+    """A model's coefficients, and what the rows sum up to at them: everything that is proved starts here."""
+
+    coordinates: ScaledCoordinates
+    at: GlmPoint
+    sums: GlmQuadratic
+
+    def without(self, left_out: Array) -> GlmMeasure:
+        """The same without these columns."""
+        if not len(left_out):
+            return self
+        kept, s = np.setdiff1d(np.arange(len(self.sums.g)), left_out), self.sums
+        H = s.H[np.ix_(kept, kept)] if s.H.ndim else s.H
+        sums = replace(s, g=s.g[kept], g_size=s.g_size.without(kept), H=H)
+        return GlmMeasure(self.coordinates.without(kept), self.at, sums)
+
+
+def measured(coef: Array, intercept: float, claim: GlmClaim, rows: Rows, most: int) -> GlmMeasure:
+    """The sums at these coefficients (d,), with the Hessian of up to `most` parameters."""
+    coordinates = scaled_coordinates(rows, claim.intercept)
+    at = GlmPoint.of(coef, intercept, claim, coordinates.m)
+    hessian = len(at.beta) + claim.intercept <= most
+    return GlmMeasure(coordinates, at, rows.sum(partial(quadratic, at, coordinates, hessian)))
 
 
 @dataclass(frozen=True)
@@ -124,8 +198,8 @@ def long_gradient(at: GlmPoint, coordinates: ScaledCoordinates, block: Block) ->
 
 def reach(inverse: Array, coordinates: ScaledCoordinates, block: Block) -> Largest:
     """The largest row, squared, in the norm of H⁻¹ (m, m)."""
-    Z = coordinates.scaled(dense(block.X)[block.w > 0] - coordinates.m)
-    return Largest(float((Z @ inverse * Z).sum(axis=1).max(initial=0.0)))
+    Z = coordinates.scaled(less(dense_rows(block.X, block.w > 0), coordinates.m))
+    return Largest(float(np.einsum("ij,ij->i", Z @ inverse, Z).max(initial=0.0)))
 
 
 # Dual points. --------------------------------------------------------------------------------------------------
@@ -227,7 +301,7 @@ def _dual_sums(candidate: DualCandidate, block: Block) -> GlmDualSums:
     if has_conjugate(claim):  # u itself is the dual number, however it came about
         return explicit_dual_sums(claim, u, terms)
     # The dual number is φ' exactly; g(τu) >= τ g(u), since g is concave and g(0) >= 0.
-    size = factor * terms.slope_size(claim)
+    size = factor * terms.slope_size(score_rounding(claim, terms.eta, terms.y))
     value = factor * terms.at.phi - u * (terms.eta - terms.offset)
     value_size = factor * terms.at.phi_size + size * (np.abs(terms.eta) + np.abs(terms.offset))
     return _sums(terms, u, size, (value, value_size))

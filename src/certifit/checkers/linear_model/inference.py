@@ -11,20 +11,21 @@ compared entry by entry, relative to the two standard errors.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
-from certifit.checkers.linear_model.glm_sums import GlmPoint, GlmQuadratic, quadratic, row_terms
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates
+from certifit.checkers.linear_model.glm_sums import GlmMeasure, GlmPoint, GlmQuadratic, row_terms
 from certifit.checkers.linear_model.newton_bound import conditioned_inverse, triangle_of
 from certifit.checkers.plain.dual_points import EPS, summation_error
 from certifit.checkers.plain.response_columns import response_columns
 from certifit.checkers.plain.response_likelihoods import (
     constant_score,
     expected_curvature,
+    has_expected_curvature,
     has_free_dispersion,
     log_likelihood,
     saturated_part,
@@ -40,6 +41,7 @@ class InferenceTuning:
     """How far two computations of the same number may be apart."""
 
     close: float = 1e-6  # relative
+    covariance_parameters: int = 4000  # of a logistic fit, beyond which it has no covariance
     null_steps: int = 50  # of Newton's method for the constant model beside an offset
 
 
@@ -50,6 +52,7 @@ class InferencePoint(NamedTuple):
     coordinates: ScaledCoordinates
     null: float  # score of the constant model
     kind: str | None  # of the covariance; None: none is computed
+    information: bool  # whether the information is summed; where it is the Hessian, it is known
 
 
 @dataclass(frozen=True)
@@ -81,19 +84,19 @@ class CheckedInferenceSums(Sums):
 def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
     claim = point.at.claim
     terms = row_terms(point.at, block)
-    y, w, eta, u = terms.y, terms.w, terms.eta, terms.at.u
-    used = response_columns(claim.layout, block)[2] > 0
-    times = block.w[used]
+    y, w, eta, u, times = terms.y, terms.w, terms.eta, terms.at.u, terms.times
     trials = w / times
     nothing = np.zeros(())
     information, products, clusters = nothing, nothing, CheckedClusterScores({})
     with np.errstate(all="ignore"):
-        if point.kind is not None:
+        if point.information or point.kind in ("sandwich", "clustered"):
             Z = point.coordinates.scaled(terms.Z)
+        if point.information:
             information = (Z * (w * expected_curvature(claim, eta))[:, None]).T @ Z
         if point.kind == "sandwich":
             products = (Z * (times * (trials * u) ** 2)[:, None]).T @ Z
         if point.kind == "clustered":
+            used = response_columns(claim.layout, block)[2] > 0
             clusters = _by_cluster(Z * (w * u)[:, None], claim, block, used)
         mu = mean_and_slope(claim.link, eta)[0]
         pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / variance_of(claim, mu))
@@ -121,36 +124,32 @@ def _by_cluster(scores: Array, claim: GlmClaim, block: Block, used: Array) -> Ch
 
 
 def inference_checks(
-    claim: GlmClaim,
-    coef: Array,
-    intercept: float,
+    here: GlmMeasure,
     attributes: Mapping[str, Any],
     rows: Rows,
     covariance: str | None = None,
     tuning: InferenceTuning = InferenceTuning(),
 ) -> tuple[Check, ...]:
-    """Compare fitted attributes with what the data say at these coefficients (d,); those that are absent are skipped.
+    """Compare fitted attributes with what the data say at the coefficients; those that are absent are skipped.
 
     `attributes` may hold deviance_, null_deviance_, dispersion_, df_resid_, loglikelihood_, covariance_ (with the
     intercept first) and collinear_; `covariance` is how covariance_ was computed, None where there is to be none.
     """
     left_out = np.asarray(attributes.get("collinear_", ()), dtype=int)
-    coordinates = scaled_coordinates(rows, claim.intercept)
-    size = rows.n_features + claim.intercept
-    if len(left_out):
-        coordinates = coordinates._replace(kept=np.setdiff1d(np.arange(size), left_out))
-    at = GlmPoint.of(coef, intercept, claim, coordinates.m)
-    s = rows.sum(partial(quadratic, at, coordinates, False))
+    coordinates, at, s = here.without(left_out)
+    claim = at.claim
     if not np.isfinite(s.loss):
         return ()
     if covariance is None and attributes.keys() <= {"deviance_", "covariance_", "collinear_"}:
         deviance, off = 2 * max(0.0, s.loss), _off(at, s, rows.n_rows)
         stated = [float(attributes["deviance_"])] if "deviance_" in attributes else []
         return tuple(_agreement("deviance_", d, deviance, tuning.close * deviance + 2 * off) for d in stated)
-    m = size - len(left_out)
-    null = _null_score(at, rows, tuning) if "null_deviance_" in attributes else 0.0
-    point = InferencePoint(at, coordinates, null, covariance)
+    m = rows.n_features + claim.intercept - len(left_out)
+    null = _null_score(claim, s, rows, tuning) if "null_deviance_" in attributes else 0.0
+    known = s.H.ndim > 0 and has_expected_curvature(claim)
+    point = InferencePoint(at, coordinates, null, covariance, covariance is not None and not known)
     e = rows.sum(partial(_sums, point))
+    e = replace(e, information=s.H) if known else e
     found = _scalar_checks(attributes, claim, s, e, m, (_off(at, s, rows.n_rows), tuning.close))
     if covariance is None:
         return found
@@ -200,14 +199,13 @@ def _agreement(name: str, stated: float, value: float, limit: float) -> Check:
     return Check(f"{name} is off by", abs(stated - value), limit)
 
 
-def _null_score(at: GlmPoint, rows: Rows, tuning: InferenceTuning) -> float:
+def _null_score(claim: GlmClaim, s: GlmQuadratic, rows: Rows, tuning: InferenceTuning) -> float:
     """The score of the constant model, beside the offset."""
-    weight, total, offset = rows.sum(partial(_totals, at.claim))
-    score = constant_score(at.claim, total / weight, weight) - offset / weight
-    if at.claim.layout.offset is None and at.claim.layout.exposure is None:
+    score = constant_score(claim, s.y / s.weight, s.weight) - s.offset / s.weight
+    if claim.layout.offset is None and claim.layout.exposure is None:
         return score
     for _ in range(tuning.null_steps):
-        slope, curvature = rows.sum(partial(_null_pass, at.claim, score))
+        slope, curvature = rows.sum(partial(_null_pass, claim, score))
         if not curvature > 0:
             break
         step = float(np.clip(slope / curvature, -5, 5))
@@ -215,12 +213,6 @@ def _null_score(at: GlmPoint, rows: Rows, tuning: InferenceTuning) -> float:
         if abs(step) < 1e-12 * max(1.0, abs(score)):
             break
     return score
-
-
-def _totals(claim: GlmClaim, block: Block) -> Array:
-    y, offset, w = response_columns(claim.layout, block)
-    used = w > 0
-    return np.array([w[used].sum(), w[used] @ y[used], w[used] @ offset[used]])
 
 
 def _null_pass(claim: GlmClaim, score: float, block: Block) -> Array:
@@ -241,7 +233,7 @@ def _covariance_check(
     if found is None:
         R = rows.sum(partial(triangle_of, point.coordinates)).R
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
-            point = point._replace(coordinates=point.coordinates._replace(triangle=R))
+            point = point._replace(coordinates=point.coordinates._replace(triangle=R), information=True)
             e = rows.sum(partial(_sums, point))
             found = conditioned_inverse(e.information)
     if found is None:

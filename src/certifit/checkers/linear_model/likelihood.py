@@ -19,6 +19,7 @@ share ρ makes ν and the reach larger by at most 1 / sqrt(1 - ρ).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -46,7 +47,6 @@ from certifit.checkers.linear_model.newton_bound import (
     self_concordant_gap,
     triangle_of,
 )
-from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS, bound_below, summation_error
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Largest, Rows, Sums
@@ -59,8 +59,13 @@ class LikelihoodQuadratic(Sums):
     loss: float
     g: Array  # (k, d1) of every class; the first is minus the sum of the others
     H: Array  # (k-1, d1, k-1, d1), or 0-d where not formed
-    g_size: Array  # (k, d1) Σ w |p - y| |z|: rounding of g is relative to it
+    misfit: Array  # (k,) Σ w (p - y)²
     spread: float  # Σ w Σ_k p (1 - p)
+    weight: float  # Σ w
+
+    def loss_error(self, score: float) -> float:
+        """How far the loss may be off where no score is off by more than `score`."""
+        return float(np.sqrt(self.misfit * self.weight).sum()) * score + self.spread * score**2
 
 
 def quadratic(
@@ -68,39 +73,65 @@ def quadratic(
 ) -> LikelihoodQuadratic:
     """Loss, gradient and, if asked for, Hessian of a block at β (k, d) and b (k,), the intercepts of centred rows."""
     block = weighted(block)
-    Z, w, k = coordinates.rows(block), block.w, len(b)
-    log_p = log_probabilities(beta, b, dense(block.X) - coordinates.m)
+    centred, w, k = coordinates.centred(block), block.w, len(b)
+    Z, log_p = coordinates.scaled(centred), log_probabilities(beta, b, centred)
     Y, P = onehot(block.y, k), np.exp(log_p)
     rest = P @ (1 - np.eye(k))  # 1 - p, summed from the others
     H = _hessian(Z, w, P, rest) if hessian else np.zeros(())
     loss = -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1))
-    away = w[:, None] * residuals(P, Y)
+    away = residuals(P, Y)
     spread = float(w @ (P * rest).sum(axis=1))
-    return LikelihoodQuadratic(loss, away.T @ Z, H, np.abs(away).T @ np.abs(Z), spread)
+    return LikelihoodQuadratic(loss, (w[:, None] * away).T @ Z, H, w @ away**2, spread, float(w.sum()))
+
+
+class LikelihoodMeasure(NamedTuple):
+    """Coefficients of every class, and what the rows sum up to at them."""
+
+    coordinates: ScaledCoordinates
+    beta: Array  # (k, d)
+    b: Array  # (k,) intercepts of centred rows
+    sums: LikelihoodQuadratic
+
+
+def measured(coef: Array, intercept: Array, free: bool, rows: Rows, most: int) -> LikelihoodMeasure:
+    """The sums at these coefficients, with the Hessian of up to `most` parameters; `free`: there is an intercept."""
+    beta, b = both_scores(coef, intercept)
+    coordinates = scaled_coordinates(rows, free)
+    centred = centred_intercept(beta, b, coordinates.m)
+    hessian = (len(b) - 1) * (rows.n_features + free) <= most
+    sums = rows.sum(partial(quadratic, beta, centred, coordinates, hessian))
+    return LikelihoodMeasure(coordinates, beta, centred, sums)
 
 
 def _hessian(Z: Array, w: Array, P: Array, rest: Array) -> Array:
     """The Hessian (k-1, d1, k-1, d1) in blocks Σ w p_a (δ_ac - p_c) z zᵀ."""
     k, d1 = P.shape[1], Z.shape[1]
-    H = np.empty((k - 1, d1, k - 1, d1))
+    H, scaled = np.empty((k - 1, d1, k - 1, d1)), np.empty_like(Z)
+
+    def product(h: Array) -> Array:
+        np.multiply(Z, np.sqrt(h)[:, None], out=scaled)
+        return scaled.T @ scaled  # a symmetric product takes half the time
+
     for a in range(1, k):
-        H[a - 1, :, a - 1] = (Z.T * (w * P[:, a] * rest[:, a])) @ Z
+        H[a - 1, :, a - 1] = product(w * P[:, a] * rest[:, a])
         for c in range(1, a):
-            H[a - 1, :, c - 1] = H[c - 1, :, a - 1] = -((Z.T * (w * P[:, a] * P[:, c])) @ Z)
+            H[a - 1, :, c - 1] = H[c - 1, :, a - 1] = -product(w * P[:, a] * P[:, c])
     return H
 
 
 def _reach(inverse: Array, coordinates: ScaledCoordinates, kept: Array, block: Block) -> Largest:
     """The largest |(e_a - e_c) ⊗ z|² in the norm of H⁻¹ (k-1, d1, k-1, d1), over rows z and pairs of classes."""
     Z = coordinates.rows(weighted(block))[:, kept]
-    largest = 0.0
+    largest = (float(np.einsum("ij,ij->i", Z @ M, Z).max(initial=0.0)) for M in _pairs(inverse))
+    return Largest(max(largest, default=0.0))
+
+
+def _pairs(inverse: Array) -> Iterator[Array]:
+    """The matrix (d1, d1) of |(e_a - e_c) ⊗ z|² in the norm of H⁻¹, for every pair of classes."""
     for a in range(len(inverse)):
-        for c in range(a + 1):
-            M = inverse[a, :, a]
-            if a != c:
-                M = M + inverse[c, :, c] - inverse[a, :, c] - inverse[c, :, a]
-            largest = max(largest, float((Z @ M * Z).sum(axis=1).max(initial=0.0)))
-    return Largest(largest)
+        yield inverse[a, :, a]
+        for c in range(a):
+            yield inverse[a, :, a] + inverse[c, :, c] - inverse[a, :, c] - inverse[c, :, a]
 
 
 class _Subgradient(NamedTuple):
@@ -127,28 +158,31 @@ def certify(
     tol: float,
     rows: Rows,
     tuning: NewtonBoundTuning = NewtonBoundTuning(),
+    here: LikelihoodMeasure | None = None,
 ) -> Certificate:
-    """Check a fit by its Hessian, with any penalty or none; y are class numbers, w include class weights."""
-    beta, b = both_scores(coef, intercept)
+    """Check a fit by its Hessian, with any penalty or none; y are class numbers, w include class weights.
+
+    `here` is what `measured` says of the same coefficients, where that is known.
+    """
+    if here is None:
+        here = measured(coef, intercept, claim.intercept, rows, tuning.hessian_parameters)
+    (coordinates, beta, centred, s), b = here, both_scores(coef, intercept)[1]
     own = () if claim.intercept else (no_intercept(b),)
-    coordinates = scaled_coordinates(rows, claim.intercept)
-    hessian = (len(b) - 1) * (rows.n_features + claim.intercept) <= tuning.hessian_parameters
-    centred = centred_intercept(beta, b, coordinates.m)
-    s = rows.sum(partial(quadratic, beta, centred, coordinates, hessian))
     objective = s.loss + claim.penalty(beta)
-    if not hessian:
+    if s.g[1:].size > tuning.hessian_parameters:
         check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g[1:])) / objective, tol)
         return Certificate("stationary", LinearModelClaims.gradient, objective, tol=tol, checks=(check, *own))
     score = _score_rounding(beta, b, centred, coordinates)
     shifted = _best_common_shift(beta, claim) if len(coef) > 1 and claim.lam1 > 0 else beta
     slope = _subgradient(shifted, len(coef) > 1, claim, s, coordinates, objective, rows.n_rows)
-    found = _decrement(slope, len(coef) > 1, claim, s, coordinates, score, rows)
+    found = _decrement(slope, len(coef) > 1, claim, here, score, rows, tuning)
     reach = found.nu * found.c
     gap = np.inf
     if reach <= tuning.safe and all(check.passed for check in own):
         saved = max(0.0, claim.penalty(beta) - claim.penalty(shifted))
         gap = saved + slope.excess + self_concordant_gap(found.nu, found.c)
-    bound = bound_below(objective, gap, objective, rows.n_rows)
+    off = s.loss_error(score)
+    bound = bound_below(objective, gap + off, objective, rows.n_rows)
     words = LinearModelClaims.penalised if claim.lam + claim.lam1 > 0 else LinearModelClaims.likelihood
     return Certificate(
         "optimal",
@@ -156,7 +190,7 @@ def certify(
         objective,
         bound,
         tol,
-        allowed_gap(objective, tol, rows.n_rows),
+        allowed_gap(objective, tol, rows.n_rows, off),
         (Check("decrement times reach", reach, tuning.safe), *own),
         parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score),
     )
@@ -182,7 +216,9 @@ def _subgradient(
     """The smallest subgradient, or near it; `several` classes have a score each, two have one."""
     k, d = beta.shape
     share, scale = summation_error(n_rows), coordinates.scale
-    rounding = share * s.g_size
+    # By Cauchy and Schwarz that is more than the rounding of Σ w (p - y) z.
+    assert coordinates.squares is not None
+    rounding = share * (1 + 1e-9) * np.sqrt(np.outer(s.misfit, coordinates.squares))
     r = s.g.copy()
     with np.errstate(over="ignore", invalid="ignore"):
         r[:, :d] += claim.lam * beta / scale
@@ -246,11 +282,12 @@ def _decrement(
     slope: _Subgradient,
     several: bool,
     claim: LogisticClaim,
-    s: LikelihoodQuadratic,
-    coordinates: ScaledCoordinates,
+    here: LikelihoodMeasure,
     score: float,
     rows: Rows,
+    tuning: NewtonBoundTuning,
 ) -> _Decrement:
+    coordinates, _, _, s = here
     k, d = len(s.g), rows.n_features
     nothing = _Decrement(np.inf, np.inf, None, np.zeros(0, int))
     H = s.H
@@ -274,7 +311,9 @@ def _decrement(
     r, off = slope.r[:, kept], slope.rounding[:, kept]
     nu = np.sqrt(max(0.0, float(np.einsum("aj,ajbl,bl", r, inverse, r))))
     nu += np.sqrt(float(np.einsum("aj,ajbl,bl", off, np.abs(inverse), off))) + score * np.sqrt(s.spread)
-    c = float(np.sqrt(rows.sum(partial(_reach, inverse, coordinates, kept)).value))
+    c = float(np.sqrt(max(np.abs(M).sum() for M in _pairs(inverse))))  # every |z| is at most 1
+    if not nu * c <= tuning.near:
+        c = float(np.sqrt(rows.sum(partial(_reach, inverse, coordinates, kept)).value))
     return _Decrement(float(nu), c, inverse, kept)
 
 

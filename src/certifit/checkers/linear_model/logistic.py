@@ -137,9 +137,12 @@ def centred_intercept(beta: Array, b: Array, m: Array) -> Array:
     return np.asarray(b + beta.astype(np.longdouble) @ m.astype(np.longdouble), np.float64)
 
 
-def allowed_gap(objective: float, tol: float, n_rows: int) -> float:
-    """The gap that a tolerance allows, and what rounding may add: the terms of the objective are all positive."""
-    return (tol + 8 * summation_error(n_rows)) * abs(objective)
+def allowed_gap(objective: float, tol: float, n_rows: int, off: float = 0.0, most: float = 1e-9) -> float:
+    """The gap that a tolerance allows, and what rounding may add: the terms of the objective are all positive.
+
+    An error of the scores may move the objective by `off`, which excuses at most a share `most` of it.
+    """
+    return (tol + 8 * summation_error(n_rows)) * abs(objective) + min(2 * off, most * abs(objective))
 
 
 def certify(coef: Array, intercept: Array, claim: LogisticClaim, tol: float, rows: Rows) -> Certificate:

@@ -17,7 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from certifit.checkers.fitted import fitted_rows, numbers, setting
-from certifit.checkers.linear_model import firth, logistic_proof
+from certifit.checkers.linear_model import firth, likelihood, logistic_proof
+from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.linear_model.logistic import LogisticClaim
 from certifit.checkers.linear_model.logistic_inference import LogisticEvidence, logistic_inference_checks
 from certifit.checkers.problem import Problem
@@ -136,13 +137,17 @@ def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
     rows = apply_class_weight(labels, settings.class_weight)
     if settings.bias is not None:
         return _certify_with_bias(coef, intercept, settings, tol, rows)
+    here, free = None, settings.claim.intercept
+    evidence = _evidence(model, settings) if isinstance(model, Estimator) else None
+    if evidence is not None and (evidence.attributes or evidence.covariance is not None):
+        here = likelihood.measured(coef, intercept, free, rows, InferenceTuning().covariance_parameters)
     if settings.firth:
-        found = firth.certify(coef, intercept, settings.claim.intercept, tol, rows)
+        found = firth.certify(coef, intercept, free, tol, rows)
     else:
-        found = logistic_proof.certify(coef, intercept, settings.claim, tol, rows)
-    if not isinstance(model, Estimator) or not found.holds:
+        found = logistic_proof.certify(coef, intercept, settings.claim, tol, rows, here=here)
+    if evidence is None or not found.holds:
         return found
-    further = logistic_inference_checks(coef, intercept, settings.claim.intercept, _evidence(model, settings), rows)
+    further = () if here is None else logistic_inference_checks(here, len(coef), evidence, rows)
     return replace(found, checks=(*found.checks, *further, *_free_means(coef, intercept, settings)))
 
 
@@ -168,13 +173,10 @@ def _evidence(model: Any, settings: LogisticSettings) -> LogisticEvidence:
         if vars(model).get(name) is not None
     }
     unpenalised = settings.firth or settings.claim.lam + settings.claim.lam1 == 0
-    valid = unpenalised and settings.class_weight is None and np.size(model.coef_) <= _most_parameters()
+    size = np.size(model.coef_) + (np.size(model.intercept_) if settings.claim.intercept else 0)
+    few = size <= InferenceTuning().covariance_parameters
+    valid = unpenalised and settings.class_weight is None and few
     return LogisticEvidence(attributes, getattr(model, "covariance", None) if valid else None)
-
-
-def _most_parameters() -> int:
-    """Parameters up to which a Hessian is formed; beyond, no covariance is computed."""
-    return logistic_proof.LogisticProofTuning().newton.hessian_parameters
 
 
 def _coefficients(model: Any) -> tuple[Array, Array]:

@@ -13,19 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates, scaled_coordinates
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates
 from certifit.checkers.linear_model.inference import InferenceTuning, covariance_agreement
-from certifit.checkers.linear_model.likelihood import quadratic
+from certifit.checkers.linear_model.likelihood import LikelihoodMeasure
 from certifit.checkers.linear_model.logistic import (
-    both_scores,
-    centred_intercept,
     log_probabilities,
     onehot,
     residuals,
     weighted,
 )
 from certifit.checkers.linear_model.newton_bound import conditioned_inverse, independent, triangle_of
-from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import summation_error
 from certifit.core import Check
 from certifit.rows import Array, Block, Rows
@@ -42,7 +39,7 @@ def _score_products(beta: Array, b: Array, coordinates: ScaledCoordinates, block
     """Σ w (r ⊗ z)(r ⊗ z)ᵀ ((k-1) d1, (k-1) d1) over the rows of a block."""
     block = weighted(block)
     Z = coordinates.rows(block)
-    P = np.exp(log_probabilities(beta, b, dense(block.X) - coordinates.m))
+    P = np.exp(log_probabilities(beta, b, coordinates.centred(block)))
     r = residuals(P, onehot(block.y, len(b)))[:, 1:]
     both = (r[:, :, None] * Z[:, None, :]).reshape(len(Z), -1) * np.sqrt(block.w)[:, None]
     return both.T @ both
@@ -53,31 +50,25 @@ def _total_weight(block: Block) -> float:
 
 
 def logistic_inference_checks(
-    coef: Array,
-    intercept: Array,
-    free: bool,
+    here: LikelihoodMeasure,
+    scores: int,
     evidence: LogisticEvidence,
     rows: Rows,
     tuning: InferenceTuning = InferenceTuning(),
 ) -> tuple[Check, ...]:
-    """Compare what a fit says beside its coefficients with what the data say; `free`: there is an intercept."""
+    """Compare what a fit of so many scores says beside its coefficients with what the data say."""
     stated = evidence.attributes
-    if not stated and evidence.covariance is None:
-        return ()
-    beta, b = both_scores(coef, intercept)
-    coordinates = scaled_coordinates(rows, free)
-    b = centred_intercept(beta, b, coordinates.m)
-    s = rows.sum(partial(quadratic, beta, b, coordinates, True))
-    size = s.H.shape[0] * s.H.shape[1]
-    found = conditioned_inverse(s.H.reshape(size, size))
+    coordinates, beta, b, s = here
+    size = (len(b) - 1) * s.g.shape[1]
+    found = conditioned_inverse(s.H.reshape(size, size)) if s.H.ndim else None
     checks = []
     if "deviance_" in stated:
         limit = (tuning.close + 8 * summation_error(rows.n_rows)) * 2 * s.loss
         checks.append(Check("deviance_ is off by", abs(float(stated["deviance_"]) - 2 * s.loss), limit))
     if "n_parameters_" in stated:
         m, counts = float(stated["n_parameters_"]), [size]
-        if found is None:  # collinear columns: those that say nothing new may be counted or not
-            counts.append(len(s.H) * len(independent(rows.sum(partial(triangle_of, coordinates)).R)))
+        if found is None and s.H.ndim:  # collinear columns: those that say nothing new may be counted or not
+            counts.append((len(b) - 1) * len(independent(rows.sum(partial(triangle_of, coordinates)).R)))
         checks.append(Check("n_parameters_ is off by", min(abs(m - count) for count in counts), 0.0))
         df, weight = float(stated.get("df_resid_", np.nan)), rows.sum(_total_weight)
         checks.append(Check("df_resid_ is off by", abs(df - (weight - m)), 1e-9 * (weight + m)))
@@ -85,7 +76,7 @@ def logistic_inference_checks(
         C = found.inverse
         if evidence.covariance == "sandwich":
             C = C @ rows.sum(partial(_score_products, beta, b, coordinates)) @ C
-        J = _to_coefficients(len(coef), coordinates)
+        J = _to_coefficients(scores, coordinates)
         checks.append(covariance_agreement(stated.get("covariance_"), J @ C @ J.T, tuning.close))
     elif stated.get("covariance_") is not None:
         checks.append(Check("covariance_ of coefficients that have none (1: yes)", 1.0, 0.0))

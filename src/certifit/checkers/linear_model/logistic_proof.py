@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from certifit.checkers.linear_model import likelihood, logistic, recession
+from certifit.checkers.linear_model.likelihood import LikelihoodMeasure
 from certifit.checkers.linear_model.logistic import LogisticClaim
 from certifit.checkers.linear_model.newton_bound import NewtonBoundTuning
 from certifit.core import Certificate
@@ -35,11 +36,15 @@ def certify(
     tol: float,
     rows: Rows,
     tuning: LogisticProofTuning = LogisticProofTuning(),
+    here: LikelihoodMeasure | None = None,
 ) -> Certificate:
-    """Check β (k, d), or (1, d) for two classes; y are class numbers, w include class weights."""
+    """Check β (k, d), or (1, d) for two classes; y are class numbers, w include class weights.
+
+    `here` is what `likelihood.measured` says of the same coefficients, where that is known.
+    """
     k = max(2, len(coef))
     if claim.lam + claim.lam1 == 0:
-        found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton)
+        found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton, here)
         separable = None if np.isfinite(found.gap) else recession.separable(rows, k, claim.intercept)
         return found if separable is None else separable
     size = (k - 1) * (rows.n_features + claim.intercept)

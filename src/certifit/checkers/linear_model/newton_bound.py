@@ -25,6 +25,7 @@ class NewtonBoundTuning:
 
     hessian_parameters: int = 2000  # parameters beyond which no Hessian is formed
     safe: float = 0.9  # largest νc for which the bound is used; the distance to 1 covers rounding
+    near: float = 0.01  # νc up to which a smaller c would hardly make the bound better
 
 
 def self_concordant_gap(nu: float, c: float) -> float:

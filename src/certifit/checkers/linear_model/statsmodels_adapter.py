@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model.adapter import family_of_power, prove
+from certifit.checkers.linear_model.glm_sums import measured
 from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Certificate
@@ -49,7 +51,8 @@ def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: flo
     layout, y = lay_out(y, beside)
     coef = numbers(results, "params")
     rows = fitted_rows(None, len(coef), X, y, sample_weight, TableTerms("numbers", layout.columns))
-    return prove(coef, 0.0, claim._replace(layout=layout), tol, rows)
+    most = checker.GlmCheckTuning().hessian_parameters
+    return prove(measured(coef, 0.0, claim._replace(layout=layout), rows, most), 0.0, tol, rows)
 
 
 def _refuse_constraints(results: Any) -> None:

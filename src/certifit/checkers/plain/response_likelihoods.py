@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln, logit, ndtri, xlog1py, xlogy
 
-from certifit.checkers.plain.response_losses import GlmClaim, mean_and_slope, power_of
+from certifit.checkers.plain.response_losses import GlmClaim, is_convex, mean_and_slope, power_of
 from certifit.rows import Array
 
 
@@ -67,6 +67,18 @@ def constant_score(claim: GlmClaim, mean: float, weight: float) -> float:
         "inverse_squared": lambda: mean**-2.0,
     }
     return float(scores[claim.link]())
+
+
+def has_expected_curvature(claim: GlmClaim) -> bool:
+    """Whether the φ" of `loss` is its own expectation: with a canonical link, and where φ is not convex."""
+    canonical = {
+        ("gaussian", "identity"),
+        ("binomial", "logit"),
+        ("poisson", "log"),
+        ("gamma", "inverse"),
+        ("inverse_gaussian", "inverse_squared"),
+    }
+    return (claim.family, claim.link) in canonical or not is_convex(claim)
 
 
 def expected_curvature(claim: GlmClaim, eta: Array) -> Array:

@@ -96,9 +96,10 @@ def _certify_each_against_rest(
         certify(beta[None], b[None], rows=labels.rows.relabel(partial(_one_against_rest, code, factors[code])))
         for code, (beta, b) in enumerate(zip(coef, intercept, strict=True))
     ]
-    objective, bound, limit = (sum(getattr(c, name) for c in found) for name in ("objective", "bound", "limit"))
+    sums = {name: sum(getattr(c, name) for c in found) for name in ("objective", "bound", "limit", "scale")}
     checks = tuple(check for c in found for check in c.checks)
-    return replace(found[0], objective=objective, bound=bound, limit=limit, checks=checks)
+    errors = [c.parameter_error for c in found]
+    return replace(found[0], **sums, checks=checks, parameter_error=sum(errors, ()) if all(errors) else ())
 
 
 def _one_against_rest(code: int, factor: Array, y: Array | None, w: Array) -> tuple[Array, Array]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from certifit.linear_model.glm.target import Response, take_apart
 from certifit.linear_model.linear_rows import moment, row_reach, sandwich
 from certifit.losses.response_losses import ResponseLoss
 from certifit.optimise.self_concordance import ReachRequest, RowReach
-from certifit.rows import Array, Block, Sums
+from certifit.rows import Array, Block, Largest, Sums
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class GlmPass(Sums):
     H: Array | float  # (m, m); 0 where not asked for
     totals: GlmTotals | float  # 0 where not asked for
     reach: RowReach | float  # 0 where not asked for
+    slope: float = 0.0  # Σ w |φ'|
+    curvature: float = 0.0  # Σ w φ"
+    score: Largest = field(default_factory=partial(Largest, 0.0))  # largest |η|
 
 
 class GlmRequest(NamedTuple):
@@ -62,14 +66,18 @@ def measure(
         reach = row_reach(Z, request.reach, coordinates.appends_one)
     once = _totals(loss, response) if request.totals else 0.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        phi, u, h = loss.rows(scores(Z, theta, coordinates, response), response.y)
+        eta = scores(Z, theta, coordinates, response)
+        phi, u, h = loss.rows(eta, response.y)
         value = float(response.w @ phi)
         if not np.isfinite(value):  # the step was too long, and there are no derivatives here
             m = len(theta)
             return GlmPass(np.inf, np.zeros(m), np.zeros((m, m)) if request.hessian else 0.0, once, reach)
     with np.errstate(over="ignore", invalid="ignore"):  # `check_overflow` looks at the sums
         H: Array | float = sandwich(Z, response.w * h, coordinates.appends_one) if request.hessian else 0.0
-        return GlmPass(value, moment(Z, (response.w * u)[:, None], coordinates.appends_one)[0], H, once, reach)
+        wu = response.w * u
+        g = moment(Z, wu[:, None], coordinates.appends_one)[0]
+        score = Largest(float(max(eta.max(initial=0.0), -eta.min(initial=0.0))))
+        return GlmPass(value, g, H, once, reach, float(np.abs(wu).sum()), float(response.w @ h), score)
 
 
 def scores(Z: Any, theta: Array, coordinates: GlmCoordinates, response: Response) -> Array:

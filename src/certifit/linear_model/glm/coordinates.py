@@ -100,6 +100,10 @@ class GlmCoordinates:
             g = g[self.kept]
         return g if self.R is None else solve_triangular(self.R, g, trans="T")
 
+    def to_columns(self, d: int) -> Array:
+        """The matrix (d1, m) from θ to coefficients and intercept."""
+        return self._full(np.eye(self.size(d)), d)
+
     def _full(self, A: Array, d: int) -> Array:
         """Columns of A (m, c), each a θ, as columns of coefficients and intercept (d1, c)."""
         if self.R is not None:

@@ -16,6 +16,13 @@ from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Attributes, Certificate, Solution
 from certifit.exceptions import DataError, NoSolutionError
+from certifit.linear_model.coefficient_error import (
+    CoefficientError,
+    ProvedDistance,
+    as_row,
+    largest_entries,
+    proved_distance,
+)
 from certifit.linear_model.glm.block_statistics import GlmRequest, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates
 from certifit.linear_model.glm.refinement import refine
@@ -74,11 +81,12 @@ def finish(problem: GlmProblem, best: Solution[Any]) -> Attributes:
 
 
 def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: GlmClaim, tol: float) -> Certificate:
-    """By the checker; for long tables by the last pass where that proves it; an error where there is no solution."""
+    """By the last pass where that proves it, else by the checker; an error where there is no solution."""
     rows = problem.rows
-    few = rows.n_rows * (rows.n_features + 1) <= problem.tuning.checked_entries
-    if problem.proved and best.status == "converged" and not few:
-        return _proved_by_the_loop(problem, best, claim, tol)
+    if problem.proved and best.status == "converged":
+        proof = _proved_by_the_loop(problem, best, fitted, claim, tol)
+        if proof is not None and proof.holds:
+            return proof
     found = checker.certify(
         fitted["coef_"], fitted["intercept_"], claim, tol, rows, problem.coordinates.left_out(rows.n_features)
     )
@@ -87,15 +95,49 @@ def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: G
     return found
 
 
-def _proved_by_the_loop(problem: GlmProblem, best: Solution[Any], claim: GlmClaim, tol: float) -> Certificate:
-    """From the last pass; it says nothing of single coefficients."""
+def _proved_by_the_loop(
+    problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: GlmClaim, tol: float
+) -> Certificate | None:
+    """From the last pass; None where that leaves too much to rounding."""
     assert problem.totals is not None
-    unit = max(best.objective, problem.totals.floor)  # what gaps are relative to
+    assert problem.rounding is not None
+    assert problem.proof.anchor is not None
+    x, n_rows = best.params.x, problem.rows.n_rows
+    errors: CoefficientError = ()
     size = best.objective + abs(problem.totals.constant) + problem.totals.floor
-    bound = bound_below(best.objective, best.gain * unit, size, problem.rows.n_rows)
-    limit = tol * unit + 2 * summation_error(problem.rows.n_rows) * size
+    off = problem.rounding.of_loss(x, largest_entries(problem.proof, problem.proof.anchor))
+    gap = best.gain * max(best.objective, problem.totals.floor)
+    rotated = problem.coordinates.R is not None  # nearly collinear columns, of which rounding has moved the rows
+    if rotated and n_rows * (problem.rows.n_features + 1) <= problem.tuning.checked_entries:
+        return None
+    if not rotated:
+        found = proved_distance(problem.proof, x, problem.rounding)
+        if found is None:
+            return None
+        gap = found.gap
+        errors = _parameter_error(problem, found, x, fitted, gap + 2 * off)
+    bound = bound_below(best.objective, gap + off, size, n_rows)
+    limit = tol * best.objective + 2 * (summation_error(n_rows) * size + off)
     words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
-    return Certificate("optimal", words, best.objective, bound, tol, limit, scale=max(unit, limit))
+    return Certificate("optimal", words, best.objective, bound, tol, limit, parameter_error=errors)
+
+
+def _parameter_error(
+    problem: GlmProblem, found: ProvedDistance, x: Array, fitted: Attributes, gap: float
+) -> CoefficientError:
+    """How far each coefficient and the intercept can be from the minimiser's; () where that need not be unique."""
+    coordinates, d = problem.coordinates, problem.rows.n_features
+    assert problem.totals is not None
+    lam1, lam2 = problem.penalty.strengths(problem.totals.weight)
+    if lam1 > 0 and lam2 == 0:
+        return ()
+    errors = found.errors(coordinates.to_columns(d), x)
+    if lam2 > 0:
+        errors[:d] = np.minimum(errors[:d], np.sqrt(2 * gap / lam2) * (1 + 1e-9))
+    coef, b = coordinates.coefficients(x, d)  # a refined step may have followed
+    errors[:d] += np.abs(coef - fitted["coef_"])
+    errors[d:] += abs(b - float(fitted["intercept_"]))
+    return as_row(errors, coordinates.intercept)
 
 
 def refuse_one_way(rows: Rows, sample: ArrayRows, claim: GlmClaim) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
+from certifit.linear_model.coefficient_error import PassRounding
 from certifit.linear_model.glm.block_statistics import GlmPass, GlmRequest, GlmTotals, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates
 from certifit.linear_model.glm.tuning import GlmTuning
@@ -75,6 +76,7 @@ class GlmProblem:
     proved: bool = field(default=False, init=False)  # whether the last point's gap is a bound
     distance: float = field(default=np.inf, init=False)  # Newton decrement ν at the last point
     before: float = field(default=np.inf, init=False)  # ν at the point before it
+    rounding: PassRounding | None = field(default=None, init=False)  # of the last point
 
     def __post_init__(self) -> None:
         anchor = None
@@ -120,10 +122,21 @@ class GlmProblem:
         value = max(0.0, s.loss + self.totals.constant) + self.penalty_at(theta)
         gradient = s.g + lam2 * theta
         hessian = s.H + np.diag(lam2) if isinstance(s.H, np.ndarray) else None
+        self.rounding = self._rounding(theta, s)
         assert isinstance(s.reach, RowReach)
         self.proof.learn(theta, s.reach, hessian)
         gap = self._gap(theta, subgradient(gradient, lam1, theta))
         return DescentPoint(theta, value, gradient, self._relative(gap, value, hessian is not None), hessian, lam1)
+
+    def _rounding(self, theta: Array, s: GlmPass) -> PassRounding:
+        """What rounding may have done to a pass: in every φ' with an R > 0 no term is above |φ'| + 4 φ" + 2 |y|."""
+        assert self.totals is not None
+        slope = s.slope
+        if self.loss.concordance:
+            slope += 4 * s.curvature + 2 * abs(self.totals.y) * (self.loss.family.name == "negative_binomial")
+        lam1, lam2 = self.penalty.strengths(self.totals.weight)
+        penalty = (lam1 + lam2 * np.abs(theta)) * self.penalised(len(theta))
+        return PassRounding(self.rows.n_rows, slope, s.curvature, float(s.score.value), penalty)
 
     def _gap(self, theta: Array, g: Array) -> float:
         """A proved bound on P(θ) - min P, else the decrease that a Newton step promises; inf: the rule says."""

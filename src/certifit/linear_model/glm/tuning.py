@@ -18,5 +18,5 @@ class GlmTuning:
     error_share: float = 1e-7
     error_share_long: float = 1e-5  # in long tables, where a pass takes time
     error_share_squares: float = 1e-12  # by least squares, where it costs nothing
-    checked_entries: int = 2**17  # entries up to which the checker, not the loop, proves a fit
+    checked_entries: int = 2**17  # entries up to which the checker proves a fit of nearly collinear columns
     caution: float = 1e4  # where nothing is proved, a step must promise this many times less than `tol`

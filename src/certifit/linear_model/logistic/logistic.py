@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError
@@ -195,7 +196,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         why = why_no_errors(not task.errors, certificate, self.covariance)
         if not why and self.class_weight is not None:
             why = "class weights count rows otherwise than they were drawn"
-        most = self._tuning.hessian_parameters
+        most = InferenceTuning().covariance_parameters
         if not why and theta.size > most:
             why = f"there are {theta.size} parameters; the Hessian is formed for up to {most}"
         C, parameters = None, max(1, len(theta) - 1) * theta.shape[1]

@@ -8,21 +8,29 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from certifit.checkers.linear_model import logistic_proof, recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates
 from certifit.checkers.linear_model.logistic import LogisticClaim, allowed_gap, ridge_error
 from certifit.checkers.plain.dual_points import bound_below
 from certifit.core import Attributes, Certificate, Solution
 from certifit.exceptions import NoSolutionError
+from certifit.linear_model.coefficient_error import (
+    CoefficientError,
+    PassRounding,
+    as_row,
+    largest_entries,
+    proved_distance,
+    smaller_errors,
+)
 from certifit.linear_model.linear_rows import row_shift
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
-from certifit.linear_model.logistic.coefficient_error import concordance_error, smaller_errors
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
-from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise
+from certifit.linear_model.logistic.solve import LogisticLimits, LogisticProblem, Separated, minimise, softmax_proof
 from certifit.linear_model.logistic.tuning import LogisticTuning
 from certifit.rows import Array, ArrayRows, Block, Rows, apply_class_weight, class_weight_vector, encode_labels
 from certifit.rows.sampling import evenly_spaced
@@ -112,6 +120,51 @@ class LogisticTask(Protocol):
         """The penalty at θ (k, d1) in the columns' own coordinates."""
 
 
+class LastPass(NamedTuple):
+    """What gradient and Hessian prove of the last point of a two-class fit."""
+
+    gap: float  # to the minimum; infinite where nothing is proved
+    off: float  # how far rounding of the scores may move the objective
+    errors: CoefficientError
+
+    @classmethod
+    def of(cls, problem: LogisticProblem, x: Array, value: float, weight: float) -> Self:
+        """At the last point x (d1,) of the loop, where the objective has this value."""
+        assert problem.proof.anchor is not None
+        d = problem.shape[1] - problem.intercept
+        shift = np.zeros(d) if problem.shift is None else problem.shift
+        penalty = np.append(problem.lam2 * np.abs(x[:d]), np.zeros(len(x) - d))
+        # Σ w (p - y)² is at most the loss, and no curvature is above 1/4. The coefficients bound the scores.
+        rounding = PassRounding(problem.rows.n_rows, float(np.sqrt(value * weight)), weight / 4, 0.0, penalty)
+        off = rounding.of_loss(x, largest_entries(problem.proof, problem.proof.anchor))
+        found = proved_distance(problem.proof, x, rounding)
+        if found is None:
+            return cls(np.inf, off, ())
+        J = ScaledCoordinates(shift, np.ones(d), problem.intercept).to_columns
+        return cls(found.gap, off, as_row(found.errors(J, x), problem.intercept))
+
+
+def softmax_errors(problem: LogisticProblem, x: Array, value: float, weight: float) -> CoefficientError:
+    """How far the coefficients of several classes can be from the minimiser's, and intercepts less their mean."""
+    proof = softmax_proof(problem)
+    if proof is None:
+        return ()
+    (k, d1), d = problem.shape, problem.shape[1] - problem.intercept
+    theta = np.abs(x).reshape(problem.shape)
+    penalty = problem.lam2 * theta
+    penalty[:, d:] = 0.0
+    # Σ w Σ (p - y)² is at most twice the loss, and no row's curvatures sum up to more than 1.
+    slope = float(np.sqrt(2 * value * weight))
+    found = proved_distance(proof, x, PassRounding(problem.rows.n_rows, slope, weight, 0.0, penalty.ravel()))
+    if found is None:
+        return ()
+    shift = np.zeros(d) if problem.shift is None else problem.shift
+    columns = ScaledCoordinates(shift, np.ones(d), problem.intercept).to_columns
+    errors = found.errors(np.kron(np.eye(k) - 1 / k, columns), x).reshape(k, d1)
+    errors[:, :d] += np.abs(x.reshape(k, d1)[:, :d].mean(axis=0))  # the minimiser's coefficients sum to 0
+    return tuple(as_row(row, problem.intercept)[0] for row in errors)
+
+
 @dataclass
 class Penalised:
     """The penalised loss Σ w φ + λ₁ |β|₁ + λ₂/2 |β|²."""
@@ -148,21 +201,24 @@ class Penalised:
     def certificate(self, data: LogisticRows, best: Solution[Any], tol: float) -> Certificate:
         """From the last pass where that proves it, else from the checker."""
         x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
-        gap = best.gain * value
+        errors: CoefficientError = ()
+        gap, off = best.gain * value, 0.0
         if best.status != "converged":  # the gain need not be a bound
             gap = self._dual_gap(data, x.reshape(data.shape))
-        bound = bound_below(value, gap, value, n_rows)
-        limit = allowed_gap(value, tol, n_rows)
+        elif self.proved and self.problem is not None:
+            gap, off, errors = LastPass.of(self.problem, x, value, data.weight)
+        elif self.problem is not None and self.problem.several:
+            errors = softmax_errors(self.problem, x, value, data.weight)
+        bound = bound_below(value, gap + off, value, n_rows)
+        limit = allowed_gap(value, tol, n_rows, off)
         fitted = data.attributes(self.symmetric, x)
         claim = LogisticClaim(self.lam1, self.lam2, data.intercept)
-        error = ridge_error(fitted["coef_"], value - bound, claim)
-        if self.proved and self.problem is not None:
-            error = smaller_errors(concordance_error(self.problem, x, gap, value, data.weight), error)
+        error = smaller_errors(errors, ridge_error(fitted["coef_"], value - bound, claim))
         words = LinearModelClaims.penalised
         found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
         # Beyond some entries the Hessian that the checker forms for the errors of coefficients takes too long.
         large = n_rows * x.size > data.tuning.checked_entries
-        if found.holds and (self.proved or not self.newton or self.lam1 > 0 or large):
+        if found.holds and (errors or self.proved or not self.newton or self.lam1 > 0 or large):
             return found
         again = logistic_proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
         return again if again.holds or not found.gap <= again.gap else found
@@ -209,11 +265,11 @@ class Likelihood:
         """From the last pass where that proves it, else from the checker."""
         if self.proved and self.problem is not None:
             x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
-            bound = bound_below(value, best.gain * value, value, n_rows)
-            limit = allowed_gap(value, tol, n_rows)
-            error = concordance_error(self.problem, x, best.gain * value, value, data.weight)
+            last = LastPass.of(self.problem, x, value, data.weight)
+            bound = bound_below(value, last.gap + last.off, value, n_rows)
+            limit = allowed_gap(value, tol, n_rows, last.off)
             words = LinearModelClaims.likelihood
-            found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
+            found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=last.errors)
             if found.holds:
                 return found
         fitted, claim = data.attributes(self.symmetric, best.params.x), LogisticClaim(intercept=data.intercept)

@@ -41,7 +41,7 @@ from certifit.optimise.lbfgs import LBFGS
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, Move, descend
 from certifit.optimise.newton import Newton
 from certifit.optimise.proximal_newton import Proximal
-from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, RowReach
+from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, LastDecrement, ReachRequest, RowReach
 from certifit.rows import Array, ArrayRows, Rows
 
 
@@ -67,6 +67,14 @@ class LogisticProblem:
     totals: LogisticTotals | None = field(default=None, init=False)  # for the proof by duality; known after one pass
     singular: bool = field(default=False, init=False)  # whether the Hessian proved nothing
     proved: bool = field(default=False, init=False)  # whether the last gap is a bound
+    curved: tuple[Array, Array] | None = field(default=None, init=False)  # last point with a Hessian, of many classes
+    extent: Array | None = field(default=None, init=False)  # (d1,) largest |z| of each column, the same
+    slope: tuple[Array, Array] | None = field(default=None, init=False)  # last point and its gradient
+
+    @property
+    def several(self) -> bool:
+        """Several classes beside a ridge penalty, whose errors follow from the last Hessian once they are proved."""
+        return self.shape[0] > 1 and self.lam1 == 0 < self.lam2
 
     @property
     def concordant(self) -> bool:
@@ -77,6 +85,8 @@ class LogisticProblem:
         """One pass over all rows."""
         totals = not self.concordant and self.totals is None
         reach = self.proof.request if self.concordant else None
+        if totals and self.several:
+            reach = ReachRequest(extent=True)
         request = LogisticRequest(state.rule.wants_hessian, totals, reach, state.rule.columns)
         return self.rows.sum(partial(measure, state.x.reshape(self.shape), self.shift, self.intercept, request))
 
@@ -121,6 +131,11 @@ class LogisticProblem:
         hessian = None
         if isinstance(s.H, np.ndarray):
             hessian = self.hessian(check_overflow(s.H), columns)
+        if self.several:
+            self.slope = x, gradient
+            self.curved = self.curved if hessian is None else (x, hessian)
+            if isinstance(s.reach, RowReach):
+                self.extent = s.reach.extent.value
         gap = self._gap(theta, s, gradient, hessian, value)
         relative = gap / value if value > 0 else 0.0
         return DescentPoint(x, value, gradient, relative, hessian, lasso.ravel(), self._screen(s, gradient))
@@ -174,6 +189,31 @@ class LogisticProblem:
         if self.lam2 > 0:
             stiff[: d1 - self.intercept] = 0.0
         return np.kron(np.full((k, k), 1 / k), np.diag(stiff))
+
+
+def softmax_proof(problem: LogisticProblem) -> ConcordanceProof | None:
+    """The proof by self-concordance of the last point of a fit of several classes; None where there is no Hessian.
+
+    A row's scores enter by their differences: its reach is the largest (e_a - e_c) ⊗ z in the norm of H₀⁻¹. The
+    curvature that was added along a common shift of the intercepts changes none of these.
+    """
+    if problem.curved is None or problem.slope is None or problem.extent is None:
+        return None
+    k, d1 = problem.shape
+    proof = ConcordanceProof(1.0, HessianPoint.at(*problem.curved))
+    assert proof.anchor is not None
+    if proof.anchor.inverse is None:
+        return None
+    blocks, extent = proof.anchor.inverse.reshape(k, d1, k, d1), problem.extent
+    pairs = [(a, c) for a in range(k) for c in range(a)]
+    reach = [
+        extent @ np.abs(blocks[a, :, a] + blocks[c, :, c] - blocks[a, :, c] - blocks[c, :, a]) @ extent
+        for a, c in pairs
+    ]
+    x, gradient = problem.slope
+    proof.extent, proof.reach = np.tile(extent, k), float(max(reach))
+    proof.last = LastDecrement(x, float(np.sqrt(proof.anchor.decrement(gradient))))
+    return proof
 
 
 class LogisticLimits(NamedTuple):
