@@ -75,7 +75,7 @@ def proved_distance(proof: ConcordanceProof, x: Array, rounding: PassRounding) -
     grown = float(np.exp(min(r, 50.0))) / (1 - lost)
     off = share * rounding.slope * extent + 4 * EPS * rounding.penalty
     off_norm = np.sqrt(float(off @ np.abs(anchor.inverse) @ off))
-    nu = np.sqrt(grown) * (proof.last.decrement + off_norm)
+    nu = np.sqrt(grown) * (np.sqrt(anchor.decrement(proof.last.g)) + off_norm)
     nu += rounding.of_score(x, extent) * np.sqrt(rounding.curvature)
     found = ProvedDistance(float(nu), proof.R * float(np.sqrt(grown * reach)), grown, anchor.inverse)
     return found if np.isfinite(found.gap) else None

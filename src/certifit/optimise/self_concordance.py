@@ -94,11 +94,11 @@ class RowReach(Sums):
     extent: Largest  # (m,) largest |z| of each column
 
 
-class LastDecrement(NamedTuple):
-    """The Newton decrement at the last point of a loop, in the norm of the anchor's H₀⁻¹."""
+class LastGradient(NamedTuple):
+    """The smallest subgradient at the last point of a loop."""
 
     theta: Array  # (m,)
-    decrement: float
+    g: Array  # (m,)
 
 
 class ConcordanceProof:
@@ -109,7 +109,7 @@ class ConcordanceProof:
         self.passing = passing  # the anchor is replaced after the next pass, so that its reach need not be measured
         self.extent: Array | None = None  # (m,) largest |z| of each column, once it is known
         self.reach = np.inf  # for the anchor
-        self.last: LastDecrement | None = None  # where the last gap was asked for
+        self.last: LastGradient | None = None  # where the last gap was asked for
 
     @property
     def request(self) -> ReachRequest:
@@ -131,5 +131,5 @@ class ConcordanceProof:
     def gap(self, theta: Array, g: Array) -> float:
         """The proved bound on P(θ) - min P, infinity where there is none."""
         assert self.anchor is not None
-        self.last = LastDecrement(theta, float(np.sqrt(self.anchor.decrement(g))))
+        self.last = LastGradient(theta, g)
         return self.anchor.gap(theta, g, self.R, self.reach)

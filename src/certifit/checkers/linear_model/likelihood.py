@@ -52,6 +52,17 @@ from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Largest, Rows, Sums
 
 
+class ScoreRounding(NamedTuple):
+    """How far rounding can move a score."""
+
+    own: float  # each by itself
+    common: float  # all rows together, by the centred intercept
+
+    @property
+    def total(self) -> float:
+        return self.own + self.common
+
+
 @dataclass(frozen=True)
 class LikelihoodQuadratic(Sums):
     """Loss, gradient and Hessian in the parameters of classes 1 … k-1 relative to class 0."""
@@ -63,9 +74,11 @@ class LikelihoodQuadratic(Sums):
     spread: float  # Σ w Σ_k p (1 - p)
     weight: float  # Σ w
 
-    def loss_error(self, score: float) -> float:
-        """How far the loss may be off where no score is off by more than `score`."""
-        return float(np.sqrt(self.misfit * self.weight).sum()) * score + self.spread * score**2
+    def loss_error(self, score: ScoreRounding) -> float:
+        """How far the loss may be off: what all rows have in common moves it by the gradient along the intercepts."""
+        own = float(np.sqrt(self.misfit * self.weight).sum()) * score.own
+        common = float(np.abs(self.g[:, -1]).sum()) * score.common if score.common else 0.0
+        return own + common + self.spread * score.total**2
 
 
 def quadratic(
@@ -172,7 +185,8 @@ def certify(
     if s.g[1:].size > tuning.hessian_parameters:
         check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g[1:])) / objective, tol)
         return Certificate("stationary", LinearModelClaims.gradient, objective, tol=tol, checks=(check, *own))
-    score = _score_rounding(beta, b, centred, coordinates)
+    rounding = _score_rounding(beta, b, centred, coordinates)
+    score = rounding.total
     shifted = _best_common_shift(beta, claim) if len(coef) > 1 and claim.lam1 > 0 else beta
     slope = _subgradient(shifted, len(coef) > 1, claim, s, coordinates, objective, rows.n_rows)
     found = _decrement(slope, len(coef) > 1, claim, here, score, rows, tuning)
@@ -181,7 +195,7 @@ def certify(
     if reach <= tuning.safe and all(check.passed for check in own):
         saved = max(0.0, claim.penalty(beta) - claim.penalty(shifted))
         gap = saved + slope.excess + self_concordant_gap(found.nu, found.c)
-    off = s.loss_error(score)
+    off = s.loss_error(rounding)
     bound = bound_below(objective, gap + off, objective, rows.n_rows)
     words = LinearModelClaims.penalised if claim.lam + claim.lam1 > 0 else LinearModelClaims.likelihood
     return Certificate(
@@ -196,12 +210,14 @@ def certify(
     )
 
 
-def _score_rounding(beta: Array, b: Array, centred: Array, coordinates: ScaledCoordinates) -> float:
+def _score_rounding(beta: Array, b: Array, centred: Array, coordinates: ScaledCoordinates) -> ScoreRounding:
     """How far rounding can move a score: every |z| is at most 1."""
     sizes = np.abs(beta) @ coordinates.scale + np.abs(centred)
-    moved = np.abs(beta) @ np.abs(coordinates.m) + np.abs(b)  # summed with more digits
-    both = EPS * sizes + float(np.finfo(np.longdouble).eps) * moved
-    return 2 * (beta.shape[1] + 4) * float(both.max(initial=0.0))
+    moved = np.abs(beta) @ np.abs(coordinates.m)  # an intercept and this are summed with more digits
+    moved = np.where(moved > 0, moved + np.abs(b), 0.0)
+    times = 2 * (beta.shape[1] + 4)
+    common = float(np.finfo(np.longdouble).eps) * float(moved.max(initial=0.0))
+    return ScoreRounding(times * EPS * float(sizes.max(initial=0.0)), times * common)
 
 
 def _subgradient(

@@ -41,7 +41,7 @@ from certifit.optimise.lbfgs import LBFGS
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, Move, descend
 from certifit.optimise.newton import Newton
 from certifit.optimise.proximal_newton import Proximal
-from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, LastDecrement, ReachRequest, RowReach
+from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, LastGradient, ReachRequest, RowReach
 from certifit.rows import Array, ArrayRows, Rows
 
 
@@ -210,9 +210,8 @@ def softmax_proof(problem: LogisticProblem) -> ConcordanceProof | None:
         extent @ np.abs(blocks[a, :, a] + blocks[c, :, c] - blocks[a, :, c] - blocks[c, :, a]) @ extent
         for a, c in pairs
     ]
-    x, gradient = problem.slope
     proof.extent, proof.reach = np.tile(extent, k), float(max(reach))
-    proof.last = LastDecrement(x, float(np.sqrt(proof.anchor.decrement(gradient))))
+    proof.last = LastGradient(*problem.slope)
     return proof
 
 
