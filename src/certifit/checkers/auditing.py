@@ -62,6 +62,8 @@ def audit(
     """
     if tol is not None:
         Setting(float, least=0, below=1).check("tol", tol)
+    if like is not None and not isinstance(like, str):
+        raise DataError(got=f"like={like!r}", wanted="the name of a class", fix="like='LogisticRegression', say.")
     unwrapped = None if like else _unwrap(model, X, y)
     if unwrapped is not None:
         found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)

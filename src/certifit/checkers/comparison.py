@@ -113,8 +113,10 @@ def compare(
     >>> all(c.holds for c in table.certificates.values())
     True
     """
-    if not models:
-        raise DataError(got="no models", wanted="fitted models by name", fix="compare({'mine': model}, X, y)")
+    if not isinstance(models, Mapping) or not models:
+        raise DataError(
+            got="no models by name", wanted="a dictionary of fitted models", fix="compare({'mine': model}, X, y)"
+        )
     found = {name: audit(model, X, y, sample_weight, tol=tol) for name, model in models.items()}
     problems = {name: _problem(model) for name, model in models.items()}
     comparison = Comparison({name: _sharpen(name, found, problems) for name in models}, problems)

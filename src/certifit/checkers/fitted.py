@@ -54,6 +54,7 @@ def fitted_rows(
     if rows.n_features != width:
         raise DataError(
             got=f"rows of {rows.n_features} features",
-            wanted=f"the {width} that the {type(model).__name__} was fitted on",
+            wanted=f"the {width} that the {'model' if model is None else type(model).__name__} was fitted on",
+            fix="statsmodels counts its constant column: leave X out, or add it." if model is None else "",
         )
     return rows

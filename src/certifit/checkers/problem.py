@@ -19,6 +19,7 @@ class Problem:
     weights: str = "none"  # of classes or rows, beyond sample_weight
     offset: str = "none"
     further: str = ""  # whatever else tells two problems apart
+    model: int | None = None  # the number of the only model that solves it, where no other can
 
     def __str__(self) -> str:
         """The loss and whatever else is not as usual, in one line."""
@@ -29,10 +30,14 @@ class Problem:
 
     def differences(self, other: Problem) -> list[str]:
         """Return what differs, such as `penalty: C=1 against C=10`."""
-        pairs = [(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
-        return [f"{name}: {a} against {b}" for name, a, b in pairs if a != b]
+        names = [f.name for f in fields(self) if f.name != "model"]
+        pairs = [(name, getattr(self, name), getattr(other, name)) for name in names]
+        found = [f"{name}: {a} against {b}" for name, a, b in pairs if a != b]
+        if self.loss.startswith("that of") and self.loss == other.loss:
+            return [f"each is the problem {self.loss}: whether they are the same is not known"]
+        return found
 
 
 def unshared_problem(model: Any) -> Problem:
     """A problem that no other model shares."""
-    return Problem(f"that of {type(model).__name__}", further=str(id(model)))
+    return Problem(f"that of a {type(model).__name__}", model=id(model))

@@ -49,9 +49,9 @@ def _fix(model: Any, known: tuple[str, ...]) -> str:
         return solves[1]
     if base is not None:
         return f"If it minimises what {base} does: audit(model, …, like={base!r})."
-    near = get_close_matches(type(model).__name__, known, n=1)
-    hint = f" The nearest that it knows is {near[0]}." if near else ""
-    return f"If it minimises what a known model does, name that one: audit(model, …, like='Lasso'), say.{hint}"
+    if not hasattr(model, "fit") and not hasattr(model, "predict"):
+        return "audit(model, X, y) with a model that was fitted."
+    return "If it minimises what a model that audit knows does, name that one: audit(model, …, like='Ridge'), say."
 
 
 # They are audited by what they hold once they are fitted.

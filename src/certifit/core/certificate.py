@@ -128,7 +128,7 @@ class Certificate:
         elif not self._gap_is_small:
             out.insert(
                 0,
-                f"objective within {self.gap:.3g} ({self.relative_gap:.2g} of its value) of the optimum; "
+                f"objective within {self.gap:.3g} ({_percent(self.relative_gap)} of its value) of the optimum; "
                 f"asked for {self.tol:.2g}",
             )
         return out
@@ -141,7 +141,7 @@ class Certificate:
         if not math.isnan(self.bound):
             out.append(("lower bound", f"{self.bound:.10g}"))
         if self.kind == "optimal":
-            out.append(("gap", f"{self.gap:.3g} ({100 * self.relative_gap:.2g} %), allowed {self.limit:.3g}"))
+            out.append(("gap", f"{self.gap:.3g} ({_percent(self.relative_gap)}), allowed {self.limit:.3g}"))
         if self.kind == "bounded":
             out.append(("ratio", f"at most {self.ratio:.4g} times the optimum"))
         for check in self.checks:
@@ -159,10 +159,17 @@ class Certificate:
 
     def _coefficient_words(self) -> str:
         known = [error for row in self.parameter_error for error in row if math.isfinite(error)]
-        unproved = sum(map(len, self.parameter_error)) - len(known)
-        words = f"each within {max(known):.2g} of the minimiser's" if known else "unproved"
+        unknown = sum(map(len, self.parameter_error)) - len(known)
+        if not known:
+            return "nothing is proved about single ones"
         # An intercept that is not penalised may have no unique best value.
-        return f"{words}; {unproved} unproved" if known and unproved else words
+        which = (
+            "intercepts" if all(map(math.isfinite, (e for row in self.parameter_error for e in row[:-1]))) else "some"
+        )
+        rest = (
+            f"; nothing is proved about {which if which == 'intercepts' else f'{unknown} of them'}" if unknown else ""
+        )
+        return f"within {max(known):.2g} of the minimiser's{rest}"
 
     def __str__(self) -> str:
         lines = self.lines()
@@ -220,6 +227,11 @@ class Certificate:
             _from_json(data.get("scale", "nan")),
             tuple(tuple(map(_from_json, row)) for row in data.get("parameter_error", ())),
         )
+
+
+def _percent(share: float) -> str:
+    """A share in per cent, with two digits."""
+    return f"{100 * share:.0f} %" if 0.1 <= share < 1e4 else f"{100 * share:.2g} %"
 
 
 _WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

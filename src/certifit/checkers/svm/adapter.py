@@ -116,7 +116,8 @@ def audit_svr(
 
 def machine_problem(model: Any) -> Problem:
     """What a fitted machine minimises: equal for two machines if a bound proved for one holds for the other."""
-    names = ("kernel", "gamma", "degree", "coef0", "epsilon", "classes_")
+    regression = () if hasattr(model, "classes_") else ("epsilon",)  # scikit-learn's classifiers carry one of no use
+    names = ("kernel", "gamma", "degree", "coef0", "classes_", *regression)
     ours = {"multi_class": getattr(model, "multi_class", "ovo"), "indefinite": getattr(model, "indefinite", "refuse")}
     told = {name: getattr(model, name, None) for name in names} | ours
     return Problem(
