@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.core.certificate import Certificate
 from certifit.core.settings import Settings
 from certifit.core.watch import Attributes, Watch
-from certifit.exceptions import CertificateWarning, warn_caller
+from certifit.exceptions import CertificateWarning, DataError, NoSolutionError, NotANumberError, warn_caller
 from certifit.rows.as_rows import as_rows
 from certifit.rows.checks import Target
 from certifit.rows.rows import Rows
@@ -56,6 +56,25 @@ class FittedBox:
         verdict = f"{self.certificate.kind}, {'holds' if self.certificate.holds else 'does NOT hold'}"
         unfolded = f"<summary>Certificate: {verdict}</summary>{self.certificate._repr_html_()}"
         return f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
+
+
+@contextmanager
+def _overflow_in_words() -> Iterator[None]:
+    """Say in our own words what LAPACK and SciPy say of numbers that overflowed or vanished on the way."""
+    try:
+        yield
+    except ValueError as error:
+        told = str(error)
+        if isinstance(error, DataError | NoSolutionError) or not any(words in told for words in _OVERFLOWED):
+            raise
+        raise NotANumberError(
+            got=f"numbers that are not finite on the way ({told})",
+            wanted="columns whose squares neither overflow nor vanish",
+            fix="Rescale the columns, for instance to unit variance.",
+        ) from error
+
+
+_OVERFLOWED = ("infs or NaNs", "must be finite", "did not converge", "Singular matrix")
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
@@ -102,7 +121,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
             self._watch = Watch(self, context, X, y, metadata)
             try:
-                attributes = self._fit(rows, previous, **more)
+                with _overflow_in_words():
+                    attributes = self._fit(rows, previous, **more)
             finally:
                 self.__dict__.pop("_watch", None)
             context.call_on_fit_task_end(

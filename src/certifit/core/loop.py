@@ -13,6 +13,8 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from certifit.exceptions import NotANumberError
+
 P = TypeVar("P")  # a model's parameters (a NamedTuple of arrays)
 M = TypeVar("M")  # what one pass over the data measures
 
@@ -84,9 +86,11 @@ def fixed_point(
             watcher.begin()
         step = update(params, measure(params))
         if np.isnan(step.objective) or np.isnan(step.gain):
-            raise FloatingPointError(
-                f"the objective is not a number after {n_iter} iterations (objective {step.objective}, gain "
-                f"{step.gain}): values this large overflow; rescale the columns, for instance to unit variance"
+            raise NotANumberError(
+                got=f"an objective that is not a number after {n_iter} iterations (objective {step.objective}, gain "
+                f"{step.gain})",
+                wanted="numbers whose squares neither overflow nor vanish",
+                fix="Columns are too large or too small: rescale the columns, for instance to unit variance.",
             )
         seconds = time.perf_counter() - start
         history.append(Mark(float(step.objective), float(step.gain), seconds))

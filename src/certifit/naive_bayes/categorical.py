@@ -73,12 +73,14 @@ class CategoricalColumns(ColumnModel):
     def sums(self, block: Block, k: int) -> CategoryCounts:
         X = np.where((block.w > 0)[:, None], block.X, np.nan)
         self._check(X)
-        sizes = np.fmax.reduce(X, axis=0, initial=-1.0).astype(np.int64) + 1
-        if sizes.sum() * k > self.most_cells:
+        largest = np.fmax.reduce(X, axis=0, initial=-1.0)
+        # Summed as floats: a category number beyond whole numbers must not wrap around.
+        if (largest + 1).sum() * k > self.most_cells:
             raise _wrong_category(
-                f"category number {int(sizes.max()) - 1}",
+                f"category number {largest.max():g}",
                 f"numbers 0, 1, 2, … without large gaps (at most {self.most_cells // k} in all columns)",
             )
+        sizes = largest.astype(np.int64) + 1
         counts = np.zeros((k, int(sizes.sum())))
         add_category_counts(X, block.y, block.w, first_cells(sizes), counts)
         return CategoryCounts(sizes, counts)
