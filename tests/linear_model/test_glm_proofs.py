@@ -328,3 +328,93 @@ def test_perfect_fits_hold_and_their_neighbours_do_not():
     constant = LinearRegression().fit(X, np.full(N, 5.0))
     assert audit(constant, X, np.full(N, 5.0)).holds
     assert GammaRegressor(alpha=0.0).fit(X, np.full(N, 5.0)).certificate_.holds
+
+
+# ------------------------------------------------------------------------------------------- targets far from zero
+def far_table(n, far, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, 3))
+    return Z, far + Z @ [1, 2, -1.0] + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(("n", "far"), [(50, 1e6), (50, 1e10), (50, 1e13), (20000, 1e10)])
+@pytest.mark.parametrize("own", [True, False])
+def test_targets_far_from_zero_excuse_nothing(n, far, own):
+    """The allowance is relative to what the columns could explain, not to the square of the targets."""
+    Z, y = far_table(n, far)
+    model = (LinearRegression() if own else linear_model.LinearRegression()).fit(Z, y)
+    best = copy.deepcopy(model)
+    assert audit(best, Z, y).holds
+    for times in (0.0, 0.95, 1.05):
+        model.coef_ = times * best.coef_
+        found = audit(model, Z, y)
+        assert found.gap > found.limit
+        assert found.bound <= audit(best, Z, y).objective
+
+
+@pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
+@pytest.mark.parametrize("far", [0.0, 1e13])
+def test_a_fit_that_has_not_moved_proves_nothing(far):
+    Z, y = far_table(50, far)
+    model = LinearRegression(max_iter=0).fit(Z, y)
+    assert not model.coef_.any()
+    assert not model.certificate_.holds
+    assert not audit(model, Z, y).holds
+
+
+def test_a_heavy_row_excuses_nothing():
+    Z, y = far_table(50, 1e10)
+    w = np.ones(50)
+    w[3] = 1e8
+    model = LinearRegression().fit(Z, y, w)
+    assert audit(model, Z, y, w).holds
+    model.coef_ = 0 * model.coef_
+    found = audit(model, Z, y, w)
+    assert found.gap > found.limit
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(), certifit.Lasso(0.01)], ids=str)
+@pytest.mark.parametrize("far", [1e10, 1e13])
+def test_deviances_of_targets_far_from_zero(model, far):
+    """The stated deviance against fractions, at the stated coefficients."""
+    Z, y = far_table(50, far)
+    model.fit(Z, y)
+    exact = sum(
+        (Fraction(float(t)) - Fraction(float(model.intercept_)) - sum(Fraction(v) * Fraction(c) for v, c in zip(
+            map(float, row), map(float, model.coef_), strict=True))) ** 2
+        for row, t in zip(Z, y, strict=True)
+    )  # fmt: skip
+    assert model.deviance_ == pytest.approx(float(exact), rel=1e-5)
+    assert audit(model, Z, y).holds
+
+
+@pytest.mark.parametrize("value", [0.1, 3.0, 1e9])
+@pytest.mark.parametrize("model", [LinearRegression(), PoissonRegressor(alpha=0.0), GammaRegressor()], ids=str)
+def test_constant_targets_are_fitted_and_audited(model, value):
+    Z = RNG.normal(size=(50, 3))
+    y = np.full(50, value)
+    model.fit(Z, y)
+    assert model.certificate_.holds
+    assert audit(model, Z, y).holds
+
+
+def test_targets_that_are_mostly_rounding_prove_nothing():
+    Z, y = far_table(50, 0.0)
+    y = 1e17 + 30 * y
+    model = LinearRegression().fit(Z, y)
+    model.coef_ = 0 * model.coef_
+    assert not audit(model, Z, y).holds
+
+
+# ------------------------------------------------------------------------------------- columns that were left out
+@pytest.mark.filterwarnings("ignore::certifit.linear_model.glm.glm.CollinearWarning")
+def test_the_minimum_without_a_column_is_not_that_of_all():
+    """A column that was a combination of others in the rows of the fit, and is none in those of the audit."""
+    rng = np.random.default_rng(3)
+    A, B = rng.normal(size=(7, 5)), rng.normal(size=(5, 5))
+    A[:, 4] = A[:, 0]
+    model = LinearRegression(fit_intercept=False).fit(A, rng.normal(size=7))
+    assert list(model.collinear_) == [4]
+    found = audit(model, B, rng.normal(size=5))  # five rows, five columns: the minimum is 0
+    assert not found.holds
+    assert found.bound <= 1e-20

@@ -145,12 +145,14 @@ def inference_checks(
         stated = [float(attributes["deviance_"])] if "deviance_" in attributes else []
         return tuple(_agreement("deviance_", d, deviance, tuning.close * deviance + 2 * off) for d in stated)
     m = rows.n_features + claim.intercept - len(left_out)
-    null = _null_score(claim, s, rows, tuning) if "null_deviance_" in attributes else 0.0
+    null = _null_score(at, s, rows, tuning) if "null_deviance_" in attributes else 0.0
     known = s.H.ndim > 0 and has_expected_curvature(claim)
     point = InferencePoint(at, coordinates, null, covariance, covariance is not None and not known)
     e = rows.sum(partial(_sums, point))
     e = replace(e, information=s.H) if known else e
-    found = _scalar_checks(attributes, claim, s, e, m, (_off(at, s, rows.n_rows), tuning.close))
+    off = _off(at, s, rows.n_rows)
+    mean_off = off + 4 * s.curvature * (EPS * at.y0) ** 2  # a mean of the targets is stored to eps
+    found = _scalar_checks(attributes, claim, s, e, m, (off, mean_off, tuning.close))
     if covariance is None:
         return found
     return (*found, _covariance_check(attributes, point, e, rows, tuning))
@@ -161,7 +163,7 @@ def _off(at: GlmPoint, s: GlmQuadratic, n_rows: int) -> float:
     total = at.claim.alpha * (s.weight if at.claim.per_row else 1.0)
     paid = total * float(np.abs(at.beta).sum() + (at.beta**2).sum()) if total > 0 else 0.0
     share = summation_error(n_rows)
-    return 16 * (share * (s.loss_size + paid) + s.loss_slack + s.slack) + EPS * at.b_slack
+    return 16 * (share * (s.loss_size + paid) + EPS * s.terms + s.loss_slack + s.slack) + EPS * at.b_slack
 
 
 def _scalar_checks(
@@ -170,14 +172,14 @@ def _scalar_checks(
     s: GlmQuadratic,
     e: CheckedInferenceSums,
     m: int,
-    allowed: tuple[float, float],
+    allowed: tuple[float, float, float],
 ) -> tuple[Check, ...]:
-    off, close = allowed
+    off, mean_off, close = allowed
     deviance, df = 2 * max(0.0, s.loss), e.rows - m
     stated = float(attributes.get("deviance_", deviance))
     expected = {
         "deviance_": (deviance, 2 * off),
-        "null_deviance_": (2 * max(0.0, e.null), 2 * off),
+        "null_deviance_": (2 * max(0.0, e.null), 2 * mean_off),
         "df_resid_": (df, 0.0),
         # At the stated deviance, which is checked itself: its logarithm would magnify what rounding leaves of it.
         "loglikelihood_": (log_likelihood(claim, e.saturated, max(stated, 0.0), e.rows), 16 * EPS * e.rows),
@@ -199,13 +201,14 @@ def _agreement(name: str, stated: float, value: float, limit: float) -> Check:
     return Check(f"{name} is off by", abs(stated - value), limit)
 
 
-def _null_score(claim: GlmClaim, s: GlmQuadratic, rows: Rows, tuning: InferenceTuning) -> float:
-    """The score of the constant model, beside the offset."""
+def _null_score(at: GlmPoint, s: GlmQuadratic, rows: Rows, tuning: InferenceTuning) -> float:
+    """The score of the constant model, beside the offset, for the targets as they are centred."""
+    claim = at.claim
     score = constant_score(claim, s.y / s.weight, s.weight) - s.offset / s.weight
     if claim.layout.offset is None and claim.layout.exposure is None:
         return score
     for _ in range(tuning.null_steps):
-        slope, curvature = rows.sum(partial(_null_pass, claim, score))
+        slope, curvature = rows.sum(partial(_null_pass, at, score))
         if not curvature > 0:
             break
         step = float(np.clip(slope / curvature, -5, 5))
@@ -215,10 +218,10 @@ def _null_score(claim: GlmClaim, s: GlmQuadratic, rows: Rows, tuning: InferenceT
     return score
 
 
-def _null_pass(claim: GlmClaim, score: float, block: Block) -> Array:
-    y, offset, w = response_columns(claim.layout, block)
+def _null_pass(at: GlmPoint, score: float, block: Block) -> Array:
+    y, offset, w = response_columns(at.claim.layout, block)
     used = w > 0
-    terms = loss(claim, score + offset[used], y[used])
+    terms = loss(at.claim, score + offset[used], y[used] - at.y0)
     return np.array([w[used] @ terms.u, w[used] @ terms.h])
 
 

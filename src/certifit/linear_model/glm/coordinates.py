@@ -186,4 +186,4 @@ def independent_columns(R: Array, intercept: bool) -> Array:
         if length > limit:
             kept.append(int(j))
             basis = np.column_stack([basis, rest / length])
-    return np.sort(kept)
+    return np.sort(np.array(kept, dtype=int))
