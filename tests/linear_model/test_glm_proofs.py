@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import linear_model
 
 import certifit
@@ -418,3 +419,53 @@ def test_the_minimum_without_a_column_is_not_that_of_all():
     found = audit(model, B, rng.normal(size=5))  # five rows, five columns: the minimum is 0
     assert not found.holds
     assert found.bound <= 1e-20
+
+
+# --------------------------------------------------------------------------------------------- awkward numbers
+def test_covariance_with_an_outlier_of_eight_decades():
+    """Fisher's information, inverted in fractions: the columns differ in the other rows alone."""
+    rng = np.random.default_rng(8)
+    Z = 5 * rng.normal(size=(13, 3))
+    Z[-1] *= 1e7
+    y = rng.normal(size=13)
+    model = LinearRegression().fit(Z, y)
+    A = [[Fraction(1)] + [Fraction(float(v)) for v in row] for row in Z]
+    M = [[sum(row[i] * row[j] for row in A) for j in range(4)] for i in range(4)]
+    inverse = np.array([[float(v) for v in solve_exactly(M, [Fraction(i == j) for i in range(4)])] for j in range(4)])
+    error = np.sqrt(np.diag(inverse))
+    found = model.covariance_ / model.dispersion_ / error / error[:, None]
+    np.testing.assert_allclose(found, inverse / error / error[:, None], atol=1e-6)
+    assert audit(model, Z, y).holds
+
+
+@pytest.mark.parametrize("covariance", ["sandwich", "classical"])
+def test_errors_of_a_perfect_fit_are_rounding(covariance):
+    rng = np.random.default_rng(1)
+    Z, w = rng.normal(size=(16, 2)), 10.0 ** rng.uniform(-4, 4, size=16)
+    y = 0.25 * Z[:, 0]
+    model = LinearRegression(covariance=covariance).fit(Z, y, w)
+    assert model.certificate_.holds
+    assert audit(model, Z, y, w).holds
+    model.covariance_ = model.covariance_ + 1e-20 * np.eye(3)
+    assert not audit(model, Z, y, w).holds
+
+
+def test_no_start_is_refused_in_words():
+    Z = np.array([[1.0], [-1.0], [1.0]])  # no coefficient makes every mean positive
+    with pytest.raises(certifit.DataError, match="every mean is in the range"):
+        GeneralizedLinearRegressor("poisson", "identity", alpha=0.5, fit_intercept=False).fit(Z, [1.0, 2.0, 3.0])
+
+
+def test_denormal_columns_are_refused_in_words():
+    Z = sparse.csr_matrix(1e-310 * RNG.normal(size=(9, 4)))
+    with pytest.raises(certifit.DataError, match="columns so small"):
+        LinearRegression().fit(Z, RNG.normal(size=9))
+
+
+def test_deviance_beside_a_heavy_row():
+    """A row whose deviance is a difference of terms of 1e12: the sum of the others keeps its digits."""
+    rng = np.random.default_rng(2)
+    Z, y, w = rng.normal(size=(25, 3)), rng.gamma(2.0, size=25), np.ones(25)
+    w[4] = 1e12
+    model = TweedieRegressor(power=1.5).fit(Z, y, w)
+    assert audit(model, Z, y, w).holds
