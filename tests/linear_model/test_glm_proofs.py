@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import linear_model
 
 import certifit
@@ -328,3 +329,143 @@ def test_perfect_fits_hold_and_their_neighbours_do_not():
     constant = LinearRegression().fit(X, np.full(N, 5.0))
     assert audit(constant, X, np.full(N, 5.0)).holds
     assert GammaRegressor(alpha=0.0).fit(X, np.full(N, 5.0)).certificate_.holds
+
+
+# ------------------------------------------------------------------------------------------- targets far from zero
+def far_table(n, far, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, 3))
+    return Z, far + Z @ [1, 2, -1.0] + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(("n", "far"), [(50, 1e6), (50, 1e10), (50, 1e13), (20000, 1e10)])
+@pytest.mark.parametrize("own", [True, False])
+def test_targets_far_from_zero_excuse_nothing(n, far, own):
+    """The allowance is relative to what the columns could explain, not to the square of the targets."""
+    Z, y = far_table(n, far)
+    model = (LinearRegression() if own else linear_model.LinearRegression()).fit(Z, y)
+    best = copy.deepcopy(model)
+    assert audit(best, Z, y).holds
+    for times in (0.0, 0.95, 1.05):
+        model.coef_ = times * best.coef_
+        found = audit(model, Z, y)
+        assert found.gap > found.limit
+        assert found.bound <= audit(best, Z, y).objective
+
+
+@pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
+@pytest.mark.parametrize("far", [0.0, 1e13])
+def test_a_fit_that_has_not_moved_proves_nothing(far):
+    Z, y = far_table(50, far)
+    model = LinearRegression(max_iter=0).fit(Z, y)
+    assert not model.coef_.any()
+    assert not model.certificate_.holds
+    assert not audit(model, Z, y).holds
+
+
+def test_a_heavy_row_excuses_nothing():
+    Z, y = far_table(50, 1e10)
+    w = np.ones(50)
+    w[3] = 1e8
+    model = LinearRegression().fit(Z, y, w)
+    assert audit(model, Z, y, w).holds
+    model.coef_ = 0 * model.coef_
+    found = audit(model, Z, y, w)
+    assert found.gap > found.limit
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(), certifit.Lasso(0.01)], ids=str)
+@pytest.mark.parametrize("far", [1e10, 1e13])
+def test_deviances_of_targets_far_from_zero(model, far):
+    """The stated deviance against fractions, at the stated coefficients."""
+    Z, y = far_table(50, far)
+    model.fit(Z, y)
+    exact = sum(
+        (Fraction(float(t)) - Fraction(float(model.intercept_)) - sum(Fraction(v) * Fraction(c) for v, c in zip(
+            map(float, row), map(float, model.coef_), strict=True))) ** 2
+        for row, t in zip(Z, y, strict=True)
+    )  # fmt: skip
+    assert model.deviance_ == pytest.approx(float(exact), rel=1e-5)
+    assert audit(model, Z, y).holds
+
+
+@pytest.mark.parametrize("value", [0.1, 3.0, 1e9])
+@pytest.mark.parametrize("model", [LinearRegression(), PoissonRegressor(alpha=0.0), GammaRegressor()], ids=str)
+def test_constant_targets_are_fitted_and_audited(model, value):
+    Z = RNG.normal(size=(50, 3))
+    y = np.full(50, value)
+    model.fit(Z, y)
+    assert model.certificate_.holds
+    assert audit(model, Z, y).holds
+
+
+def test_targets_that_are_mostly_rounding_prove_nothing():
+    Z, y = far_table(50, 0.0)
+    y = 1e17 + 30 * y
+    model = LinearRegression().fit(Z, y)
+    model.coef_ = 0 * model.coef_
+    assert not audit(model, Z, y).holds
+
+
+# ------------------------------------------------------------------------------------- columns that were left out
+@pytest.mark.filterwarnings("ignore::certifit.linear_model.glm.glm.CollinearWarning")
+def test_the_minimum_without_a_column_is_not_that_of_all():
+    """A column that was a combination of others in the rows of the fit, and is none in those of the audit."""
+    rng = np.random.default_rng(3)
+    A, B = rng.normal(size=(7, 5)), rng.normal(size=(5, 5))
+    A[:, 4] = A[:, 0]
+    model = LinearRegression(fit_intercept=False).fit(A, rng.normal(size=7))
+    assert list(model.collinear_) == [4]
+    found = audit(model, B, rng.normal(size=5))  # five rows, five columns: the minimum is 0
+    assert not found.holds
+    assert found.bound <= 1e-20
+
+
+# --------------------------------------------------------------------------------------------- awkward numbers
+def test_covariance_with_an_outlier_of_eight_decades():
+    """Fisher's information, inverted in fractions: the columns differ in the other rows alone."""
+    rng = np.random.default_rng(8)
+    Z = 5 * rng.normal(size=(13, 3))
+    Z[-1] *= 1e7
+    y = rng.normal(size=13)
+    model = LinearRegression().fit(Z, y)
+    A = [[Fraction(1)] + [Fraction(float(v)) for v in row] for row in Z]
+    M = [[sum(row[i] * row[j] for row in A) for j in range(4)] for i in range(4)]
+    inverse = np.array([[float(v) for v in solve_exactly(M, [Fraction(i == j) for i in range(4)])] for j in range(4)])
+    error = np.sqrt(np.diag(inverse))
+    found = model.covariance_ / model.dispersion_ / error / error[:, None]
+    np.testing.assert_allclose(found, inverse / error / error[:, None], atol=1e-6)
+    assert audit(model, Z, y).holds
+
+
+@pytest.mark.parametrize("covariance", ["sandwich", "classical"])
+def test_errors_of_a_perfect_fit_are_rounding(covariance):
+    rng = np.random.default_rng(1)
+    Z, w = rng.normal(size=(16, 2)), 10.0 ** rng.uniform(-4, 4, size=16)
+    y = 0.25 * Z[:, 0]
+    model = LinearRegression(covariance=covariance).fit(Z, y, w)
+    assert model.certificate_.holds
+    assert audit(model, Z, y, w).holds
+    model.covariance_ = model.covariance_ + 1e-20 * np.eye(3)
+    assert not audit(model, Z, y, w).holds
+
+
+def test_no_start_is_refused_in_words():
+    Z = np.array([[1.0], [-1.0], [1.0]])  # no coefficient makes every mean positive
+    with pytest.raises(certifit.DataError, match="every mean is in the range"):
+        GeneralizedLinearRegressor("poisson", "identity", alpha=0.5, fit_intercept=False).fit(Z, [1.0, 2.0, 3.0])
+
+
+def test_denormal_columns_are_refused_in_words():
+    Z = sparse.csr_matrix(1e-310 * RNG.normal(size=(9, 4)))
+    with pytest.raises(certifit.DataError, match="columns so small"):
+        LinearRegression().fit(Z, RNG.normal(size=9))
+
+
+def test_deviance_beside_a_heavy_row():
+    """A row whose deviance is a difference of terms of 1e12: the sum of the others keeps its digits."""
+    rng = np.random.default_rng(2)
+    Z, y, w = rng.normal(size=(25, 3)), rng.gamma(2.0, size=25), np.ones(25)
+    w[4] = 1e12
+    model = TweedieRegressor(power=1.5).fit(Z, y, w)
+    assert audit(model, Z, y, w).holds

@@ -57,6 +57,11 @@ class InferenceSums(Sums):
     base: float  # see ResponseFamily.base
     rows: float  # Σ w
 
+    def at_objective(self, half_deviance: float, squares: bool) -> InferenceSums:
+        """The same with the half deviance that the fit's certificate states, which has lost no digits."""
+        pearson = 2 * half_deviance if squares else self.pearson
+        return replace(self, half_deviance=half_deviance, pearson=pearson)
+
 
 def _block_sums(
     theta: Array,

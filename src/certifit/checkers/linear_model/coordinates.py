@@ -49,7 +49,8 @@ class CheckedColumnMoments(Sums):
             return np.where(known, found**2, self.weight)
 
 
-def _column_moments(origin: Array, block: Block) -> CheckedColumnMoments:
+def column_moments(origin: Array, block: Block) -> CheckedColumnMoments:
+    """Sum a block's part."""
     X = dense(block.X)
     inside = X if block.w.all() else X[block.w > 0]
     most = np.array([inside.max(axis=0, initial=-np.inf), -inside.min(axis=0, initial=np.inf)])
@@ -62,7 +63,7 @@ def _column_moments(origin: Array, block: Block) -> CheckedColumnMoments:
 def centre(rows: Rows) -> Array:
     """Weighted means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
     origin = dense(next(iter(rows)).X[:1])[0]
-    return rows.sum(partial(_column_moments, origin)).centre(origin)
+    return rows.sum(partial(column_moments, origin)).centre(origin)
 
 
 def less(X: Array, m: Array) -> Array:
@@ -154,10 +155,19 @@ def error_of(J: Array, inverse: Array, distance: float) -> Array:
     return distance * unit[:, 0] * np.sqrt(np.maximum(np.einsum("ij,ij->i", J @ inverse, J), 0.0))
 
 
+def origin_of(rows: Rows, intercept: bool) -> Array:
+    """Where columns (d,) are summed about: the first row, or 0 without an intercept."""
+    return dense(next(iter(rows)).X[:1])[0] if intercept else np.zeros(rows.n_features)
+
+
 def scaled_coordinates(rows: Rows, intercept: bool) -> ScaledCoordinates:
     """Coordinates in which every entry of every row with a positive weight is at most 1 in size."""
-    origin = dense(next(iter(rows)).X[:1])[0] if intercept else np.zeros(rows.n_features)
-    s = rows.sum(partial(_column_moments, origin))
+    origin = origin_of(rows, intercept)
+    return coordinates_from(rows.sum(partial(column_moments, origin)), origin, intercept)
+
+
+def coordinates_from(s: CheckedColumnMoments, origin: Array, intercept: bool) -> ScaledCoordinates:
+    """The same from what the columns sum up to."""
     m = s.centre(origin) if intercept else origin
     extent = s.extent(m)
     scale = np.where(extent > 0, extent, 1.0)

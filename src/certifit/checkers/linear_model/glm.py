@@ -61,9 +61,10 @@ from certifit.rows import Array, Block, Rows
 class GlmCheckTuning(NewtonBoundTuning):
     """When a Hessian is formed, how far rounding may excuse a gap, and which coefficients are absurd."""
 
-    most_rounding: float = 1e-9  # of the scale of the objective
+    most_rounding: float = 1e-3  # of the constant model's objective
+    constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
     loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
-    combination: float = 1e-7  # what a column left out may differ from a combination of the others by
+    combination: float = 256.0  # what a column left out may differ from a combination of the others by, in m eps
     dual_rows: int = 2000  # rows up to which a dual point is solved for
 
 
@@ -123,7 +124,7 @@ def certify_measured(
         paid = float((penalty.lam1 * np.abs(at.beta)).sum()) + 0.5 * float(
             ((np.sqrt(penalty.lam2) * at.beta) ** 2).sum()
         )
-    objective, scale = s.loss + paid, max(s.loss + paid, s.scale)
+    objective = s.loss + paid
     checks = _plain_checks(at, s, intercept)
     provable = is_convex(claim) and (claim.alpha > 0 or concordance(claim) is not None)
     words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
@@ -133,21 +134,40 @@ def certify_measured(
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=checks)
     newton = _newton(here, penalty, rows, left_out, tuning)
     checks = (*checks, *newton.checks)
-    most = tuning.most_rounding * scale
+    scale, most, stored = _scales(s, objective, intercept, rows.n_rows, tuning)
     if not provable:
-        limit = tol * objective + min(2 * newton.rounding**2, most)
+        limit = tol * objective + min(2 * newton.rounding**2 + stored, most)
         check = Check("half the squared Newton decrement", 0.5 * newton.decrement**2, limit)
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *checks))
     proof = _newton_proof(newton, objective, _rounding(at, s, paid, rows.n_rows), tuning)
-    if claim.alpha > 0 and objective - proof.bound > tol * objective + min(proof.rounding, most):
+    if claim.alpha > 0 and objective - proof.bound > tol * objective + min(proof.rounding + stored, most):
         proof = max(proof, _dual_proof(at, penalty, rows), key=lambda found: found.bound)
         if objective - proof.bound > tol * objective and rows.n_rows <= tuning.dual_rows:
             proof = max(proof, _solved_dual_proof(at, penalty, rows), key=lambda found: found.bound)
-    limit = tol * objective + min(proof.rounding, most)
+    limit = tol * objective + min(proof.rounding + stored, most)
     errors = _parameter_error(newton, penalty, objective - proof.bound, left_out, tuning)
     return Certificate(
         "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
     )
+
+
+def _scales(
+    s: GlmQuadratic, objective: float, intercept: float, n_rows: int, tuning: GlmCheckTuning
+) -> tuple[float, float, float]:
+    """The scale of the objective, the most that rounding may excuse, and what storing the intercept costs.
+
+    The scale is the constant model's objective: a model must explain more than rounding does. The minimiser's
+    intercept, and so each score, is stored to a few eps of itself: no fit can do better. Where the targets are
+    constant there is nothing to explain, and all is rounding.
+    """
+    unit = 0.0 if s.null_size == s.null else 1.0  # scores of a loss that is not a square are logarithms and the like
+    stored = 2 * s.curvature * (EPS * (abs(float(intercept)) + unit)) ** 2
+    rounded = stored + summation_error(n_rows) * s.null_size
+    if not np.isfinite(s.null):
+        return objective, tuning.most_rounding * objective, stored
+    if s.null <= max(tuning.most_rounding * stored, rounded - stored if unit else 0.0):
+        return max(objective, tuning.constant * rounded), tuning.constant * rounded, stored
+    return max(objective, s.null), tuning.most_rounding * s.null, stored
 
 
 def _plain_checks(at: GlmPoint, s: GlmQuadratic, intercept: float) -> tuple[Check, ...]:
@@ -172,6 +192,8 @@ def _newton(
     checks: tuple[Check, ...] = ()
     if not penalised and left_out is not None and len(left_out):
         checks = _left_out_checks(left_out, at, coordinates, rows, tuning)
+        if not all(check.passed for check in checks):  # the others' minimum is not that of all columns
+            return NewtonFindings(coordinates, checks=checks)
         coordinates, at, s = here.without(left_out)
     H, g, off = _with_penalty(at, penalty, s, coordinates, rows.n_rows)
     found = conditioned_inverse(H)
@@ -263,7 +285,11 @@ def _left_out_checks(
     largest = float(np.abs(at.beta[left_out]).max(initial=0.0))
     return (
         Check("coefficients of columns that were left out, which must be 0", largest, 0.0),
-        Check("distance of those columns from combinations of the others", apart, tuning.combination),
+        Check(
+            "distance of those columns from combinations of the others",
+            apart,
+            tuning.combination * max(R.shape) * EPS,
+        ),
     )
 
 

@@ -2,6 +2,10 @@
 
 A score η = β·x + b is off by a few eps of the sizes summed in it: its *slack* s. That moves φ by |φ'| s and the
 gradient by Σ w φ" s z, which is at most sqrt(Σ w φ" s²) in the norm of the inverse Hessian.
+
+Least squares with a free intercept takes the targets about their mean y₀ where that is far from 0 for their spread:
+y - y₀ is rounded by a share of itself, and b - y₀ is taken in the longest numbers that there are, so that the size
+of the targets costs no digit of the residuals.
 """
 
 from __future__ import annotations
@@ -12,32 +16,44 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates, less, scaled_coordinates
+from certifit.checkers.linear_model.coordinates import (
+    CheckedColumnMoments,
+    ScaledCoordinates,
+    column_moments,
+    coordinates_from,
+    less,
+    origin_of,
+)
 from certifit.checkers.plain.blocks import dense, dense_rows
 from certifit.checkers.plain.dual_points import EPS, DualSums
 from certifit.checkers.plain.response_columns import response_columns
 from certifit.checkers.plain.response_conjugates import gain, has_conjugate
+from certifit.checkers.plain.response_likelihoods import constant_score
 from certifit.checkers.plain.response_losses import GlmClaim, LossTerms, loss, score_rounding, term_size
 from certifit.rows import Array, Block, Largest, Rows, Sums
 
 
 class GlmPoint(NamedTuple):
-    """A model's coefficients, for columns less their centre m."""
+    """A model's coefficients, for columns less their centre m and targets less theirs."""
 
     claim: GlmClaim
     beta: Array  # (d,)
     b: float
     m: Array  # (d,)
     b_slack: float  # how far rounding may have moved b
+    y0: float = 0.0  # what the targets, and b, are less
+    null: float = 0.0  # score of a constant model, or about that beside an offset; 0 without an intercept
 
     @classmethod
-    def of(cls, coef: Array, intercept: float, claim: GlmClaim, m: Array) -> GlmPoint:
+    def of(
+        cls, coef: Array, intercept: float, claim: GlmClaim, m: Array, y0: float = 0.0, null: float = 0.0
+    ) -> GlmPoint:
         # Far from 0 the intercept and β·m cancel: the sum is taken in the longest numbers that there are.
         beta, far = np.asarray(coef, dtype=np.float64).ravel(), np.asarray(m, dtype=np.longdouble)
-        b = float(np.longdouble(intercept) + (beta * far).sum())
-        size = abs(float(intercept)) + float(np.abs(beta) @ np.abs(m))
+        b = float(np.longdouble(intercept) + (beta * far).sum() - np.longdouble(y0))
+        size = abs(float(intercept)) + float(np.abs(beta) @ np.abs(m)) + abs(y0)
         slack = EPS * abs(b) + float(np.finfo(np.longdouble).eps) * (len(beta) + 4) * size
-        return cls(claim, beta, b, m, slack)
+        return cls(claim, beta, b, m, slack, y0, null)
 
 
 class RowTerms(NamedTuple):
@@ -60,7 +76,7 @@ class RowTerms(NamedTuple):
 def row_terms(at: GlmPoint, block: Block) -> RowTerms:
     """The terms of a block's rows."""
     y, offset, w = response_columns(at.claim.layout, block)
-    used, times = w > 0, block.w
+    y, used, times = y - at.y0, w > 0, block.w
     if not used.all():
         y, w, offset, times = y[used], w[used], offset[used], times[used]
     Z = less(dense_rows(block.X, used), at.m)
@@ -110,7 +126,10 @@ class GlmQuadratic(Sums):
     weight: float  # Σ w
     y: float  # Σ w y
     offset: float  # Σ w offset
-    scale: float  # the size of the terms that the deviance is the difference of
+    curvature: float  # Σ w φ"
+    null: float  # loss of the constant model
+    null_size: float  # what its rounding is a few eps of
+    terms: float  # Σ w of the terms that half a deviance is usually computed from
     outside: int  # rows whose score belongs to no mean
 
 
@@ -122,8 +141,9 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
     with np.errstate(all="ignore"):  # sums that are not finite prove nothing
         moved = score_rounding(at.claim, terms.eta, terms.y)
         slack = EPS * ((d + 4) * _summed(at, coordinates, terms, Z) + np.abs(terms.offset) + 2 * np.abs(terms.eta))
-        slack = slack + moved
-        size, g = w * terms.slope_size(moved), (w * u) @ Z
+        slack = slack + moved + (EPS * np.abs(terms.y) if at.y0 else 0.0)
+        size, g = w * terms.at.u_size, (w * u) @ Z  # an error of the score is part of the slack
+        null = loss(at.claim, at.null + terms.offset, terms.y)
         return GlmQuadratic(
             float(w @ phi),
             float(w @ phi_size),
@@ -135,6 +155,9 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
             float(w.sum()),
             float(w @ terms.y),
             float(w @ terms.offset),
+            float(w @ np.abs(h)),
+            float(w @ null.phi),
+            float(w @ null.phi_size),
             float(w @ term_size(at.claim, terms.y)),
             int(np.isinf(phi).sum()),
         )
@@ -171,10 +194,62 @@ class GlmMeasure(NamedTuple):
         return GlmMeasure(self.coordinates.without(kept), self.at, sums)
 
 
+@dataclass(frozen=True)
+class ResponseMoments(Sums):
+    """Weighted sums of the columns, and of the targets about one of them."""
+
+    columns: CheckedColumnMoments
+    weight: float  # Σ w, times trials
+    y: float  # Σ w (y - about)
+    yy: float  # Σ w (y - about)²
+    offset: float  # Σ w offset
+
+    def centre(self, about: float) -> float:
+        """The mean of targets that lie far from 0 for their spread, 0 for others."""
+        with np.errstate(all="ignore"):
+            far = np.float64(self.y) / self.weight
+            mean, variance = about + far, self.yy / self.weight - far**2
+            return float(mean) if np.isfinite(mean) and mean**2 > 64 * variance else 0.0
+
+    def null_score(self, claim: GlmClaim, about: float, y0: float) -> float:
+        """The score of a constant model of the targets less y0, or about that beside an offset.
+
+        Without an intercept it is 0, unless that belongs to no mean.
+        """
+        with np.errstate(all="ignore"):
+            if not claim.intercept and np.isfinite(loss(claim, np.zeros(1), np.ones(1)).phi[0]):
+                return 0.0
+            mean = (about - y0) + np.float64(self.y) / self.weight
+            return float(constant_score(claim, float(mean), self.weight) - self.offset / self.weight)
+
+
+def _is_shifted(claim: GlmClaim) -> bool:
+    """Whether targets may be shifted, since the intercept takes it up."""
+    return claim.intercept and (claim.family, claim.link) == ("gaussian", "identity")
+
+
+def _first_target(claim: GlmClaim, rows: Rows) -> float:
+    """The target of the first row with a weight of the first block, 0 where there is none."""
+    y, _, w = response_columns(claim.layout, next(iter(rows)))
+    return float(y[np.argmax(w > 0)]) if (w > 0).any() and _is_shifted(claim) else 0.0
+
+
+def _response_moments(claim: GlmClaim, origin: Array, about: float, block: Block) -> ResponseMoments:
+    y, offset, w = response_columns(claim.layout, block)
+    used = w > 0
+    y, offset, w = y[used] - about, offset[used], w[used]
+    with np.errstate(over="ignore"):
+        sums = float(w.sum()), float(w @ y), float(w @ y**2), float(w @ offset)
+    return ResponseMoments(column_moments(origin, block), *sums)
+
+
 def measured(coef: Array, intercept: float, claim: GlmClaim, rows: Rows, most: int) -> GlmMeasure:
     """The sums at these coefficients (d,), with the Hessian of up to `most` parameters."""
-    coordinates = scaled_coordinates(rows, claim.intercept)
-    at = GlmPoint.of(coef, intercept, claim, coordinates.m)
+    origin, about = origin_of(rows, claim.intercept), _first_target(claim, rows)
+    s = rows.sum(partial(_response_moments, claim, origin, about))
+    coordinates = coordinates_from(s.columns, origin, claim.intercept)
+    y0 = s.centre(about) if _is_shifted(claim) else 0.0
+    at = GlmPoint.of(coef, intercept, claim, coordinates.m, y0, s.null_score(claim, about, y0))
     hessian = len(at.beta) + claim.intercept <= most
     return GlmMeasure(coordinates, at, rows.sum(partial(quadratic, at, coordinates, hessian)))
 

@@ -79,6 +79,7 @@ class CheckedInferenceSums(Sums):
     information: Array  # (m, m), or 0-d
     products: Array  # (m, m) Σ w u² z zᵀ, or 0-d
     clusters: CheckedClusterScores
+    moved: Array  # (m,) Σ w φ" s |z| with the rounding s of a row's score, or 0-d
 
 
 def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
@@ -87,10 +88,13 @@ def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
     y, w, eta, u, times = terms.y, terms.w, terms.eta, terms.at.u, terms.times
     trials = w / times
     nothing = np.zeros(())
-    information, products, clusters = nothing, nothing, CheckedClusterScores({})
+    information, products, clusters, moved = nothing, nothing, CheckedClusterScores({}), nothing
     with np.errstate(all="ignore"):
         if point.information or point.kind in ("sandwich", "clustered"):
             Z = point.coordinates.scaled(terms.Z)
+            sizes = np.abs(terms.Z) @ np.abs(point.at.beta) + np.abs(eta) + np.abs(terms.offset) + np.abs(y)
+            slack = EPS * ((len(point.at.beta) + 4) * (sizes + 2 * abs(point.at.y0)))
+            moved = (w * np.abs(terms.at.h) * slack) @ np.abs(Z)
         if point.information:
             information = (Z * (w * expected_curvature(claim, eta))[:, None]).T @ Z
         if point.kind == "sandwich":
@@ -108,6 +112,7 @@ def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
             information,
             products,
             clusters,
+            moved,
         )
 
 
@@ -145,12 +150,14 @@ def inference_checks(
         stated = [float(attributes["deviance_"])] if "deviance_" in attributes else []
         return tuple(_agreement("deviance_", d, deviance, tuning.close * deviance + 2 * off) for d in stated)
     m = rows.n_features + claim.intercept - len(left_out)
-    null = _null_score(claim, s, rows, tuning) if "null_deviance_" in attributes else 0.0
+    null = _null_score(at, s, rows, tuning) if "null_deviance_" in attributes else 0.0
     known = s.H.ndim > 0 and has_expected_curvature(claim)
     point = InferencePoint(at, coordinates, null, covariance, covariance is not None and not known)
     e = rows.sum(partial(_sums, point))
     e = replace(e, information=s.H) if known else e
-    found = _scalar_checks(attributes, claim, s, e, m, (_off(at, s, rows.n_rows), tuning.close))
+    off = _off(at, s, rows.n_rows)
+    mean_off = off + 4 * s.curvature * (EPS * at.y0) ** 2  # a mean of the targets is stored to eps
+    found = _scalar_checks(attributes, claim, s, e, m, (off, mean_off, tuning.close))
     if covariance is None:
         return found
     return (*found, _covariance_check(attributes, point, e, rows, tuning))
@@ -161,7 +168,7 @@ def _off(at: GlmPoint, s: GlmQuadratic, n_rows: int) -> float:
     total = at.claim.alpha * (s.weight if at.claim.per_row else 1.0)
     paid = total * float(np.abs(at.beta).sum() + (at.beta**2).sum()) if total > 0 else 0.0
     share = summation_error(n_rows)
-    return 16 * (share * (s.loss_size + paid) + s.loss_slack + s.slack) + EPS * at.b_slack
+    return 16 * (share * (s.loss_size + paid) + EPS * s.terms + s.loss_slack + s.slack) + EPS * at.b_slack
 
 
 def _scalar_checks(
@@ -170,14 +177,14 @@ def _scalar_checks(
     s: GlmQuadratic,
     e: CheckedInferenceSums,
     m: int,
-    allowed: tuple[float, float],
+    allowed: tuple[float, float, float],
 ) -> tuple[Check, ...]:
-    off, close = allowed
+    off, mean_off, close = allowed
     deviance, df = 2 * max(0.0, s.loss), e.rows - m
     stated = float(attributes.get("deviance_", deviance))
     expected = {
         "deviance_": (deviance, 2 * off),
-        "null_deviance_": (2 * max(0.0, e.null), 2 * off),
+        "null_deviance_": (2 * max(0.0, e.null), 2 * mean_off),
         "df_resid_": (df, 0.0),
         # At the stated deviance, which is checked itself: its logarithm would magnify what rounding leaves of it.
         "loglikelihood_": (log_likelihood(claim, e.saturated, max(stated, 0.0), e.rows), 16 * EPS * e.rows),
@@ -199,13 +206,14 @@ def _agreement(name: str, stated: float, value: float, limit: float) -> Check:
     return Check(f"{name} is off by", abs(stated - value), limit)
 
 
-def _null_score(claim: GlmClaim, s: GlmQuadratic, rows: Rows, tuning: InferenceTuning) -> float:
-    """The score of the constant model, beside the offset."""
+def _null_score(at: GlmPoint, s: GlmQuadratic, rows: Rows, tuning: InferenceTuning) -> float:
+    """The score of the constant model, beside the offset, for the targets as they are centred."""
+    claim = at.claim
     score = constant_score(claim, s.y / s.weight, s.weight) - s.offset / s.weight
     if claim.layout.offset is None and claim.layout.exposure is None:
         return score
     for _ in range(tuning.null_steps):
-        slope, curvature = rows.sum(partial(_null_pass, claim, score))
+        slope, curvature = rows.sum(partial(_null_pass, at, score))
         if not curvature > 0:
             break
         step = float(np.clip(slope / curvature, -5, 5))
@@ -215,10 +223,10 @@ def _null_score(claim: GlmClaim, s: GlmQuadratic, rows: Rows, tuning: InferenceT
     return score
 
 
-def _null_pass(claim: GlmClaim, score: float, block: Block) -> Array:
-    y, offset, w = response_columns(claim.layout, block)
+def _null_pass(at: GlmPoint, score: float, block: Block) -> Array:
+    y, offset, w = response_columns(at.claim.layout, block)
     used = w > 0
-    terms = loss(claim, score + offset[used], y[used])
+    terms = loss(at.claim, score + offset[used], y[used] - at.y0)
     return np.array([w[used] @ terms.u, w[used] @ terms.h])
 
 
@@ -245,8 +253,10 @@ def _covariance_check(
             J = np.roll(J, 1, axis=0)
         full = J @ C @ J.T
         full[~J.any(axis=1)] = full[:, ~J.any(axis=1)] = np.nan
+        # Residuals that are nothing but rounding are other ones to others.
+        spare = 4 * np.abs(J) @ np.abs(found.inverse) @ e.moved if point.kind != "classical" else np.zeros(len(J))
     limit = tuning.close + 100 * point.coordinates.row_error
-    return covariance_agreement(attributes.get("covariance_"), full, limit)
+    return covariance_agreement(attributes.get("covariance_"), full, limit, spare)
 
 
 def _covariance(kind: str | None, inverse: Array, e: CheckedInferenceSums, dispersion: float) -> Array:
@@ -261,9 +271,10 @@ def _covariance(kind: str | None, inverse: Array, e: CheckedInferenceSums, dispe
     return inverse @ products @ inverse
 
 
-def covariance_agreement(stated: Any, expected: Array, limit: float) -> Check:
+def covariance_agreement(stated: Any, expected: Array, limit: float, spare: Array | None = None) -> Check:
     """How far a stated covariance (m, m) is from this one, relative to the standard errors.
 
+    `spare` is how far rounding may have moved each standard error (m,), which is not counted.
     NaN stands in the rows of columns that were left out. What overflows need not be stated.
     """
     name = "covariance_ is off by, relative to the standard errors"
@@ -277,5 +288,9 @@ def covariance_agreement(stated: Any, expected: Array, limit: float) -> Check:
         return Check("covariance_ of columns that were left out (1: yes)", 1.0, 0.0)
     size = np.maximum(np.sqrt(np.diag(expected)[used]), 1e-145)  # what underflows is 0 to both
     with np.errstate(all="ignore"):
-        apart = np.abs(stated[np.ix_(used, used)] - expected[np.ix_(used, used)]) / size / size[:, None]
+        apart = np.abs(stated[np.ix_(used, used)] - expected[np.ix_(used, used)])
+        if spare is not None:
+            s = spare[used]
+            apart = np.maximum(apart - s * size[:, None] - size * s[:, None] - s * s[:, None], 0.0)
+        apart = apart / size / size[:, None]
     return Check(name, float(apart.max(initial=0.0)) if not np.isnan(apart).any() else np.inf, limit)

@@ -41,7 +41,7 @@ class GlmCoordinates:
         """Rows X (rows, d) in these coordinates, without the column of ones where `appends_one`."""
         Z = shift_rows(X, self.shift)
         if self.scale is not None:
-            Z = Z / self.scale if isinstance(Z, np.ndarray) else Z.multiply(1 / self.scale).tocsr()
+            Z = Z / self.scale if isinstance(Z, np.ndarray) else _divided(Z, self.scale)
         if self.kept is None:
             return Z
         Z = Z.toarray() if not isinstance(Z, np.ndarray) else Z
@@ -150,10 +150,21 @@ def _scale(Z: Matrix, largest: float = 1e100) -> Array | None:
     return np.exp2(np.floor(np.log2(np.where(most > 0, most, 1.0))))
 
 
-def _well_conditioned(coordinates: GlmCoordinates, sample: ArrayRows) -> bool:
+def _divided(Z: Matrix, scale: Array) -> Matrix:
+    """CSR rows with each column divided by its scale, whose inverse may be too large for a number."""
+    Z = Z.astype(np.float64)
+    Z.data /= scale[Z.indices]
+    return Z
+
+
+def _well_conditioned(coordinates: GlmCoordinates, sample: ArrayRows, least_pivot: float = 1e-5) -> bool:
     Z = coordinates.rows(sample.X)
     G = sandwich(Z, sample.w, coordinates.appends_one)
-    return bool(np.isfinite(G).all() and (np.diag(G) > 0).all() and factor(G).cholesky is not None)
+    if not (np.isfinite(G).all() and (np.diag(G) > 0).all()):
+        return False
+    found = factor(G).cholesky
+    # A covariance is the inverse of such a matrix: with smaller pivots it would lose most of its digits.
+    return found is not None and bool(np.diag(found[0]).min() > least_pivot)
 
 
 def _triangle(coordinates: GlmCoordinates, block: Block) -> Triangle:
@@ -186,4 +197,4 @@ def independent_columns(R: Array, intercept: bool) -> Array:
         if length > limit:
             kept.append(int(j))
             basis = np.column_stack([basis, rest / length])
-    return np.sort(kept)
+    return np.sort(np.array(kept, dtype=int))

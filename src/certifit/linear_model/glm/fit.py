@@ -15,7 +15,7 @@ from certifit.checkers.plain.dual_points import bound_below, summation_error
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Attributes, Certificate, Solution
-from certifit.exceptions import DataError, NoSolutionError
+from certifit.exceptions import NoSolutionError
 from certifit.linear_model.coefficient_error import (
     CoefficientError,
     ProvedDistance,
@@ -26,7 +26,7 @@ from certifit.linear_model.coefficient_error import (
 from certifit.linear_model.glm.block_statistics import GlmRequest, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates
 from certifit.linear_model.glm.refinement import refine
-from certifit.linear_model.glm.solve import GlmProblem, SubsampleSeed, minimise
+from certifit.linear_model.glm.solve import GlmProblem, SubsampleSeed, minimise, refuse_start
 from certifit.linear_model.glm.start import least_squares_start
 from certifit.rows import Array, ArrayRows, Block, Rows
 
@@ -64,11 +64,7 @@ def finish(problem: GlmProblem, best: Solution[Any]) -> Attributes:
     """The loop's answer as coefficients, after a last refined step where least squares needs it."""
     loss, coordinates, rows = problem.loss, problem.coordinates, problem.rows
     if not np.isfinite(best.objective):
-        raise DataError(
-            got=f"no coefficients for which every mean is in the range of the {loss.family.name} family",
-            wanted=f"a start for the {loss.link.name} link",
-            fix="Use link='log', or fit an intercept.",
-        )
+        refuse_start(loss)
     fitted = coefficients(coordinates, best.params.x, rows.n_features)
     squares = loss.concordance == 0 == problem.penalty.alpha
     few = rows.n_rows * rows.n_features <= problem.tuning.refined_entries
@@ -117,7 +113,11 @@ def _proved_by_the_loop(
         gap = found.gap
         errors = _parameter_error(problem, found, x, fitted, gap + 2 * off)
     bound = bound_below(best.objective, gap + off, size, n_rows)
-    limit = tol * best.objective + 2 * (summation_error(n_rows) * size + off)
+    rounding = 2 * (summation_error(n_rows) * size + off)
+    # The checker knows better what rounding may excuse, and what the objective is.
+    if not rounding <= problem.tuning.rounding_share * min(tol, 1e-6) * best.objective:
+        return None
+    limit = tol * best.objective + rounding
     words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
     return Certificate("optimal", words, best.objective, bound, tol, limit, parameter_error=errors)
 

@@ -226,12 +226,13 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         certificate = prove(problem, best, fitted, claim, self.tol)
         why = why_no_errors(penalty.alpha > 0, certificate, self.covariance)
         if penalty.alpha > 0:  # the likelihood and standard errors of a penalised fit would mislead
-            deviance = 2 * max(0.0, best.objective - problem.penalty_at(best.params.x))
+            deviance = 2 * max(0.0, certificate.objective - problem.penalty_at(best.params.x))
             evidence = {"deviance_": deviance, "covariance_": None}
         else:
             assert problem.totals is not None
             null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
             e = last_pass(rows, best.params.x, null, coordinates, loss, layout, None if why else self.covariance)
+            e = e.at_objective(certificate.objective, squares=loss.concordance == 0)
             evidence = likelihood_attributes(e, loss.family, coordinates, d, self.covariance, why)
         return {
             **fitted,

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
+from certifit.exceptions import DataError
 from certifit.linear_model.coefficient_error import PassRounding
 from certifit.linear_model.glm.block_statistics import GlmPass, GlmRequest, GlmTotals, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates
@@ -96,6 +97,8 @@ class GlmProblem:
         if self.totals is None:
             assert isinstance(s.totals, GlmTotals)
             self.totals = s.totals
+        if state.base is None and not np.isfinite(s.loss):
+            refuse_start(self.loss)
         step = descend(state, self.point(state.x, s))
         return step if self.proved else step._replace(gain=self.tuning.caution * step.gain)
 
@@ -167,6 +170,15 @@ class GlmProblem:
         stuck = fresh and relative <= self.tol and self.distance > 0.5 * self.before
         self.before = self.distance
         return relative if stuck else asked
+
+
+def refuse_start(loss: ResponseLoss) -> NoReturn:
+    """An error: there is nowhere to start from."""
+    raise DataError(
+        got=f"no coefficients for which every mean is in the range of the {loss.family.name} family",
+        wanted=f"a start for the {loss.link.name} link",
+        fix="Use link='log', or fit an intercept.",
+    )
 
 
 def minimise(

@@ -19,4 +19,5 @@ class GlmTuning:
     error_share_long: float = 1e-5  # in long tables, where a pass takes time
     error_share_squares: float = 1e-12  # by least squares, where it costs nothing
     checked_entries: int = 2**17  # entries up to which the checker proves a fit of nearly collinear columns
+    rounding_share: float = 0.1  # of the gap asked for: with more rounding in it, the checker proves a fit
     caution: float = 1e4  # where nothing is proved, a step must promise this many times less than `tol`
