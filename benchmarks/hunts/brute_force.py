@@ -196,6 +196,7 @@ def best_machine(K: list[list[Any]], s: list[int], top: list[float]) -> float:
     All in rational numbers: the row s·a = 0 of a face's equations is lost to rounding beside kernel values of 1e9.
     """
     n, best = len(s), Fraction()
+    s = [int(sign) for sign in s]
     Q = [[s[i] * s[j] * Fraction(K[i][j]) for j in range(n)] for i in range(n)]
     limits = [Fraction(t) for t in top]
     for face in itertools.product((0, 1, 2), repeat=n):  # at 0, at the top, between
