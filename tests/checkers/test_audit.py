@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import cluster, decomposition, linear_model, svm
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
@@ -472,3 +473,72 @@ def test_a_kernel_machine_of_scikit_learn_on_any_rows(form):
         assert audit(model, form(X), y).holds
         model.support_ = np.roll(model.support_, 1)
         assert not audit(model, form(X), y).holds
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_libsvm_numbers_its_support_vectors_among_the_rows_with_a_weight(form, kernel):
+    w = (np.arange(len(X3)) % 3 > 0).astype(float)
+    for model, y in ((svm.SVC(kernel=kernel, tol=1e-6), Y3), (svm.SVR(kernel=kernel, tol=1e-6), X3[:, 0] + Y3)):
+        model.fit(form(X3), y, sample_weight=w)
+        assert np.array_equal(np.asarray(form(model.support_vectors_).sum()), form(X3)[w > 0][model.support_].sum())
+        assert audit(model, form(X3), y, w).holds
+        assert not audit(model, form(X3), y).holds
+        model.support_ = np.roll(model.support_, 1)
+        assert not audit(model, form(X3), y, w).holds
+
+
+def test_where_it_keeps_no_support_vectors_libsvm_predicts_by_those_numbers_and_is_wrong():
+    w = (np.arange(len(X3)) % 3 > 0).astype(float)
+    model = svm.SVC(kernel="precomputed", tol=1e-6).fit(X3 @ X3.T, Y3, sample_weight=w)
+    right = svm.SVC(kernel="linear", tol=1e-6).fit(X3, Y3, sample_weight=w)
+    assert (model.predict(X3 @ X3.T) != right.predict(X3)).mean() > 0.2
+    assert not audit(model, X3 @ X3.T, Y3, w).holds
+
+
+# ------------------------------------------------------------------------------------ shapes of our own attributes
+OWN = {
+    "logistic": (certifit.LogisticRegression(), ("coef_", "intercept_")),
+    "linear": (certifit.LinearSVC(), ("coef_", "intercept_")),
+    "all classes at once": (certifit.LinearSVC(multi_class="crammer-singer"), ("coef_", "intercept_")),
+    "numbers": (certifit.LinearSVR(), ("coef_", "intercept_")),
+    "kernel": (
+        certifit.SVC(),
+        ("intercept_", "dual_coef_", "n_support_", "support_", "support_vectors_", "slacks_", "gamma_"),
+    ),
+    "probabilities": (certifit.SVC(probability=True), ("support_vectors_", "class_weight_")),
+    "kernel of numbers": (certifit.SVR(), ("intercept_", "dual_coef_", "n_support_", "gamma_")),
+    "linear kernel": (certifit.SVC(kernel="linear"), ("gamma_",)),
+    "margin": (certifit.HardMarginSVC(ridge=0.1), ("coef_", "intercept_", "dual_coef_", "margin_", "n_support_")),
+    "nystroem": (certifit.Nystroem(n_components=9, random_state=0), ("components_", "normalization_", "gamma_")),
+    "fourier": (certifit.RBFSampler(n_components=9, random_state=0), ("random_weights_", "random_offset_", "gamma_")),
+    "features": (certifit.ApproximateSVC(n_components=9, random_state=0), ("coef_", "intercept_")),
+    "fourier features": (
+        certifit.ApproximateSVC(features="fourier", n_components=9, random_state=0),
+        ("coef_", "intercept_"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_attributes_of_our_own_models_have_one_shape(name):
+    model, attributes = OWN[name]
+    X, y = X3[::3], Y3[::3]
+    model = clone(model).fit(X, y)
+    assert audit(model, X, y).holds
+    for attribute in attributes:
+        right = getattr(model, attribute)
+        value = np.asarray(right)
+        for wrong in (None, "words", value[None], value[..., None], *([value[..., :-1]] if value.ndim else [])):
+            setattr(model, attribute, wrong)
+            assert is_refused(model, X, y), (attribute, np.shape(wrong))
+        setattr(model, attribute, right)
+    assert audit(model, X, y).holds
+
+
+def is_refused(model, X, y):
+    """Whether the audit fails, or says in words that it cannot be."""
+    try:
+        return not audit(model, X, y).holds
+    except DataError:
+        return True

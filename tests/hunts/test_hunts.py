@@ -118,6 +118,10 @@ def test_brute_force_on_problems_with_known_answers():
     X, s = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0])
     assert brute_force.best_margin(X, s) == pytest.approx(0.5)
     assert brute_force.best_machine(X @ X.T, s, np.full(2, 100.0)) == pytest.approx(0.5)
+    # rows at ±1e6, and one further out: f(x) = x / 1e6, whose coefficients balance beside kernel values of 1e12
+    X = np.array([[-1e6], [1e6], [3e6]])
+    balanced = brute_force.best_machine(X @ X.T, [-1, 1, 1], [1.0] * 3)
+    assert balanced == pytest.approx(0.5e-12, rel=1e-12)
     # soft thresholding: min ½ (2 - b)² + ½ |b| is at b = 1.5
     assert brute_force.best_line(np.ones((1, 1)), np.array([2.0]), np.ones(1), 0.5, 1.0, False) == pytest.approx(
         0.875

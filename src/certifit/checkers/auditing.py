@@ -146,10 +146,7 @@ def _unwrap(model: Any, X: Any, y: Any) -> _Unwrapped | None:
     if hasattr(model, "best_params_") and hasattr(model, "estimator"):
         return _unwrap_search(model, X, y)
     if hasattr(model, "regressor_") and hasattr(model, "transformer_"):
-        target = np.asarray(y)
-        moved = model.transformer_.transform(target.reshape(len(target), -1))
-        moved = moved[:, 0] if target.ndim == 1 and moved.ndim == 2 else moved
-        return _Unwrapped(model.regressor_, X, moved, {"audited": "the regressor, on the transformed target"})
+        return _unwrap_transformed_target(model, X, y)
     if hasattr(model, "calibrated_classifiers_"):
         return _unwrap_calibrated(model, X, y)
     return None
@@ -173,6 +170,23 @@ def _unwrap_pipeline(model: Any, X: Any, y: Any) -> _Unwrapped:
     if taken:
         facts["taken as they are"] = ", ".join(taken)
     return _Unwrapped(model.steps[-1][1], X, y, facts, tuple(checks))
+
+
+def _unwrap_transformed_target(model: Any, X: Any, y: Any) -> _Unwrapped:
+    if y is None:
+        raise DataError(
+            got=f"no y for a {type(model).__name__}",
+            wanted="the target that it was fitted on, before it is transformed",
+            fix="audit(model, X, y)",
+        )
+    target = np.asarray(y)
+    moved = model.transformer_.transform(target.reshape(len(target), -1))
+    moved = moved[:, 0] if target.ndim == 1 and moved.ndim == 2 else moved
+    facts = {
+        "audited": "the regressor, on the transformed target",
+        "taken as it is": "the target's transformer; its inverse, by which predictions are made, is not looked at",
+    }
+    return _Unwrapped(model.regressor_, X, moved, facts)
 
 
 def _unwrap_search(model: Any, X: Any, y: Any) -> _Unwrapped:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from certifit.core import Setting
+from certifit.core import Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, as_rows
 from certifit.rows.checks import TableTerms, Target
@@ -15,13 +15,36 @@ from certifit.rows.checks import TableTerms, Target
 
 def numbers(model: Any, name: str) -> Array:
     """A fitted attribute as float64, finite."""
-    values = getattr(model, name)
-    values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
+    stored = getattr(model, name)
+    try:
+        values = np.asarray(stored.toarray() if sparse.issparse(stored) else stored, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise _no_numbers(model, name, stored) from error
+    if stored is None:
+        raise _no_numbers(model, name, stored)
     if not np.isfinite(values).all():
         raise DataError(
             got=f"{name} with NaN or infinity in a fitted {type(model).__name__}",
             wanted="finite numbers",
             fix="The fit failed: nothing can be proved about it.",
+        )
+    return values
+
+
+def _no_numbers(model: Any, name: str, stored: Any) -> DataError:
+    got = "None" if stored is None else f"a {type(stored).__name__} that is no table of numbers"
+    fix = "Leave its attributes as the fit left them."
+    return DataError(got=f"{name}, {got}, in a {type(model).__name__}", wanted="finite numbers", fix=fix)
+
+
+def exact_shape(model: Any, name: str, shape: tuple[int, ...]) -> Array:
+    """The same; of our own models refused in any other shape, since they predict by it as it is."""
+    values = numbers(model, name)
+    if isinstance(model, Estimator) and values.shape != shape:
+        raise DataError(
+            got=f"{name} of shape {values.shape} in a {type(model).__name__}",
+            wanted=f"shape {shape}",
+            fix="Leave its attributes as the fit left them.",
         )
     return values
 

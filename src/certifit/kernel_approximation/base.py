@@ -18,6 +18,7 @@ from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, Sums
 from certifit.rows.mapped import MappedRows
+from certifit.svm.kernel.kernels import check_squares
 from certifit.svm.linear.solve import PrimalSvmProblem
 
 
@@ -62,6 +63,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     def _certificate(self, rows: Rows) -> Certificate: ...
 
     def _chosen_gamma(self, rows: Rows) -> float:
+        if rows.in_memory:  # elsewhere this would be one more pass over the rows
+            rows.sum(_squares_refused)
         if isinstance(self.gamma, str):
             return 1.0 / rows.n_features if self.gamma == "auto" else _scale_gamma(rows)
         return float(self.gamma)
@@ -73,6 +76,11 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _squares_refused(block: Block) -> int:
+    check_squares(block.X)
+    return 0
 
 
 def _cast(dtype: Any, block: Block) -> Array:

@@ -1,10 +1,12 @@
 """SVC and SVR on bad settings, odd labels, hopeless scales, huge C, and far from zero."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from certifit import CertificateWarning, DataError
+from certifit import CertificateWarning, DataError, HardMarginSVC, Nystroem, RBFSampler
 from certifit.svm.kernel.smo import descend_by_newton
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR
@@ -59,6 +61,28 @@ def test_values_whose_squares_overflow_are_refused():
     for table in (X * 1e200, sparse.csr_array(X * 1e200)):
         with pytest.raises(DataError, match="squares overflow"):
             SVC().fit(table, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVC(gamma="auto"),
+        SVC(gamma=0.5, multi_class="crammer-singer"),
+        SVC(kernel="poly", gamma="auto"),
+        SVR(gamma="auto"),
+        HardMarginSVC(kernel="rbf", gamma="auto", ridge=0.01),
+        Nystroem(gamma="auto", n_components=5),
+        RBFSampler(gamma=0.5, n_components=5),
+    ],
+    ids=repr,
+)
+def test_they_are_refused_without_a_warning_for_any_gamma(model):
+    X, y = two(40)
+    for table in (X * 1e155, sparse.csr_array(X * 1e200)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(DataError, match="squares overflow"):
+                model.fit(table, y)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation import approximate_svc
 from certifit.checkers.kernel_approximation import kernel_error as checker
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import ForeignKernel, PlainKernel, PlainRadial
 from certifit.checkers.svm import linear as linear_svm
-from certifit.checkers.svm.kernel_adapter import fitted_gamma, gamma_check, named_kernel
+from certifit.checkers.svm.kernel_adapter import fitted_gamma, gamma_check, named_kernel, own_gamma
 from certifit.checkers.svm.linear_adapter import claimed_linear_svm
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
@@ -25,14 +25,22 @@ from certifit.rows.mapped import MappedRows
 
 def audit_nystroem(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a Nystroem, with any kernel that SVC takes."""
-    rows = fitted_rows(model, np.shape(model.components_)[1], X, None, sample_weight, "none")
+    rows = fitted_rows(model, _columns(model, "components_", 1), X, None, sample_weight, "none")
     return _nystroem(model, rows, tol)
 
 
 def audit_fourier(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check an RBFSampler."""
-    rows = fitted_rows(model, len(model.random_weights_), X, None, sample_weight, "none")
+    rows = fitted_rows(model, _columns(model, "random_weights_", 0), X, None, sample_weight, "none")
     return _fourier(model, rows, tol)
+
+
+def _columns(model: Any, name: str, axis: int) -> int:
+    """Columns of the rows it was fitted on, by an attribute of two axes."""
+    shape = np.shape(getattr(model, name))
+    if len(shape) != 2:
+        raise DataError(got=f"{name} of shape {shape} in a {type(model).__name__}", wanted="a table of numbers")
+    return int(shape[axis])
 
 
 def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -40,7 +48,9 @@ def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: f
     rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
     features, spec = model.features_, claimed_linear_svm(model)
-    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    scores = len(labels.classes) if len(labels.classes) > 2 else 1
+    coef = exact_shape(model, "coef_", (scores, _n_features(features)))
+    intercept = exact_shape(model, "intercept_", (scores,))
     check = _nystroem if hasattr(features, "components_") else _fourier
     own = check(features, labels.rows, checker.KernelErrorTuning().feature_tol)
     phi, kernel = _feature_map(features, labels.rows)
@@ -56,6 +66,13 @@ def audit_approximate_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: f
     return replace(found, claim=approximate_svc.FeatureMachines.claim, checks=checks, facts=facts)
 
 
+def _n_features(features: Any) -> int:
+    """How many features there are."""
+    if hasattr(features, "components_"):
+        return int(np.shape(features.normalization_)[0])
+    return len(numbers(features, "random_offset_"))
+
+
 def _settings_check(model: Any, features: Any) -> Check:
     """Check that the features have the settings of the machine."""
     kind = "nystroem" if hasattr(features, "components_") else "fourier"
@@ -66,6 +83,7 @@ def _settings_check(model: Any, features: Any) -> Check:
 
 
 def _nystroem(model: Any, rows: Rows, tol: float) -> Certificate:
+    own_gamma(model)
     kernel = _kernel(model, rows)
     index = np.asarray(model.component_indices_)
     status = checker.KernelStatus.PROVED if kernel.valid else checker.KernelStatus.UNREFUTED

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.linear_model import firth, likelihood, logistic_proof
 from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.linear_model.logistic import LogisticClaim
@@ -183,6 +183,7 @@ def _coefficients(model: Any) -> tuple[Array, Array]:
     """Coefficients (k, d), or (1, d) for two classes, and intercepts (k,) or (1,)."""
     coef, intercept, k = numbers(model, "coef_"), numbers(model, "intercept_").ravel(), len(np.ravel(model.classes_))
     scores = k if k > 2 else 1
+    exact_shape(model, "intercept_", (scores,))
     if coef.ndim != 2 or len(coef) != scores or len(intercept) not in (scores, 1):
         raise DataError(
             got=f"coef_ of shape {coef.shape} and {len(intercept)} intercepts for {k} classes",

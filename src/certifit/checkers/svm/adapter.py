@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation.kernel_error import row_difference, same
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import GivenKernel, PlainLinear
@@ -73,12 +73,13 @@ def audit_svc(
     weight = data.w * factor[code]
     box = float(setting(model, "C", Setting(float, above=0, below=np.inf))) * weight
     support, intercepts = support_rows(model, data), numbers(model, "intercept_").ravel()
+    exact_shape(model, "intercept_", intercepts.shape)
     scheme = str(getattr(model, "multi_class", "ovo"))
     scheme = "ovo" if scheme == "ovr" and k == 2 else scheme
     coef = _checked_coefficients(model, len(support), len(intercepts), (k, scheme))
     machines = _machines(scheme, k, code, coef, support, box, intercepts)
     more = [class_order_check(model, code[support], k)]
-    if getattr(model, "class_weight_", None) is not None:
+    if hasattr(model, "class_weight_"):
         more.append(same("weights of classes differ from their meaning", numbers(model, "class_weight_"), factor))
     fitted = FittedSvm(model, data, support, box, machines)
     problem, checks = _kernel_problem(fitted, tuning)
@@ -105,7 +106,7 @@ def audit_svr(
         raise DataError(got=f"dual_coef_ of shape {coef.shape}", wanted=f"(1, {len(support)})")
     beta[support] = coef[0]
     member = np.flatnonzero(box > 0)
-    intercept = float(numbers(model, "intercept_").ravel()[0])
+    intercept = float(exact_shape(model, "intercept_", (1,)).ravel()[0])
     target = np.asarray(data.y)[member]
     machine = KernelSvm(member, target, box[member], beta[member], intercept, epsilon)
     fitted = FittedSvm(model, data, support, box, [machine])
@@ -333,14 +334,37 @@ def support_rows(model: Any, data: ArrayRows) -> Array:
         raise DataError(
             got=f"{data.n_rows} rows", wanted=f"the {rows} rows that the {type(model).__name__} was fitted on"
         )
-    return check_row_numbers(model, support, data.n_rows)
+    support = check_row_numbers(model, support, data.n_rows)
+    if not isinstance(model, Estimator):
+        return _among_all_rows(model, support, data)
+    kept, wanted = np.shape(model.support_vectors_), (len(support), data.n_features)
+    if kept != wanted and model.kernel != "precomputed":
+        raise DataError(got=f"support_vectors_ of shape {kept}", wanted=f"shape {wanted}, a row for each of support_")
+    return support
+
+
+def _among_all_rows(model: Any, support: Array, data: ArrayRows) -> Array:
+    """Row numbers of another library's support vectors; LIBSVM counts rows with a weight only.
+
+    Where it keeps support vectors they say which count it is, and it predicts by them; else by `support_`.
+    """
+    used, kept = np.flatnonzero(data.w > 0), model.support_vectors_
+    if len(used) == data.n_rows or not kept.shape[0] or support.max(initial=0) >= len(used):
+        return support
+    both = (support, used[support])
+    off = [row_difference(dense(kept), dense(data.X[rows])) for rows in both]
+    return both[1] if off[1] < off[0] else support
 
 
 def check_row_numbers(model: Any, support: Array, rows: int) -> Array:
     """Numbers of support vectors, refused where they are no whole numbers or no rows have them."""
-    if support.dtype.kind not in "iu" or support.max(initial=0) >= rows or support.min(initial=0) < 0:
+    if support.dtype.kind not in "iu" or support.ndim != 1:
         raise DataError(
-            got=f"support vectors from {support.min(initial=0)} to {support.max(initial=0)} of type {support.dtype}",
+            got=f"support vectors of type {support.dtype}, {support.ndim}-d", wanted="a list of row numbers"
+        )
+    if support.max(initial=0) >= rows or support.min(initial=0) < 0:
+        raise DataError(
+            got=f"support vectors from {support.min(initial=0)} to {support.max(initial=0)}",
             wanted=f"numbers of the {rows} rows that the {type(model).__name__} was fitted on",
         )
     return support
@@ -348,6 +372,8 @@ def check_row_numbers(model: Any, support: Array, rows: int) -> Array:
 
 def class_order_check(model: Any, kinds: Array, k: int) -> Check:
     """Support vectors of these classes (s,) must come class after class: by that, coefficients belong to pairs."""
+    if isinstance(model, Estimator):
+        exact_shape(model, "n_support_", (k,))
     counts = np.ravel(getattr(model, "n_support_", np.bincount(kinds, minlength=k)))
     off = abs(len(kinds) - int(counts.sum()))
     if len(counts) == k and not off:  # else a number of all, not of each class
@@ -373,7 +399,9 @@ def row_checks(model: Any, machines: list[Any], findings: list[Any], close: floa
     """What a model of ours says of each row, against what the checker found."""
     if np.asarray(model.support_codes_).dtype.kind not in "iu":
         raise DataError(got="support_codes_ that are no whole numbers", wanted="0, 1 or 2 for each row and machine")
-    claimed = np.stack([numbers(model, name) for name in ("support_codes_", "slacks_", "kkt_residuals_")])
+    names, n = ("support_codes_", "slacks_", "kkt_residuals_"), int(model.shape_fit_[0])
+    shape = (n,) if len(machines) == 1 else (n, len(machines))
+    claimed = np.stack([exact_shape(model, name, shape) for name in names])
     claimed = claimed.reshape(3, -1, len(machines))  # (3, n, machines)
     wrong, off = 0, 0.0
     for i, (machine, found) in enumerate(zip(machines, findings, strict=True)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers
 from certifit.checkers.kernel_approximation.kernel_error import same
 from certifit.checkers.svm import hard_margin as checker
 from certifit.checkers.svm.adapter import (
@@ -41,11 +41,13 @@ def audit_hard_margin(
     table = np.arange(data.n_rows)[:, None] if given else data.X
     proved, why = (True, PROVED) if kernel.valid else semidefinite_on(kernel, table, used)
     ridge = np.divide(float(model.ridge), data.w, out=np.zeros(len(code)), where=used)
-    intercepts = numbers(model, "intercept_")
-    coef = numbers(model, "coef_") if linear else None
+    pairs = k * (k - 1) // 2
+    intercepts = exact_shape(model, "intercept_", (pairs,))
+    coef = exact_shape(model, "coef_", (pairs, data.n_features)) if linear else None
+    dual = exact_shape(model, "dual_coef_", (k - 1, len(support)))
     machines: list[Any] = []
     findings: list[checker.HardMarginFindings] = []
-    for i, (first, others, values) in enumerate(pair_coefficients(numbers(model, "dual_coef_"), code[support], k)):
+    for i, (first, others, values) in enumerate(pair_coefficients(dual, code[support], k)):
         beta = np.zeros(len(code))
         beta[support] = values
         member = np.flatnonzero(np.isin(code, [first, *others]) & used)
@@ -58,7 +60,7 @@ def audit_hard_margin(
     checks = [
         *found.checks,
         *row_checks(model, machines, findings),
-        _margin_check(numbers(model, "margin_"), findings),
+        _margin_check(exact_shape(model, "margin_", (pairs,)), findings),
         *meant,
         class_order_check(model, code[support], k),
         *support_checks(model, support, used, None if given else data.X),

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from certifit.checkers.fitted import numbers
+from certifit.checkers.fitted import exact_shape, numbers
 from certifit.checkers.kernel_approximation.kernel_error import same, scale_gamma
 from certifit.checkers.linalg import definite
 from certifit.checkers.plain.blocks import dense
@@ -37,6 +37,7 @@ class GramCheckTuning:
 
 def kernel_of(model: Any, data: ArrayRows) -> tuple[PlainKernel, tuple[Check, ...]]:
     """The kernel of a machine fitted on these rows, and whether its gamma is what it is set to be."""
+    own_gamma(model)
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
         return GivenKernel(dense(data.X)), ()
     if callable(model.kernel):
@@ -59,10 +60,17 @@ def named_kernel(kernel: Any, gamma: float, degree: Any, coef0: Any) -> PlainKer
 
 def fitted_gamma(model: Any, rows: Rows) -> float:
     """Gamma as fitted, where the model keeps it; else as it is set."""
+    own_gamma(model)
     for name in ("gamma_", "_gamma"):
         if isinstance(getattr(model, name, None), Real):
             return _checked_gamma(float(numbers(model, name)))
     return _checked_gamma(_set_gamma(model, rows))
+
+
+def own_gamma(model: Any) -> None:
+    """Refuse a model of ours whose gamma is no number: it would predict by nothing."""
+    if isinstance(model, Estimator):
+        exact_shape(model, "gamma_", ())
 
 
 def _checked_gamma(gamma: float) -> float:

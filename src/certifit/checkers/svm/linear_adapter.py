@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.linear_model import logistic
 from certifit.checkers.plain.hinges import PLAIN_HINGES, PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm import joint_linear, linear
@@ -31,7 +31,8 @@ def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     """A LinearSVC, an SVC with a linear kernel and two classes, or an SGDClassifier with a hinge or log_loss."""
     if "SGDClassifier" in _names(model):
         return _audit_sgd(model, X, y, sample_weight, tol)
-    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    coef = numbers(model, "coef_")
+    intercept = exact_shape(model, "intercept_", (len(coef),))
     scheme = str(getattr(model, "multi_class", "ovr")).replace("_", "-")  # scikit-learn says crammer_singer
     claimed, labels = claimed_linear_svm(model), _labels(model, coef, X, y, sample_weight)
     class_weight, intercept = getattr(model, "class_weight", None), _broadcast_intercept(intercept, len(coef))
@@ -49,6 +50,7 @@ def _labels(model: Any, coef: Array, X: Any, y: Any, sample_weight: Any) -> Labe
     rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
     labels = encode_labels(rows, np.asarray(model.classes_))
     k = len(labels.classes)
+    exact_shape(model, "coef_", (k if k > 2 else 1, rows.n_features))
     if len(coef) != (k if k > 2 else 1) or (k > 2 and hasattr(model, "kernel")):
         raise DataError(
             got=f"a {type(model).__name__} with {len(coef)} machines for {k} classes",
@@ -109,8 +111,9 @@ def _one_against_rest(code: int, factor: Array, y: Array | None, w: Array) -> tu
 
 def audit_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """A LinearSVR, or an SVR with a linear kernel."""
-    coef, intercept = np.atleast_2d(numbers(model, "coef_")), numbers(model, "intercept_")
+    coef, intercept = np.atleast_2d(numbers(model, "coef_")), exact_shape(model, "intercept_", (1,))
     rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "numbers")
+    exact_shape(model, "coef_", (rows.n_features,))
     epsilon = float(setting(model, "epsilon", Setting(float, least=0, below=np.inf)))
     claimed = claimed_linear_svm(model)._replace(epsilon=epsilon)
     return linear.certify(coef, _broadcast_intercept(intercept, 1), claimed, tol, rows, _stored_dual(model))

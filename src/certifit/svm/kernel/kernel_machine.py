@@ -25,6 +25,7 @@ from certifit.svm.kernel.kernels import (
     CentredLinear,
     Kernel,
     Linear,
+    check_squares,
     is_psd,
     projected_gram,
     variance_of_entries,
@@ -72,6 +73,8 @@ class KernelMachine(Estimator):
         X = X[:, used] if self._precomputed and not every else X
         gamma = self._chosen_gamma(X, w)
         kernel = None if self._precomputed else self._kernel(gamma)
+        if isinstance(kernel, Kernel):
+            check_squares(X)
         if isinstance(kernel, Linear) and not sparse.issparse(X):
             kernel = CentredLinear(X.mean(axis=0, dtype=np.float64))
         known, y = {"gamma_": gamma, "shape_fit_": loaded.X.shape}, np.asarray(loaded.y)[used]

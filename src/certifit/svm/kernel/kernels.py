@@ -274,6 +274,18 @@ def squared_lengths(A: Matrix) -> Array:
     return np.asarray(A.multiply(A).sum(axis=1)).ravel() if sparse.issparse(A) else np.einsum("ij,ij->i", A, A)
 
 
+def check_squares(X: Matrix) -> None:
+    """Refuse a table with values so large that the squared distance of two rows may overflow."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > np.sqrt(np.finfo(np.float64).max / (4 * max(X.shape[1], 1))):
+        raise DataError(
+            got="values so large that their squares overflow",
+            wanted="rows whose squared distances are finite numbers",
+            fix="Rescale the columns, for instance to unit variance.",
+        )
+
+
 def variance_of_entries(X: Matrix, w: Array, block_rows: int = 2048) -> float:
     """The variance of all entries of a table as one sample, rows counted by their weights w.
 

@@ -55,6 +55,7 @@ class LinearSvmProof(NamedTuple):
     claim: str = CLAIM
     convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
     checked: Callable[[Attributes], Certificate] | None = None  # the checker's own certificate of these attributes
+    small: bool = False  # whether that takes no time to speak of
 
 
 class LinearSvmEstimator(Estimator):
@@ -117,7 +118,10 @@ class LinearSvmEstimator(Estimator):
         intercept_error = partial(shift_error, svm.shift, (1 + self.single) * mass)
         solve = partial(minimise_svm, problem, rules, sizes.unit, sizes.intercept)
         checked = partial(self._checked, rows)
-        proof = LinearSvmProof(svm.rho, problem.bound_rounding, rounding, intercept_error, checked=checked)
+        small = rows.in_memory and rows.n_rows * rows.n_features <= self._tuning.small_entries
+        proof = LinearSvmProof(
+            svm.rho, problem.bound_rounding, rounding, intercept_error, checked=checked, small=small
+        )
         return self._solve_and_certify(solve, attributes, proof)
 
     def _solve_dual(self, rows: Rows, rules: tuple[SlackRule, ...], fixed: Attributes) -> Attributes:
@@ -166,8 +170,8 @@ class LinearSvmEstimator(Estimator):
             scale=max(value, limit if not coef.any() else value),
             parameter_error=coefficient_error(coef, gaps, proof.rho),
         )
-        if best.gain <= tol and not certificate.holds and proof.checked is not None:
-            # Rounding alone stands in the way, and the checker knows it row by row.
+        if (best.gain <= tol or proof.small) and not certificate.holds and proof.checked is not None:
+            # Rounding alone may stand in the way, which the checker knows row by row; it also tries more dual points.
             again = proof.checked(found)
             certificate = again if again.holds else certificate
         return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}

@@ -13,6 +13,7 @@ class LinearSvmTuning:
     """Fields in the order of the phases of `svm.linear.solve`; d1 is the number of columns and the intercept."""
 
     newton_columns: int = 2000  # columns up to which Hessians are formed; beyond, `svm.linear.dual_solver` is used
+    small_entries: int = 10_000  # of a table for which the checker is asked wherever a fit has not proved enough
 
     # start on some rows
     sample_rows: int = 8192  # rows of the sample, or
