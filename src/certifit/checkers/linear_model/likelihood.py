@@ -309,7 +309,9 @@ def _decrement(
         return nothing
     inverse = inverse / (1 - _inverse_error(H, inverse))
     r, off = slope.r[:, kept], slope.rounding[:, kept]
-    nu = np.sqrt(max(0.0, float(np.einsum("aj,ajbl,bl", r, inverse, r))))
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = float(np.einsum("aj,ajbl,bl", r, inverse, r))
+    nu = np.sqrt(max(square, 0.0))  # NaN stays, and proves nothing
     nu += np.sqrt(float(np.einsum("aj,ajbl,bl", off, np.abs(inverse), off))) + score * np.sqrt(s.spread)
     c = float(np.sqrt(max(np.abs(M).sum() for M in _pairs(inverse))))  # every |z| is at most 1
     if not nu * c <= tuning.near:
