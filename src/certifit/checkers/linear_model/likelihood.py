@@ -52,6 +52,17 @@ from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Largest, Rows, Sums
 
 
+class ScoreRounding(NamedTuple):
+    """How far rounding can move a score: by a part that differs from row to row, and a part common to all rows."""
+
+    row: float
+    common: float
+
+    @property
+    def total(self) -> float:
+        return self.row + self.common
+
+
 @dataclass(frozen=True)
 class LikelihoodQuadratic(Sums):
     """Loss, gradient and Hessian in the parameters of classes 1 … k-1 relative to class 0."""
@@ -63,9 +74,15 @@ class LikelihoodQuadratic(Sums):
     spread: float  # Σ w Σ_k p (1 - p)
     weight: float  # Σ w
 
-    def loss_error(self, score: float) -> float:
-        """How far the loss may be off where no score is off by more than `score`."""
-        return float(np.sqrt(self.misfit * self.weight).sum()) * score + self.spread * score**2
+    def loss_error(self, score: ScoreRounding, imbalance: Array, share: float) -> float:
+        """How far the loss may be off where scores are off by so much; imbalance (k,) is Σ w (p - y), off by `share`.
+
+        What is the same for all rows moves the loss by the imbalance alone, which is nearly 0 at an optimum.
+        """
+        misfit = np.sqrt(self.misfit * self.weight)  # at least Σ w |p - y|
+        common = np.minimum(np.abs(imbalance) + share * misfit, misfit)
+        first = float(misfit.sum()) * score.row + float(common.sum()) * score.common
+        return first + self.spread * score.total**2
 
 
 def quadratic(
@@ -175,13 +192,14 @@ def certify(
     score = _score_rounding(beta, b, centred, coordinates)
     shifted = _best_common_shift(beta, claim) if len(coef) > 1 and claim.lam1 > 0 else beta
     slope = _subgradient(shifted, len(coef) > 1, claim, s, coordinates, objective, rows.n_rows)
-    found = _decrement(slope, len(coef) > 1, claim, here, score, rows, tuning)
+    found = _decrement(slope, len(coef) > 1, claim, here, score.total, rows, tuning)
     reach = found.nu * found.c
     gap = np.inf
     if reach <= tuning.safe and all(check.passed for check in own):
         saved = max(0.0, claim.penalty(beta) - claim.penalty(shifted))
         gap = saved + slope.excess + self_concordant_gap(found.nu, found.c)
-    off = s.loss_error(score)
+    imbalance = s.g[:, -1] if claim.intercept else np.full(len(s.g), np.inf)
+    off = s.loss_error(score, imbalance, summation_error(rows.n_rows))
     bound = bound_below(objective, gap + off, objective, rows.n_rows)
     words = LinearModelClaims.penalised if claim.lam + claim.lam1 > 0 else LinearModelClaims.likelihood
     return Certificate(
@@ -192,16 +210,17 @@ def certify(
         tol,
         allowed_gap(objective, tol, rows.n_rows, off),
         (Check("decrement times reach", reach, tuning.safe), *own),
-        parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score),
+        parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score.total),
     )
 
 
-def _score_rounding(beta: Array, b: Array, centred: Array, coordinates: ScaledCoordinates) -> float:
-    """How far rounding can move a score: every |z| is at most 1."""
+def _score_rounding(beta: Array, b: Array, centred: Array, coordinates: ScaledCoordinates) -> ScoreRounding:
+    """Every |z| is at most 1; the intercept of centred rows is summed with more digits."""
     sizes = np.abs(beta) @ coordinates.scale + np.abs(centred)
-    moved = np.abs(beta) @ np.abs(coordinates.m) + np.abs(b)  # summed with more digits
-    both = EPS * sizes + float(np.finfo(np.longdouble).eps) * moved
-    return 2 * (beta.shape[1] + 4) * float(both.max(initial=0.0))
+    moved = np.abs(beta) @ np.abs(coordinates.m) + np.abs(b)
+    times = 2 * (beta.shape[1] + 4)
+    row = times * EPS * float(sizes.max(initial=0.0))
+    return ScoreRounding(row, times * float(np.finfo(np.longdouble).eps) * float(moved.max(initial=0.0)))
 
 
 def _subgradient(
