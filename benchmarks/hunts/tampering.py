@@ -6,6 +6,7 @@ Every attribute is tampered with. Where any method then says something else, the
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from typing import Any
 
@@ -140,14 +141,16 @@ def derived(model: Any) -> list[str]:
             and isinstance(getattr(type(model), name, None), property)]  # fmt: skip
 
 
-def differ(a: Any, b: Any, close: float = 1e-6) -> bool:
-    """Whether two answers differ by more than a certificate's tolerance leaves open."""
+def differ(a: Any, b: Any, close: float = 1e-6, least: float = 0.0) -> bool:
+    """Whether two answers differ by more than a certificate's tolerance leaves open; `least` is their size at least."""
     if isinstance(a, str) != isinstance(b, str):  # the name of an error
         return True
+    if isinstance(a, str):
+        return texts_differ(a, b, close)
     if type(a).__name__ != type(b).__name__ and not (np.isscalar(a) and np.isscalar(b)):
         return True
     if isinstance(a, (tuple, list)):
-        return len(a) != len(b) or any(differ(p, q, close) for p, q in zip(a, b, strict=True))
+        return len(a) != len(b) or any(differ(p, q, close, least) for p, q in zip(a, b, strict=True))
     if sparse.issparse(a):
         a, b = a.toarray(), b.toarray()
     if isinstance(a, (np.ndarray, float, np.number)):
@@ -155,10 +158,29 @@ def differ(a: Any, b: Any, close: float = 1e-6) -> bool:
         if a.shape != b.shape:
             return True
         if a.dtype.kind in "fc":
-            size = float(np.nanmax(np.abs(a[np.isfinite(a)]), initial=0.0))
+            size = float(np.nanmax(np.abs(a[np.isfinite(a)]), initial=least))
             return not np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True)
         return not np.array_equal(a, b)
     return bool(a != b)
+
+
+NUMBER = re.compile(r"[-+]?\b\d+(?:\.(\d*))?(?:e([-+]?\d+))?")
+
+
+def texts_differ(a: str, b: str, close: float) -> bool:
+    """Whether two texts differ in words, or in a number by more than its last digit and a share `close`."""
+    if " ".join(NUMBER.sub("#", a).split()) != " ".join(NUMBER.sub("#", b).split()):
+        return True
+    pairs = zip(NUMBER.finditer(a), NUMBER.finditer(b), strict=True)
+    return any(abs(float(p[0]) - float(q[0])) > _last_digit(p) + close * abs(float(p[0])) for p, q in pairs)
+
+
+def _last_digit(number: re.Match[str]) -> float:
+    """What one more in the last digit adds, with rounding; 0 for a whole number, which may be a count."""
+    decimals, exponent = number.groups()
+    if decimals is None and exponent is None:
+        return 0.0
+    return 1.01 * 10.0 ** (int(exponent or 0) - len(decimals or ""))
 
 
 def fitted_attributes(model: Any) -> list[str]:

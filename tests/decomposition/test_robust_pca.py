@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import eigh
 from scipy.optimize import brentq, minimize
 from sklearn.datasets import load_digits, load_wine
 
@@ -11,6 +12,7 @@ from benchmarks.robust_pca import Objective, inexact
 from benchmarks.robust_pca import corrupted as planted
 from certifit import PCA, CertificateWarning, DataError
 from certifit.checkers.decomposition.robust_adapter import audit_robust_pca
+from certifit.decomposition.robust import principal_component_pursuit
 from certifit.decomposition.robust.plots import plot_first_axes, plot_split
 from certifit.decomposition.robust.principal_component_pursuit import shrink
 from certifit.decomposition.robust.robust_pca import RobustPCA
@@ -119,6 +121,25 @@ def test_shrinking_is_that_of_the_singular_values():
         L, nuclear = shrink(A, 1.5)
         np.testing.assert_allclose(L, (U * np.maximum(sigma - 1.5, 0)) @ V, atol=1e-12)
         assert nuclear == pytest.approx(np.maximum(sigma - 1.5, 0).sum(), rel=1e-12)
+
+
+def test_one_column_is_not_given_to_a_selective_driver(monkeypatch):
+    """For order 1 it writes past an array that SciPy leaves empty: memory of the process is overwritten."""
+    orders = []
+
+    def selective(G, **options):
+        if options["driver"] == "evr":
+            orders.append(len(G))
+        return eigh(G, **options)
+
+    monkeypatch.setattr(principal_component_pursuit, "eigh", selective)
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    for table in (X[:, :1], X[:1], X):
+        L, nuclear = shrink(table, 0.5)
+        sigma = np.linalg.svd(table, compute_uv=False)
+        assert nuclear == pytest.approx(np.maximum(sigma - 0.5, 0).sum(), rel=1e-12)
+        assert np.linalg.matrix_rank(L) == (sigma > 0.5).sum()
+    assert orders == [2]
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))

@@ -131,3 +131,22 @@ def test_classes_of_very_unequal_weight(weight):
     X, y = two()
     model = LogisticRegression(class_weight={0: weight}).fit(X, y)
     assert certified(model, X, y)
+
+
+@pytest.mark.parametrize("penalty", [{"penalty": "elasticnet", "l1_ratio": 0.9}, {"penalty": "l1"}, {}])
+def test_columns_whose_squares_overflow_are_refused(penalty):
+    """At β = 0 the sums of the dual overflow: a gap that is not known is not a gap of 0."""
+    rng = np.random.default_rng(0)
+    X = 1e280 * rng.normal(size=(29, 1))
+    with pytest.raises(DataError, match="overflow"):
+        LogisticRegression(C=0.0133, **penalty).fit(X, X[:, 0] > 1e279 * rng.normal(size=29))
+
+
+def test_a_separating_direction_of_many_numbers_is_told_in_a_sentence():
+    rng = np.random.default_rng(0)
+    X = 1e-120 * np.concatenate([rng.normal(size=(5, 9)) + 20 * rng.normal(size=9) for _ in range(5)])
+    with pytest.raises(NoSolutionError) as error:
+        LogisticRegression(penalty=None).fit(X, np.repeat(np.arange(5), 5))
+    assert len(str(error.value)) <= 400
+    assert "50 numbers" in str(error.value)
+    assert np.shape(error.value.certificate.witness) == (5, 10)

@@ -32,7 +32,9 @@ def audit_pca(
     measured = pca.measure(B, rows, tuning)
     if hasattr(model, "n_samples_seen_"):
         measured = _allow_for_merging(measured)
-    found = pca.certify_measured(claim, measured, tol, rows.dtype, tuning=tuning)
+    # Running sums are kept in float64 whatever the rows are.
+    digits = np.dtype(np.float64) if hasattr(model, "scatter_") else rows.dtype
+    found = pca.certify_measured(claim, measured, tol, digits, tuning=tuning)
     more = [*check_component_count(model, measured, tol, rows), *check_counts(model, len(B), rows)]
     more += check_signs(model, B)
     if hasattr(model, "scatter_"):
@@ -120,7 +122,7 @@ def _check_running_sums(model: Any, measured: pca.PCAMeasured, tol: float, rows:
     scatter, weight = numbers(model, "scatter_"), float(numbers(model, "weight_"))
     if scatter.shape != (d, d):
         raise DataError(got=f"scatter_ of shape {scatter.shape}", wanted=f"({d}, {d})")
-    share = tol + s.rounding(rows.dtype) / (s.total or 1.0)
+    share = tol + s.rounding(np.float64) / (s.total or 1.0)
     off = scatter - n * (pca.covariance(rows) if s.S is None else s.S)
     last = s.deviations * np.sqrt(share) + 8 * np.finfo(float).eps * np.abs(measured.mean)
     limit = n * np.multiply.outer(last, last)

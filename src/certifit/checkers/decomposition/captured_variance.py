@@ -124,7 +124,7 @@ def _assemble(
     size = float(np.abs(C).max(initial=0.0))
     C = C / (size or 1.0)
     nuclear = size * float(np.sqrt(np.maximum(np.linalg.eigvalsh(C.T @ C), 0.0)).sum())
-    discarded = max(0.0, total - float(np.trace(inner)))
+    discarded = max(total - float(np.trace(inner)), 0.0)
     leak = size * float(np.linalg.norm(C))
     lengths = size * np.linalg.norm(C @ turn, axis=0)
     loss = float((lengths * (lengths / np.maximum(ritz, np.finfo(float).tiny)))[lengths > 0].sum())
@@ -155,7 +155,7 @@ def upper_bound(E: Array, hint: float | None) -> float:
     slack = len(E) * np.finfo(float).eps * float(np.abs(np.diag(E)).max(initial=0.0)) + np.finfo(float).tiny
     if hint is not None and has_cholesky_factor(hint * np.eye(len(E)) - E):
         return hint + slack
-    tau, more = max(0.0, computed_largest(E)), slack
+    tau, more = max(computed_largest(E), 0.0), slack
     while not has_cholesky_factor((tau + more) * np.eye(len(E)) - E):
         more = 2 * more
         if not np.isfinite(tau + more):

@@ -53,7 +53,7 @@ def _check_share(k: int, wanted: float, measured: PCAMeasured, tol: float, dtype
     too_many = share[max(0, k - 1)] - wanted
     return Check(
         "share of the variance, more or less than n_components asks for",
-        max(0.0, float(too_few), float(too_many)),
+        max(float(too_few), float(too_many), 0.0),
         tol + s.rounding(dtype) / s.total,
     )
 
@@ -70,7 +70,7 @@ def _check_evidence(k: int, measured: PCAMeasured, rows: Rows) -> Check:
         return Check("components, more or fewer than n_components='mle' asks for", float(abs(k - expected)), 0.0)
     best = float(np.nanmax(evidence))
     below = best - evidence[k - 1] if 1 <= k <= len(evidence) else np.inf
-    return Check("log evidence below that of another number of components by", max(0.0, below), 1e-6 * abs(best))
+    return Check("log evidence below that of another number of components by", max(below, 0.0), 1e-6 * abs(best))
 
 
 def _evidence(values: Array, k: int, n: float) -> float:

@@ -191,7 +191,7 @@ def _certify_observed(model: PPCAModel, tol: float, rows: Rows, first: _FirstPas
         lower -= _penalty(after[1]) / first.weight
     rounding = 64 * EPS * (len(model.mean) + abs(objective))
     checks = [
-        Check("gain of one more EM step (nats a row)", max(0.0, objective + lower), tol + rounding),
+        Check("gain of one more EM step (nats a row)", max(objective + lower, 0.0), tol + rounding),
         *_check_log_likelihood(model, log_likelihood, size),
         *_check_observed_components(model, first.seen),
     ]

@@ -68,7 +68,7 @@ def certify(parts: RobustPCAParts, tol: float, rows: Rows) -> Certificate:
     ]
     checks += _check_settings(parts, float(w.sum()))
     if parts.dual is not None:
-        checks.append(Check("dual point outside its set by", max(0.0, excess - 1.0), 1e-9))
+        checks.append(Check("dual point outside its set by", max(excess - 1.0, 0.0), 1e-9))
     claim = "nuclear norm of the low-rank part plus lam times the sum of the sparse part's sizes within gap of the "
     claim += "smallest"
     # Without a low-rank part the objective is this; what is split cannot be larger.
@@ -111,7 +111,7 @@ def _median_error(parts: RobustPCAParts, X: Array, w: Array) -> float:
         return float(np.any(parts.centre != 0))
     half = w.sum() / 2
     beyond = np.maximum(w @ (parts.centre < X), w @ (parts.centre > X)) - half
-    return float(max(0.0, beyond.max() / w.sum() - 1e-12))
+    return float(max(beyond.max() / w.sum() - 1e-12, 0.0))
 
 
 def _check_axes(parts: RobustPCAParts, L: Array, sigma: Array, offset: float) -> tuple[Check, ...]:

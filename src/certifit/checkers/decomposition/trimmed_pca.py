@@ -52,7 +52,7 @@ def certify(parts: TrimmedPCAParts, tol: float, rows: Rows, more: tuple[Check, .
     rounding = float(kept @ (distance * last + last**2)) + digits**2 * float(kept @ z)
     # Errors whose relative difference is below 1e-10 share the border.
     gain = Check(
-        "gain from keeping other rows", max(0.0, float(kept @ e) - smallest), (tol + 2e-10) * smallest + rounding
+        "gain from keeping other rows", max(float(kept @ e) - smallest, 0.0), (tol + 2e-10) * smallest + rounding
     )
     checks = [
         Check("weights outside 0 to sample_weight by", float(np.abs(v - kept).max()), 1e-9 * float(w.max())),

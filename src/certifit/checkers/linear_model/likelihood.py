@@ -53,14 +53,14 @@ from certifit.rows import Array, Block, Largest, Rows, Sums
 
 
 class ScoreRounding(NamedTuple):
-    """How far rounding can move a score."""
+    """How far rounding can move a score: by a part that differs from row to row, and a part common to all rows."""
 
-    own: float  # each by itself
-    common: float  # all rows together, by the centred intercept
+    row: float
+    common: float
 
     @property
     def total(self) -> float:
-        return self.own + self.common
+        return self.row + self.common
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,15 @@ class LikelihoodQuadratic(Sums):
     spread: float  # Σ w Σ_k p (1 - p)
     weight: float  # Σ w
 
-    def loss_error(self, score: ScoreRounding) -> float:
-        """How far the loss may be off: what all rows have in common moves it by the gradient along the intercepts."""
-        own = float(np.sqrt(self.misfit * self.weight).sum()) * score.own
-        common = float(np.abs(self.g[:, -1]).sum()) * score.common if score.common else 0.0
-        return own + common + self.spread * score.total**2
+    def loss_error(self, score: ScoreRounding, imbalance: Array, share: float) -> float:
+        """How far the loss may be off where scores are off by so much; imbalance (k,) is Σ w (p - y), off by `share`.
+
+        What is the same for all rows moves the loss by the imbalance alone, which is nearly 0 at an optimum.
+        """
+        misfit = np.sqrt(self.misfit * self.weight)  # at least Σ w |p - y|
+        common = np.minimum(np.abs(imbalance) + share * misfit, misfit)
+        first = float(misfit.sum()) * score.row + float(common.sum()) * score.common
+        return first + self.spread * score.total**2
 
 
 def quadratic(
@@ -185,17 +189,17 @@ def certify(
     if s.g[1:].size > tuning.hessian_parameters:
         check = Check("gradient norm relative to the objective", float(np.linalg.norm(s.g[1:])) / objective, tol)
         return Certificate("stationary", LinearModelClaims.gradient, objective, tol=tol, checks=(check, *own))
-    rounding = _score_rounding(beta, b, centred, coordinates)
-    score = rounding.total
+    score = _score_rounding(beta, b, centred, coordinates)
     shifted = _best_common_shift(beta, claim) if len(coef) > 1 and claim.lam1 > 0 else beta
     slope = _subgradient(shifted, len(coef) > 1, claim, s, coordinates, objective, rows.n_rows)
-    found = _decrement(slope, len(coef) > 1, claim, here, score, rows, tuning)
+    found = _decrement(slope, len(coef) > 1, claim, here, score.total, rows, tuning)
     reach = found.nu * found.c
     gap = np.inf
     if reach <= tuning.safe and all(check.passed for check in own):
         saved = max(0.0, claim.penalty(beta) - claim.penalty(shifted))
         gap = saved + slope.excess + self_concordant_gap(found.nu, found.c)
-    off = s.loss_error(rounding)
+    imbalance = s.g[:, -1] if claim.intercept else np.full(len(s.g), np.inf)
+    off = s.loss_error(score, imbalance, summation_error(rows.n_rows))
     bound = bound_below(objective, gap + off, objective, rows.n_rows)
     words = LinearModelClaims.penalised if claim.lam + claim.lam1 > 0 else LinearModelClaims.likelihood
     return Certificate(
@@ -206,18 +210,17 @@ def certify(
         tol,
         allowed_gap(objective, tol, rows.n_rows, off),
         (Check("decrement times reach", reach, tuning.safe), *own),
-        parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score),
+        parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score.total),
     )
 
 
 def _score_rounding(beta: Array, b: Array, centred: Array, coordinates: ScaledCoordinates) -> ScoreRounding:
-    """How far rounding can move a score: every |z| is at most 1."""
+    """Every |z| is at most 1; the intercept of centred rows is summed with more digits."""
     sizes = np.abs(beta) @ coordinates.scale + np.abs(centred)
-    moved = np.abs(beta) @ np.abs(coordinates.m)  # an intercept and this are summed with more digits
-    moved = np.where(moved > 0, moved + np.abs(b), 0.0)
+    moved = np.abs(beta) @ np.abs(coordinates.m) + np.abs(b)
     times = 2 * (beta.shape[1] + 4)
-    common = float(np.finfo(np.longdouble).eps) * float(moved.max(initial=0.0))
-    return ScoreRounding(times * EPS * float(sizes.max(initial=0.0)), times * common)
+    row = times * EPS * float(sizes.max(initial=0.0))
+    return ScoreRounding(row, times * float(np.finfo(np.longdouble).eps) * float(moved.max(initial=0.0)))
 
 
 def _subgradient(
@@ -325,7 +328,9 @@ def _decrement(
         return nothing
     inverse = inverse / (1 - _inverse_error(H, inverse))
     r, off = slope.r[:, kept], slope.rounding[:, kept]
-    nu = np.sqrt(max(0.0, float(np.einsum("aj,ajbl,bl", r, inverse, r))))
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = float(np.einsum("aj,ajbl,bl", r, inverse, r))
+    nu = np.sqrt(max(square, 0.0))  # NaN stays, and proves nothing
     nu += np.sqrt(float(np.einsum("aj,ajbl,bl", off, np.abs(inverse), off))) + score * np.sqrt(s.spread)
     c = float(np.sqrt(max(np.abs(M).sum() for M in _pairs(inverse))))  # every |z| is at most 1
     if not nu * c <= tuning.near:

@@ -94,10 +94,21 @@ def _no_maximum(
         ),
         facts={
             facts[0]: sides.strict,
-            facts[1]: np.array2string(v, precision=4, threshold=20, max_line_width=10**6),
+            facts[1]: _in_words(v),
         },
         witness=tuple(map(tuple, np.atleast_2d(v).tolist())),
     )
+
+
+def _in_words(v: Array, most: int = 12) -> str:
+    """The numbers of a direction (d1,) or (k, d1), of many the first; the witness has them all."""
+    flat = np.ravel(v)
+    numbers = ", ".join(f"{x:.3g}" for x in flat[:most])
+    if len(flat) > most:
+        return f"[{numbers}, …] ({len(flat)} numbers)"
+    if np.ndim(v) > 1 and len(v) > 1:
+        return "[" + ", ".join(_in_words(row) for row in v) + "]"
+    return f"[{numbers}]"
 
 
 # Logistic and softmax regression. ------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class IncrementalPCA(PCA):
         self.tol = tol
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        return self._attributes(scatter(rows, double=True), self.n_components, rows.n_rows, rows.dtype)
+        return self._attributes(scatter(rows, double=True), self.n_components, rows.n_rows)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add the rows of X to those seen so far."""
@@ -87,11 +87,11 @@ class IncrementalPCA(PCA):
             wanted = self.n_components
             if isinstance(wanted, Integral) and not isinstance(wanted, bool):
                 wanted = min(int(wanted), most_components(found.count, found.weight, rows.n_features))
-            attributes = self._attributes(found, wanted, n_rows, rows.dtype)
+            attributes = self._attributes(found, wanted, n_rows)
         self.__dict__.update(attributes)
         return self
 
-    def _attributes(self, s: MeanAndScatter, wanted: Any, n_rows: int, dtype: Any) -> Attributes:
+    def _attributes(self, s: MeanAndScatter, wanted: Any, n_rows: int) -> Attributes:
         d = len(s.mean)
         whole = isinstance(wanted, Integral)
         axes = axes_from_scatter(s, AxesWanted(max(0, min(int(wanted), d)) if whole else d))
@@ -101,7 +101,7 @@ class IncrementalPCA(PCA):
             "n_used_": s.count,
             "scatter_": s.S,
             "weight_": s.weight,
-            "certificate_": certificate_from_covariance(axes, fitted, self.tol, dtype),
+            "certificate_": certificate_from_covariance(axes, fitted, self.tol, np.float64),
         }
 
     @property

@@ -15,6 +15,7 @@ balancing of μ, Boyd et al., Distributed optimization and statistical learning 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -112,13 +113,7 @@ def shrink(A: Array, t: float) -> tuple[Array, float]:
     >>> np.diag(L).round(12), round(nuclear, 12)
     (array([2.2, 0.2, 0. ]), 2.4)
     """
-    G = _gram(A)
-    try:
-        squares, V = eigh(G, subset_by_value=(t * t, np.inf), driver="evr", check_finite=False)
-    except LinAlgError:
-        # LAPACK's selective driver can fail where eigenvalues coincide.
-        squares, V = eigh(G, driver="evd", check_finite=False)
-        squares, V = squares[squares > t * t], V[:, squares > t * t]
+    squares, V = _eigenpairs_above(_gram(A), t * t)
     sigma = np.sqrt(squares)
     share = 1 - t / sigma
     tall = A if A.shape[0] >= A.shape[1] else A.T
@@ -129,6 +124,17 @@ def shrink(A: Array, t: float) -> tuple[Array, float]:
 
     parallel_map(fill, _parts(tall))
     return low if tall is A else low.T, float((sigma - t).sum())
+
+
+def _eigenpairs_above(G: Array, least: float) -> tuple[Array, Array]:
+    """Eigenvalues above `least` and their vectors."""
+    # For a matrix of order 1 LAPACK's selective driver writes past an array that SciPy leaves empty.
+    if len(G) > 1:
+        # It can fail where eigenvalues coincide.
+        with suppress(LinAlgError):
+            return eigh(G, subset_by_value=(least, np.inf), driver="evr", check_finite=False)
+    values, V = eigh(G, driver="evd", check_finite=False)
+    return values[values > least], V[:, values > least]
 
 
 def spectral_norm(A: Array) -> float:

@@ -35,8 +35,18 @@ def duality_gap(
 ) -> float:
     """P(θ) - D(u) for a feasible dual point u, beside λ₁ |β|₁ + λ₂/2 |β|²; never less than P(θ) - min P.
 
-    `penalty` is (λ₁, λ₂), not both 0.
+    `penalty` is (λ₁, λ₂), not both 0. Where sums overflow, and at most, it is P(θ): no loss is negative.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap, beta = _by_mixture(theta, penalty, intercept, s, totals), theta[:, : theta.shape[1] - intercept]
+        value = s.loss + penalty[0] * float(np.abs(beta).sum()) + 0.5 * penalty[1] * float((beta**2).sum())
+    return gap if gap < value else value
+
+
+def _by_mixture(
+    theta: Array, penalty: tuple[float, float], intercept: bool, s: LogisticPass, totals: LogisticTotals
+) -> float:
+    """The gap of the model's own probabilities, mixed with q; NaN where sums overflow."""
     d = theta.shape[1] - intercept
     beta, g = theta[:, :d], s.g[:, :d]
     if not intercept:
@@ -65,14 +75,15 @@ def _add_penalty(beta: Array, v: Array, penalty: tuple[float, float], loss: floa
     """The gap with the penalty; `both` is the loss plus its conjugate at the dual point, whose Σ w u z is v.
 
     With λ₂ = 0 the dual point must have |v| <= λ₁: it is scaled down, and the conjugate is convex and 0 at 0.
+    NaN stays: max(0.0, NaN) would be a gap of 0.
     """
     lam1, lam2 = penalty
     if lam1 == 0:
-        return max(0.0, float(((lam2 * beta + v) ** 2).sum()) / (2 * lam2) - float((beta * v).sum()) + both)
+        return max(float(((lam2 * beta + v) ** 2).sum()) / (2 * lam2) - float((beta * v).sum()) + both, 0.0)
     size = lam1 * float(np.abs(beta).sum())
     if lam2 > 0:
         above = float((np.maximum(np.abs(v) - lam1, 0.0) ** 2).sum())
-        return max(0.0, size + 0.5 * lam2 * float((beta**2).sum()) + above / (2 * lam2) + both)
+        return max(size + 0.5 * lam2 * float((beta**2).sum()) + above / (2 * lam2) + both, 0.0)
     worst = float(np.abs(v).max(initial=0.0))
     stay = min(1.0, lam1 / worst) if worst > 0 else 1.0
-    return max(0.0, (1 - stay) * loss + stay * both + size)
+    return max((1 - stay) * loss + stay * both + size, 0.0)

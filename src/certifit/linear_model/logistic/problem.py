@@ -203,7 +203,8 @@ class Penalised:
         x, value, n_rows = best.params.x, best.objective, data.rows.n_rows
         errors: CoefficientError = ()
         gap, off = best.gain * value, 0.0
-        if best.status != "converged":  # the gain need not be a bound
+        promised = self.problem is not None and self.problem.concordant and not self.proved
+        if best.status != "converged" or promised:  # the gain need not be a bound
             gap = self._dual_gap(data, x.reshape(data.shape))
         elif self.proved and self.problem is not None:
             gap, off, errors = LastPass.of(self.problem, x, value, data.weight)
@@ -286,6 +287,6 @@ def _no_solution(certificate: Certificate) -> NoSolutionError:
     return NoSolutionError(
         "The classes are separable and there is no penalty: the likelihood has no maximum (coefficients grow without "
         "limit). Use penalty='l2' with some C, penalty='firth' (two classes), or drop the columns that separate. "
-        f"Separating direction: {certificate.facts['separating direction']}",
+        f"Separating direction: {certificate.facts['separating direction']}.",
         certificate,
     )
