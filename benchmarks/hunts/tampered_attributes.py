@@ -54,7 +54,9 @@ def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
     if "tol" in settings:
         changed["tol"] = min(settings["tol"], 1e-6)
     if settings.get("C") is not None:
-        changed["C"] = share if settings.get("kernel", "rbf" if "gamma" in settings else "linear") == "rbf" else share / variance
+        changed["C"] = (
+            share if settings.get("kernel", "rbf" if "gamma" in settings else "linear") == "rbf" else share / variance
+        )
     if type(model).__name__ in ("Lasso", "ElasticNet"):  # above covariances of target and columns nothing is left
         changed["alpha"] = min(share, 1.0) * (variance**0.5 * float(np.std(y)) or 1.0)
     elif type(model).__name__ == "Ridge":

@@ -105,3 +105,25 @@ def test_attributes_that_do_not_fit_together_are_refused_in_words():
     other.classes_ = None
     with pytest.raises(DataError):
         audit(other, X, Y)
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        lambda a: np.ma.masked_greater(a, np.median(a)),
+        np.matrix,
+        lambda a: a + 1e-3j,
+        lambda a: a.astype(str),
+        lambda a: a.astype(object),
+        lambda _: None,
+    ],
+    ids=["masked", "matrix", "complex", "text", "objects", "nothing"],
+)
+@pytest.mark.parametrize("name", ["coef_", "intercept_"])
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_arrays_of_another_kind_are_refused(name, disguise):
+    """Their numbers are those of the fit, and what methods compute with them is not."""
+    model = certifit.LogisticRegression().fit(X, Y)
+    setattr(model, name, disguise(getattr(model, name)))
+    with pytest.raises(DataError, match=name):
+        audit(model, X, Y)

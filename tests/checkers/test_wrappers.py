@@ -94,3 +94,10 @@ def test_unfitted_wrappers_are_refused_in_words():
     for model in (make_pipeline(StandardScaler(), logit()), GridSearchCV(logit(), {"C": [1.0]})):
         with pytest.raises(ValueError, match="fit"):
             audit(model, X, Y)
+
+
+def test_another_estimator_in_a_search_is_noticed():
+    model = GridSearchCV(logit(), {"C": [0.1, 1.0]}, cv=3).fit(X, Y)
+    model.best_estimator_ = linear_model.LogisticRegression(C=5.0, tol=1e-8, max_iter=1000).fit(X, Y)
+    assert audit(model.best_estimator_, X, Y).holds
+    assert not audit(model, X, Y).holds

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.fitted import check_plain_attributes
 from certifit.checkers.registry import AuditedModel, audited_models, find_audited
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
@@ -74,6 +75,7 @@ def audit(
     _check_arguments(model, X, beside, known)
     if isinstance(model, Estimator):
         model._check_settings()
+        check_plain_attributes(model)
     return _without_riddles(model, known, X, y, sample_weight, _tolerance(model, tol), beside)
 
 
@@ -197,7 +199,10 @@ def _unwrap_search(model: Any, X: Any, y: Any) -> _Unwrapped:
             fix="Set refit=True, or fit its best_params_ yourself and audit that.",
         )
     facts = {"audited": "best_estimator_, fitted on all rows; the choice among candidates is not"}
-    return _Unwrapped(model.best_estimator_, X, y, facts)
+    settings = model.best_estimator_.get_params()
+    other = [name for name, value in model.best_params_.items() if repr(settings.get(name)) != repr(value)]
+    check = Check("settings of best_estimator_ that are not best_params_", float(len(other)), 0.0)
+    return _Unwrapped(model.best_estimator_, X, y, facts, (check,))
 
 
 def _unwrap_calibrated(model: Any, X: Any, y: Any) -> _Unwrapped:

@@ -49,6 +49,29 @@ def exact_shape(model: Any, name: str, shape: tuple[int, ...]) -> Array:
     return values
 
 
+def check_plain_attributes(model: Any) -> None:
+    """Refuse fitted attributes of our own models that are not what a fit leaves: plain arrays of real numbers.
+
+    Masked arrays, matrices, complex numbers and text have the values that an audit reads, and other answers from
+    every method that computes with them.
+    """
+    words = ("classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_")
+    optional = ("covariance_", "pvalues_", "weight_", "target_")
+    for name, value in vars(model).items():
+        if not name.endswith("_") or name.startswith("_") or name in (*model.diagnostics, *words):
+            continue
+        odd = isinstance(value, np.ndarray) and (
+            type(value) not in (np.ndarray, np.memmap) or value.dtype.kind not in "biufV"
+        )
+        if odd or (value is None and name not in optional) or isinstance(value, complex):
+            kind = f"{type(value).__name__} of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
+            raise DataError(
+                got=f"{name} as {kind} in a fitted {type(model).__name__}",
+                wanted="plain arrays of real numbers, as fit leaves them",
+                fix="Fit it again.",
+            )
+
+
 def setting(model: Any, name: str, allowed: Setting, default: Any = None) -> Any:
     """A setting of a fitted model, ours or another library's, refused where no fit could have had it."""
     value = getattr(model, name, default)
