@@ -24,12 +24,16 @@ class DataError(ValueError):
         super().__init__(_sentence(got, wanted, fix))
         self.got, self.wanted, self.fix = got, wanted, fix
 
-    def __reduce__(self) -> tuple[object, tuple[dict[str, str]]]:
-        return _rebuild, ({"got": self.got, "wanted": self.wanted, "fix": self.fix},)
+    def __reduce__(self) -> tuple[object, tuple[type[DataError], dict[str, str]]]:
+        return _rebuild, (type(self), {"got": self.got, "wanted": self.wanted, "fix": self.fix})
 
 
-def _rebuild(fields: dict[str, str]) -> DataError:
-    return DataError(**fields)
+def _rebuild(kind: type[DataError], fields: dict[str, str]) -> DataError:
+    return kind(**fields)
+
+
+class NotAvailableError(DataError, AttributeError):
+    """This fit does not have that attribute; `hasattr` says so too."""
 
 
 class SourceChangedError(RuntimeError):
