@@ -28,12 +28,16 @@ class DataError(ValueError):
         return _rebuild, (type(self), {"got": self.got, "wanted": self.wanted, "fix": self.fix})
 
 
-def _rebuild(cls: type[DataError], fields: dict[str, str]) -> DataError:
-    return cls(**fields)
+def _rebuild(kind: type[DataError], fields: dict[str, str]) -> DataError:
+    return kind(**fields)
 
 
 class NotANumberError(DataError, FloatingPointError):
     """The objective overflowed or vanished."""
+
+
+class NotAvailableError(DataError, AttributeError):
+    """This fit does not have that attribute; `hasattr` says so too."""
 
 
 class SourceChangedError(RuntimeError):

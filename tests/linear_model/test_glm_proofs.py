@@ -1,6 +1,8 @@
 """Proofs of generalised linear models: bounds and errors against exact arithmetic, points far from any optimum."""
 
 import copy
+import inspect
+import pickle
 import re
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -9,6 +11,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import linear_model
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import certifit
 from certifit import (
@@ -469,3 +473,36 @@ def test_deviance_beside_a_heavy_row():
     w[4] = 1e12
     model = TweedieRegressor(power=1.5).fit(Z, y, w)
     assert audit(model, Z, y, w).holds
+
+
+# --------------------------------------------------------------------------------------- attributes of our own
+@pytest.mark.parametrize("name", ["coef_", "intercept_"])
+@pytest.mark.parametrize("model", [Ridge(), LinearRegression(), PoissonRegressor()], ids=str)
+def test_shapes_are_those_that_fit_leaves(model, name):
+    y = TARGETS["poisson"]
+    model.fit(X, y)
+    setattr(model, name, np.asarray(getattr(model, name))[None])
+    with pytest.raises(certifit.DataError, match=r"wanted coefficients \(d,\) and an intercept"):
+        audit(model, X, y)
+
+
+@pytest.mark.parametrize("name", ["standard_errors_", "p_values_"])
+@pytest.mark.parametrize("model", [Ridge(), certifit.LogisticRegression()], ids=str)
+def test_errors_that_do_not_apply_are_not_there(model, name):
+    model.fit(X, (TARGETS["gaussian"] > 0).astype(float))
+    assert hasattr(model, name) is False
+    assert name not in dict(inspect.getmembers(model))
+    with pytest.raises(certifit.DataError, match="penalised") as caught:
+        getattr(model, name)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value)
+    assert str(again) == str(caught.value)
+    assert "<" in model._repr_html_()
+    assert "<" in make_pipeline(StandardScaler(), model).fit(X, TARGETS["gaussian"] > 0)._repr_html_()
+
+
+def test_why_there_are_no_errors_cannot_be_made_up():
+    model = certifit.LogisticRegression().fit(X, TARGETS["gaussian"] > 0)
+    with pytest.raises(AttributeError):
+        model.no_errors_because_ = "the weather"
+    assert "no standard errors: the fit is penalised" in model.summary()

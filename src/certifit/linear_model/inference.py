@@ -19,7 +19,7 @@ from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
 from certifit.core.proved_digits import proved_digits
 from certifit.core.text_table import text_table
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, NotAvailableError
 from certifit.linear_model.glm.block_statistics import scores
 from certifit.linear_model.glm.coordinates import GlmCoordinates
 from certifit.linear_model.glm.target import take_apart
@@ -190,13 +190,17 @@ def why_no_errors(penalised: bool, certificate: Certificate, kind: str | None) -
 
 
 class Inference(ABC):
-    """Standard errors and what follows from them, for a model whose fit sets the two attributes below."""
+    """Standard errors and what follows from them, for a model whose fit sets the covariance."""
 
     covariance_: Array | None  # of the estimates; None where it would not be valid
-    no_errors_because_: str  # why not; empty where it is
     covariance: Any  # the setting: how it is computed
     certificate_: Certificate
     fit_intercept: Any
+
+    @property
+    @abstractmethod
+    def no_errors_because_(self) -> str:
+        """Why there are no standard errors; empty where there are."""
 
     @abstractmethod
     def _estimates(self) -> tuple[list[str], Array]:
@@ -213,7 +217,7 @@ class Inference(ABC):
     def coefficient_table(self, level: float = 0.95) -> CoefficientTable:
         """Estimates, standard errors, tests against 0 and confidence intervals; refused where they are not valid."""
         if self.covariance_ is None:
-            raise DataError(
+            raise NotAvailableError(
                 got="a fit without standard errors", wanted="a valid one", fix=self.no_errors_because_ + "."
             )
         names, estimates = self._estimates()

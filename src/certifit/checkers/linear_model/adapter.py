@@ -42,6 +42,8 @@ def audit_linear(
     several = getattr(y, "ndim", 1) > 1
     layout, y = lay_out(y, beside)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    if isinstance(model, Estimator):
+        _check_shapes(coef, intercept)
     if coef.size != coef.shape[-1] or intercept.size != 1 or several:
         raise DataError(
             got=f"coefficients of shape {coef.shape} and targets of shape {np.shape(y)}",
@@ -75,6 +77,15 @@ def with_checks(found: Certificate, checks: tuple[Check, ...]) -> Certificate:
 
 
 # Our own. ------------------------------------------------------------------------------------------------------
+
+
+def _check_shapes(coef: Array, intercept: Array) -> None:
+    """An error where the shapes are not those that our fit leaves, by which its methods compute."""
+    if coef.ndim != 1 or intercept.ndim != 0:
+        raise DataError(
+            got=f"coef_ of shape {coef.shape} and intercept_ of shape {intercept.shape}",
+            wanted="coefficients (d,) and an intercept that is a number, as fit leaves them",
+        )
 
 
 def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:

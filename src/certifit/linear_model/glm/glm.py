@@ -262,7 +262,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return lost
 
     @property
-    def no_errors_because_(self) -> str:  # type: ignore[override]
+    def no_errors_because_(self) -> str:
         """Why there are no standard errors; empty where there are."""
         why = why_no_errors(self._penalty().alpha > 0, self.certificate_, self.covariance)
         if not why and self._loss().family.free_dispersion:

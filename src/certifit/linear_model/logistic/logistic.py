@@ -70,6 +70,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
     certificate_ : Certificate; its `parameter_error` says how far each coefficient can be from the minimiser's
     covariance_ : (d1, d1) of (intercept, coefficients), or (k d1, k d1), class after class; None where not valid
     standard_errors_, p_values_ : (d1,) or (k d1,)
+    no_errors_because_ : why there are no standard errors; empty where there are
     deviance_, loglikelihood_, aic_, bic_ : floats, without a penalty
     n_parameters_ : free parameters, without a penalty; collinear columns count as one where that was found out
     df_resid_ : sum of the weights less n_parameters_, without a penalty
@@ -193,17 +194,10 @@ class LogisticRegression(Inference, LinearScores, Estimator):
 
     def _evidence(self, data: LogisticRows, task: LogisticTask, theta: Array, certificate: Certificate) -> Attributes:
         """Standard errors and, without a penalty, the likelihood."""
-        why = why_no_errors(not task.errors, certificate, self.covariance)
-        if not why and self.class_weight is not None:
-            why = "class weights count rows otherwise than they were drawn"
-        most = InferenceTuning().covariance_parameters
-        if not why and theta.size > most:
-            why = f"there are {theta.size} parameters; the Hessian is formed for up to {most}"
         C, parameters = None, max(1, len(theta) - 1) * theta.shape[1]
-        if not why:
+        if not self._why_no_errors(task, certificate, theta.size):
             C, parameters = covariance(data.rows, theta, data.shift, data.intercept, self.covariance)
-            why = "" if C is not None else "columns are combinations of others: their coefficients are not determined"
-        errors = {"covariance_": C, "no_errors_because_": why}
+        errors = {"covariance_": C}
         if not task.likelihood:
             return errors
         return {
@@ -212,6 +206,26 @@ class LogisticRegression(Inference, LinearScores, Estimator):
             "n_parameters_": parameters,
             "df_resid_": data.weight - parameters,
         }
+
+    def _why_no_errors(self, task: LogisticTask, certificate: Certificate, size: int) -> str:
+        """Why a fit of so many parameters has no covariance, whatever its columns are; empty where it has."""
+        why = why_no_errors(not task.errors, certificate, self.covariance)
+        if not why and self.class_weight is not None:
+            why = "class weights count rows otherwise than they were drawn"
+        most = InferenceTuning().covariance_parameters
+        if not why and size > most:
+            why = f"there are {size} parameters; the Hessian is formed for up to {most}"
+        return why
+
+    @property
+    def no_errors_because_(self) -> str:
+        """Why there are no standard errors; empty where there are."""
+        k, d = self.coef_.shape
+        size = k * (d + bool(self.fit_intercept))
+        why = self._why_no_errors(self._task(size), self.certificate_, size)
+        if why or self.covariance_ is not None:
+            return why
+        return "columns are combinations of others: their coefficients are not determined"
 
     @property
     def loglikelihood_(self) -> float:
