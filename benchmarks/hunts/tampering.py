@@ -142,7 +142,7 @@ def derived(model: Any) -> list[str]:
 
 
 def differ(a: Any, b: Any, close: float = 1e-6, least: float = 0.0) -> bool:
-    """Whether answers differ by more than a certificate's tolerance leaves open; `least` is their size at least."""
+    """Whether two answers, of size `least` at least, differ by more than a certificate's tolerance leaves open."""
     if isinstance(a, str) != isinstance(b, str):  # the name of an error
         return True
     if isinstance(a, str):

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 import certifit
 from certifit import DataError, audit, compare
-from certifit.checkers.linear_model.logistic_adapter import logistic_problem
+from certifit.checkers.linear_model.logistic.adapter import logistic_problem
 from tests.common.catalogue import groups
 
 X3, Y3 = load_iris(return_X_y=True)

@@ -15,6 +15,7 @@ from benchmarks.hunts.page import write_page
 from benchmarks.hunts.random_models import MODELS
 from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
 from benchmarks.hunts.separation import separable
+from benchmarks.hunts.tampering import differ
 from benchmarks.hunts.wrong_models import _check_against
 from certifit import LinearRegression
 from certifit.core import Certificate, Estimator
@@ -170,3 +171,27 @@ def test_the_command_replays_a_case(capsys):
         main(["--case", "3"])
     assert main(["--only", "brute_force", "--case", "3"]) in (0, 1)
     assert "brute_force 3:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "differs"),
+    [
+        ("deviance 12.3456, 3 rows", "deviance 12.3457,  3 rows", False),  # one more in the last digit
+        ("deviance 12.3456, 3 rows", "deviance 12.3459, 3 rows", True),
+        ("deviance 12.3456, 3 rows", "deviance 12.3456, 4 rows", True),  # a count
+        ("p 1.234e-05", "p 1.235e-05", False),
+        ("p 1.234e-05", "p 1.234e-04", True),
+        ("class a", "class b", True),
+        ("x -0.00", "x 0.00", False),
+        ("x -0.51", "x 0.51", True),
+        ("x 0.5", "x nan", True),
+    ],
+)
+def test_numbers_in_texts_are_compared_as_numbers(before, after, differs):
+    assert differ(before, after, 1e-6) == differs
+
+
+def test_a_score_near_zero_is_compared_with_one():
+    assert differ(1e-16, 3e-16)
+    assert not differ(1e-16, 3e-16, least=1.0)
+    assert differ(1e-16, 1e-5, least=1.0)

@@ -13,8 +13,9 @@ from certifit.checkers.decomposition.captured_variance import (
     measure_covariance,
     upper_bound,
 )
-from certifit.checkers.linear_model import likelihood, logistic
-from certifit.checkers.linear_model.logistic import LogisticClaim
+from certifit.checkers.linear_model.logistic import dual_point as logistic
+from certifit.checkers.linear_model.logistic import likelihood
+from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim
 from certifit.checkers.linear_model.newton_bound import self_concordant_gap
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap

@@ -24,7 +24,7 @@ from certifit.checkers.feature_selection.adapter import (
 )
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
-from certifit.checkers.linear_model.logistic_adapter import audit_logistic, logistic_problem
+from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
 from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture

@@ -4,8 +4,8 @@ The proof by self-concordance has a Hessian H₀ at an earlier point (or a small
 point, and the decrement of the gradient there, in the norm of H₀⁻¹. With ν² = eʳ times its square and c² = eʳ R²
 reach the minimiser is no further than e^(r/2) · -log(1 - νc) / c in the norm of H₀.
 
-Rounding of the scores and of the sums is added to ν, as in `checkers.linear_model.likelihood`; an error of H₀ by a
-share ρ makes its inverse larger by at most 1 / (1 - ρ).
+Rounding of the scores and of the sums is added to ν, as in `checkers.linear_model.logistic.likelihood`; an error of
+H₀ by a share ρ makes its inverse larger by at most 1 / (1 - ρ).
 """
 
 from __future__ import annotations

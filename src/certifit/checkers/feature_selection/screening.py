@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp, softmax, xlogy
 
-from certifit.checkers.linear_model.logistic import centred_intercept, lessened_share
+from certifit.checkers.linear_model.logistic.dual_point import centred_intercept, lessened_share
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS, DualPenalty, DualSums, lower_bound, summation_error
 from certifit.core import Certificate, Check

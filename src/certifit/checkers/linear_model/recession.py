@@ -21,7 +21,7 @@ from scipy.linalg import qr
 from scipy.optimize import linprog
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
-from certifit.checkers.linear_model.logistic import both_scores, onehot
+from certifit.checkers.linear_model.logistic.dual_point import both_scores, onehot
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.response_columns import response_columns
 from certifit.checkers.plain.response_losses import GlmClaim

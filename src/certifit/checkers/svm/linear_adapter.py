@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
-from certifit.checkers.linear_model import logistic
+from certifit.checkers.linear_model.logistic import dual_point as logistic
 from certifit.checkers.plain.hinges import PLAIN_HINGES, PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm import joint_linear, linear
 from certifit.checkers.svm.joint import ClaimedJointSvm

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from certifit.checkers.linear_model import firth as checker
+from certifit.checkers.linear_model.logistic import firth as checker
 from certifit.core import Certificate, Solution, fixed_point
 from certifit.exceptions import DataError
 from certifit.linear_model.linear_rows import moment, sandwich, shift_rows
@@ -27,6 +27,7 @@ from certifit.linear_model.logistic.problem import LogisticRows
 from certifit.linear_model.logistic.solve import LogisticLimits
 from certifit.losses.softmax import logistic_curvature
 from certifit.numerics.factor import factor
+from certifit.numerics.moments import check_overflow
 from certifit.optimise.line_search import DescentPoint, DescentState, descend
 from certifit.optimise.newton import Newton
 from certifit.rows import Array, Block, Rows, Sums
@@ -123,7 +124,7 @@ class FirthProblem:
 def _root(s: LogisticPass) -> InformationRoot | None:
     """The root of the inverse information; None where the information is singular."""
     assert isinstance(s.H, np.ndarray)
-    if not (np.diag(s.H) > 0).all():
+    if not (np.diag(check_overflow(s.H)) > 0).all():
         return None
     found = factor(s.H)
     if found.cholesky is None:

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from certifit.checkers.linear_model import logistic_proof, recession
+from certifit.checkers.linear_model import recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates
-from certifit.checkers.linear_model.logistic import LogisticClaim, allowed_gap, ridge_error
+from certifit.checkers.linear_model.logistic import proof
+from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim, allowed_gap, ridge_error
 from certifit.checkers.plain.dual_points import bound_below
 from certifit.core import Attributes, Certificate, Solution
 from certifit.exceptions import NoSolutionError
@@ -89,6 +90,18 @@ class LogisticRows:
         if self.shift is None or not self.intercept:
             return theta
         return np.column_stack([theta[:, :-1], theta[:, -1] - theta[:, :-1] @ self.shift])
+
+    def faithful(self, x: Array, value: float, tol: float) -> bool:
+        """Whether the intercepts that are kept, rounded where columns lie far from 0, are as good as those found.
+
+        Scores that all move by e move an objective at most `gap` above its minimum by at most gap + Σ w e².
+        """
+        if self.shift is None or not self.intercept:
+            return True
+        theta = x.reshape(self.shape).astype(np.longdouble)
+        kept = self.own(x.reshape(self.shape))[:, -1]
+        off = kept + theta[:, :-1] @ self.shift.astype(np.longdouble) - theta[:, -1]
+        return bool(self.weight * float(np.abs(off).max()) ** 2 <= 0.1 * tol * value)
 
     def attributes(self, symmetric: bool, x: Array) -> Attributes:
         """Fitted attributes at θ; where a vector common to all classes changes nothing, the one that sums to 0."""
@@ -219,10 +232,11 @@ class Penalised:
         found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=error)
         # Beyond some entries the Hessian that the checker forms for the errors of coefficients takes too long.
         large = n_rows * x.size > data.tuning.checked_entries
-        if found.holds and (errors or self.proved or not self.newton or self.lam1 > 0 or large):
+        faithful = data.faithful(x, value, tol)
+        if found.holds and faithful and (errors or self.proved or not self.newton or self.lam1 > 0 or large):
             return found
-        again = logistic_proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
-        return again if again.holds or not found.gap <= again.gap else found
+        again = proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
+        return again if again.holds or not faithful or not found.gap <= again.gap else found
 
     def _dual_gap(self, data: LogisticRows, theta: Array) -> float:
         """A bound at any point, from one more pass."""
@@ -271,10 +285,10 @@ class Likelihood:
             limit = allowed_gap(value, tol, n_rows, last.off)
             words = LinearModelClaims.likelihood
             found = Certificate("optimal", words, value, bound, tol, limit, parameter_error=last.errors)
-            if found.holds:
+            if found.holds and data.faithful(x, value, tol):
                 return found
         fitted, claim = data.attributes(self.symmetric, best.params.x), LogisticClaim(intercept=data.intercept)
-        again = logistic_proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
+        again = proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
         if again.kind == "impossible":
             raise _no_solution(again)
         return again

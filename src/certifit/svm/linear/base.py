@@ -167,7 +167,8 @@ class LinearSvmEstimator(Estimator):
             tol,
             limit,
             (rounding_check(rounding, value, coef),),
-            scale=max(value, limit if not coef.any() else value),
+            # Where no row is missed and nothing is penalised, 0 is the smallest there is.
+            scale=value if value > 0 else limit,
             parameter_error=coefficient_error(coef, gaps, proof.rho),
         )
         if (best.gain <= tol or proof.small) and not certificate.holds and proof.checked is not None:

@@ -15,13 +15,13 @@ import numpy as np
 
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates
 from certifit.checkers.linear_model.inference import InferenceTuning, covariance_agreement
-from certifit.checkers.linear_model.likelihood import LikelihoodMeasure
-from certifit.checkers.linear_model.logistic import (
+from certifit.checkers.linear_model.logistic.dual_point import (
     log_probabilities,
     onehot,
     residuals,
     weighted,
 )
+from certifit.checkers.linear_model.logistic.likelihood import LikelihoodMeasure
 from certifit.checkers.linear_model.newton_bound import conditioned_inverse, independent, triangle_of
 from certifit.checkers.plain.dual_points import summation_error
 from certifit.core import Check

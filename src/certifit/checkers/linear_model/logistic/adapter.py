@@ -17,10 +17,10 @@ import numpy as np
 from scipy import sparse
 
 from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
-from certifit.checkers.linear_model import firth, likelihood, logistic_proof
 from certifit.checkers.linear_model.inference import InferenceTuning
-from certifit.checkers.linear_model.logistic import LogisticClaim
-from certifit.checkers.linear_model.logistic_inference import LogisticEvidence, logistic_inference_checks
+from certifit.checkers.linear_model.logistic import firth, likelihood, proof
+from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim
+from certifit.checkers.linear_model.logistic.inference import LogisticEvidence, logistic_inference_checks
 from certifit.checkers.problem import Problem
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
@@ -144,7 +144,7 @@ def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
     if settings.firth:
         found = firth.certify(coef, intercept, free, tol, rows)
     else:
-        found = logistic_proof.certify(coef, intercept, settings.claim, tol, rows, here=here)
+        found = proof.certify(coef, intercept, settings.claim, tol, rows, here=here)
     if evidence is None or not found.holds:
         return found
     further = () if here is None else logistic_inference_checks(here, len(coef), evidence, rows)
@@ -202,7 +202,7 @@ def _certify_with_bias(
     X = sparse.hstack([data.X, column], format="csr") if sparse.issparse(data.X) else np.hstack([data.X, column])
     wide = ArrayRows(X, data.y, data.w)
     beta = np.column_stack([coef, intercept / bias])
-    found = logistic_proof.certify(beta, np.zeros(len(coef)), settings.claim, tol, wide)
+    found = proof.certify(beta, np.zeros(len(coef)), settings.claim, tol, wide)
     error = tuple((*row[:-2], bias * row[-2]) for row in found.parameter_error)
     facts = {**found.facts, "penalised": "coefficients and intercept"}
     return replace(found, facts=facts, parameter_error=error)

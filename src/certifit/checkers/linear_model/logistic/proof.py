@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from certifit.checkers.linear_model import likelihood, logistic, recession
-from certifit.checkers.linear_model.likelihood import LikelihoodMeasure
-from certifit.checkers.linear_model.logistic import LogisticClaim
+from certifit.checkers.linear_model import recession
+from certifit.checkers.linear_model.logistic import dual_point, likelihood
+from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim
+from certifit.checkers.linear_model.logistic.likelihood import LikelihoodMeasure
 from certifit.checkers.linear_model.newton_bound import NewtonBoundTuning
 from certifit.core import Certificate
 from certifit.rows import Array, Rows
@@ -49,12 +50,12 @@ def certify(
         return found if separable is None else separable
     size = (k - 1) * (rows.n_features + claim.intercept)
     if size > tuning.hessian_first:
-        found = logistic.certify(coef, intercept, claim, tol, rows)
+        found = dual_point.certify(coef, intercept, claim, tol, rows)
         if found.holds or size > tuning.newton.hessian_parameters:
             return found
         return _better(found, likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton))
     found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton)
-    return found if found.holds else _better(found, logistic.certify(coef, intercept, claim, tol, rows))
+    return found if found.holds else _better(found, dual_point.certify(coef, intercept, claim, tol, rows))
 
 
 def _better(first: Certificate, second: Certificate) -> Certificate:

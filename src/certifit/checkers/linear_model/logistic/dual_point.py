@@ -17,7 +17,7 @@ taken:
 
 Both cost at most a share δ of the entropies (which are concave, and 0 at y). The first moves v by at most
 δ Σ w |p - y| |x|, the second by δ Σ w (p + q) |x|. `plain.dual_points` subtracts the rounding of all sums. Without a
-penalty, or with a weak one, see `checkers.linear_model.likelihood`.
+penalty, or with a weak one, see `likelihood`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ import numpy as np
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates, no_intercept, scaled_coordinates
-from certifit.checkers.linear_model.logistic import (
+from certifit.checkers.linear_model.logistic.dual_point import (
     LogisticClaim,
     allowed_gap,
     both_scores,

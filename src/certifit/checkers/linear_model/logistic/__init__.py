@@ -1,0 +1,1 @@
+"""Checkers of logistic and softmax regression."""
