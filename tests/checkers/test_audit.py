@@ -232,6 +232,13 @@ def test_cross_validated_regression_is_audited_at_its_chosen_c():
     assert audit(model, X3, Y3).holds
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # scikit-learn's own, of attributes that will change
+def test_cross_validated_regression_at_default_settings():
+    """Its l1_ratio_ is None for each class."""
+    model = linear_model.LogisticRegressionCV(tol=1e-8, max_iter=1000).fit(X3, Y3)
+    assert audit(model, X3, Y3).holds
+
+
 def test_labels_of_any_type():
     names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[Y3]
     model = logit().fit(X3, names)

@@ -85,7 +85,8 @@ def _l1_share(model: Any, penalty: Any) -> float:
     if penalty == "l2" and not isinstance(model, Estimator):  # ours takes l1_ratio as it is
         return 0.0
     name = "l1_ratio_" if hasattr(model, "l1_ratio_") else "l1_ratio"
-    chosen = [0.0 if ratio is None else ratio for ratio in np.unique(np.ravel(getattr(model, name, 0.0))).tolist()]
+    ratios = [0.0 if ratio is None else ratio for ratio in np.ravel(getattr(model, name, 0.0)).tolist()]
+    chosen = sorted(set(ratios))
     if len(chosen) != 1:
         raise DataError(
             got=f"a {type(model).__name__} with another l1_ratio for each class: {chosen}",
