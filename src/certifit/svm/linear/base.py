@@ -171,10 +171,11 @@ class LinearSvmEstimator(Estimator):
             scale=value if value > 0 else limit,
             parameter_error=coefficient_error(coef, gaps, proof.rho),
         )
-        if (best.gain <= tol or proof.small) and not certificate.holds and proof.checked is not None:
-            # Rounding alone may stand in the way, which the checker knows row by row; it also tries more dual points.
+        hidden = rounding > tol * value  # more than was asked for, which the checker knows row by row
+        if proof.checked is not None and (hidden or ((best.gain <= tol or proof.small) and not certificate.holds)):
+            # It also tries more dual points.
             again = proof.checked(found)
-            certificate = again if again.holds else certificate
+            certificate = again if again.holds or hidden else certificate
         return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
 
     def _attributes(
