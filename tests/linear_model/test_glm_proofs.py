@@ -506,3 +506,17 @@ def test_why_there_are_no_errors_cannot_be_made_up():
     with pytest.raises(AttributeError):
         model.no_errors_because_ = "the weather"
     assert "no standard errors: the fit is penalised" in model.summary()
+
+
+@pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
+@pytest.mark.parametrize("family", ["gaussian", "gamma", "poisson"])
+@pytest.mark.parametrize("spread", [1e-1, 1e-3, 1e-5])
+def test_fits_prove_what_they_store(family, spread):
+    """The intercept cancels β·x: what its last digit is worth is part of the proof, and of every number stated."""
+    rng = np.random.default_rng(4)
+    Z = 1e7 + spread * rng.normal(size=(30, 1))
+    y = rng.gamma(2.0, size=30) if family != "poisson" else rng.poisson(3.0, size=30).astype(float)
+    model = GeneralizedLinearRegressor(family).fit(Z, y)
+    found = audit(model, Z, y)
+    assert found.holds == model.certificate_.holds, found.failures()
+    assert all(check.passed for check in found.checks)

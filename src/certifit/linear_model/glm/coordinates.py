@@ -80,7 +80,9 @@ class GlmCoordinates:
     def theta(self, coef: Array, intercept: float) -> Array:
         """The parameters of these coefficients."""
         if self.intercept and self.shift is not None:
-            intercept += float(coef @ self.shift)
+            # Far from 0 the two cancel.
+            far = np.asarray(coef, dtype=np.longdouble) * self.shift
+            intercept = float(np.longdouble(intercept) + far.sum())
         if self.scale is not None:
             coef = coef * self.scale
         if self.intercept:

@@ -11,7 +11,7 @@ import numpy as np
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
-from certifit.checkers.plain.dual_points import bound_below, summation_error
+from certifit.checkers.plain.dual_points import EPS, bound_below, summation_error
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Attributes, Certificate, Solution
@@ -113,13 +113,22 @@ def _proved_by_the_loop(
         gap = found.gap
         errors = _parameter_error(problem, found, x, fitted, gap + 2 * off)
     bound = bound_below(best.objective, gap + off, size, n_rows)
-    rounding = 2 * (summation_error(n_rows) * size + off)
+    rounding = 2 * (summation_error(n_rows) * size + off) + _lost_in_storage(problem, fitted)
     # The checker knows better what rounding may excuse, and what the objective is.
     if not rounding <= problem.tuning.rounding_share * min(tol, 1e-6) * best.objective:
         return None
     limit = tol * best.objective + rounding
     words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
     return Certificate("optimal", words, best.objective, bound, tol, limit, parameter_error=errors)
+
+
+def _lost_in_storage(problem: GlmProblem, fitted: Attributes) -> float:
+    """How far the rounding of the stored intercept, and of what it cancels, may move the objective."""
+    assert problem.rounding is not None
+    shift = problem.coordinates.shift
+    size = abs(float(fitted["intercept_"]))
+    size += 0.0 if shift is None else float(np.abs(fitted["coef_"]) @ np.abs(shift))
+    return problem.rounding.curvature * (4 * EPS * size) ** 2
 
 
 def _parameter_error(

@@ -231,7 +231,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         else:
             assert problem.totals is not None
             null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
-            e = last_pass(rows, best.params.x, null, coordinates, loss, layout, None if why else self.covariance)
+            theta = coordinates.theta(fitted["coef_"], float(fitted["intercept_"]))  # as it is stored
+            e = last_pass(rows, theta, null, coordinates, loss, layout, None if why else self.covariance)
             e = e.at_objective(certificate.objective, squares=loss.concordance == 0)
             evidence = likelihood_attributes(e, loss.family, coordinates, d, self.covariance, why)
         return {
