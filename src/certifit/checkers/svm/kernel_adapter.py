@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from certifit.checkers.fitted import exact_shape, numbers
+from certifit.checkers.fitted import numbers
 from certifit.checkers.kernel_approximation.kernel_error import same, scale_gamma
 from certifit.checkers.linalg import definite
 from certifit.checkers.plain.blocks import dense
@@ -44,6 +44,8 @@ def kernel_of(model: Any, data: ArrayRows) -> tuple[PlainKernel, tuple[Check, ..
         return ForeignKernel(model.kernel), ()
     rows = data if isinstance(model, Estimator) else ArrayRows(data.X)  # scikit-learn counts every row alike
     degree, coef0 = getattr(model, "degree", 3), getattr(model, "coef0", 0.0)
+    if model.kernel == "linear":  # which has no use for gamma: of tiny rows 'scale' may be infinite
+        return named_kernel(model.kernel, 1.0, degree, coef0), ()
     checks = gamma_check(model, rows)
     # Where the number kept is not the one that is set, the claim is about the one that is set.
     gamma = fitted_gamma(model, rows) if all(check.passed for check in checks) else _set_gamma(model, rows)
@@ -68,9 +70,10 @@ def fitted_gamma(model: Any, rows: Rows) -> float:
 
 
 def own_gamma(model: Any) -> None:
-    """Refuse a model of ours whose gamma is no number: it would predict by nothing."""
-    if isinstance(model, Estimator):
-        exact_shape(model, "gamma_", ())
+    """Refuse a model of ours whose gamma is no number."""
+    if isinstance(model, Estimator) and not isinstance(model.gamma_, Real):
+        got = f"gamma_ = {model.gamma_!r} in a {type(model).__name__}"
+        raise DataError(got=got, wanted="a number", fix="Leave its attributes as the fit left them.")
 
 
 def _checked_gamma(gamma: float) -> float:
