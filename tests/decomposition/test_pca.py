@@ -8,7 +8,7 @@ from sklearn import decomposition
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
-from certifit import PCA, CertificateWarning, DataError, audit
+from certifit import PCA, CertificateWarning, DataError, IncrementalPCA, audit
 
 TABLES = {"iris": load_iris().data, "wine": load_wine().data, "cancer": load_breast_cancer().data}
 SOLVERS = ["auto", "full", "covariance_eigh", "arpack", "randomized"]
@@ -407,3 +407,14 @@ def test_unfitted(method):
         PCA().get_covariance()
     with pytest.raises(NotFittedError):
         PCA().get_precision()
+
+
+def test_running_sums_of_float32_rows_are_judged_in_float64():
+    """The variance left out is far below what float32 would forgive beside the largest one."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(30, 4)) * [1e4, 1e2, 1.0, 1.0]).astype(np.float32)
+    model = IncrementalPCA(2).fit(X)
+    assert model.certificate_.holds
+    assert audit(model, X).holds
+    model.noise_variance_ += 1
+    assert not audit(model, X).holds
