@@ -214,10 +214,12 @@ class ResponseMoments(Sums):
     def null_score(self, claim: GlmClaim, about: float, y0: float) -> float:
         """The score of a constant model of the targets less y0, or about that beside an offset.
 
-        Without an intercept it is 0, unless that belongs to no mean.
+        Without an intercept it is 0, unless that belongs to no mean; squares are taken about the mean all the same,
+        since a column of ones may stand for the intercept.
         """
+        squares = (claim.family, claim.link) == ("gaussian", "identity")
         with np.errstate(all="ignore"):
-            if not claim.intercept and np.isfinite(loss(claim, np.zeros(1), np.ones(1)).phi[0]):
+            if not (claim.intercept or squares) and np.isfinite(loss(claim, np.zeros(1), np.ones(1)).phi[0]):
                 return 0.0
             mean = (about - y0) + np.float64(self.y) / self.weight
             return float(constant_score(claim, float(mean), self.weight) - self.offset / self.weight)
