@@ -119,8 +119,9 @@ def solve_rows(K, G, beta, limits, r, tau, eps, max_sweeps):
             worst = max(worst, top - bottom)
             if not top - bottom > skip:
                 continue
+            curvature = K[i, i] if K[i, i] > 0.0 else 1.0  # a row of zeros has none, and any step will do
             for c in range(k):
-                v[c] = beta[i, c] + G[c, i] / K[i, i]
+                v[c] = beta[i, c] + G[c, i] / curvature
             _project_row(v, low[i], high[i], new)
             row = K[i]
             for c in range(k):
