@@ -27,6 +27,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/python tools/stubs.py --check
+	$(BIN)/python tools/ledger.py --check
 
 hooks: $(VENV)/.installed-dev
 	$(BIN)/pre-commit install
