@@ -22,6 +22,7 @@ against linear programs, enumeration, 40-digit arithmetic, scikit-learn and stat
 
 A hunt that finds nothing proves nothing; the numbers below say how hard it looked. Tables are small (up to 200 rows
 and 12 columns), so nothing here speaks of what only large ones show.
+A wrong model that holds is one whose objective lies within the tolerance asked for, which the hunt verifies.
 """
 
 
