@@ -158,18 +158,17 @@ class Certificate:
         return out
 
     def _coefficient_words(self) -> str:
-        known = [error for row in self.parameter_error for error in row if math.isfinite(error)]
-        unknown = sum(map(len, self.parameter_error)) - len(known)
+        errors = [error for row in self.parameter_error for error in row]
+        known = [error for error in errors if math.isfinite(error)]
         if not known:
             return "nothing is proved about single ones"
+        words = f"within {max(known):.2g} of the minimiser's"
+        if len(known) == len(errors):
+            return words
         # An intercept that is not penalised may have no unique best value.
-        which = (
-            "intercepts" if all(map(math.isfinite, (e for row in self.parameter_error for e in row[:-1]))) else "some"
-        )
-        rest = (
-            f"; nothing is proved about {which if which == 'intercepts' else f'{unknown} of them'}" if unknown else ""
-        )
-        return f"within {max(known):.2g} of the minimiser's{rest}"
+        only_intercepts = all(math.isfinite(error) for row in self.parameter_error for error in row[:-1])
+        unknown = "intercepts" if only_intercepts else f"{len(errors) - len(known)} of them"
+        return f"{words}; nothing is proved about {unknown}"
 
     def __str__(self) -> str:
         lines = self.lines()
