@@ -87,6 +87,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     # fitted attributes that tell how the fit went: no method computes with them, and no audit looks at them
     diagnostics: ClassVar[tuple[str, ...]] = ("history_", "n_iter_")
     finite: ClassVar[bool] = True  # whether `fit` looks for infinities first; else `_fit` refuses them itself
+    # parameters of scikit-learn's class that only steer its solver: accepted so that its calls run, and not used
+    ignored: ClassVar[tuple[str, ...]] = ()
+    # why a parameter, a default, an attribute or a method of scikit-learn's class is missing or different here
+    differences: ClassVar[dict[str, str]] = {}
 
     certificate_: Certificate
 
