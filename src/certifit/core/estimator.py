@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.core.answers import wrap_methods
 from certifit.core.certificate import Certificate
 from certifit.core.settings import Settings
 from certifit.core.watch import Attributes, Watch
@@ -93,6 +94,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     differences: ClassVar[dict[str, str]] = {}
 
     certificate_: Certificate
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        wrap_methods(cls)
+        super().__init_subclass__(**kwargs)
 
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
