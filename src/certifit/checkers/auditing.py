@@ -87,7 +87,7 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
         )
     model._check_settings()
     found = audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
-    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.differences(X, y, sample_weight))
+    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.unlike_a_fit(X, y, sample_weight))
     return replace(found, checks=(*found.checks, *checks))
 
 
