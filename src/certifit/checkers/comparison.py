@@ -20,7 +20,8 @@ from scipy import sparse
 from certifit.checkers.auditing import audit, unwrap
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.registry import audited_models, find_audited
-from certifit.core import Certificate, text_table
+from certifit.core import Certificate
+from certifit.core.text_table import html_table, text_table
 from certifit.exceptions import DataError
 
 
@@ -70,16 +71,11 @@ class Comparison:
         return f"<Comparison of {', '.join(self.certificates)}>"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{h}</th>" for h in _headings())
         groups = self._groups()
-        tables = []
-        for problem, names in groups:
-            body = "".join(
-                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
-                for line in self._lines(names)
-            )
-            caption = f"<caption>{html.escape(str(problem))}</caption>" if len(groups) > 1 else ""
-            tables.append(f"<table>{caption}<tr>{head}</tr>{body}</table>")
+        tables = [
+            html_table([_headings(), *self._lines(names)], "lrrrrl", str(problem) if len(groups) > 1 else "")
+            for problem, names in groups
+        ]
         if len(groups) > 1:
             items = "".join(f"<li>{html.escape(words)}</li>" for words in self.differences())
             tables.append(f"<p>Different problems: their objectives cannot be compared.</p><ul>{items}</ul>")
