@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from certifit import (
     ElasticNet,
@@ -59,3 +60,41 @@ def test_errors_without_a_maximum_are_short_and_name_columns(names, classes):
     with pytest.raises(NoSolutionError, match=word) as caught:
         GeneralizedLinearRegressor("poisson", fit_intercept=False).fit(X, np.arange(12) % classes)
     assert len(str(caught.value)) < 310
+
+
+@pytest.mark.parametrize("covariance", ["classical", "sandwich"])
+@pytest.mark.parametrize("bits", [12, 15, 17])
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "logistic"])
+def test_covariance_of_nearly_collinear_columns(family, bits, covariance):
+    """x₂ = x₁ + δu, without rounding: the covariance is a linear image of that beside x₁ and u."""
+    rng, delta = np.random.default_rng(bits), 2.0**-bits
+    x, u = rng.integers(-(2**10), 2**10, size=(2, 80)) / 2**10
+    y = rng.poisson(np.exp(x)).astype(float)
+    model = (
+        LogisticRegression(penalty=None, covariance=covariance)
+        if family == "logistic"
+        else GeneralizedLinearRegressor(family, covariance=covariance)
+    )
+    y = (y > 1).astype(int) if family == "logistic" else y
+    easy = clone(model).fit(np.column_stack([x, u]), y).covariance_
+    J = np.array([[1, 0, 0], [0, 1, -1 / delta], [0, 0, 1 / delta]])
+    X = np.column_stack([x, x + delta * u])
+    found = model.fit(X, y).covariance_
+    errors = np.sqrt(np.diag(J @ easy @ J.T))
+    np.testing.assert_allclose(found / errors / errors[:, None], J @ easy @ J.T / errors / errors[:, None], atol=1e-6)
+    assert audit(model, X, y).holds
+    model.covariance_ = (1 + 1e-5) * found
+    assert not audit(model, X, y).holds
+
+
+def test_a_covariance_of_columns_whose_squares_overflow():
+    """Columns of 1e210 that vary by a 1e5th: the checker centres them as well as the fit does."""
+    rng = np.random.default_rng(3)
+    Z = rng.normal(size=(40, 3))
+    y = rng.poisson(np.exp(Z[:, 0])).astype(float)
+    X = (1e5 + Z) * 2.0**680
+    model = GeneralizedLinearRegressor("poisson").fit(X, y)
+    found = audit(model, X, y)
+    assert found.holds
+    off = next(check for check in found.checks if check.name.startswith("covariance_"))
+    assert off.residual < 1e-7
