@@ -86,7 +86,7 @@ def _try_one(
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
     close = max(1e-5, 10 * whole.certificate_.tol**0.5, 1e-2 if np.asarray(X).dtype == np.float32 else 0.0)
     # A score is R², an accuracy or a logarithm: what matters is relative to 1, not to a score near 0. Squared
-    # distances of rows that lie in a plane are rounding, and so are decision values that are tiny beside margins of 1.
+    # distances of rows that lie in a plane are rounding, and so are decision values far below margins of 1.
     least = {
         "score": 1.0,
         "decision_function": 1e-3,

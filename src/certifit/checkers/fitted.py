@@ -77,7 +77,7 @@ def check_plain_attributes(model: Any) -> None:
 
 
 def _check_class_order(model: Any) -> None:
-    """Refuse classes that do not ascend, as every fit leaves them: where scores tie, their order is the prediction."""
+    """Refuse classes that do not ascend, as every fit leaves them: where scores tie, their order decides."""
     classes = np.asarray(getattr(model, "classes_", ()))
     if classes.ndim != 1 or not (classes[:-1] < classes[1:]).all():
         raise DataError(

@@ -210,7 +210,7 @@ def test_values_in_float32_are_accurate_enough():
 
 @pytest.mark.parametrize("move", [0.5, -0.3, 1e-3])
 def test_of_many_best_intercepts_the_middle_one_is_kept(move):
-    """All rows are beyond a margin that a small C leaves: the losses do not tell intercepts apart (Burges & Crisp, 2000)."""
+    """A small C leaves all rows inside the margin: losses do not tell intercepts apart (Burges & Crisp, 2000)."""
     X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
     model = SVC(C=0.01, kernel="linear", tol=1e-8).fit(X, y)
     np.testing.assert_allclose(model.coef_, [[0.01 * (3 + 4 - 0 - 1)]])  # every coefficient is at C

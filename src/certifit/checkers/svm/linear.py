@@ -40,8 +40,8 @@ import numpy as np
 from scipy.optimize import brentq, lsq_linear
 
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
-from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.best_intercepts import middle_of_best
+from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, is_feasible, make_feasible
 from certifit.checkers.plain.dual_points import lower_bound as bound_of_dual_point
 from certifit.checkers.plain.hinges import PlainHinge, plain_rounded_hinge

@@ -160,7 +160,7 @@ class LinearSvmEstimator(Estimator):
         return ClaimedLinearSvm(*hinge, float(self.C), self.intercept_weight(), epsilon, settled=True)
 
     def _settled(self, rows: Rows, rules: tuple[SlackRule, ...], found: Attributes) -> tuple[Attributes, float]:
-        """The attributes with the middle one of several best intercepts, and by how much that lowers the objective."""
+        """The attributes with the middle one of several best intercepts, and what that gains."""
         if not self._claimed().settles(rows.n_rows * len(rules)):
             return found, 0.0
         coef, b = np.atleast_2d(found["coef_"]), found["intercept_"].copy()
