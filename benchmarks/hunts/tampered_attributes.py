@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.hunts.cases import Hunt, HuntCase
 from benchmarks.hunts.random_models import random_model
 from benchmarks.hunts.random_tables import decades, random_table
-from benchmarks.hunts.tampering import TAMPERS, differ, fitted_attributes, said, tampered
+from benchmarks.hunts.tampering import TAMPERS, damages, differ, fitted_attributes, said
 from certifit import audit
 
 
@@ -40,8 +40,8 @@ def try_tampering(case: HuntCase) -> None:
     before = said(whole, X, y)
     for name in fitted_attributes(whole):
         if name not in whole.diagnostics:
-            for tamper in TAMPERS:
-                _try_one(case, words, whole, name, tamper, before, X, y)
+            for tamper, hurt in damages(getattr(whole, name), TAMPERS):
+                _try_one(case, f"{words}: {name} {tamper.__name__}", whole, name, hurt, before, X, y)
 
 
 def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
@@ -66,11 +66,8 @@ def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
 
 
 def _try_one(
-    case: HuntCase, words: str, whole: Any, name: str, tamper: Any, before: dict[str, Any], X: Any, y: Any
+    case: HuntCase, words: str, whole: Any, name: str, hurt: Any, before: dict[str, Any], X: Any, y: Any
 ) -> None:
-    hurt = tampered(copy.deepcopy(getattr(whole, name)), tamper)
-    if hurt is None:
-        return
     case.count("attributes damaged")
     model = copy.deepcopy(whole)
     setattr(model, name, hurt)
@@ -80,7 +77,7 @@ def _try_one(
         case.count("refused")
         return
     except Exception as error:
-        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {name} {tamper.__name__}: {error}")
+        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {error}")
         return
     case.count("audits that hold", int(holds))
     if not holds or _another_optimum(whole, name, hurt):
@@ -93,7 +90,7 @@ def _try_one(
     least = {"score": 1.0, "threshold_": 1e-10 * float((np.asarray(X, float) ** 2).max())}
     changed = [m for m in before if differ(before[m], after.get(m), close, least.get(m, 0.0))]
     if changed:
-        case.find("damage unseen", whole, f"{words}: {name} {tamper.__name__} changes {', '.join(changed)}")
+        case.find("damage unseen", whole, f"{words} changes {', '.join(changed)}")
 
 
 def _another_optimum(whole: Any, name: str, hurt: Any) -> bool:

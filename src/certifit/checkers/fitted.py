@@ -57,6 +57,9 @@ def check_plain_attributes(model: Any) -> None:
     """
     words = ("classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_")
     optional = ("covariance_", "pvalues_", "weight_", "target_")
+    width = vars(model).get("n_features_in_", 0)
+    if type(width) is not int:
+        raise DataError(got=f"n_features_in_ = {width!r}", wanted="a whole number of columns", fix="Fit it again.")
     for name, value in vars(model).items():
         if not name.endswith("_") or name.startswith("_") or name in (*model.diagnostics, *words):
             continue

@@ -118,15 +118,23 @@ def _refuse_other_problems(model: Any) -> None:
 def logistic_problem(model: Any) -> Problem:
     """The same in words, by which models can be compared."""
     settings = logistic_settings(model)
-    lam1, lam = settings.claim.lam1, settings.claim.lam
-    penalty = f"λ₁={lam1!r}, λ={lam!r}" if lam1 + lam > 0 else "none"
+    scores = np.shape(model.coef_)[0]
     return Problem(
-        f"logistic loss of {np.shape(model.coef_)[0]} scores",
-        "Firth's" if settings.firth else penalty,
+        "logistic loss" if scores == 1 else f"softmax loss of {scores} classes",
+        "Firth's" if settings.firth else _penalty_in_words(settings.claim.lam1, settings.claim.lam),
         "coefficients" if settings.bias is None else "coefficients and intercept",
-        weights=f"class_weight={settings.class_weight!r}",
+        weights="none" if settings.class_weight is None else f"class_weight={settings.class_weight!r}",
         further=settings.intercept,
     )
+
+
+def _penalty_in_words(lam1: float, lam: float) -> str:
+    """Such as `l2, C=1.0`."""
+    if lam1 + lam == 0:
+        return "none"
+    mixed = f", l1_ratio={lam1 / (lam1 + lam)!r}" if lam1 * lam > 0 else ""
+    name = "elastic net" if mixed else "l1" if lam1 > 0 else "l2"
+    return f"{name}, C={1 / (lam1 + lam)!r}{mixed}"
 
 
 def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
