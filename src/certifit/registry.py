@@ -124,6 +124,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "table.table_classifier",
         "words, numbers and missing entries are encoded and passed to `LogisticRegression`: its certificate",
     ),
+    Registered(
+        "TableRegressor",
+        "table.table_regressor",
+        "the same for amounts, counts and positive amounts, by `GeneralizedLinearRegressor`: its certificate",
+    ),
 )
 
 FUNCTIONS: tuple[Registered, ...] = (
@@ -152,6 +157,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("SourceChangedError", "exceptions"),
     Registered("save", "store"),
     Registered("load", "store"),
+    Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
 )
 

@@ -23,8 +23,17 @@ from benchmarks.hunts.tampering import (
     scale,
     shift,
 )
-from certifit import GaussianNB, L1Selector, RecursiveElimination, Ridge, SequentialSelector, TableClassifier, audit
-from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
+from certifit import (
+    GaussianNB,
+    L1Selector,
+    RecursiveElimination,
+    Ridge,
+    SequentialSelector,
+    TableClassifier,
+    TableRegressor,
+    audit,
+)
+from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, three, two
 
 SEARCHED = ("candidate_scores_",)
 TWO = {"n_features_to_select": 2}
@@ -34,6 +43,8 @@ BESIDE = (
     Entry(L1Selector, {"alphas": 8, "criterion": "ebic"}, three, ("coef_",), L1Selector),
     Entry(L1Selector, {"loss": "squared", "alphas": 8, "criterion": "cv", "cv": 3}, amounts, ("coef_",), L1Selector),
     Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
+    Entry(TableRegressor, {}, amounts, ("n_rows_",), TableRegressor),
+    Entry(TableRegressor, {"alpha": 0.0}, counts, ("n_rows_",), TableRegressor),
     Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),
