@@ -25,7 +25,7 @@ from certifit.checkers.feature_selection.adapter import (
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
 from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
-from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels
+from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels, statsmodels_problem
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture
@@ -128,7 +128,9 @@ def audited_models() -> dict[str, AuditedModel]:
             for name in ("GeneralizedLinearRegressor", *CLAIMS)
         },
         **{
-            f"{name}Results{wrapper}": AuditedModel(audit_statsmodels, ("params", "model"), beside=beside)
+            f"{name}Results{wrapper}": AuditedModel(
+                audit_statsmodels, ("params", "model"), statsmodels_problem, beside
+            )
             for wrapper in ("", "Wrapper")
             for name in results
         },

@@ -141,7 +141,11 @@ def linear_claim(model: Any, solved: str | None = None) -> GlmClaim:
 
 def linear_problem(model: Any, solved: str | None = None) -> Problem:
     """The same in words, by which models can be compared."""
-    claim = linear_claim(model, solved)
+    return problem_of(linear_claim(model, solved))
+
+
+def problem_of(claim: GlmClaim) -> Problem:
+    """A claim in words."""
     family = claim.family if np.isnan(claim.power) else f"{claim.family}, power {claim.power!r}"
     family = family if np.isnan(claim.theta) else f"{family}, theta {claim.theta!r}"
     strength = f"alpha={claim.alpha!r} {'per row' if claim.per_row else 'in all'}, l1_ratio={claim.l1_ratio!r}"
