@@ -140,6 +140,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("Nystroem", {"n_components": 8, "random_state": 0}, "none", groups, (SMALL, (5000, 6))),
     ("RBFSampler", {"n_components": 51, "random_state": 0}, "none", groups, (SMALL, (5000, 6))),
     ("ApproximateSVC", {"n_components": 8, "random_state": 0}, "two", groups, (SMALL, (5000, 6))),
+    ("LinearDiscriminantAnalysis", {}, "three", groups, (SMALL, TALL)),
+    ("LinearDiscriminantAnalysis", {"solver": "eigen", "shrinkage": "auto"}, "three", groups, (SMALL, TALL)),
     ("GaussianNB", {}, "three", groups, (SMALL, TALL)),
     ("BernoulliNB", {"binarize": 1.0}, "three", tallies, (SMALL, TALL)),
     ("MultinomialNB", {"alpha": 0.5}, "three", tallies, (SMALL, TALL)),

@@ -17,6 +17,7 @@ from certifit.cluster.kmeans import KMeans as KMeans
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector
 from certifit.linear_model.regressors import Lasso as Lasso
 from certifit.svm.kernel.kernels import Linear as Linear
+from certifit.discriminant_analysis.linear import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from certifit.linear_model.regressors import LinearRegression as LinearRegression
 from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
 from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
@@ -66,6 +67,7 @@ from certifit.decomposition.pca.both_views import two_views as two_views
 from certifit import cluster as cluster
 from certifit import datasets as datasets
 from certifit import decomposition as decomposition
+from certifit import discriminant_analysis as discriminant_analysis
 from certifit import divergence as divergence
 from certifit import exceptions as exceptions
 from certifit import families as families

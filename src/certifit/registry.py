@@ -108,6 +108,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "kernel_approximation.approximate_svc",
         "the gap of the approximated problem and, where it is small enough, of the exact one",
     ),
+    Registered(
+        "LinearDiscriminantAnalysis",
+        "discriminant_analysis.linear",
+        "means and covariance are those of the rows; coefficients and directions solve their equations",
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
