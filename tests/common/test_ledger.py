@@ -14,6 +14,7 @@ import pytest
 from benchmarks.hunts.tampering import (
     TAMPERS,
     cut,
+    damages,
     derived,
     differ,
     fitted_attributes,
@@ -21,10 +22,18 @@ from benchmarks.hunts.tampering import (
     said,
     scale,
     shift,
-    tampered,
 )
-from certifit import GaussianNB, L1Selector, RecursiveElimination, Ridge, SequentialSelector, TableClassifier, audit
-from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
+from certifit import (
+    GaussianNB,
+    L1Selector,
+    RecursiveElimination,
+    Ridge,
+    SequentialSelector,
+    TableClassifier,
+    TableRegressor,
+    audit,
+)
+from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, three, two
 
 SEARCHED = ("candidate_scores_",)
 TWO = {"n_features_to_select": 2}
@@ -34,6 +43,8 @@ BESIDE = (
     Entry(L1Selector, {"alphas": 8, "criterion": "ebic"}, three, ("coef_",), L1Selector),
     Entry(L1Selector, {"loss": "squared", "alphas": 8, "criterion": "cv", "cv": 3}, amounts, ("coef_",), L1Selector),
     Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
+    Entry(TableRegressor, {}, amounts, ("n_rows_",), TableRegressor),
+    Entry(TableRegressor, {"alpha": 0.0}, counts, ("n_rows_",), TableRegressor),
     Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),
@@ -52,10 +63,7 @@ def test_nothing_that_methods_read_can_be_changed_unseen(entry):
     for name in fitted_attributes(whole):
         if name in whole.diagnostics:
             continue
-        for tamper in TAMPERS:
-            hurt = tampered(copy.deepcopy(getattr(whole, name)), tamper)
-            if hurt is None:
-                continue
+        for tamper, hurt in damages(getattr(whole, name), TAMPERS):
             model = copy.deepcopy(whole)
             setattr(model, name, hurt)
             try:
@@ -79,10 +87,7 @@ def test_nothing_follows_from_a_diagnostic_attribute(entry):
     whole = entry.fit()
     before = said(whole, X, y)
     for name in set(whole.diagnostics) & set(fitted_attributes(whole)):
-        for tamper in (scale, negate, cut, shift):
-            hurt = tampered(copy.deepcopy(getattr(whole, name)), tamper)
-            if hurt is None:
-                continue
+        for tamper, hurt in damages(getattr(whole, name), (scale, negate, cut, shift)):
             model = copy.deepcopy(whole)
             setattr(model, name, hurt)
             after = said(model, X, y)
