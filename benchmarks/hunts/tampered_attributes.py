@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.hunts.cases import Hunt, HuntCase
 from benchmarks.hunts.random_models import random_model
 from benchmarks.hunts.random_tables import decades, random_table
-from benchmarks.hunts.tampering import TAMPERS, differ, fitted_attributes, said, tampered
+from benchmarks.hunts.tampering import TAMPERS, damages, differ, fitted_attributes, said
 from certifit import audit
 
 
@@ -40,8 +40,8 @@ def try_tampering(case: HuntCase) -> None:
     before = said(whole, X, y)
     for name in fitted_attributes(whole):
         if name not in whole.diagnostics:
-            for tamper in TAMPERS:
-                _try_one(case, words, whole, name, tamper, before, X, y)
+            for tamper, hurt in damages(getattr(whole, name), TAMPERS):
+                _try_one(case, f"{words}: {name} {tamper.__name__}", whole, name, hurt, before, X, y)
 
 
 def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
@@ -66,11 +66,8 @@ def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
 
 
 def _try_one(
-    case: HuntCase, words: str, whole: Any, name: str, tamper: Any, before: dict[str, Any], X: Any, y: Any
+    case: HuntCase, words: str, whole: Any, name: str, hurt: Any, before: dict[str, Any], X: Any, y: Any
 ) -> None:
-    hurt = tampered(copy.deepcopy(getattr(whole, name)), tamper)
-    if hurt is None:
-        return
     case.count("attributes damaged")
     model = copy.deepcopy(whole)
     setattr(model, name, hurt)
@@ -80,29 +77,42 @@ def _try_one(
         case.count("refused")
         return
     except Exception as error:
-        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {name} {tamper.__name__}: {error}")
+        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {error}")
         return
     case.count("audits that hold", int(holds))
-    if not holds or _another_optimum(whole, name, hurt):
+    if not holds or _another_optimum(whole, name, hurt) or _equal_components(whole, name, hurt, X):
         return
     after = said(model, X, y)
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
     close = max(1e-5, 10 * whole.certificate_.tol**0.5, 1e-2 if np.asarray(X).dtype == np.float32 else 0.0)
     # A score is R², an accuracy or a logarithm: what matters is relative to 1, not to a score near 0. Squared
-    # distances of rows that lie in a plane are rounding.
-    least = {"score": 1.0, "threshold_": 1e-10 * float((np.asarray(X, float) ** 2).max())}
+    # distances of rows that lie in a plane are rounding, and so are decision values far below margins of 1.
+    least = {
+        "score": 1.0,
+        "decision_function": 1e-3,
+        "threshold_": 1e-10 * float((np.asarray(X, float) ** 2).max()),
+    }
     changed = [m for m in before if differ(before[m], after.get(m), close, least.get(m, 0.0))]
     if changed:
-        case.find("damage unseen", whole, f"{words}: {name} {tamper.__name__} changes {', '.join(changed)}")
+        case.find("damage unseen", whole, f"{words} changes {', '.join(changed)}")
 
 
 def _another_optimum(whole: Any, name: str, hurt: Any) -> bool:
-    """Whether this is another intercept among several that are optimal: beside a tube or a hinge, none may matter.
+    """Whether this is another choice of biases of one machine for all classes, among several that are optimal.
 
-    That no intercept far from an optimum holds is the concern of `wrong_models` and `brute_force`.
+    What is best for one of three biases depends on the others, so that there is no middle of the best ones. That no
+    bias far from an optimum holds is the concern of `wrong_models` and `brute_force`.
     """
-    flat = type(whole).__name__ in ("LinearSVC", "LinearSVR") and name == "intercept_"
+    joint = str(getattr(whole, "multi_class", "")).replace("_", "-") in ("weston-watkins", "crammer-singer")
+    flat = joint and name == "intercept_" and (type(whole).__name__ == "LinearSVC" or len(whole.classes_) > 2)
     return flat and np.shape(hurt) == np.shape(getattr(whole, name))
+
+
+def _equal_components(whole: Any, name: str, hurt: Any, X: Any) -> bool:
+    """Whether these are other weights of components that are all equal on the rows: all fit them as well."""
+    if name != "weights_" or np.shape(hurt) != np.shape(whole.weights_):
+        return False
+    return bool(np.abs(whole.predict_proba(X) - whole.weights_).max() < 1e-3 * whole.weights_.min())
 
 
 TAMPERED_ATTRIBUTES = Hunt(

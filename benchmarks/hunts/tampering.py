@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import re
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -65,20 +66,33 @@ def shift(a):
 TAMPERS = (scale, shrink, negate, poison, swap, round_off, erase, cut, shift)
 
 
-def tampered(value: Any, tamper: Any) -> Any:
-    """Return the value, damaged; None where this damage does not apply to it or leaves it as it is."""
-    if isinstance(value, (list, tuple)) and value and all(isinstance(v, np.ndarray) for v in value):
-        first = tampered(value[0], tamper)
-        return None if first is None else type(value)([first, *value[1:]])
-    if isinstance(value, dict) and value:
-        key = next(iter(value))
-        first = tampered(value[key], tamper)
-        return None if first is None else {**value, key: first}
-    if sparse.issparse(value):
-        value = value.toarray()
-    if isinstance(value, (bool, str)) or value is None or not isinstance(value, (np.ndarray, int, float, np.number)):
+def damages(value: Any, tampers: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield each way of tampering with every value that it leaves."""
+    return ((tamper, hurt) for tamper in tampers for hurt in tampered(value, tamper))
+
+
+def tampered(value: Any, tamper: Any) -> Iterator[Any]:
+    """Yield the value with this damage to one part after another, where the damage applies and changes anything."""
+    if isinstance(value, dict):
+        for key in value:
+            yield from ({**value, key: hurt} for hurt in tampered(value[key], tamper))
+    elif isinstance(value, (list, tuple)):
+        for i in sorted({0, len(value) // 2, len(value) - 1} & set(range(len(value)))):
+            build = getattr(value, "_make", type(value))  # a named tuple takes its parts one by one
+            yield from (build([*value[:i], hurt, *value[i + 1 :]]) for hurt in tampered(value[i], tamper))
+    elif (hurt := _damaged(value.toarray() if sparse.issparse(value) else value, tamper)) is not None:
+        yield hurt
+
+
+def _damaged(value: Any, tamper: Any) -> Any:
+    """Return a number, a word or an array, damaged; None where this damage does not apply or leaves it as it is."""
+    if isinstance(value, (bool, str, np.bool_)):
+        return None if tamper is not negate else f"not {value}" if isinstance(value, str) else not value
+    if not isinstance(value, (np.ndarray, int, float, np.number)):
         return None
     before = np.array(value)
+    if before.dtype.kind in "OUS":  # labels or names
+        return before[::-1] if tamper is swap and before.ndim == 1 and before.size > 1 else None
     if before.dtype.kind not in "iuf" or before.size == 0:
         return ~before if before.dtype.kind == "b" and tamper is negate else None
     with np.errstate(all="ignore"):
@@ -186,4 +200,4 @@ def _last_digit(number: re.Match[str]) -> float:
 def fitted_attributes(model: Any) -> list[str]:
     """Attributes that `fit` left, but for the claim itself, which every audit makes anew."""
     own = [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
-    return sorted(set(own) - {"certificate_", "n_features_in_", "feature_names_in_"})
+    return sorted(set(own) - {"certificate_"})

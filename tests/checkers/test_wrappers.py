@@ -101,3 +101,30 @@ def test_another_estimator_in_a_search_is_noticed():
     model.best_estimator_ = linear_model.LogisticRegression(C=5.0, tol=1e-8, max_iter=1000).fit(X, Y)
     assert audit(model.best_estimator_, X, Y).holds
     assert not audit(model, X, Y).holds
+
+
+def test_models_inside_wrappers_are_compared_where_they_see_the_same_rows():
+    """A search over pipelines is held against a pipeline of another library; one with other rows stands apart."""
+    scaled = make_pipeline(StandardScaler(), logit())
+    models = {
+        "theirs": scaled.fit(X, Y),
+        "ours": make_pipeline(StandardScaler(), certifit.LogisticRegression()).fit(X, Y),
+        "search": GridSearchCV(scaled, {"logisticregression__C": [1.0]}).fit(X, Y),
+        "raw": logit().fit(X, Y),
+        "shorter": make_pipeline(StandardScaler(with_mean=False), logit()).fit(X, Y),
+    }
+    found = certifit.compare(models, X, Y, show=False)
+    problems = found.problems
+    assert problems["theirs"] == problems["ours"] == problems["search"]
+    assert len({problems[name] for name in ("theirs", "raw", "shorter")}) == 3
+    assert found.differences() == [
+        "rows: after StandardScaler against as given",
+        "rows: what was done to them before left different numbers",
+    ]
+    bounds = {found.certificates[name].bound for name in ("theirs", "ours", "search")}
+    assert len(bounds) == 1
+
+
+def test_a_search_over_plain_models_sees_the_rows_as_given():
+    models = {"plain": logit().fit(X, Y), "search": GridSearchCV(logit(), {"C": [1.0]}).fit(X, Y)}
+    assert certifit.compare(models, X, Y, show=False).differences() == []

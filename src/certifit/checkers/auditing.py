@@ -65,7 +65,7 @@ def audit(
         Setting(float, least=0, below=1).check("tol", tol)
     if like is not None and not isinstance(like, str):
         raise DataError(got=f"like={like!r}", wanted="the name of a class", fix="like='LogisticRegression', say.")
-    unwrapped = None if like else _unwrap(model, X, y)
+    unwrapped = None if like else unwrap(model, X, y)
     if unwrapped is not None:
         found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)
         return replace(found, checks=(*found.checks, *unwrapped.checks), facts={**found.facts, **unwrapped.facts})
@@ -87,7 +87,7 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
         )
     model._check_settings()
     found = audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
-    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.differences(X, y, sample_weight))
+    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.encoding_changes(X, y, sample_weight))
     return replace(found, checks=(*found.checks, *checks))
 
 
@@ -131,7 +131,7 @@ def _without_riddles(
 
 
 @dataclass(frozen=True)
-class _Unwrapped:
+class Unwrapped:
     """What a wrapper holds: the model to audit, the data it was fitted on, and what is to be said of the wrapper."""
 
     model: Any
@@ -139,9 +139,10 @@ class _Unwrapped:
     y: Any
     facts: dict[str, str]
     checks: tuple[Check, ...] = ()
+    rows: str = "as given"  # what was done to them before, in words
 
 
-def _unwrap(model: Any, X: Any, y: Any) -> _Unwrapped | None:
+def unwrap(model: Any, X: Any, y: Any) -> Unwrapped | None:
     """The model inside a pipeline, a search, a transformed target or a calibration; None where this is none."""
     if hasattr(model, "steps") and hasattr(model, "named_steps"):
         return _unwrap_pipeline(model, X, y)
@@ -154,7 +155,7 @@ def _unwrap(model: Any, X: Any, y: Any) -> _Unwrapped | None:
     return None
 
 
-def _unwrap_pipeline(model: Any, X: Any, y: Any) -> _Unwrapped:
+def _unwrap_pipeline(model: Any, X: Any, y: Any) -> Unwrapped:
     """The last step, on what the steps before it produce; those that are known are audited on the way."""
     if X is None:
         raise DataError(got="no X", wanted="the data that the pipeline was fitted on", fix="audit(model, X, y)")
@@ -171,10 +172,11 @@ def _unwrap_pipeline(model: Any, X: Any, y: Any) -> _Unwrapped:
     facts = {"audited": f"the last step, {model.steps[-1][0]}, on what the steps before it produce"}
     if taken:
         facts["taken as they are"] = ", ".join(taken)
-    return _Unwrapped(model.steps[-1][1], X, y, facts, tuple(checks))
+    steps = [type(step).__name__ for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+    return Unwrapped(model.steps[-1][1], X, y, facts, tuple(checks), f"after {', '.join(steps)}")
 
 
-def _unwrap_transformed_target(model: Any, X: Any, y: Any) -> _Unwrapped:
+def _unwrap_transformed_target(model: Any, X: Any, y: Any) -> Unwrapped:
     if y is None:
         raise DataError(
             got=f"no y for a {type(model).__name__}",
@@ -188,10 +190,10 @@ def _unwrap_transformed_target(model: Any, X: Any, y: Any) -> _Unwrapped:
         "audited": "the regressor, on the transformed target",
         "taken as it is": "the target's transformer; its inverse, by which predictions are made, is not looked at",
     }
-    return _Unwrapped(model.regressor_, X, moved, facts)
+    return Unwrapped(model.regressor_, X, moved, facts, rows="with a transformed target")
 
 
-def _unwrap_search(model: Any, X: Any, y: Any) -> _Unwrapped:
+def _unwrap_search(model: Any, X: Any, y: Any) -> Unwrapped:
     if not hasattr(model, "best_estimator_"):
         raise DataError(
             got=f"a {type(model).__name__} with refit=False",
@@ -202,10 +204,10 @@ def _unwrap_search(model: Any, X: Any, y: Any) -> _Unwrapped:
     settings = model.best_estimator_.get_params()
     other = [name for name, value in model.best_params_.items() if repr(settings.get(name)) != repr(value)]
     check = Check("settings of best_estimator_ that are not best_params_", float(len(other)), 0.0)
-    return _Unwrapped(model.best_estimator_, X, y, facts, (check,))
+    return Unwrapped(model.best_estimator_, X, y, facts, (check,))
 
 
-def _unwrap_calibrated(model: Any, X: Any, y: Any) -> _Unwrapped:
+def _unwrap_calibrated(model: Any, X: Any, y: Any) -> Unwrapped:
     if len(model.calibrated_classifiers_) != 1 or getattr(model, "ensemble", True) is True:
         raise DataError(
             got=f"a {type(model).__name__} whose classifiers were each fitted on a part of the rows",
@@ -213,4 +215,4 @@ def _unwrap_calibrated(model: Any, X: Any, y: Any) -> _Unwrapped:
             fix="Audit each: audit(c.estimator, X[train], y[train]) for c in calibrated_classifiers_.",
         )
     facts = {"audited": "the classifier, fitted on all rows; its calibration is not"}
-    return _Unwrapped(model.calibrated_classifiers_[0].estimator, X, y, facts)
+    return Unwrapped(model.calibrated_classifiers_[0].estimator, X, y, facts)

@@ -11,12 +11,17 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
-from certifit.checkers.auditing import audit
+import numpy as np
+from scipy import sparse
+
+from certifit.checkers.auditing import audit, unwrap
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.registry import audited_models, find_audited
-from certifit.core import Certificate, text_table
+from certifit.core import Certificate
+from certifit.core.text_table import html_table, text_table
 from certifit.exceptions import DataError
 
 
@@ -66,16 +71,11 @@ class Comparison:
         return f"<Comparison of {', '.join(self.certificates)}>"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{h}</th>" for h in _headings())
         groups = self._groups()
-        tables = []
-        for problem, names in groups:
-            body = "".join(
-                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
-                for line in self._lines(names)
-            )
-            caption = f"<caption>{html.escape(str(problem))}</caption>" if len(groups) > 1 else ""
-            tables.append(f"<table>{caption}<tr>{head}</tr>{body}</table>")
+        tables = [
+            html_table([_headings(), *self._lines(names)], "lrrrrl", str(problem) if len(groups) > 1 else "")
+            for problem, names in groups
+        ]
         if len(groups) > 1:
             items = "".join(f"<li>{html.escape(words)}</li>" for words in self.differences())
             tables.append(f"<p>Different problems: their objectives cannot be compared.</p><ul>{items}</ul>")
@@ -118,7 +118,7 @@ def compare(
             got="no models by name", wanted="a dictionary of fitted models", fix="compare({'mine': model}, X, y)"
         )
     found = {name: audit(model, X, y, sample_weight, tol=tol) for name, model in models.items()}
-    problems = {name: _problem(model) for name, model in models.items()}
+    problems = {name: _problem(model, X, y) for name, model in models.items()}
     comparison = Comparison({name: _sharpen(name, found, problems) for name in models}, problems)
     if show or (show is None and not _in_notebook()):
         print(comparison)
@@ -143,9 +143,35 @@ def _verdict(c: Certificate) -> str:
     return "yes" if c.holds else "NO"
 
 
-def _problem(model: Any) -> Problem:
-    """The problem that a model solved; that of a wrapper, whose steps are part of it, is shared by no other."""
+def _problem(model: Any, X: Any, y: Any) -> Problem:
+    """The problem that a model solved; inside a wrapper, that of its model on the very rows that it was given."""
+    inner = unwrap(model, X, y)
+    if inner is not None:
+        rows = _digest(inner.X, inner.y)
+        if rows is None:
+            return unshared_problem(model)
+        found = _problem(inner.model, inner.X, inner.y)
+        as_given = rows == _digest(X, y)
+        return found if as_given else replace(found, rows=inner.rows, digest=rows)
     return find_audited(model).problem(model) if type(model).__name__ in audited_models() else unshared_problem(model)
+
+
+def _digest(X: Any, y: Any) -> str | None:
+    """A digest of the numbers of rows in memory, such that equal ones are equal rows; None for any other source."""
+    found = sha256()
+    for part in (X, y):
+        if sparse.issparse(part):
+            part = sparse.csr_array(part, copy=True)
+            part.sum_duplicates()
+            arrays = [part.data, part.indices, part.indptr]
+        elif part is None or isinstance(part, np.ndarray) or hasattr(part, "to_numpy"):
+            arrays = [np.asarray(part)]
+        else:
+            return None
+        for array in arrays:
+            found.update(f"{array.shape}{array.dtype}".encode())
+            found.update(repr(array.tolist()).encode() if array.dtype.kind == "O" else array.tobytes())
+    return found.hexdigest()
 
 
 def _sharpen(name: str, found: Mapping[str, Certificate], problems: Mapping[str, Problem]) -> Certificate:

@@ -1,6 +1,7 @@
 """The commands. Heavy imports wait until a command runs, so that `certifit --help` is quick.
 
-Exit codes: 0 done; 1 a certificate does not hold; 2 the input cannot be used (got, wanted, what to do: on stderr).
+Exit codes: 0 done; 1 a certificate does not hold, or a checked script would not run; 2 the input cannot be used (got,
+wanted, what to do: on stderr).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+NOT_PROVED, WOULD_NOT_RUN, BAD_INPUT, INTERRUPTED = 1, 1, 2, 130
 
 
 class Commands(TyperGroup):
@@ -131,6 +132,25 @@ def predict(
         typer.echo(content, nl=False)
     else:
         write_atomically(output, content)
+
+
+@app.command()
+def check(
+    script: Annotated[
+        Path, typer.Argument(help="Python (.py) or notebook (.ipynb).", metavar="SCRIPT", show_default=False)
+    ],
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say what certifit would change in a script.
+
+    Lists what changes when the script's imports come from certifit instead of scikit-learn: which names are there,
+    which arguments are ignored or missing, which defaults differ. The script is read, not run.
+    """
+    from certifit.cli.commands.check import run_check
+
+    if not run_check(script, _screen(quiet, json)):
+        raise typer.Exit(WOULD_NOT_RUN)
 
 
 @app.command()

@@ -23,12 +23,12 @@ from certifit.cluster.kmeans import KMeans
 from certifit.cluster.lloyd import Lloyd
 from certifit.cluster.local_search import descend
 from certifit.cluster.seeding import Starts
-from certifit.core.text_table import text_table
+from certifit.core.text_table import html_table, text_table
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows, Rows, as_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClusterChoice:
     """A table with one line for each number of clusters; `choices` says which each criterion prefers."""
 
@@ -68,6 +68,11 @@ class ClusterChoice:
 
     def __str__(self) -> str:
         return text_table(self.table(), "rrrrrrrl")
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table(), "rrrrrrrl")
 
 
 def choose_clusters(

@@ -1,7 +1,8 @@
-"""Tables printed as text, everywhere in the same way."""
+"""Tables as text and as HTML, everywhere in the same way."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 
@@ -31,3 +32,21 @@ def text_table(lines: Sequence[Sequence[str]], align: str = "l", rule: bool = Fa
     if rule:
         out.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
     return "\n".join(out)
+
+
+def html_table(lines: Sequence[Sequence[str]], align: str = "l", caption: str = "") -> str:
+    """Return the same table as HTML, as notebooks show it.
+
+    >>> html_table([("model", "gap"), ("a & b", "0.5")], "lr").split("<tr>")[-1]
+    "<td style='text-align:left'>a &amp; b</td><td style='text-align:right'>0.5</td></tr></table>"
+    """
+    sides = [{"l": "left", "r": "right"}[side] for side in align + align[-1] * (len(lines[0]) - len(align))]
+    rows = [
+        "".join(
+            f"<{tag} style='text-align:{side}'>{html.escape(cell)}</{tag}>"
+            for cell, side in zip(line, sides, strict=True)
+        )
+        for tag, line in zip(["th"] + ["td"] * (len(lines) - 1), lines, strict=True)
+    ]
+    above = f"<caption style='text-align:left'>{html.escape(caption)}</caption>" if caption else ""
+    return f"<table>{above}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certifit.core import Certificate
 from certifit.core.settings import Setting
-from certifit.core.text_table import text_table
+from certifit.core.text_table import html_table, text_table
 from certifit.exceptions import DataError
 from certifit.mixture.em import MixtureParameters, counted_rows, responsibilities
 from certifit.mixture.gaussian.covariance_shapes import SHAPES
@@ -54,14 +54,23 @@ class MixtureChoice(NamedTuple):
     best: MixtureCandidate
     model: GaussianMixture  # the best one, fitted
 
-    def __str__(self) -> str:
+    def table(self) -> list[tuple[str, ...]]:
+        """Return the headings, then one line for each candidate."""
         lines: list[tuple[str, ...]] = [("components", "covariances", "log-lik", "m", "BIC", "ICL", "AIC", "", "")]
         for c in self.candidates:
             criteria = (f"{value:.3f}" for value in (c.bic, c.icl, c.aic))
             remarks = "" if c.sound else "not sound", "<- best" if c is self.best else ""
             size = str(c.n_components), c.covariance_type, f"{c.loglikelihood:.3f}", str(c.parameters)
             lines.append((*size, *criteria, *remarks))
-        return text_table(lines, "rlrrrrrll")
+        return lines
+
+    def __str__(self) -> str:
+        return text_table(self.table(), "rlrrrrrll")
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table(), "rlrrrrrll")
 
 
 def select_mixture(

@@ -127,7 +127,7 @@ class TableClassifier(ClassifierMixin, Estimator):
         matrix, features = self.encode(data.table)
         return EncodedRows(matrix, data, features)
 
-    def differences(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[str]:
+    def encoding_changes(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[str]:
         """What is not as a fit to this table would have left it, in words; `audit` asks for it.
 
         The encoding is learnt again. The order of the columns and how they are stored do not matter.

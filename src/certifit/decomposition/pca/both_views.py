@@ -21,14 +21,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
-from certifit.core.text_table import text_table
+from certifit.core.text_table import html_table, text_table
 from certifit.decomposition.pca.linear_codes import encode
 from certifit.exceptions import DataError
 from certifit.numerics.moments import MeanAndScatter, scatter
 from certifit.rows import Array, Block, Rows, as_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TwoViews:
     """Both definitions on the same rows, printed as a table. Variances and errors are divided by Σ w."""
 
@@ -75,20 +75,27 @@ class TwoViews:
         return self.directions[:M]
 
     def table(self) -> list[tuple[str, ...]]:
-        """Return a line for each M: V_M, λ_M, J_M, the discarded eigenvalues, and the share of the variance kept."""
+        """Return the headings, then a line for each M with the share of the variance that is kept."""
         total = float(self.eigenvalues.sum()) or 1.0
         kept = [f"{100 * (1 - left / total):.2f} %" for left in self.discarded]
         V, values = (["", *self._numbers(a[: len(self.variances)])] for a in (self.variances, self.eigenvalues))
         M = map(str, range(len(self.errors)))
-        return [*zip(M, V, values, self._numbers(self.errors), self._numbers(self.discarded), kept, strict=True)]
+        columns = zip(M, V, values, self._numbers(self.errors), self._numbers(self.discarded), kept, strict=True)
+        return [("M", "variance V", "eigenvalue λ", "error J", "discarded λ", "share kept"), *columns]
 
     def _numbers(self, values: Array) -> list[str]:
         return [f"{v:.8g}" if abs(v) > self.limit else "0" for v in values]
 
+    def _verdict(self) -> str:
+        return f"V = λ and J = discarded λ, to {self.limit:.2g}: {'yes' if self.holds else 'NO'}"
+
     def __str__(self) -> str:
-        headings = ("M", "variance V", "eigenvalue λ", "error J", "discarded λ", "share kept")
-        verdict = f"V = λ and J = discarded λ, to {self.limit:.2g}: {'yes' if self.holds else 'NO'}"
-        return text_table([headings, *self.table()], "r") + "\n" + verdict
+        return text_table(self.table(), "r") + "\n" + self._verdict()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table(), "r") + f"<p>{self._verdict()}</p>"
 
 
 def two_views(X: Any, n_components: int | None = None, sample_weight: Any = None) -> TwoViews:

@@ -52,7 +52,7 @@ def logistic_settings(model: Any) -> LogisticSettings:
         return LogisticSettings(penalty == "firth", LogisticClaim(intercept=free), class_weight)
     strength, share = _strength(model), _l1_share(model, penalty)
     claim = LogisticClaim(share / strength, (1 - share) / strength, free)
-    if free and getattr(model, "solver", "") == "liblinear":
+    if free and getattr(model, "solver", "") == "liblinear" and not isinstance(model, Estimator):
         above_zero = Setting(float, above=0, below=np.inf)
         bias = float(setting(model, "intercept_scaling", above_zero, 1.0))
         return LogisticSettings(False, claim._replace(intercept=False), class_weight, bias)
@@ -107,7 +107,7 @@ def _refuse_other_problems(model: Any) -> None:
         )
     module = type(model).__module__.partition(".")[0]
     separate = getattr(model, "multi_class", "auto") == "ovr" or getattr(model, "solver", "") == "liblinear"
-    if several and (separate or module == "celer"):
+    if several and (separate or module == "celer") and not isinstance(model, Estimator):
         raise DataError(
             got=f"a {name} of {module} that fits one model for each of {len(model.classes_)} classes",
             wanted="two classes, or one softmax model for all",
@@ -118,15 +118,23 @@ def _refuse_other_problems(model: Any) -> None:
 def logistic_problem(model: Any) -> Problem:
     """The same in words, by which models can be compared."""
     settings = logistic_settings(model)
-    lam1, lam = settings.claim.lam1, settings.claim.lam
-    penalty = f"λ₁={lam1!r}, λ={lam!r}" if lam1 + lam > 0 else "none"
+    scores = np.shape(model.coef_)[0]
     return Problem(
-        f"logistic loss of {np.shape(model.coef_)[0]} scores",
-        "Firth's" if settings.firth else penalty,
+        "logistic loss" if scores == 1 else f"softmax loss of {scores} classes",
+        "Firth's" if settings.firth else _penalty_in_words(settings.claim.lam1, settings.claim.lam),
         "coefficients" if settings.bias is None else "coefficients and intercept",
-        weights=f"class_weight={settings.class_weight!r}",
+        weights="none" if settings.class_weight is None else f"class_weight={settings.class_weight!r}",
         further=settings.intercept,
     )
+
+
+def _penalty_in_words(lam1: float, lam: float) -> str:
+    """Such as `l2, C=1.0`."""
+    if lam1 + lam == 0:
+        return "none"
+    mixed = f", l1_ratio={lam1 / (lam1 + lam)!r}" if lam1 * lam > 0 else ""
+    name = "elastic net" if mixed else "l1" if lam1 > 0 else "l2"
+    return f"{name}, C={1 / (lam1 + lam)!r}{mixed}"
 
 
 def audit_logistic(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
