@@ -55,6 +55,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("IncrementalPCA", "decomposition.pca.incremental_pca", _Proves.axes),
     Registered("TruncatedSVD", "decomposition.pca.truncated_svd", _Proves.axes),
     Registered(
+        "KernelPCA",
+        "decomposition.kernel.kernel_pca",
+        "no directions of feature space leave a smaller squared distance; each eigenvalue in its place",
+    ),
+    Registered(
         "ProbabilisticPCA",
         "decomposition.probabilistic.probabilistic_pca",
         "complete rows: the likelihood's global maximum; rows with missing entries: one more EM step gains nothing",

@@ -14,6 +14,7 @@ from typing import Any
 
 from certifit.checkers.cluster.adapter import audit_clusters, centres
 from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
+from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.feature_selection.adapter import (
@@ -94,6 +95,7 @@ def audited_models() -> dict[str, AuditedModel]:
             ("PCA", "IncrementalPCA"),
             AuditedModel(audit_pca, ("components_", "mean_", "explained_variance_"), _pca_problem),
         ),
+        "KernelPCA": AuditedModel(audit_kernel_pca, ("eigenvalues_", "eigenvectors_", "X_fit_")),
         "LocallyLinearEmbedding": AuditedModel(audit_lle, ("embedding_", "reconstruction_error_")),
         **dict.fromkeys(filters, AuditedModel(audit_filter, ("scores_",))),
         "SequentialSelector": AuditedModel(audit_sequential, ("support_", "path_", "candidate_scores_")),
