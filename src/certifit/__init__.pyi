@@ -17,6 +17,7 @@ from certifit.cluster.kmeans import KMeans as KMeans
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector
 from certifit.linear_model.regressors import Lasso as Lasso
 from certifit.svm.kernel.kernels import Linear as Linear
+from certifit.discriminant_analysis.linear import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from certifit.linear_model.regressors import LinearRegression as LinearRegression
 from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
 from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
@@ -45,6 +46,7 @@ from certifit.feature_selection.sequential_selector import SequentialSelector as
 from certifit.svm.kernel.kernels import Sigmoid as Sigmoid
 from certifit.exceptions import SourceChangedError as SourceChangedError
 from certifit.table.table_classifier import TableClassifier as TableClassifier
+from certifit.table.table_regressor import TableRegressor as TableRegressor
 from certifit.decomposition.robust.trimmed_pca import TrimmedPCA as TrimmedPCA
 from certifit.decomposition.pca.truncated_svd import TruncatedSVD as TruncatedSVD
 from certifit.linear_model.regressors import TweedieRegressor as TweedieRegressor
@@ -66,9 +68,11 @@ from certifit.store import save as save
 from certifit.mixture.choose_components import select_mixture as select_mixture
 from certifit.rows import set_threads as set_threads
 from certifit.decomposition.pca.both_views import two_views as two_views
+from certifit.store import write_predictions as write_predictions
 from certifit import cluster as cluster
 from certifit import datasets as datasets
 from certifit import decomposition as decomposition
+from certifit import discriminant_analysis as discriminant_analysis
 from certifit import divergence as divergence
 from certifit import exceptions as exceptions
 from certifit import families as families

@@ -111,6 +111,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "kernel_approximation.approximate_svc",
         "the gap of the approximated problem and, where it is small enough, of the exact one",
     ),
+    Registered(
+        "LinearDiscriminantAnalysis",
+        "discriminant_analysis.linear",
+        "means and covariance are those of the rows; coefficients and directions solve their equations",
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -121,6 +126,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "TableClassifier",
         "table.table_classifier",
         "words, numbers and missing entries are encoded and passed to `LogisticRegression`: its certificate",
+    ),
+    Registered(
+        "TableRegressor",
+        "table.table_regressor",
+        "the same for amounts, counts and positive amounts, by `GeneralizedLinearRegressor`: its certificate",
     ),
 )
 
@@ -150,6 +160,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("SourceChangedError", "exceptions"),
     Registered("save", "store"),
     Registered("load", "store"),
+    Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
 )
 

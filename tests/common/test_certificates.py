@@ -36,7 +36,7 @@ def test_fit_proves_and_the_checker_agrees(entry):
     assert mine.holds
     assert checked.holds
     assert (mine.kind, mine.claim, mine.tol) == (checked.kind, checked.claim, checked.tol)
-    scale = mine.objective + mine.limit
+    scale = abs(mine.objective) + mine.limit
     np.testing.assert_allclose(mine.objective, checked.objective, rtol=1e-10, atol=1e-10 * scale)
     np.testing.assert_allclose(mine.objective, model.objective(X, y).total, rtol=1e-10, atol=1e-10 * scale)
 

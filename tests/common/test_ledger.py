@@ -32,9 +32,10 @@ from certifit import (
     Ridge,
     SequentialSelector,
     TableClassifier,
+    TableRegressor,
     audit,
 )
-from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
+from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, three, two
 
 
 def pairs(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
@@ -54,6 +55,8 @@ BESIDE = (
     Entry(Ridge, {"alpha": [1.0, 5.0]}, pairs, ("coef_",), Ridge),
     Entry(Lasso, {"alpha": 0.1, "positive": True}, pairs, ("coef_",), Lasso),
     Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
+    Entry(TableRegressor, {}, amounts, ("n_rows_",), TableRegressor),
+    Entry(TableRegressor, {"alpha": 0.0}, counts, ("n_rows_",), TableRegressor),
     Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),

@@ -43,14 +43,12 @@ def audit(
 
     Parameters
     ----------
-    model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
-        BisectingKMeans and faiss.Kmeans), GaussianMixture, Mixture, LogisticRegression, naive Bayes, linear or
-        generalised linear model, support vector machine, Nystroem, RBFSampler, SelectKBest, any class of the same
-        name with the same fitted attributes, a TableClassifier, or results of a statsmodels GLM, OLS, WLS, Logit,
-        Probit or Poisson fit (these carry their data: X and y may be left out). Of a Pipeline the last step is
-        audited on what the steps before it produce, and so is every step that is known; of a GridSearchCV the best
-        estimator, of a TransformedTargetRegressor its regressor, of a CalibratedClassifierCV(ensemble=False) its
-        classifier
+    model : any fitted estimator of certifit; a class of scikit-learn, celer, glum, skglm or faiss of the same name
+        with the same fitted attributes (also SelectKBest, MiniBatchKMeans, BisectingKMeans, LogisticRegressionCV); or
+        results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (they carry their data: X and y may be
+        left out). Of a Pipeline the last step is audited on what the steps before it produce, and so is every step
+        that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a
+        CalibratedClassifierCV(ensemble=False) its classifier
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
     like : the name of a known class whose problem the model solved, for classes that are not known by their name
@@ -87,7 +85,7 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
         )
     model._check_settings()
     found = audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
-    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.encoding_changes(X, y, sample_weight))
+    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.disagreements(X, y, sample_weight))
     return replace(found, checks=(*found.checks, *checks))
 
 

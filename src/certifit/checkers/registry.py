@@ -15,6 +15,7 @@ from typing import Any
 from certifit.checkers.cluster.adapter import audit_clusters, centres
 from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
+from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
     audit_elimination,
@@ -112,6 +113,7 @@ def audited_models() -> dict[str, AuditedModel]:
             ("RidgeClassifier", "RidgeClassifierCV"),
             AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
         ),
+        "LinearDiscriminantAnalysis": AuditedModel(audit_linear_discriminants, (*classifier, "means_", "priors_")),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),

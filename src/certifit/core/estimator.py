@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.core.certificate import Certificate
 from certifit.core.settings import Settings
+from certifit.core.unknown_parameters import refusing_unknown, unknown_parameter
 from certifit.core.watch import Attributes, Watch
 from certifit.exceptions import CertificateWarning, DataError, NoSolutionError, NotANumberError, warn_caller
 from certifit.rows.as_rows import as_rows
@@ -93,6 +94,18 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     differences: ClassVar[dict[str, str]] = {}
 
     certificate_: Certificate
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Let an unknown parameter be refused in words that name the class, not the parent whose `__init__` it is."""
+        super().__init_subclass__(**keywords)
+        if "__init__" in vars(cls):
+            cls.__init__ = refusing_unknown(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Self:
+        unknown = [name for name in params if "__" not in name and name not in self._get_param_names()]
+        if unknown:
+            raise DataError(**unknown_parameter(type(self), unknown[0]))
+        return super().set_params(**params)
 
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:

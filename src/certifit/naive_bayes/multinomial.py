@@ -26,6 +26,7 @@ from certifit.naive_bayes.smoothing import (
     pseudo_count_loss,
     safe_log,
     smoothed_counts,
+    sums_of_others,
     weighted_log_sum,
 )
 from certifit.rows import Array, Block, Matrix, Sums, encode_labels
@@ -229,7 +230,7 @@ class ComplementNB(DiscreteNB):
         columns, own = self._column_model(), ClassCounts(np.asarray(self.feature_count_))
         log_p = log_shares(columns.mass(own)) if self.norm else -np.asarray(self.feature_log_prob_)
         here: ClassCounts = measure(columns, labels.rows, len(self.classes_), self._tuning)
-        others = here.total.sum(axis=0) - here.total
+        others = sums_of_others(here.total)
         data = -weighted_log_sum(others, log_p) - weighted_log_sum(labels.weight, self._log_prior())
         penalty = columns.penalty(self._params(), own)
         return Objective(data + penalty, data, penalty)

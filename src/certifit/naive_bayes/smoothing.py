@@ -69,7 +69,19 @@ def log_shares(mass: Array) -> Array:
 
 def complement_counts(counts: Array, alpha: Any) -> Array:
     """Smoothed counts of all other classes (k, d)."""
-    return smoothed_counts(np.maximum(counts.sum(axis=0) - counts, 0.0), alpha)
+    return smoothed_counts(sums_of_others(counts), alpha)
+
+
+def sums_of_others(counts: Array) -> Array:
+    """The counts of all other classes together (k, d), added up and not subtracted: one class may have nearly all.
+
+    >>> sums_of_others(np.array([[1e20], [3.0], [4.0]])).ravel().tolist()
+    [7.0, 1e+20, 1e+20]
+    """
+    none = np.zeros((1, *counts.shape[1:]))
+    before = np.concatenate([none, np.cumsum(counts, axis=0)[:-1]])
+    after = np.concatenate([np.cumsum(counts[::-1], axis=0)[-2::-1], none])
+    return before + after
 
 
 def pseudo_count_loss(alpha: Any, log_p: Array) -> float:

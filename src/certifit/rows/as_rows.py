@@ -83,7 +83,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: T
         return dask_rows(X, y, sample_weight, estimator, terms, reset)
     if type(X).__module__.partition(".")[0] == "narwhals" and hasattr(X, "to_native"):
         return _rows(X.to_native(), y, sample_weight, estimator, terms, reset)
-    if _may_be_source(X):
+    if may_be_source(X):
         from certifit.rows.sources.open_source import open_source
 
         source = open_source(X)
@@ -92,7 +92,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: T
     return _array_rows(X, y, sample_weight, estimator, terms, reset)
 
 
-def _may_be_source(X: Any) -> bool:
+def may_be_source(X: Any) -> bool:
     """Say whether X may be files or columns to be read, not numbers in memory."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and isinstance(X[0], (str, os.PathLike))

@@ -88,12 +88,22 @@ def find_column(name: str, names: Sequence[Any], role: str) -> str:
     """Return `name` if it is a column, else raise an error that lists the columns."""
     if name in names:
         return name
-    near = difflib.get_close_matches(name, [str(other) for other in names], n=3, cutoff=0.6)
+    near = nearest_names(name, names)
     raise DataError(
         got=f"{role}={name!r}, which is not a column of X",
         wanted=f"one of its columns {list_names(names)}",
         fix=f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "",
     )
+
+
+def nearest_names(name: str, names: Iterable[Any], most: int = 3) -> list[str]:
+    """Return the names that `name` may be a misspelling of: most letters are the same, whatever their case.
+
+    >>> nearest_names("Specie", ["species", "sex"]), nearest_names("target", ["age", "t"])
+    (['species'], [])
+    """
+    known = {str(other).lower(): str(other) for other in names}
+    return [known[match] for match in difflib.get_close_matches(name.strip().lower(), known, n=most, cutoff=0.75)]
 
 
 def known_columns(estimator: BaseEstimator, names: Sequence[Any]) -> list[str] | None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
 from threadpoolctl import LibController, ThreadpoolController
 
@@ -128,15 +129,17 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
     source = enumerate(iterator)
     lock = threading.Lock()
     errors: list[BaseException] = []
+    said = np.geterr()  # what the caller wants said of overflow and the like; NumPy's new threads do not know
 
     def run() -> None:
         try:
-            while not errors:
-                with lock:
-                    item = next(source, None)
-                if item is None:
-                    return
-                work(*item)
+            with np.errstate(**said):
+                while not errors:
+                    with lock:
+                        item = next(source, None)
+                    if item is None:
+                        return
+                    work(*item)
         except BaseException as error:
             errors.append(error)
 

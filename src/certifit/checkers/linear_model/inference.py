@@ -43,6 +43,7 @@ class InferenceTuning:
     close: float = 1e-6  # relative
     covariance_parameters: int = 4000  # of a logistic fit, beyond which it has no covariance
     null_steps: int = 50  # of Newton's method for the constant model beside an offset
+    collinear: float = 1e-7  # smallest eigenvalue of a scaled information below which columns are made orthogonal
 
 
 class InferencePoint(NamedTuple):
@@ -238,7 +239,7 @@ def _covariance_check(
 ) -> Check:
     """How far the stated covariance is from that of the data."""
     found = conditioned_inverse(e.information)
-    if found is None:
+    if found is None or found.smallest < tuning.collinear:
         R = rows.sum(partial(triangle_of, point.coordinates)).R
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
             point = point._replace(coordinates=point.coordinates._replace(triangle=R), information=True)
@@ -255,7 +256,8 @@ def _covariance_check(
         full[~J.any(axis=1)] = full[:, ~J.any(axis=1)] = np.nan
         # Residuals that are nothing but rounding are other ones to others.
         spare = 4 * np.abs(J) @ np.abs(found.inverse) @ e.moved if point.kind != "classical" else np.zeros(len(J))
-    limit = tuning.close + 100 * point.coordinates.row_error
+    # The inverse of an information with so small an eigenvalue keeps no more digits, here and in any fit.
+    limit = tuning.close + 100 * point.coordinates.row_error + 16 * len(C) * EPS / found.smallest
     return covariance_agreement(attributes.get("covariance_"), full, limit, spare)
 
 

@@ -29,6 +29,7 @@ from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
+from certifit.linear_model.column_words import column_words
 from certifit.linear_model.glm.block_statistics import GlmRequest, GlmTotals, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates, choose_coordinates
 from certifit.linear_model.glm.fit import coefficients, finish, prove, refuse_one_way, scores_of, start_from
@@ -293,8 +294,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         """Numbers of the columns left out; refused if that was asked for."""
         lost = coordinates.left_out(rows.n_features)
         if len(lost):
-            names = [f"column {j}" if rows.names is None else repr(str(rows.names[j])) for j in lost[:10]]
-            words = ", ".join(names) + (f" and {len(lost) - 10} more" if len(lost) > 10 else "")
+            words = column_words(rows, lost)
             if self.collinear == "refuse":
                 raise DataError(
                     got=f"columns that are combinations of those before them: {words}",

@@ -28,6 +28,7 @@ from certifit.linear_model.coefficient_error import (
     proved_distance,
     smaller_errors,
 )
+from certifit.linear_model.column_words import moving_columns
 from certifit.linear_model.linear_rows import row_shift
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
@@ -283,7 +284,7 @@ class Likelihood:
             certificate = recession.separated(data.own(found.theta), data.intercept, data.rows)
             if not certificate.proved:  # by less than rounding: a linear program may find a better direction
                 certificate = recession.separable(data.rows, len(data.classes), data.intercept) or certificate
-            raise _no_solution(certificate) from None
+            raise _no_solution(certificate, data.rows) from None
         self.proved, self.problem = free.proved, free.problem
         return best
 
@@ -301,17 +302,17 @@ class Likelihood:
         fitted, claim = data.attributes(self.symmetric, best.params.x), LogisticClaim(intercept=data.intercept)
         again = proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
         if again.kind == "impossible":
-            raise _no_solution(again)
+            raise _no_solution(again, data.rows)
         return again
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         return 0.0
 
 
-def _no_solution(certificate: Certificate) -> NoSolutionError:
+def _no_solution(certificate: Certificate, rows: Rows) -> NoSolutionError:
     return NoSolutionError(
-        "The classes are separable and there is no penalty: the likelihood has no maximum (coefficients grow without "
-        "limit). Use penalty='l2' with some C, penalty='firth' (two classes), or drop the columns that separate. "
-        f"Separating direction: {certificate.facts['separating direction']}.",
+        f"The classes are separable along a direction of {moving_columns(certificate, rows)}: without a penalty "
+        "the likelihood has no maximum. Use penalty='l2' with some C, penalty='firth' (two classes), or leave such "
+        "columns out.",
         certificate,
     )

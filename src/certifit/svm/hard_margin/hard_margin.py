@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.checkers.svm import hard_margin as certificates
 from certifit.core import Attributes, Objective
 from certifit.core.settings import Setting, Settings
+from certifit.exceptions import NotANumberError
 from certifit.rows import Array, Block, Rows, encode_labels
 from certifit.svm.hard_margin.nearest_points import find_nearest_points
 from certifit.svm.hard_margin.two_classes import ClassPair, HardMarginTuning, SeparatedPair
@@ -181,6 +182,12 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         square = space.values(at.rows, pair.y[at.rows] * at.share)[1]
         if square <= space.rounding(square):
             raise pair.no_margin(space, at, *(data.known["classes_"][[*side]].tolist()))
+        if square < np.finfo(float).tiny:
+            raise NotANumberError(
+                got="rows so close to one another that the squares of their distances vanish",
+                wanted="numbers whose squares neither overflow nor vanish",
+                fix="Rescale the columns, for instance to unit variance.",
+            )
         return pair.separate(space, at, found)
 
     def _attributes(self, data: TrainingRows, done: list[SeparatedPair], machines: int) -> Attributes:

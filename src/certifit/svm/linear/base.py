@@ -19,9 +19,11 @@ from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, coefficient_error,
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.linear_model.linear_rows import row_shift
+from certifit.linear_model.linear_scores import score_rows
 from certifit.losses.hinges import HingeLoss
-from certifit.rows import Array, ArrayRows, Rows
+from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.rows.sampling import evenly_spaced
+from certifit.svm.kernel.smo import best_intercept
 from certifit.svm.linear.dual_solver import DualSvmProblem, DualSvmState, solve_dual
 from certifit.svm.linear.primal_state import PrimalSvmGoal, PrimalSvmState
 from certifit.svm.linear.primal_sums import SvmObjective
@@ -40,6 +42,17 @@ class TargetSizes(NamedTuple):
     total: float  # Σ w |q|
 
 
+def row_targets(block: Block) -> Array:
+    """The targets of a block (rows,)."""
+    assert block.y is not None
+    return np.asarray(block.y)
+
+
+def row_weights(block: Block) -> Array:
+    """The weights of a block (rows,)."""
+    return block.w
+
+
 def shift_error(shift: Array | None, mass: float, coef: Array) -> float:
     """By how much rounding the intercept, as the shift is taken out of it, may change losses of weight `mass`."""
     return 0.0 if shift is None else SLACK_ROUNDING * mass * float((np.abs(coef) @ np.abs(shift)).sum())
@@ -54,6 +67,8 @@ class LinearSvmProof(NamedTuple):
     intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds its own, given coef_ (k, d)
     claim: str = CLAIM
     convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
+    # the attributes with the middle one of several best intercepts, and by how much that lowers the objective
+    settle: Callable[[Attributes], tuple[Attributes, float]] = lambda found: (found, 0.0)
     checked: Callable[[Attributes], Certificate] | None = None  # the checker's own certificate of these attributes
     small: bool = False  # whether that takes no time to speak of
 
@@ -119,8 +134,9 @@ class LinearSvmEstimator(Estimator):
         solve = partial(minimise_svm, problem, rules, sizes.unit, sizes.intercept)
         checked = partial(self._checked, rows)
         small = rows.in_memory and rows.n_rows * rows.n_features <= self._tuning.small_entries
+        settle = partial(self._settled, rows, rules)
         proof = LinearSvmProof(
-            svm.rho, problem.bound_rounding, rounding, intercept_error, checked=checked, small=small
+            svm.rho, problem.bound_rounding, rounding, intercept_error, settle=settle, checked=checked, small=small
         )
         return self._solve_and_certify(solve, attributes, proof)
 
@@ -134,13 +150,34 @@ class LinearSvmEstimator(Estimator):
             return {**found, "dual_coef_": problem.dual_coef(machines)}
 
         solve = partial(solve_dual, problem, self._slack_sizes(rows).intercept)
-        proof = LinearSvmProof(svm.rho, problem.bound_rounding, checked=partial(self._checked, rows))
+        settle, checked = partial(self._settled, rows, rules), partial(self._checked, rows)
+        proof = LinearSvmProof(svm.rho, problem.bound_rounding, settle=settle, checked=checked)
         return self._solve_and_certify(solve, attributes, proof)
+
+    def _claimed(self) -> ClaimedLinearSvm:
+        """The problem as the checker has it."""
+        hinge, epsilon = self.losses[self.loss].shape, getattr(self, "epsilon", None)
+        return ClaimedLinearSvm(*hinge, float(self.C), self.intercept_weight(), epsilon, settled=True)
+
+    def _settled(self, rows: Rows, rules: tuple[SlackRule, ...], found: Attributes) -> tuple[Attributes, float]:
+        """The attributes with the middle one of several best intercepts, and what that gains."""
+        if not self._claimed().settles(rows.n_rows * len(rules)):
+            return found, 0.0
+        coef, b = np.atleast_2d(found["coef_"]), found["intercept_"].copy()
+        scores, y, w = rows.map(partial(score_rows, coef, b)), rows.map(row_targets), rows.map(row_weights)
+        gained = 0.0
+        for c, rule in enumerate(rules):
+            sides = rule(y)
+            s, u = np.concatenate([side.s for side in sides]), np.tile(float(self.C) * w, len(sides))
+            kink = np.concatenate([side.s * side.q - scores[:, c] for side in sides])
+            step = best_intercept(kink[u > 0], s[u > 0], u[u > 0])
+            gained += float(u @ (np.maximum(s * kink, 0.0) - np.maximum(s * (kink - step), 0.0)))
+            b[c] += step
+        return {**found, "intercept_": b}, gained
 
     def _checked(self, rows: Rows, found: Attributes) -> Certificate:
         """The checker's certificate of these attributes."""
-        hinge, epsilon = self.losses[self.loss].shape, getattr(self, "epsilon", None)
-        claimed = ClaimedLinearSvm(*hinge, float(self.C), self.intercept_weight(), epsilon)
+        claimed = self._claimed()
         coef, dual = np.atleast_2d(found["coef_"]), found.get("dual_coef_")
         return certify(coef, found["intercept_"], claimed, float(self.tol), rows, dual)
 
@@ -153,10 +190,11 @@ class LinearSvmEstimator(Estimator):
         """Solve under watch; return the attributes of the best solution that was found, and its certificate."""
         with self._watch.loop("passes", self.max_iter, attributes) as watch:
             best = solve(max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
-        found, value, tol = attributes(best.params), best.objective, float(self.tol)
+        found, gained = proof.settle(attributes(best.params))
+        value, tol = best.objective - gained, float(self.tol)
         coef = np.atleast_2d(found["coef_"])
         rounding = proof.rounding + proof.intercept_error(coef) + proof.bound_rounding(best.params, value)
-        bound, limit = (1 - best.gain) * value - rounding, (tol + 1e-12) * value + rounding
+        bound, limit = (1 - best.gain) * best.objective - rounding, (tol + 1e-12) * value + rounding
         # The gap of all machines together is no smaller than that of each.
         gaps = np.full(len(coef), proof.convexity * (value - bound))
         certificate = Certificate(
