@@ -27,6 +27,7 @@ from certifit.checkers.feature_selection.adapter import (
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
 from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
+from certifit.checkers.linear_model.ridge_classifier import audit_ridge_classifier, ridge_classifier_problem
 from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels, statsmodels_problem
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
@@ -109,6 +110,10 @@ def audited_models() -> dict[str, AuditedModel]:
         "BayesianGaussianMixture": AuditedModel(refuse_bayesian_mixture, MIXTURE),
         **dict.fromkeys(
             ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
+        ),
+        **dict.fromkeys(
+            ("RidgeClassifier", "RidgeClassifierCV"),
+            AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
         ),
         "LinearDiscriminantAnalysis": AuditedModel(audit_linear_discriminants, (*classifier, "means_", "priors_")),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
