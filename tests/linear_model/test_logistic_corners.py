@@ -177,7 +177,6 @@ def test_an_inverse_is_enlarged_by_what_rounding_may_hide():
     H = Q @ np.diag([1.0, 1.0, 1e-10]) @ Q.T
     scale = 1 / np.sqrt(np.diag(H))
     smallest = np.linalg.eigvalsh(H * scale * scale[:, None])[0]
-    assert likelihood._enlarged_inverse(H.reshape(1, 3, 1, 3), 0.0, 10**6) is None
     assert likelihood._enlarged_inverse(H.reshape(1, 3, 1, 3), smallest, 10) is None
     found = likelihood._enlarged_inverse(H.reshape(1, 3, 1, 3), 0.0, 10)
     assert found is not None
