@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
 from certifit.core.proved_digits import proved_digits
@@ -56,6 +57,7 @@ class InferenceSums(Sums):
     pearson: float  # Σ w (y - μ)² / V(μ)
     base: float  # see ResponseFamily.base
     rows: float  # Σ w
+    rounding: float  # half deviance of residuals that are nothing but rounding
 
     def at_objective(self, half_deviance: float, squares: bool) -> InferenceSums:
         """The same with the half deviance that the fit's certificate states, which has lost no digits."""
@@ -83,14 +85,18 @@ def _block_sums(
     information: Array | float = 0.0
     score_products: Array | float = 0.0
     clusters: Any = 0.0
+    curvature = loss.expected(eta)
     if kind is not None:
-        information = sandwich(Z, w * loss.expected(eta), coordinates.appends_one)
+        information = sandwich(Z, w * curvature, coordinates.appends_one)
     if kind == "sandwich":
         score_products = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
     if kind == "clustered":
         clusters = _by_cluster(Z, w * u, coordinates, response.clusters)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    b = coordinates.coefficients(theta, block.X.shape[1])[1]
+    size = np.abs(eta) + np.abs(response.offset) + abs(b) + (np.abs(y) if loss.concordance == 0 else 1.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / loss.family.variance(mu))
+        rounding = 0.5 * float(w @ (curvature * (InferenceTuning().exact * size) ** 2))
     return InferenceSums(
         information,
         score_products,
@@ -100,6 +106,7 @@ def _block_sums(
         float(w @ pearson),
         float(response.times @ np.broadcast_to(loss.family.base(y, response.trials), y.shape)),
         float(response.times.sum()),
+        rounding,
     )
 
 
@@ -156,8 +163,9 @@ def likelihood_attributes(
     dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
     why = why or (no_degrees_of_freedom(e.rows, m) if free else "")
     deviance = 2 * max(0.0, e.half_deviance)
-    perfect = free and deviance == 0  # a density without spread is infinite where the points are
-    loglik = np.inf if perfect else family.log_likelihood(e.base, deviance, e.rows)
+    # A density without spread is infinite where the points are; what rounding makes of that is no likelihood.
+    exact = free and family.name != "tweedie" and e.half_deviance <= e.rounding
+    loglik = np.inf if exact else family.log_likelihood(e.base, deviance, e.rows)
     cov = None
     if not why and kind is not None:
         C = coordinates.covariance(covariance(kind, e, dispersion), d)
@@ -196,6 +204,11 @@ class Inference(ABC):
     covariance: Any  # the setting: how it is computed
     certificate_: Certificate
     fit_intercept: Any
+
+    @property
+    def exact_fit_(self) -> bool:
+        """Whether the residuals are nothing but rounding: a likelihood and errors of theirs would say nothing."""
+        return False
 
     @property
     @abstractmethod
@@ -249,9 +262,11 @@ class Inference(ABC):
     def summary(self, level: float = 0.95) -> str:
         """The fit on one page: what was fitted, how well, and the coefficients."""
         facts = self._facts()
-        if self.covariance_ is not None:
+        if self.covariance_ is not None and not self.exact_fit_:
             facts.append(("standard errors", str(self.covariance)))
         head = text_table(facts)
+        if self.exact_fit_:
+            return f"{head}\n\nno standard errors: the fit is exact, its residuals are rounding"
         if self.covariance_ is None:
             return f"{head}\n\nno standard errors: {self.no_errors_because_}"
         return f"{head}\n\n{self.coefficient_table(level)}"
