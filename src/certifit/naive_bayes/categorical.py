@@ -150,6 +150,7 @@ class CategoricalNB(DiscreteNB):
     feature_log_prob_, category_count_ : for each column an array (k, categories)
     n_categories_ : (d,) the widths of these tables
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing entry (NaN) is left out of the counts and of a row's score. Fractions are cut off, as scikit-learn does.
