@@ -150,7 +150,8 @@ def test_a_separating_direction_of_many_numbers_is_told_in_a_sentence():
     with pytest.raises(NoSolutionError) as error:
         LogisticRegression(penalty=None).fit(X, np.repeat(np.arange(5), 5))
     assert len(str(error.value)) <= 400
-    assert "50 numbers" in str(error.value)
+    assert "column 0, column 1, column 2, column 3 and 5 more" in str(error.value)
+    assert "(50 numbers)" in str(error.value.certificate)
     assert np.shape(error.value.certificate.witness) == (5, 10)
 
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.core.answers import wrap_methods
 from certifit.core.certificate import Certificate
 from certifit.core.settings import Settings
 from certifit.core.unknown_parameters import refusing_unknown, unknown_parameter
@@ -96,7 +97,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     certificate_: Certificate
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Let an unknown parameter be refused in words that name the class, not the parent whose `__init__` it is."""
+        """Give methods lazy answers, and refuse unknown parameters in words that name the class, not its parent."""
+        wrap_methods(cls)
         super().__init_subclass__(**keywords)
         if "__init__" in vars(cls):
             cls.__init__ = refusing_unknown(cls.__init__)  # type: ignore[method-assign]

@@ -311,7 +311,7 @@ def variance_of_entries(X: Matrix, w: Array, block_rows: int = 2048) -> float:
             Z = X[part] - mean
             return np.array([w[part] @ Z.sum(axis=1), w[part] @ squared_lengths(Z)])
 
-        sums, squares = sum(over_blocks(moments, parts))
+        sums, squares = np.sum(over_blocks(moments, parts), axis=0)
     # The mean is rounded: where entries hardly differ, what is left of it would count.
     variance = float(squares / total - (sums / total) ** 2)
     # Entries that are all the same differ from their mean by rounding alone.
