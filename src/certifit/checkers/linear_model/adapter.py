@@ -80,7 +80,7 @@ def _audit_several(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, s
         raise DataError(
             got=f"coefficients of shape {coef.shape}, intercepts of shape {intercept.shape} and "
             f"{'one target' if targets is None else f'{targets} targets'}",
-            wanted="a row of coefficients and an intercept for every column of y",
+            wanted="coefficients (d,) and an intercept, or a row of both for every column of y",
         )
     if isinstance(model, Estimator) and np.shape(model.deviance_) != (targets,):
         raise DataError(got=f"deviance_ of shape {np.shape(model.deviance_)}", wanted=f"one for each of {targets}")
