@@ -165,12 +165,13 @@ class Certificate:
         if not known:
             return "nothing is proved about single ones"
         words = f"within {max(known):.2g} of the minimiser's"
-        if len(known) == len(errors):
+        missing = len(errors) - len(known)
+        if not missing:
             return words
         # An intercept that is not penalised may have no unique best value.
-        only_intercepts = all(math.isfinite(error) for row in self.parameter_error for error in row[:-1])
-        unknown = "intercepts" if only_intercepts else f"{len(errors) - len(known)} of them"
-        return f"{words}; nothing is proved about {unknown}"
+        if all(math.isfinite(error) for row in self.parameter_error for error in row[:-1]):
+            return f"{words}; nothing is proved about intercepts"
+        return f"all but {missing} of {len(errors)} {words}; nothing is proved about those {missing}"
 
     def __str__(self) -> str:
         return f"{wrapped(f'{self.kind}: {self.claim}', indent=4)}\n{text_pairs(self.lines())}"

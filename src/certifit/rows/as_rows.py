@@ -50,13 +50,14 @@ def as_rows(
         stream (such as a DuckDB relation) or dataset, path to a Parquet or CSV file or to a directory of Parquet
         files, a list or a pattern (data/*.parquet) of these, an address (s3://…), Dask array or frame
     y, sample_weight : arrays, or names of columns of X
-    estimator : its `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
+    estimator : its `n_features_in_` and `feature_names_in_` are set or compared
     target : what y must be: nothing, classes or numbers (which become float64)
     targets : columns of y; where there are several, y is an array (n, targets) of numbers or a list of names
     sparse : whether sparse X is accepted
     missing : whether X may have missing entries, NaN or null, which become NaN
     columns : names of the columns of X to learn from; all but y and sample_weight by default
     finite : whether arrays in memory are searched for infinities and NaN, which takes a pass over them
+    reset : whether the names and number of columns are noted in the estimator, else they are compared
 
     >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
     >>> rows.n_rows, rows.n_features, rows.dtype
