@@ -1,7 +1,7 @@
 """Write docs/differences.md: where certifit's classes differ from scikit-learn's of the same name, and why.
 
-    python tools/differences.py            # writes the page
-    python tools/differences.py --check    # fails where the page is not what it would write
+python tools/differences.py            # writes the page
+python tools/differences.py --check    # fails where the page is not what it would write
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "differences.md"
 HEAD = """# Differences from scikit-learn
 
 `python tools/differences.py` writes this page. Change `from sklearn.cluster import KMeans` to
-`from certifit.cluster import KMeans`: parameters, fitted attributes and methods have scikit-learn's names and meanings,
-but for what is listed here. `certifit check script.py` says which of it a script meets; the script is not run.
+`from certifit.cluster import KMeans`: parameters, fitted attributes and methods have scikit-learn's names and
+meanings, but for what is listed here. `certifit check script.py` says which of it a script meets, without running it.
 
 - *ignored*: the parameter only steers scikit-learn's solver. It is accepted, kept and not used.
 - *not there*: a call that names it is refused, with the sentence given here.
@@ -40,7 +40,9 @@ def section(pair: Counterpart, found: tuple[Difference, ...]) -> str:
     behaviour = {name: reason for name, reason in pair.reasons.items() if name not in {one.name for one in found}}
     if rest or behaviour:
         lines += ["| name | scikit-learn | here | why |", "| --- | --- | --- | --- |"]
-        lines += [f"| `{one.name}` | {_cell(one, one.theirs)} | {_cell(one, one.ours)} | {one.reason} |" for one in rest]
+        lines += [
+            f"| `{one.name}` | {_cell(one, one.theirs)} | {_cell(one, one.ours)} | {one.reason} |" for one in rest
+        ]
         lines += [f"| `{name}` | | | {reason} |" for name, reason in behaviour.items()]
         lines += [""]
     return "\n".join(lines)

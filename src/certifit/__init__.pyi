@@ -14,6 +14,7 @@ from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as Generali
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
 from certifit.cluster.kmeans import KMeans as KMeans
+from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector
 from certifit.linear_model.regressors import Lasso as Lasso
 from certifit.svm.kernel.kernels import Linear as Linear
@@ -37,6 +38,7 @@ from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
+from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier
 from certifit.decomposition.robust.robust_pca import RobustPCA as RobustPCA
 from certifit.svm.kernel.svc import SVC as SVC
 from certifit.svm.kernel.svr import SVR as SVR
@@ -55,9 +57,11 @@ from certifit.checkers.auditing import audit as audit
 from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.checkers.comparison import compare as compare
 from certifit.feature_selection.scores import correlation_f as correlation_f
+from certifit.linear_model.regularisation_path import enet_path as enet_path
 from certifit.feature_selection.scores import feature_scores as feature_scores
 from certifit.svm.kernel.kernels import is_psd as is_psd
 from certifit.feature_selection.scores import jeffreys as jeffreys
+from certifit.linear_model.regularisation_path import lasso_path as lasso_path
 from certifit.store import load as load
 from certifit.datasets import load_penguins as load_penguins
 from certifit.feature_selection.scores import mutual_information as mutual_information

@@ -19,6 +19,7 @@ from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
 from certifit.core.proved_digits import proved_digits
+from certifit.core.summary import Summary
 from certifit.core.text_table import text_table
 from certifit.exceptions import DataError, NotAvailableError
 from certifit.linear_model.glm.block_statistics import scores
@@ -175,6 +176,7 @@ def likelihood_attributes(
         "deviance_": deviance,
         "null_deviance_": 2 * max(0.0, e.null),
         "dispersion_": float(dispersion),
+        "pearson_chi2_": float(e.pearson),
         "df_resid_": df,
         "loglikelihood_": float(loglik),
         "covariance_": cov,
@@ -259,17 +261,43 @@ class Inference(ABC):
         table = self.coefficient_table(level)
         return np.column_stack([table.lower, table.upper])
 
-    def summary(self, level: float = 0.95) -> str:
-        """The fit on one page: what was fitted, how well, and the coefficients."""
+    def summary(self, level: float = 0.95) -> Summary:
+        """The fit on one page: what was fitted, how well, and the coefficients.
+
+        Parameters
+        ----------
+        level : float between 0 and 1, default=0.95
+            Of the confidence intervals.
+
+        Returns
+        -------
+        Summary : prints as a table of at most 80 columns; notebooks show it as one
+        """
         facts = self._facts()
         if self.covariance_ is not None and not self.exact_fit_:
             facts.append(("standard errors", str(self.covariance)))
-        head = text_table(facts)
-        if self.exact_fit_:
-            return f"{head}\n\nno standard errors: the fit is exact, its residuals are rounding"
-        if self.covariance_ is None:
-            return f"{head}\n\nno standard errors: {self.no_errors_because_}"
-        return f"{head}\n\n{self.coefficient_table(level)}"
+            return Summary(tuple(facts), self.coefficient_table(level).lines(), self._notes())
+        exact = "the fit is exact, its residuals are rounding"
+        why = f"no standard errors: {exact if self.exact_fit_ else self.no_errors_because_}"
+        table, left = self._plain_table()
+        return Summary(tuple(facts), table, (*left, *self._notes(), why))
+
+    def _notes(self) -> tuple[str, ...]:
+        """What `summary` says below the table."""
+        return ()
+
+    def _plain_table(self, most: int = 50) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+        """The coefficients with their proved digits, at most so many lines of them, and what was left out."""
+        names, values = self._estimates()
+        proved = self._parameter_errors(len(values))
+        digits = shown_digits(values, proved)
+        shown, left = range(len(values)), ()
+        if len(values) > most:
+            used = int(np.count_nonzero(values))
+            shown = np.sort(np.argsort(-np.abs(values), kind="stable")[:most])
+            left = (f"The {most} largest of {len(values)} estimates, {used} of which are not 0; all are in coef_.",)
+        heading = ("", "coef" if proved is not None else "coef (unproved)")
+        return (heading, *((names[j], digits[j]) for j in shown)), left
 
 
 @dataclass(frozen=True)
@@ -303,25 +331,34 @@ class CoefficientTable:
         return cls(tuple(names), estimate, error, statistic, p, *ends, level, df is not None)
 
     def __str__(self) -> str:
+        return text_table(self.lines(), "lr")
+
+    def lines(self) -> tuple[tuple[str, ...], ...]:
+        """The table as lines of cells, the heading first."""
         tail = f"{(1 - self.level) / 2:.3g}"
         letter = "t" if self.t else "z"
         coef = "coef" if self.proved is not None else "coef (unproved)"
         head = ["", coef, "std err", letter, f"P>|{letter}|", f"[{tail}", f"{1 - (1 - self.level) / 2:.3g}]"]
         lines = [head]
         columns = (self.estimate, self.standard_error, self.statistic, self.p_value, self.lower, self.upper)
-        shown = [f"{value:.5g}" for value in self.estimate]
-        if self.proved is not None:
-            shown = [proved_digits(float(v), float(e)) for v, e in zip(self.estimate, self.proved, strict=True)]
+        shown = shown_digits(self.estimate, self.proved)
         for name, digits, values in zip(self.names, shown, zip(*columns, strict=True), strict=True):
             if np.isnan(values[1]):
                 lines.append([name, "left out", *[""] * 5])
                 continue
             _, error, statistic, p, lower, upper = (float(v) for v in values)
-            numbers = [digits, f"{error:.4g}", f"{statistic:.3f}", _p(p), f"{lower:.4g}", f"{upper:.4g}"]
+            numbers = [digits, f"{error:.4g}", f"{statistic:.3f}", p_value_words(p), f"{lower:.4g}", f"{upper:.4g}"]
             lines.append([name, *numbers])
-        return text_table(lines, "lr")
+        return tuple(map(tuple, lines))
 
 
-def _p(p: float) -> str:
+def shown_digits(values: Array, proved: Array | None) -> list[str]:
+    """Estimates (m,) with the digits that are proved; with five where it is not known how far they can be off."""
+    if proved is None:
+        return [f"{value:.5g}" for value in values]
+    return [proved_digits(float(v), float(e)) for v, e in zip(values, proved, strict=True)]
+
+
+def p_value_words(p: float) -> str:
     """A p-value in few characters."""
     return "<1e-16" if p < 1e-16 else f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"

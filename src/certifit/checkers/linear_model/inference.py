@@ -213,6 +213,7 @@ def _scalar_checks(
     expected = {
         "deviance_": (deviance, 2 * off),
         "null_deviance_": (2 * max(0.0, e.null), 2 * mean_off),
+        "pearson_chi2_": (e.pearson, 4 * off),
         "df_resid_": (df, 0.0),
         # At the stated deviance, which is checked itself: its logarithm would magnify what rounding leaves of it.
         "loglikelihood_": (log_likelihood(claim, e.saturated, spread, e.rows), 16 * EPS * e.rows),
