@@ -75,7 +75,7 @@ class CheckedInferenceSums(Sums):
     """Sums over the rows at the fitted coefficients."""
 
     null: float  # half deviance of the constant model
-    pearson: float  # Σ w (y - μ)² / V(μ), where the dispersion is free
+    pearson: float  # Σ w (y - μ)² / V(μ)
     saturated: float
     rows: float  # Σ w, without trials
     information: Array  # (m, m), or 0-d
@@ -109,7 +109,7 @@ def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
             clusters = _by_cluster(Z * (w * u)[:, None], claim, block, used)
         return CheckedInferenceSums(
             0.0 if point.null is None else float(w @ loss(claim, point.null + terms.offset, y).phi),
-            _pearson(claim, terms) if free else 0.0,
+            _pearson(claim, terms),
             float(times @ saturated_part(claim, y, trials)),
             float(times.sum()),
             information,
