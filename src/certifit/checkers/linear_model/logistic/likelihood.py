@@ -340,8 +340,8 @@ def _enlarged_inverse(H: Array, score: float, n_rows: int) -> Array | None:
     """The inverse of a Hessian (k-1, m, k-1, m), enlarged by what rounding may have taken; None where that is all.
 
     Scores that are off by `score` make every row's part smaller by at most the factor e^(-2 score), whatever the
-    direction, since |f"'| <= R f". Sums of n rows are off by n eps of the sizes of their terms, and p by a few eps; the
-    sizes are at most the roots of the products of two entries of the diagonal, since
+    direction, since |f"'| <= R f". Sums of n rows are off by n eps of the sizes of their terms, and p by a few eps;
+    the sizes are at most the roots of the products of two entries of the diagonal, since
     p_a p_c <= sqrt(p_a (1 - p_a) p_c (1 - p_c)).
     """
     size = H.shape[0] * H.shape[1]
