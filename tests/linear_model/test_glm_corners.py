@@ -131,3 +131,27 @@ def test_rounding_excuses_a_small_share_of_the_objective_only():
     assert np.abs(model.coef_).max() > 1e12
     assert found.gap > 0.01 * found.objective
     assert not found.holds
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+@pytest.mark.parametrize("family", ["gaussian", "gamma"])
+def test_an_exact_fit_has_no_likelihood(family, far):
+    """Residuals that are rounding have a likelihood of rounding: there is none, and no standard errors are shown."""
+    rng = np.random.default_rng(11)
+    Z = rng.normal(size=(25, 2))
+    eta = Z @ [0.5, 0.25] + 1
+    y = np.exp(eta) if family == "gamma" else eta
+    model = GeneralizedLinearRegressor(family).fit(Z + far, y)
+    assert model.exact_fit_
+    assert model.loglikelihood_ == np.inf
+    assert "the fit is exact" in model.summary()
+    assert not any(word in model.summary() for word in ("log-likelihood", "AIC", "std err"))
+    assert audit(model, Z + far, y).holds
+    model.loglikelihood_ = 500.0
+    assert not audit(model, Z + far, y).holds
+    y = y * (1 + 1e-5 * rng.normal(size=25))
+    model = GeneralizedLinearRegressor(family).fit(Z + far, y)
+    assert not model.exact_fit_
+    assert "log-likelihood" in model.summary()
+    model.loglikelihood_ = np.inf
+    assert not audit(model, Z + far, y).holds

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -18,6 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.core.answers import wrap_methods
 from certifit.core.certificate import Certificate
+from certifit.core.compiling import notice
+from certifit.core.cure import cure
 from certifit.core.settings import Settings
 from certifit.core.unknown_parameters import refusing_unknown, unknown_parameter
 from certifit.core.watch import Attributes, Watch
@@ -135,6 +138,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         with self._all_or_nothing():
             self._check_settings()
+            notice.install()
             rows = self._rows_to_fit(X, y, sample_weight, targets=targets)
             context = self._init_callback_context(max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
@@ -149,10 +153,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             )
             certificate: Certificate = attributes["certificate_"]
             if not certificate.holds:
-                message = f"{type(self).__name__}: " + "; ".join(certificate.failures())
+                words = [*certificate.failures(), cure(self.get_params(deep=False), attributes, self._usual_passes())]
+                message = f"{type(self).__name__}: " + "; ".join(part for part in words if part)
                 warn_caller(message, CertificateWarning)
         self.__dict__.update(attributes)
         return self
+
+    def _usual_passes(self) -> int | None:
+        """Return the default of max_iter; None where there is none."""
+        parameter = signature(type(self)).parameters.get("max_iter")
+        return parameter.default if parameter is not None and isinstance(parameter.default, int) else None
 
     def _check_settings(self) -> None:
         """Refuse settings that are wrong by themselves or together, before any row is read."""

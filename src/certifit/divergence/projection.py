@@ -212,7 +212,13 @@ def _project_reverse(
 ) -> Projection:
     objective = ReverseDivergence(p)
     starts = [start] if start is not None else _starts(p, family, known)
-    if math.isinf(objective.at(starts[0]).value):
+    if not starts or starts[0].support.discrete != components(p)[0].support.discrete:
+        raise DataError(
+            got=f"p and a family ({family.__name__}) of which one is discrete and the other continuous",
+            wanted="both discrete or both continuous: KL(q, p) of the reverse direction is infinite otherwise",
+            fix="minimise_kl(p, family) projects forward, which is all there is.",
+        )
+    if not math.isfinite(objective.at(starts[0]).value):
         raise DataError(
             got=f"{starts[0]}, which has mass where p has none",
             wanted="a family whose members live where p lives: elsewhere KL(q, p) is infinite",

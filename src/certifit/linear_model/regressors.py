@@ -73,7 +73,7 @@ class LinearRegression(_NamedRegressor):
         Number of columns that are not combinations of others; the intercept counts as the very first.
     deviance_ : float, or (targets,)
         The sum of squared residuals.
-    null_deviance_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, for one target
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, for one target
     standard_errors_, p_values_ : (d1,), the intercept first, for one target
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
     no_errors_because_ : why there are no standard errors; empty where there are
@@ -456,7 +456,7 @@ class PoissonRegressor(_CountRegressor):
     coef_ : (d,)
     intercept_ : float
     deviance_ : float
-    null_deviance_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
     standard_errors_, p_values_ : (d1,), the intercept first, without a penalty
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
     no_errors_because_ : why there are no standard errors; empty where there are
@@ -502,7 +502,7 @@ class GammaRegressor(_CountRegressor):
     coef_ : (d,)
     intercept_ : float
     deviance_ : float
-    null_deviance_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
     standard_errors_, p_values_ : (d1,), the intercept first, without a penalty
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
     no_errors_because_ : why there are no standard errors; empty where there are
@@ -552,7 +552,7 @@ class TweedieRegressor(_CountRegressor):
     coef_ : (d,)
     intercept_ : float
     deviance_ : float
-    null_deviance_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
     standard_errors_, p_values_ : (d1,), the intercept first, without a penalty
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
     no_errors_because_ : why there are no standard errors; empty where there are

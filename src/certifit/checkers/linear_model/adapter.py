@@ -45,7 +45,7 @@ def audit_linear(
 
     `solved` is the name of the class whose problem it is, where that is not the model's own.
     """
-    if np.ndim(getattr(model, "coef_", 0.0)) == 2 and (isinstance(model, Estimator) or (target_columns(y) or 1) > 1):
+    if np.ndim(getattr(model, "coef_", 0.0)) == 2 and _has_several(model, target_columns(y)):
         return _audit_several(model, X, y, sample_weight, tol, solved)
     claim = linear_claim(model, solved)
     y = only_column(y) if target_columns(y) == 1 else y
@@ -69,6 +69,14 @@ def audit_linear(
     if not own or found.kind == "impossible":
         return found
     return with_checks(found, _own_checks(model, here, rows))
+
+
+def _has_several(model: Any, targets: int | None) -> bool:
+    """Whether a model of this kind has a row of coefficients for each column of a y with so many."""
+    if isinstance(model, Estimator):
+        least = 1 if getattr(model, "keeps_one_column", False) else 2
+        return getattr(model, "several_targets", False) and targets is not None and targets >= least
+    return (targets or 1) > 1
 
 
 def _audit_several(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, solved: str | None) -> Certificate:
@@ -137,7 +145,8 @@ def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
 def _own_checks(model: Any, here: GlmMeasure, rows: Rows) -> tuple[Check, ...]:
     """The checks of what inference says of our fit."""
     claim = here.at.claim
-    names = ("deviance_", "null_deviance_", "dispersion_", "df_resid_", "loglikelihood_", "collinear_", "covariance_")
+    likelihood = ("deviance_", "null_deviance_", "pearson_chi2_", "dispersion_", "df_resid_", "loglikelihood_")
+    names = (*likelihood, "collinear_", "covariance_")
     attributes = {name: getattr(model, name) for name in names if name in vars(model)}
     none = model.covariance_ is None and not _may_have_errors(model, claim)
     checks = inference_checks(here, attributes, rows, None if none else model.covariance)

@@ -9,7 +9,8 @@ class LinearModelClaims:
     penalised: ClassVar[str] = "penalised negative log-likelihood within gap of its minimum"
     likelihood: ClassVar[str] = "negative log-likelihood within gap of its minimum, which exists"
     gradient: ClassVar[str] = "the gradient is small; with this many parameters and no penalty no distance is proved"
-    positive: ClassVar[str] = " among coefficients of at least 0"
+    held: ClassVar[str] = "deviance within gap of its minimum among coefficients of at least 0"
+    penalised_held: ClassVar[str] = "penalised deviance within gap of its minimum among coefficients of at least 0"
     penalised_deviance: ClassVar[str] = "penalised deviance within gap of its minimum"
     deviance: ClassVar[str] = "deviance within gap of its minimum, which exists"
     stationary: ClassVar[str] = (
@@ -29,5 +30,6 @@ class LinearModelClaims:
     @classmethod
     def of_deviance(cls, penalised: bool, positive: bool) -> str:
         """What is claimed of a convex deviance: beside a penalty, and among coefficients of at least 0."""
-        words = cls.penalised_deviance if penalised else cls.deviance
-        return words + cls.positive if positive else words
+        if positive:
+            return cls.penalised_held if penalised else cls.held
+        return cls.penalised_deviance if penalised else cls.deviance

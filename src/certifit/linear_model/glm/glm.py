@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import stats
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,6 +42,7 @@ from certifit.linear_model.inference import (
     last_pass,
     likelihood_attributes,
     no_degrees_of_freedom,
+    p_value_words,
     why_no_errors,
 )
 from certifit.linear_model.several_targets import fit_targets
@@ -91,7 +93,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     coef_ : (d,)
     intercept_ : float
     deviance_ : float
-    null_deviance_, dispersion_, loglikelihood_, df_resid_ : floats, without a penalty
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_ : floats, without a penalty
     aic_, bic_ : floats, derived from loglikelihood_ and df_resid_
     standard_errors_, p_values_ : (d1,), the intercept first
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
@@ -331,6 +333,11 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return self.coef_.shape[-1] - len(self.collinear_) + bool(self.fit_intercept)
 
     @property
+    def exact_fit_(self) -> bool:
+        """Whether the residuals are nothing but rounding; the log-likelihood is infinite then."""
+        return bool(np.isposinf(vars(self).get("loglikelihood_", 0.0)))
+
+    @property
     def aic_(self) -> float:
         """Akaike's criterion, 2 (parameters) - 2 (log-likelihood); a free dispersion counts as a parameter."""
         return float(2 * (self._parameters + self._loss().family.free_dispersion) - 2 * self.loglikelihood_)
@@ -342,10 +349,14 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return float(np.log(self.df_resid_ + self._parameters) * free - 2 * self.loglikelihood_)
 
     def _estimates(self) -> tuple[list[str], Array]:
-        names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self.coef_))]))]
-        if not self.fit_intercept:
-            return names, self.coef_
-        return ["intercept", *names], np.append(self.intercept_, self.coef_)
+        d = self.coef_.shape[-1]
+        names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))]
+        theta = np.atleast_2d(self.coef_)
+        if self.fit_intercept:
+            names, theta = ["intercept", *names], np.column_stack([np.ravel(self.intercept_), theta])
+        if np.ndim(self.coef_) == 1:
+            return names, theta[0]
+        return [f"target {k}: {name}" for k in range(len(theta)) for name in names], theta.ravel()
 
     def _student(self) -> float | None:
         return self.df_resid_ if self._loss().family.free_dispersion else None
@@ -354,18 +365,74 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         loss = self._loss()
         family = ("family, link", f"{loss.family.name}, {loss.link.name}")
         proof = ("proof", f"{self.certificate_.kind}: {self.certificate_.claim}")
-        if self._penalty().alpha > 0:
-            return [family, ("deviance", f"{self.deviance_:.6g}"), proof]
+        if not hasattr(self, "loglikelihood_"):
+            deviances = ", ".join(f"{deviance:.6g}" for deviance in np.ravel(self.deviance_)[:5])
+            return [family, *self._penalty_facts(), ("deviance", deviances), proof]
         rows = self.df_resid_ + self._parameters
+        squares = (loss.family.name, loss.link.name) == ("gaussian", "identity")
+        pearson = ("Pearson chi²", f"{self.pearson_chi2_:.6g}")
+        likelihood = [
+            ("log-likelihood", f"{self.loglikelihood_:.6g}"),
+            ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
+        ]
+        if self.exact_fit_:
+            likelihood = [("residuals", "rounding: the fit is exact")]
         return [
             family,
             ("rows, residual df", f"{rows:g}, {self.df_resid_:g}"),
             ("deviance (null)", f"{self.deviance_:.6g} ({self.null_deviance_:.6g})"),
+            *((self._explained(),) if not squares else ()),
+            *(self._variance_facts() if squares else (pearson,)),
             ("dispersion", f"{self.dispersion_:.6g}" + ("" if loss.family.free_dispersion else " (fixed)")),
-            ("log-likelihood", f"{self.loglikelihood_:.6g}"),
-            ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
+            *likelihood,
             proof,
         ]
+
+    def _penalty_facts(self) -> list[tuple[str, str]]:
+        """What holds the coefficients back, in words."""
+        penalty = self._penalty()
+        held = [("constraint", "coefficients of at least 0")] if penalty.positive else []
+        if not penalty.alpha > 0:
+            return held
+        strengths = ", ".join(f"{alpha:g}" for alpha in np.ravel(self.alpha)[:5])
+        share = f", of which {100 * penalty.l1_ratio:g} % L1" if penalty.l1_ratio > 0 else ""
+        return [("penalty", f"alpha={strengths} {'per row' if penalty.per_row else 'in all'}{share}"), *held]
+
+    def _explained(self) -> tuple[str, str]:
+        """The pseudo-R² that compares deviances, as `score` does."""
+        share = 1 - self.deviance_ / self.null_deviance_ if self.null_deviance_ > 0 else np.nan
+        return "pseudo-R² (deviance)", f"{share:.4g}"
+
+    def _variance_facts(self) -> list[tuple[str, str]]:
+        """R², adjusted R² and the F test against the constant model, of least squares with an intercept."""
+        slopes, df = self._parameters - 1, self.df_resid_
+        if not (self.fit_intercept and slopes > 0 and df > 0 and self.null_deviance_ > 0):
+            return []
+        left = self.deviance_ / self.null_deviance_
+        facts = [("R², adjusted", f"{1 - left:.4g}, {1 - left * (df + slopes) / df:.4g}")]
+        if self.deviance_ > 0 and not self.exact_fit_:
+            F = (self.null_deviance_ - self.deviance_) / slopes / (self.deviance_ / df)
+            p = p_value_words(float(stats.f.sf(F, slopes, df)))
+            facts.append(("F, its p-value", f"{F:.4g} with {slopes} and {df:g} df, {p}"))
+        return facts
+
+    def _notes(self) -> tuple[str, ...]:
+        """Overdispersion in words, where the family fixes the dispersion and the targets can show it."""
+        loss = self._loss()
+        # Targets of 0 and 1 without trials have the log-likelihood -deviance/2: their spread follows from their mean.
+        if loss.family.free_dispersion or not hasattr(self, "loglikelihood_") or self.df_resid_ <= 0:
+            return ()
+        if loss.family.name == "binomial" and np.isclose(self.loglikelihood_, -0.5 * self.deviance_, rtol=1e-9):
+            return ()
+        ratio, p = self.pearson_chi2_ / self.df_resid_, float(stats.chi2.sf(self.pearson_chi2_, self.df_resid_))
+        spread = f"Pearson's chi² is {ratio:.3g} times its degrees of freedom (p-value {p_value_words(p)})"
+        if p >= 0.01:
+            return (f"{spread}: no sign of overdispersion.",)
+        says = f"{spread}: overdispersed, the targets spread more than the {loss.family.name} family says."
+        cure = (
+            "Classical standard errors are too small: use covariance='sandwich', or a family with a free dispersion."
+        )
+        return (f"{says} {cure}",)
 
     def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
         """The scores η = β·x + b + offset, (n,); of several targets (n, targets)."""
