@@ -23,7 +23,19 @@ from benchmarks.hunts.tampering import (
     scale,
     shift,
 )
-from certifit import GaussianNB, L1Selector, RecursiveElimination, Ridge, SequentialSelector, TableClassifier, audit
+from certifit import (
+    RFE,
+    RFECV,
+    GaussianNB,
+    L1Selector,
+    LogisticRegression,
+    RecursiveElimination,
+    Ridge,
+    SequentialFeatureSelector,
+    SequentialSelector,
+    TableClassifier,
+    audit,
+)
 from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
 
 SEARCHED = ("candidate_scores_",)
@@ -38,6 +50,10 @@ BESIDE = (
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),
     Entry(RecursiveElimination, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RecursiveElimination),
+    Entry(SequentialFeatureSelector, {"estimator": Ridge(), "tol": 1e-3}, amounts, SEARCHED, SequentialSelector),
+    Entry(RFE, {"estimator": Ridge()}, amounts, ("importances_",), RFE),
+    Entry(RFE, {"estimator": LogisticRegression()}, three, ("importances_",), RFE),
+    Entry(RFECV, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RFECV),
 )
 
 every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)
