@@ -72,8 +72,23 @@ ESTIMATORS: tuple[Registered, ...] = (
         "no coordinates have smaller squared errors: eigenvalues below are counted",
     ),
     Registered("SelectFeatures", "feature_selection.select_features", "scores and the choice are exact"),
+    *(
+        Registered(name, "feature_selection.score_filters", "scores and the choice are exact")
+        for name in (
+            "SelectKBest",
+            "SelectPercentile",
+            "SelectFpr",
+            "SelectFdr",
+            "SelectFwe",
+            "GenericUnivariateSelect",
+        )
+    ),
+    Registered("VarianceThreshold", "feature_selection.variance_threshold", "variances and the choice are exact"),
     Registered("SequentialSelector", "feature_selection.sequential_selector", _Proves.greedy),
     Registered("RecursiveElimination", "feature_selection.recursive_elimination", _Proves.greedy),
+    Registered("RFE", "feature_selection.elimination", _Proves.greedy),
+    Registered("RFECV", "feature_selection.elimination", _Proves.greedy),
+    Registered("SequentialFeatureSelector", "feature_selection.sequential_feature_selector", _Proves.greedy),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",
@@ -146,6 +161,17 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("correlation_f", "feature_selection.scores"),
     Registered("mutual_information", "feature_selection.scores"),
     Registered("jeffreys", "feature_selection.scores"),
+    *(
+        Registered(name, "feature_selection.score_functions")
+        for name in (
+            "f_classif",
+            "f_regression",
+            "r_regression",
+            "chi2",
+            "mutual_info_classif",
+            "mutual_info_regression",
+        )
+    ),
     Registered("choose_clusters", "cluster.choose_k"),
     Registered("select_mixture", "mixture.choose_components"),
     Registered("Linear", "svm.kernel.kernels"),

@@ -15,7 +15,18 @@ import numpy as np
 import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
-from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from certifit import (
@@ -59,6 +70,7 @@ from certifit import (
     jeffreys,
     mutual_information,
 )
+from certifit import feature_selection as filters
 from certifit.core import Estimator
 
 CENTRES = np.array([[0.0, 5.0, -1.0, 2.0], [3.0, 5.0, -1.0, 2.0], [0.0, 8.0, 1.0, 2.0]])
@@ -230,6 +242,15 @@ CATALOGUE = [
     Entry(SelectFeatures, CHI2, tallies, SCORED, partial(SelectKBest, chi2, k=2), CHI2),
     Entry(SelectFeatures, INFORMATION, tallies, SCORED, partial(SelectKBest, mutual_information, k=2), INFORMATION),
     Entry(SelectFeatures, JEFFREYS, three, ("scores_",), partial(SelectKBest, jeffreys, k=2), JEFFREYS),
+    Entry(filters.SelectKBest, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
+    Entry(filters.SelectPercentile, {"score_func": f_regression, "percentile": 50}, amounts, SCORED,
+          partial(SelectPercentile, f_regression, percentile=50), {"score_func": f_regression}),
+    Entry(filters.SelectFdr, {"score_func": chi2}, tallies, SCORED, partial(SelectFdr, chi2), {"score_func": chi2}),
+    Entry(filters.SelectFpr, {}, three, SCORED, SelectFpr),
+    Entry(filters.SelectFwe, {}, three, SCORED, SelectFwe),
+    Entry(filters.GenericUnivariateSelect, {"mode": "k_best", "param": 2}, three, SCORED,
+          partial(GenericUnivariateSelect, mode="k_best", param=2)),
+    Entry(filters.VarianceThreshold, {"threshold": 1.0}, table, ("variances_",), partial(VarianceThreshold, 1.0)),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
     Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,

@@ -23,6 +23,7 @@ from certifit.checkers.feature_selection.adapter import (
     audit_filter,
     audit_l1,
     audit_sequential,
+    audit_variances,
 )
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
@@ -99,8 +100,15 @@ def audited_models() -> dict[str, AuditedModel]:
         "KernelPCA": AuditedModel(audit_kernel_pca, ("eigenvalues_", "eigenvectors_", "X_fit_")),
         "LocallyLinearEmbedding": AuditedModel(audit_lle, ("embedding_", "reconstruction_error_")),
         **dict.fromkeys(filters, AuditedModel(audit_filter, ("scores_",))),
-        "SequentialSelector": AuditedModel(audit_sequential, ("support_", "path_", "candidate_scores_")),
-        "RecursiveElimination": AuditedModel(audit_elimination, ("support_", "ranking_", "importances_")),
+        "VarianceThreshold": AuditedModel(audit_variances, ("variances_",)),
+        **dict.fromkeys(
+            ("SequentialSelector", "SequentialFeatureSelector"),
+            AuditedModel(audit_sequential, ("support_",)),
+        ),
+        **dict.fromkeys(
+            ("RecursiveElimination", "RFE", "RFECV"),
+            AuditedModel(audit_elimination, ("support_", "ranking_")),
+        ),
         "L1Selector": AuditedModel(audit_l1, ("coef_", "proved_zero_", "path_")),
         "TruncatedSVD": AuditedModel(audit_svd, ("components_", "singular_values_")),
         **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), clusters),
