@@ -87,7 +87,9 @@ class CategoricalColumns(ColumnModel):
 
     def _check(self, X: Array) -> None:
         if (X < 0).any():
-            raise _wrong_category(f"Negative values in data (down to {np.nanmin(X):g})")
+            raise _wrong_category(
+                f"Negative values in data passed to CategoricalNB (input X), down to {np.nanmin(X):g}"
+            )
         odd = (np.floor(X) != X) & ~np.isnan(X)
         if self.whole and odd.any():
             row, j = (int(i) for i in np.argwhere(odd)[0])

@@ -10,7 +10,7 @@ Teevan & Karger, Tackling the poor assumptions of naive Bayes text classifiers (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -46,12 +46,15 @@ class CountColumns(ColumnModel):
     State = ClassCounts
     sparse = True
 
+    model: ClassVar[str]  # the estimator whose columns these are, for its errors
+
     alpha: Any  # number or (d,)
 
     def _check(self, X: Matrix) -> None:
         values = X.data if sparse.issparse(X) else X
         if values.size and values.min() < 0:
-            raise DataError(got=f"Negative values in data (down to {values.min():g})", wanted="counts of at least 0")
+            got = f"Negative values in data passed to {self.model} (input X), down to {values.min():g}"
+            raise DataError(got=got, wanted="counts of at least 0")
 
     def sums(self, block: Block, k: int) -> ClassCounts:
         self._check(block.X)
@@ -62,6 +65,8 @@ class CountColumns(ColumnModel):
 @dataclass(frozen=True)
 class MultinomialColumns(CountColumns):
     """Counts scored by the probabilities of a class."""
+
+    model = "MultinomialNB"
 
     def params(self, state: ClassCounts) -> Array:
         return log_shares(smoothed_counts(state.total, self.alpha))
@@ -91,6 +96,8 @@ class ComplementParams(NamedTuple):
 @dataclass(frozen=True)
 class ComplementColumns(CountColumns):
     """Counts scored against the other classes: -log of their probabilities. With α = 0, the limit of α → 0."""
+
+    model = "ComplementNB"
 
     norm: bool = False  # divide the weights of a class by their sum
 
