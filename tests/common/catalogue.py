@@ -56,7 +56,10 @@ from certifit import (
     Mixture,
     MultinomialNB,
     NaiveBayes,
+    NuSVC,
+    NuSVR,
     Nystroem,
+    OneClassSVM,
     PoissonRegressor,
     ProbabilisticPCA,
     RBFSampler,
@@ -126,6 +129,10 @@ def few_three(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 def few_amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return amounts(min(n, 3000))
+
+
+def few_table(n: int = 150) -> tuple[np.ndarray, None]:
+    return table(min(n, 3000))
 
 
 def far_groups(n: int = 150) -> tuple[np.ndarray, None]:
@@ -205,6 +212,7 @@ HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
 LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
 WAVES = {"n_components": 51, "random_state": 0}
 HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
+FREE = {"penalize_intercept": False}
 HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
 WATKINS, SINGER = {"multi_class": "weston-watkins"}, {"multi_class": "crammer-singer"}
 LIKELY = {"probability": True}
@@ -283,7 +291,8 @@ CATALOGUE = [
           partial(linear_model.TweedieRegressor, power=1.5, **close)),
     Entry(GeneralizedLinearRegressor, {"family": "poisson"}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.0, **close), {"family": "gaussian"}),
-    Entry(LinearSVC, HINGE, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9), {"loss": "hinge"}),
+    Entry(LinearSVC, {**HINGE, **FREE}, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9),
+          {"loss": "hinge", **FREE}),
     Entry(LinearSVC, {**HINGE, **HELD, "C": 0.1}, three, LINEAR, partial(liblinear, C=0.1, loss="hinge"),
           {"loss": "hinge"}),
     Entry(LinearSVC, {**HELD, "tol": 1e-10}, three, LINEAR, liblinear),
@@ -291,7 +300,7 @@ CATALOGUE = [
     Entry(LinearSVC, {**SINGER, **HELD, "tol": 1e-10, "C": 0.1}, three, LINEAR,
           partial(liblinear, C=0.1, multi_class="crammer_singer"), {**SINGER, **HELD}),
     Entry(LinearSVC, {**WATKINS, "tol": 1e-10}, three, LINEAR, partial(LinearSVC, **WATKINS, tol=1e-8), WATKINS),
-    Entry(LinearSVR, {"epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
+    Entry(LinearSVR, {**FREE, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.SVR, kernel="linear", epsilon=0.5, tol=1e-9)),
     Entry(LinearSVR, {**SQUARED, **HELD, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.LinearSVR, **SQUARED, epsilon=0.5, tol=1e-10, max_iter=100_000), SQUARED),
@@ -304,6 +313,9 @@ CATALOGUE = [
     Entry(SVC, {"tol": 1e-10, "multi_class": "ovr", **LIKELY}, few_three, (*EXPANSION, "probability_slopes_"),
           partial(SVC, tol=1e-8, multi_class="ovr"), {"multi_class": "ovr", **LIKELY}),
     Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),
+    Entry(NuSVC, {"tol": 1e-10, "nu": 0.7}, few_classes, EXPANSION, partial(svm.NuSVC, nu=0.7, tol=1e-10)),
+    Entry(NuSVR, {"tol": 1e-10, "nu": 0.3}, few_amounts, EXPANSION, partial(svm.NuSVR, nu=0.3, tol=1e-10)),
+    Entry(OneClassSVM, {"tol": 1e-10, "nu": 0.3}, few_table, EXPANSION, partial(svm.OneClassSVM, nu=0.3, tol=1e-10)),
     Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
           partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10), {"ridge": 1.0}),
     Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),

@@ -43,9 +43,9 @@ from certifit.checkers.naive_bayes.adapter import (
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.refusals import refusal
-from certifit.checkers.svm.adapter import audit_svc, audit_svr, machine_problem
+from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
-from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
+from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr, linear_machine_problem
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -127,11 +127,16 @@ def audited_models() -> dict[str, AuditedModel]:
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),
-        **dict.fromkeys(("LinearSVC", "SGDClassifier"), AuditedModel(audit_linear_svc, classifier)),
-        "LinearSVR": AuditedModel(audit_linear_svr, linear),
+        **dict.fromkeys(
+            ("LinearSVC", "SGDClassifier"), AuditedModel(audit_linear_svc, classifier, linear_machine_problem)
+        ),
+        "LinearSVR": AuditedModel(audit_linear_svr, linear, linear_machine_problem),
         "HardMarginSVC": AuditedModel(audit_hard_margin, (*machine, "margin_")),
         "SVC": AuditedModel(audit_svc, machine, machine_problem),
         "SVR": AuditedModel(audit_svr, machine, machine_problem),
+        "NuSVC": AuditedModel(audit_svc, machine, machine_problem),
+        "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
+        "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),
