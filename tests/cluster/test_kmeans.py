@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import cluster
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import audit
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.cluster import seeding
 from certifit.cluster.kmeans import KMeans
+from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import as_rows
 from tests.cluster.tables import Streamed, assert_same_fit, blobs, digits, iris, sized, ties, wide
@@ -410,3 +411,31 @@ def test_what_is_proved_optimal_is_the_best_of_all_partitions(seed):
         assert found.bound <= best * (1 + 1e-9) + 1e-12
         if found.kind == "optimal":
             assert found.objective <= best * (1 + 1e-5) + 1e-12
+
+
+# ------------------------------------------------------------------------------------------ scikit-learn's calls
+def test_arguments_that_steer_scikit_learns_solver_change_nothing():
+    X = load_iris().data
+    plain = KMeans(3, random_state=0).fit(X)
+    theirs = KMeans(3, random_state=0, algorithm="elkan", copy_x=False, verbose=1).fit(X)
+    np.testing.assert_array_equal(theirs.cluster_centers_, plain.cluster_centers_)
+
+
+def test_mini_batches_are_all_rows():
+    """The centres are those of KMeans, with its proof; scikit-learn's own mini-batches cost more."""
+    X = load_digits().data
+    model = MiniBatchKMeans(10, batch_size=100, reassignment_ratio=0.1, init_size=300, random_state=0).fit(X)
+    plain = KMeans(10, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, plain.cluster_centers_)
+    assert model.certificate_.holds
+    assert audit(model, X).holds
+    theirs = cluster.MiniBatchKMeans(10, batch_size=100, random_state=0).fit(X)
+    assert model.inertia_ < -theirs.score(X)
+    assert "fit reads files" in MiniBatchKMeans.differences["partial_fit"]
+
+
+def test_given_centres_are_tried_once():
+    X = load_iris().data
+    with pytest.warns(RuntimeWarning, match="n_init=10 and the centres to start from"):
+        model = KMeans(3, init=X[[0, 60, 120]], n_init=10).fit(X)
+    np.testing.assert_array_equal(model.labels_, KMeans(3, init=X[[0, 60, 120]]).fit(X).labels_)
