@@ -79,7 +79,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     cluster_centers_ : (n_clusters, d) float64
     labels_ : (n,) the nearest centre of each row, the lowest number among equals
     inertia_ : float, Σ w |x - c|²
-    n_iter_ : int (diagnostic)
+    n_iter_ : int, passes over the rows from the best start, at most max_iter (diagnostic)
     history_ : tuple of Mark, the objective and the (relative) gain still promised at each pass (diagnostic)
     certificate_ : Certificate
 
@@ -157,12 +157,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         k = int(self.n_clusters)
-        if rows.n_rows < k:
-            raise DataError(
-                got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={k})",
-                wanted="at least one row for each cluster",
-                fix="Ask for fewer clusters.",
-            )
+        self._check_rows(rows)
         init, n_init, swaps = self.init, self._number_of_starts(), self._number_of_swaps(rows, k)
         lloyd = Lloyd(rows, k, self._tuning)
         exact = best_intervals(rows, k, self._tuning)
@@ -185,17 +180,30 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             "cluster_centers_": best.params.centres,
             "labels_": lloyd.labels(),
             "inertia_": best.objective,
-            "n_iter_": best.n_iter,
+            "n_iter_": min(best.n_iter + 1, int(self.max_iter)),
             "history_": best.history,
             "certificate_": self._certificate(best, clusters, bound),
+            **self._more_attributes(clusters),
         }
+
+    def _check_rows(self, rows: Rows) -> None:
+        if rows.n_rows < self.n_clusters:
+            raise DataError(
+                got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={self.n_clusters})",
+                wanted="at least one row for each cluster",
+                fix="Ask for fewer clusters.",
+            )
+
+    def _more_attributes(self, clusters: ClusterSums) -> Attributes:
+        """Further fitted attributes, from each cluster's sums."""
+        return {}
 
     @property
     def _is_seeded(self) -> bool:
         return isinstance(self.init, str) and self.init == "k-means++"
 
     def _number_of_starts(self) -> int:
-        if isinstance(self.n_init, Integral) and self.n_init > 1 and not is_drawn(self.init):
+        if isinstance(self.n_init, Integral) and int(self.n_init) > 1 and not is_drawn(self.init):
             warn_caller(f"Got n_init={self.n_init} and the centres to start from: one start is made.", RuntimeWarning)
             return 1
         if self.n_init != "auto":
