@@ -97,6 +97,7 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("KMeans", {"n_clusters": 3, "init": "random", "n_init": 3, "random_state": 1}, "none", groups, (SMALL,)),
     ("KMeans", {"n_clusters": 20, "random_state": 0}, "none", groups, (TALL,)),
     ("KMeans", {"n_clusters": 4, "random_state": 0}, "none", groups, ((500, 1), (3000, 1))),
+    ("MiniBatchKMeans", {"n_clusters": 3, "random_state": 0}, "none", groups, (SMALL,)),
     ("GaussianMixture", {"n_components": 3, "random_state": 0}, "none", groups, (SMALL, TALL)),
     ("GaussianMixture", {"n_components": 2, "covariance_type": "diag", "random_state": 0}, "none", groups,
      (SMALL, TALL)),

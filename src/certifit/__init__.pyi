@@ -25,6 +25,7 @@ from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
 from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
 from certifit.manifold.locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
+from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
 from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
 from certifit.naive_bayes.mixed import NaiveBayes as NaiveBayes

@@ -96,6 +96,7 @@ ESTIMATORS: tuple[Registered, ...] = (
         "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on many small "
         "tables, and on a single column, that no clustering is better",
     ),
+    Registered("MiniBatchKMeans", "cluster.mini_batch_kmeans", "as KMeans: all rows are read, not batches"),
     Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _Proves.em, warm_up=_shapes),
     Registered("Mixture", "mixture.families.mixture", _Proves.em),
     Registered(
