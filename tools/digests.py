@@ -79,6 +79,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("TrimmedPCA", {"random_state": 0}, "none", groups, (SMALL, (2000, 6))),
     ("LocallyLinearEmbedding", {"n_neighbors": 12, "disconnected": "join"}, "none", groups, (SMALL, (2000, 6))),
     ("LocallyLinearEmbedding", {"n_neighbors": 12, "method": "modified"}, "none", groups, (SMALL,)),
+    ("LocallyLinearEmbedding", {"n_neighbors": 12, "method": "hessian"}, "none", groups, (SMALL,)),
+    ("LocallyLinearEmbedding", {"n_neighbors": 12, "method": "ltsa"}, "none", groups, (SMALL,)),
     ("SelectFeatures", {}, "three", groups, (SMALL, TALL)),
     ("SelectFeatures", {"score_func": "correlation"}, "numbers", groups, (SMALL, TALL)),
     ("SelectFeatures", {"score_func": "chi2"}, "three", tallies, (SMALL, TALL)),

@@ -199,6 +199,7 @@ EMBEDDED = ("embedding_", "reconstruction_error_", "neighbors_")
 SCORED = ("scores_", "pvalues_")
 GRAM, WIDE = ("eigenvalues_", "eigenvectors_", "gram_means_"), {"kernel": "rbf", "gamma": 0.1}
 BACK = {"kernel": "poly", "degree": 2, "fit_inverse_transform": True}
+ALIGNED, CURVED = {"method": "ltsa"}, {"method": "hessian"}
 NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
@@ -245,6 +246,10 @@ CATALOGUE = [
     Entry(LocallyLinearEmbedding, NEAR, table, EMBEDDED, lle),
     Entry(LocallyLinearEmbedding, {**NEAR, "method": "modified"}, table, EMBEDDED, partial(lle, method="modified"),
           {"method": "modified"}),
+    Entry(LocallyLinearEmbedding, {**NEAR, **ALIGNED}, table, EMBEDDED, partial(lle, **ALIGNED), ALIGNED),
+    Entry(LocallyLinearEmbedding, {**NEAR, **CURVED}, table, EMBEDDED,
+          partial(LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense", **CURVED),
+          {**CURVED, "n_neighbors": 6}),
     Entry(SelectFeatures, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
     Entry(SelectFeatures, {**CORRELATION, "k": 2}, amounts, SCORED, partial(SelectKBest, f_regression, k=2),
           CORRELATION),
