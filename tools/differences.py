@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "differences.md"
 HEAD = """# Differences from scikit-learn
 
 `python tools/differences.py` writes this page. Change `from sklearn.cluster import KMeans` to
-`from certifit.cluster import KMeans`: parameters, fitted attributes and methods have scikit-learn's names and meanings,
-but for what is listed here. `certifit check script.py` says which of it a script meets; the script is not run.
+`from certifit.cluster import KMeans`: parameters, fitted attributes and methods have scikit-learn's names and
+meanings, but for what is listed here. `certifit check script.py` says which of it a script meets, without running it.
 
 - *ignored*: the parameter only steers scikit-learn's solver. It is accepted, kept and not used.
 - *not there*: a call that names it is refused, with the sentence given here.

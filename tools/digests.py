@@ -73,6 +73,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("TruncatedSVD", {"n_components": 2}, "none", groups, (SMALL, TALL, WIDE)),
     ("ProbabilisticPCA", {"n_components": 2}, "none", groups, (SMALL, TALL)),
     ("ProbabilisticPCA", {"n_components": 2, "solver": "em", "random_state": 0}, "none", groups, (SMALL,)),
+    ("KernelPCA", {"n_components": 2, "kernel": "rbf", "gamma": 0.1}, "none", groups, (SMALL,)),
+    ("KernelPCA", {"n_components": 3, "fit_inverse_transform": True}, "none", groups, (SMALL,)),
     ("RobustPCA", {"lam": 0.1}, "none", groups, (SMALL, WIDE)),
     ("TrimmedPCA", {"random_state": 0}, "none", groups, (SMALL, (2000, 6))),
     ("LocallyLinearEmbedding", {"n_neighbors": 12, "disconnected": "join"}, "none", groups, (SMALL, (2000, 6))),

@@ -14,6 +14,7 @@ from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as Generali
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
 from certifit.cluster.kmeans import KMeans as KMeans
+from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector
 from certifit.linear_model.regressors import Lasso as Lasso
 from certifit.svm.kernel.kernels import Linear as Linear

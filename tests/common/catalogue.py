@@ -33,6 +33,7 @@ from certifit import (
     GeneralizedLinearRegressor,
     HardMarginSVC,
     IncrementalPCA,
+    KernelPCA,
     KMeans,
     Lasso,
     LinearDiscriminantAnalysis,
@@ -146,7 +147,8 @@ class Entry:
         return self.make(**params).fit(*self.data(n))
 
     def has(self, param: str) -> bool:
-        return param in self.make().get_params()
+        model = self.make()
+        return param in model.get_params() and param not in model.ignored
 
     @property
     def is_sum(self) -> bool:
@@ -175,6 +177,8 @@ SPLIT = ("low_rank_", "sparse_", "components_", "singular_values_", "dual_", "me
 TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_")
 EMBEDDED = ("embedding_", "reconstruction_error_", "neighbors_")
 SCORED = ("scores_", "pvalues_")
+GRAM, WIDE = ("eigenvalues_", "eigenvectors_", "gram_means_"), {"kernel": "rbf", "gamma": 0.1}
+BACK = {"kernel": "poly", "degree": 2, "fit_inverse_transform": True}
 NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
@@ -210,6 +214,9 @@ CATALOGUE = [
     Entry(PCA, {"n_components": 1, **RANDOMISED}, table, SPECTRAL, partial(pca, 1), RANDOMISED),
     Entry(IncrementalPCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.IncrementalPCA, 2)),
     Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, truncated, {"n_components": 1}),
+    Entry(KernelPCA, {"n_components": 2, **WIDE}, table, GRAM, partial(decomposition.KernelPCA, 2, **WIDE), WIDE),
+    Entry(KernelPCA, {"n_components": 3, **BACK}, table, (*GRAM, "dual_coef_"),
+          partial(decomposition.KernelPCA, 3, **BACK), BACK),
     Entry(ProbabilisticPCA, {"n_components": 2, "solver": "em", "random_state": 0}, table,
           (*SPECTRAL, "noise_variance_"), partial(LikelyPCA, 2)),
     Entry(RobustPCA, {"lam": 0.1}, table, SPLIT, partial(RobustPCA, lam=0.1, tol=1e-9)),

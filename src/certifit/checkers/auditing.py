@@ -36,7 +36,7 @@ def audit(
     sample_weight: Any = None,
     *,
     tol: float | None = None,
-    like: str | None = None,
+    like: str | type | None = None,
     **beside: Any,
 ) -> Certificate:
     """Recompute a fitted model's certificate from the data. The checker uses no code of the solver.
@@ -51,7 +51,7 @@ def audit(
         CalibratedClassifierCV(ensemble=False) its classifier
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
-    like : the name of a known class whose problem the model solved, for classes that are not known by their name
+    like : a known class, or its name, whose problem the model solved, for classes that are not known by their name
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
         clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
 
@@ -61,8 +61,11 @@ def audit(
     """
     if tol is not None:
         Setting(float, least=0, below=1).check("tol", tol)
+    like = like.__name__ if isinstance(like, type) else like
     if like is not None and not isinstance(like, str):
-        raise DataError(got=f"like={like!r}", wanted="the name of a class", fix="like='LogisticRegression', say.")
+        raise DataError(
+            got=f"like={like!r}", wanted="a class or its name", fix="like=LogisticRegression or its name, say."
+        )
     unwrapped = None if like else unwrap(model, X, y)
     if unwrapped is not None:
         found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)

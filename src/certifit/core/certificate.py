@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from certifit.core.text_table import text_pairs, wrapped
+
 Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistical", "impossible"]
 
 
@@ -172,9 +174,7 @@ class Certificate:
         return f"all but {missing} of {len(errors)} {words}; nothing is proved about those {missing}"
 
     def __str__(self) -> str:
-        lines = self.lines()
-        width = max(len(label) for label, _ in lines)
-        return "\n".join([f"{self.kind}: {self.claim}"] + [f"  {a:<{width}}  {b}" for a, b in lines])
+        return f"{wrapped(f'{self.kind}: {self.claim}', indent=4)}\n{text_pairs(self.lines())}"
 
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.proved else "#b42318"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
 from certifit.core.proved_digits import proved_digits
@@ -57,6 +58,7 @@ class InferenceSums(Sums):
     pearson: float  # Σ w (y - μ)² / V(μ)
     base: float  # see ResponseFamily.base
     rows: float  # Σ w
+    rounding: float  # half deviance of residuals that are nothing but rounding
 
     def at_objective(self, half_deviance: float, squares: bool) -> InferenceSums:
         """The same with the half deviance that the fit's certificate states, which has lost no digits."""
@@ -84,14 +86,18 @@ def _block_sums(
     information: Array | float = 0.0
     score_products: Array | float = 0.0
     clusters: Any = 0.0
+    curvature = loss.expected(eta)
     if kind is not None:
-        information = sandwich(Z, w * loss.expected(eta), coordinates.appends_one)
+        information = sandwich(Z, w * curvature, coordinates.appends_one)
     if kind == "sandwich":
         score_products = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
     if kind == "clustered":
         clusters = _by_cluster(Z, w * u, coordinates, response.clusters)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    b = coordinates.coefficients(theta, block.X.shape[1])[1]
+    size = np.abs(eta) + np.abs(response.offset) + abs(b) + (np.abs(y) if loss.concordance == 0 else 1.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / loss.family.variance(mu))
+        rounding = 0.5 * float(w @ (curvature * (InferenceTuning().exact * size) ** 2))
     return InferenceSums(
         information,
         score_products,
@@ -101,6 +107,7 @@ def _block_sums(
         float(w @ pearson),
         float(response.times @ np.broadcast_to(loss.family.base(y, response.trials), y.shape)),
         float(response.times.sum()),
+        rounding,
     )
 
 
@@ -157,8 +164,9 @@ def likelihood_attributes(
     dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
     why = why or (no_degrees_of_freedom(e.rows, m) if free else "")
     deviance = 2 * max(0.0, e.half_deviance)
-    perfect = free and deviance == 0  # a density without spread is infinite where the points are
-    loglik = np.inf if perfect else family.log_likelihood(e.base, deviance, e.rows)
+    # A density without spread is infinite where the points are; what rounding makes of that is no likelihood.
+    exact = free and family.name != "tweedie" and e.half_deviance <= e.rounding
+    loglik = np.inf if exact else family.log_likelihood(e.base, deviance, e.rows)
     cov = None
     if not why and kind is not None:
         C = coordinates.covariance(covariance(kind, e, dispersion), d)
@@ -198,6 +206,11 @@ class Inference(ABC):
     covariance: Any  # the setting: how it is computed
     certificate_: Certificate
     fit_intercept: Any
+
+    @property
+    def exact_fit_(self) -> bool:
+        """Whether the residuals are nothing but rounding: a likelihood and errors of theirs would say nothing."""
+        return False
 
     @property
     @abstractmethod
@@ -261,10 +274,11 @@ class Inference(ABC):
         Summary : prints as a table of at most 80 columns; notebooks show it as one
         """
         facts = self._facts()
-        if self.covariance_ is not None:
+        if self.covariance_ is not None and not self.exact_fit_:
             facts.append(("standard errors", str(self.covariance)))
             return Summary(tuple(facts), self.coefficient_table(level).lines(), self._notes())
-        why = f"no standard errors: {self.no_errors_because_}"
+        exact = "the fit is exact, its residuals are rounding"
+        why = f"no standard errors: {exact if self.exact_fit_ else self.no_errors_because_}"
         table, left = self._plain_table()
         return Summary(tuple(facts), table, (*left, *self._notes(), why))
 
@@ -277,7 +291,7 @@ class Inference(ABC):
         names, values = self._estimates()
         proved = self._parameter_errors(len(values))
         digits = shown_digits(values, proved)
-        shown, left = range(len(values)), ()
+        shown, left = np.arange(len(values)), tuple[str, ...]()
         if len(values) > most:
             used = int(np.count_nonzero(values))
             shown = np.sort(np.argsort(-np.abs(values), kind="stable")[:most])

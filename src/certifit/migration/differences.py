@@ -61,17 +61,19 @@ def parameter_differences(pair: Counterpart) -> dict[str, Difference]:
 
 
 def _parameters(pair: Counterpart, ours: Signature, theirs: Signature) -> Iterator[Difference]:
-    """Parameters that are missing, ignored, by another place or by another default; "deprecated" is no default."""
+    """Parameters that are missing, ignored, or have another place or default; "deprecated" and "warn" are none."""
     here = ours.parameters
+    takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in here.values())
     for place, (name, wanted) in enumerate(theirs.parameters.items()):
         if wanted.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             continue
         default, reason = _words(wanted), pair.reasons.get(name, "")
         if name not in here:
-            yield Difference(pair.name, name, "parameter", default, "not there", reason)
+            if not takes_any:
+                yield Difference(pair.name, name, "parameter", default, "not there", reason)
         elif name in pair.ignored:
             yield Difference(pair.name, name, "parameter", default, "ignored", reason)
-        elif wanted.default != "deprecated" and not _same(wanted.default, here[name].default):
+        elif wanted.default not in ("deprecated", "warn") and not _same(wanted.default, here[name].default):
             yield Difference(pair.name, name, "default", default, _words(here[name]), reason)
         elif wanted.kind is Parameter.POSITIONAL_OR_KEYWORD and not _at(place, here[name], ours):
             yield Difference(pair.name, name, "parameter", f"at place {place + 1}", "by name", reason)

@@ -39,7 +39,12 @@ def thread_count() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use `n` threads from now on (None: one per core). No result depends on it."""
+    """Use `n` threads from now on (None: one per core). No result depends on it.
+
+    Parameters
+    ----------
+    n : whole number of at least 1, or None
+    """
     global _chosen_threads
     if n is not None and n < 1:
         raise DataError(got=f"{n} threads", wanted="at least 1, or None to use every core")

@@ -322,7 +322,9 @@ def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cert
         criterion, error = l1_choice.information_again(model, path, problem.weight), np.zeros(m)
     chosen = l1_choice.chosen_strength(path)
     used = path.nonzero[chosen]
-    claim = screening.PathClaim(chosen, path.proved, np.asarray(model.support_), used, len(alphas) - m)
+    claim = screening.PathClaim(
+        chosen, float(alphas[chosen]), path.proved, np.asarray(model.support_), used, len(alphas) - m
+    )
     checks = (*further, *l1_choice.path_checks(path, alphas, criterion, error), *_chosen_fit(model, path, chosen))
     return screening.certify_path(screened, claim, tol, rows.n_rows, checks)
 

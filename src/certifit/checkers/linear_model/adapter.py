@@ -88,7 +88,7 @@ def _audit_several(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, s
         raise DataError(
             got=f"coefficients of shape {coef.shape}, intercepts of shape {intercept.shape} and "
             f"{'one target' if targets is None else f'{targets} targets'}",
-            wanted="a row of coefficients and an intercept for every column of y",
+            wanted="coefficients (d,) and an intercept, or a row of both for every column of y",
         )
     if isinstance(model, Estimator) and np.shape(model.deviance_) != (targets,):
         raise DataError(got=f"deviance_ of shape {np.shape(model.deviance_)}", wanted=f"one for each of {targets}")
@@ -176,7 +176,11 @@ def linear_claim(model: Any, solved: str | None = None) -> GlmClaim:
 
 def linear_problem(model: Any, solved: str | None = None) -> Problem:
     """The same in words, by which models can be compared."""
-    claim = linear_claim(model, solved)
+    return problem_of(linear_claim(model, solved))
+
+
+def problem_of(claim: GlmClaim) -> Problem:
+    """A claim in words."""
     family = claim.family if np.isnan(claim.power) else f"{claim.family}, power {claim.power!r}"
     family = family if np.isnan(claim.theta) else f"{family}, theta {claim.theta!r}"
     strength = f"alpha={claim.alpha!r} {'per row' if claim.per_row else 'in all'}, l1_ratio={claim.l1_ratio!r}"

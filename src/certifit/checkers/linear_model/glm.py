@@ -65,7 +65,8 @@ from certifit.rows import Array, Block, Rows
 class GlmCheckTuning(NewtonBoundTuning):
     """When a Hessian is formed, how far rounding may excuse a gap, and which coefficients are absurd."""
 
-    most_rounding: float = 1e-3  # of the constant model's objective
+    most_rounding: float = 1e-3  # of the objective
+    exact: float = 1e-12  # of the constant model's objective: a fit that explains all but this is exact
     constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
     loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
     combination: float = 256.0  # what a column left out may differ from a combination of the others by, in m eps
@@ -77,6 +78,7 @@ class Proof(NamedTuple):
 
     bound: float = 0.0  # no deviance is negative
     rounding: float = 0.0
+    exists: bool = False  # whether it proves that there is a minimum
 
 
 class NewtonFindings(NamedTuple):
@@ -138,19 +140,22 @@ def certify_measured(
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=checks)
     newton = _newton(here, penalty, rows, left_out, tuning)
     checks = (*checks, *newton.checks)
-    scale, most, stored = _scales(s, objective, intercept, rows.n_rows, tuning)
+    scale, most, stored = _scales(at, s, objective, intercept, rows.n_rows, tuning)
+    asked = tol * objective
     if not provable:
-        limit = tol * objective + min(2 * newton.rounding**2 + stored, most)
+        limit = asked + min(2 * newton.rounding**2 + stored, most)
         check = Check("half the squared Newton decrement", 0.5 * newton.decrement**2, limit)
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *checks))
     proof = _newton_proof(newton, objective, _rounding(at, s, paid, rows.n_rows), tuning)
-    if claim.alpha > 0 and objective - proof.bound > tol * objective + min(proof.rounding + stored, most):
+    if proof.exists:  # deviances are made from larger terms, whose rounding is all that is left of an exact fit
+        asked = tol * max(objective, min(16 * EPS * s.terms, tuning.exact * s.null))
+    if claim.alpha > 0 and objective - proof.bound > asked + min(proof.rounding + stored, most):
         proof = max(proof, _dual_proof(at, penalty, rows), key=lambda found: found.bound)
-        if objective - proof.bound > tol * objective and rows.n_rows <= tuning.dual_rows:
+        if objective - proof.bound > asked and rows.n_rows <= tuning.dual_rows:
             proof = max(proof, _solved_dual_proof(at, penalty, rows), key=lambda found: found.bound)
     if claim.positive and not proof.bound > 0:  # rows that are fitted perfectly: what is left is rounding
         proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
-    limit = tol * objective + min(proof.rounding + stored, most)
+    limit = asked + min(proof.rounding + stored, most)
     errors = _parameter_error(newton, penalty, objective - proof.bound, left_out, tuning)
     return Certificate(
         "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
@@ -158,22 +163,26 @@ def certify_measured(
 
 
 def _scales(
-    s: GlmQuadratic, objective: float, intercept: float, n_rows: int, tuning: GlmCheckTuning
+    at: GlmPoint, s: GlmQuadratic, objective: float, intercept: float, n_rows: int, tuning: GlmCheckTuning
 ) -> tuple[float, float, float]:
     """The scale of the objective, the most that rounding may excuse, and what storing the intercept costs.
 
     The scale is the constant model's objective: a model must explain more than rounding does. The minimiser's
-    intercept, and so each score, is stored to a few eps of itself: no fit can do better. Where the targets are
-    constant there is nothing to explain, and all is rounding.
+    intercept, and so each score, is stored to a few eps of itself: no fit can do better, though an intercept that
+    is larger than the constant model's excuses no more than other rounding does. That is a small share of the
+    objective or, where the fit is exact, next to nothing of the constant model's. Where the targets are constant
+    there is nothing to explain, and all is rounding.
     """
     unit = 0.0 if s.null_size == s.null else 1.0  # scores of a loss that is not a square are logarithms and the like
-    stored = 2 * s.curvature * (EPS * (abs(float(intercept)) + unit)) ** 2
+    stored, needed = (2 * s.curvature * (EPS * (abs(float(b)) + unit)) ** 2 for b in (intercept, at.y0 + at.null))
     rounded = stored + summation_error(n_rows) * s.null_size
     if not np.isfinite(s.null):
         return objective, tuning.most_rounding * objective, stored
     if s.null <= max(tuning.most_rounding * stored, rounded - stored if unit else 0.0):
         return max(objective, tuning.constant * rounded), tuning.constant * rounded, stored
-    return max(objective, s.null), tuning.most_rounding * s.null, stored
+    share = tuning.most_rounding
+    most = max(share * objective, tuning.exact * s.null, min(needed, share * s.null))
+    return max(objective, s.null), most, stored
 
 
 def _plain_checks(at: GlmPoint, s: GlmQuadratic, intercept: float) -> tuple[Check, ...]:
@@ -329,7 +338,7 @@ def _newton_proof(newton: NewtonFindings, objective: float, off: float, tuning: 
         return Proof()
     gap = self_concordant_gap(nu, c)
     off = off + 8 * EPS * (objective + gap)
-    return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2)
+    return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2, exists=True)
 
 
 def _parameter_error(

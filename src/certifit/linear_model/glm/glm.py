@@ -333,6 +333,11 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return self.coef_.shape[-1] - len(self.collinear_) + bool(self.fit_intercept)
 
     @property
+    def exact_fit_(self) -> bool:
+        """Whether the residuals are nothing but rounding; the log-likelihood is infinite then."""
+        return bool(np.isposinf(vars(self).get("loglikelihood_", 0.0)))
+
+    @property
     def aic_(self) -> float:
         """Akaike's criterion, 2 (parameters) - 2 (log-likelihood); a free dispersion counts as a parameter."""
         return float(2 * (self._parameters + self._loss().family.free_dispersion) - 2 * self.loglikelihood_)
@@ -366,15 +371,19 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         rows = self.df_resid_ + self._parameters
         squares = (loss.family.name, loss.link.name) == ("gaussian", "identity")
         pearson = ("Pearson chi²", f"{self.pearson_chi2_:.6g}")
+        likelihood = [
+            ("log-likelihood", f"{self.loglikelihood_:.6g}"),
+            ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
+        ]
+        if self.exact_fit_:
+            likelihood = [("residuals", "rounding: the fit is exact")]
         return [
             family,
             ("rows, residual df", f"{rows:g}, {self.df_resid_:g}"),
             ("deviance (null)", f"{self.deviance_:.6g} ({self.null_deviance_:.6g})"),
-            *((self._explained(),) if not squares else ()),
-            *(self._variance_facts() if squares else (pearson,)),
+            *(self._variance_facts() if squares else [self._explained(), pearson]),
             ("dispersion", f"{self.dispersion_:.6g}" + ("" if loss.family.free_dispersion else " (fixed)")),
-            ("log-likelihood", f"{self.loglikelihood_:.6g}"),
-            ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
+            *likelihood,
             proof,
         ]
 

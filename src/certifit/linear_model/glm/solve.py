@@ -139,7 +139,8 @@ class GlmProblem:
         held = self.penalised(len(theta)) > 0
         slope = nonnegative_subgradient(gradient, lam1, held, theta) if self.penalty.positive else None
         gap = self._gap(theta, subgradient(gradient, lam1, theta) if slope is None else slope)
-        return DescentPoint(theta, value, gradient, self._relative(gap, value, hessian is not None), hessian, lam1)
+        relative = self._relative(gap, value, hessian is not None)
+        return DescentPoint(theta, value, gradient, relative, hessian, lam1, rounding=self.totals.floor)
 
     def _rounding(self, theta: Array, s: GlmPass) -> PassRounding:
         """What rounding may have done to a pass: in every φ' with an R > 0 no term is above |φ'| + 4 φ" + 2 |y|."""
