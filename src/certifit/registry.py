@@ -114,8 +114,6 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("GammaRegressor", "linear_model.regressors", _Proves.glm),
     Registered("TweedieRegressor", "linear_model.regressors", _Proves.glm),
     Registered("GeneralizedLinearRegressor", "linear_model.glm.glm", _Proves.glm),
-    Registered("enet_path", "linear_model.regularisation_path"),
-    Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("LinearSVC", "svm.linear.linear_svm", _Proves.machine, warm_up=_joint),
     Registered("LinearSVR", "svm.linear.linear_svm", _Proves.machine),
     Registered("SVC", "svm.kernel.svc", _Proves.machine, warm_up=_joint),
@@ -177,6 +175,8 @@ FUNCTIONS: tuple[Registered, ...] = (
         )
     ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("enet_path", "linear_model.regularisation_path"),
+    Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),
     Registered("Linear", "svm.kernel.kernels"),
     Registered("Polynomial", "svm.kernel.kernels"),
