@@ -55,6 +55,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("IncrementalPCA", "decomposition.pca.incremental_pca", _Proves.axes),
     Registered("TruncatedSVD", "decomposition.pca.truncated_svd", _Proves.axes),
     Registered(
+        "KernelPCA",
+        "decomposition.kernel.kernel_pca",
+        "no directions of feature space leave a smaller squared distance; each eigenvalue in its place",
+    ),
+    Registered(
         "ProbabilisticPCA",
         "decomposition.probabilistic.probabilistic_pca",
         "complete rows: the likelihood's global maximum; rows with missing entries: one more EM step gains nothing",
@@ -91,6 +96,7 @@ ESTIMATORS: tuple[Registered, ...] = (
         "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on many small "
         "tables, and on a single column, that no clustering is better",
     ),
+    Registered("MiniBatchKMeans", "cluster.mini_batch_kmeans", "as KMeans: all rows are read, not batches"),
     Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _Proves.em, warm_up=_shapes),
     Registered("Mixture", "mixture.families.mixture", _Proves.em),
     Registered(
@@ -101,6 +107,7 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("LinearRegression", "linear_model.regressors", _Proves.glm),
     Registered("Ridge", "linear_model.regressors", _Proves.glm),
+    Registered("RidgeClassifier", "linear_model.ridge_classifier", _Proves.glm),
     Registered("Lasso", "linear_model.regressors", _Proves.glm),
     Registered("ElasticNet", "linear_model.regressors", _Proves.glm),
     Registered("PoissonRegressor", "linear_model.regressors", _Proves.glm),
@@ -111,6 +118,9 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("LinearSVR", "svm.linear.linear_svm", _Proves.machine),
     Registered("SVC", "svm.kernel.svc", _Proves.machine, warm_up=_joint),
     Registered("SVR", "svm.kernel.svr", _Proves.machine),
+    Registered("NuSVC", "svm.kernel.nu_svm", _Proves.machine),
+    Registered("NuSVR", "svm.kernel.nu_svm", _Proves.machine),
+    Registered("OneClassSVM", "svm.kernel.nu_svm", _Proves.machine),
     Registered(
         "HardMarginSVC",
         "svm.hard_margin.hard_margin",
@@ -139,6 +149,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "table.table_classifier",
         "words, numbers and missing entries are encoded and passed to `LogisticRegression`: its certificate",
     ),
+    Registered(
+        "TableRegressor",
+        "table.table_regressor",
+        "the same for amounts, counts and positive amounts, by `GeneralizedLinearRegressor`: its certificate",
+    ),
 )
 
 FUNCTIONS: tuple[Registered, ...] = (
@@ -160,6 +175,8 @@ FUNCTIONS: tuple[Registered, ...] = (
         )
     ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("enet_path", "linear_model.regularisation_path"),
+    Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),
     Registered("Linear", "svm.kernel.kernels"),
     Registered("Polynomial", "svm.kernel.kernels"),
@@ -178,6 +195,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("SourceChangedError", "exceptions"),
     Registered("save", "store"),
     Registered("load", "store"),
+    Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
 )
 

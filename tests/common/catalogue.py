@@ -44,6 +44,7 @@ from certifit import (
     GeneralizedLinearRegressor,
     HardMarginSVC,
     IncrementalPCA,
+    KernelPCA,
     KMeans,
     Lasso,
     LinearDiscriminantAnalysis,
@@ -52,14 +53,19 @@ from certifit import (
     LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
+    MiniBatchKMeans,
     Mixture,
     MultinomialNB,
     NaiveBayes,
+    NuSVC,
+    NuSVR,
     Nystroem,
+    OneClassSVM,
     PoissonRegressor,
     ProbabilisticPCA,
     RBFSampler,
     Ridge,
+    RidgeClassifier,
     RobustPCA,
     SelectFeatures,
     TrimmedPCA,
@@ -126,6 +132,10 @@ def few_amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return amounts(min(n, 3000))
 
 
+def few_table(n: int = 150) -> tuple[np.ndarray, None]:
+    return table(min(n, 3000))
+
+
 def far_groups(n: int = 150) -> tuple[np.ndarray, None]:
     """Groups that hardly overlap."""
     X, y = groups(n, 3)
@@ -157,7 +167,8 @@ class Entry:
         return self.make(**params).fit(*self.data(n))
 
     def has(self, param: str) -> bool:
-        return param in self.make().get_params()
+        model = self.make()
+        return param in model.get_params() and param not in model.ignored
 
     @property
     def is_sum(self) -> bool:
@@ -186,6 +197,9 @@ SPLIT = ("low_rank_", "sparse_", "components_", "singular_values_", "dual_", "me
 TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_")
 EMBEDDED = ("embedding_", "reconstruction_error_", "neighbors_")
 SCORED = ("scores_", "pvalues_")
+GRAM, WIDE = ("eigenvalues_", "eigenvectors_", "gram_means_"), {"kernel": "rbf", "gamma": 0.1}
+BACK = {"kernel": "poly", "degree": 2, "fit_inverse_transform": True}
+ALIGNED, CURVED = {"method": "ltsa"}, {"method": "hessian"}
 NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
@@ -200,6 +214,7 @@ HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
 LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
 WAVES = {"n_components": 51, "random_state": 0}
 HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
+FREE = {"penalize_intercept": False}
 HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
 WATKINS, SINGER = {"multi_class": "weston-watkins"}, {"multi_class": "crammer-singer"}
 LIKELY = {"probability": True}
@@ -221,6 +236,9 @@ CATALOGUE = [
     Entry(PCA, {"n_components": 1, **RANDOMISED}, table, SPECTRAL, partial(pca, 1), RANDOMISED),
     Entry(IncrementalPCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.IncrementalPCA, 2)),
     Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, truncated, {"n_components": 1}),
+    Entry(KernelPCA, {"n_components": 2, **WIDE}, table, GRAM, partial(decomposition.KernelPCA, 2, **WIDE), WIDE),
+    Entry(KernelPCA, {"n_components": 3, **BACK}, table, (*GRAM, "dual_coef_"),
+          partial(decomposition.KernelPCA, 3, **BACK), BACK),
     Entry(ProbabilisticPCA, {"n_components": 2, "solver": "em", "random_state": 0}, table,
           (*SPECTRAL, "noise_variance_"), partial(LikelyPCA, 2)),
     Entry(RobustPCA, {"lam": 0.1}, table, SPLIT, partial(RobustPCA, lam=0.1, tol=1e-9)),
@@ -228,6 +246,10 @@ CATALOGUE = [
     Entry(LocallyLinearEmbedding, NEAR, table, EMBEDDED, lle),
     Entry(LocallyLinearEmbedding, {**NEAR, "method": "modified"}, table, EMBEDDED, partial(lle, method="modified"),
           {"method": "modified"}),
+    Entry(LocallyLinearEmbedding, {**NEAR, **ALIGNED}, table, EMBEDDED, partial(lle, **ALIGNED), ALIGNED),
+    Entry(LocallyLinearEmbedding, {**NEAR, **CURVED}, table, EMBEDDED,
+          partial(LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense", **CURVED),
+          {**CURVED, "n_neighbors": 6}),
     Entry(SelectFeatures, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
     Entry(SelectFeatures, {**CORRELATION, "k": 2}, amounts, SCORED, partial(SelectKBest, f_regression, k=2),
           CORRELATION),
@@ -244,6 +266,7 @@ CATALOGUE = [
           partial(GenericUnivariateSelect, mode="k_best", param=2)),
     Entry(filters.VarianceThreshold, {"threshold": 1.0}, table, ("variances_",), partial(VarianceThreshold, 1.0)),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
+    Entry(MiniBatchKMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
     Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,
           partial(gmm, 2, **DIAGONAL), DIAGONAL),
@@ -258,9 +281,16 @@ CATALOGUE = [
     Entry(LogisticRegression, {"penalty": "l1"}, two, LINEAR,
           partial(logit, l1_ratio=1.0, solver="saga", max_iter=10_000)),
     Entry(LinearRegression, {}, amounts, LINEAR, linear_model.LinearRegression),
+    Entry(LinearRegression, {"positive": True}, amounts, LINEAR,
+          partial(linear_model.LinearRegression, positive=True), {"positive": True}),
+    Entry(RidgeClassifier, {"alpha": 2.0}, two, LINEAR, partial(linear_model.RidgeClassifier, 2.0)),
+    Entry(RidgeClassifier, {"class_weight": "balanced"}, three, LINEAR,
+          partial(linear_model.RidgeClassifier, class_weight="balanced"), {"class_weight": "balanced"}),
     Entry(Ridge, {"alpha": 2.0}, amounts, LINEAR, partial(linear_model.Ridge, 2.0)),
     Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
+    Entry(ElasticNet, {"alpha": 0.1, "positive": True}, amounts, LINEAR,
+          partial(linear_model.ElasticNet, 0.1, positive=True, **close), {"positive": True}),
     Entry(PoissonRegressor, {"alpha": 0.1}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.1, **close)),
     Entry(GammaRegressor, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.GammaRegressor, alpha=0.1, **close)),
@@ -268,7 +298,8 @@ CATALOGUE = [
           partial(linear_model.TweedieRegressor, power=1.5, **close)),
     Entry(GeneralizedLinearRegressor, {"family": "poisson"}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.0, **close), {"family": "gaussian"}),
-    Entry(LinearSVC, HINGE, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9), {"loss": "hinge"}),
+    Entry(LinearSVC, {**HINGE, **FREE}, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9),
+          {"loss": "hinge", **FREE}),
     Entry(LinearSVC, {**HINGE, **HELD, "C": 0.1}, three, LINEAR, partial(liblinear, C=0.1, loss="hinge"),
           {"loss": "hinge"}),
     Entry(LinearSVC, {**HELD, "tol": 1e-10}, three, LINEAR, liblinear),
@@ -276,7 +307,7 @@ CATALOGUE = [
     Entry(LinearSVC, {**SINGER, **HELD, "tol": 1e-10, "C": 0.1}, three, LINEAR,
           partial(liblinear, C=0.1, multi_class="crammer_singer"), {**SINGER, **HELD}),
     Entry(LinearSVC, {**WATKINS, "tol": 1e-10}, three, LINEAR, partial(LinearSVC, **WATKINS, tol=1e-8), WATKINS),
-    Entry(LinearSVR, {"epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
+    Entry(LinearSVR, {**FREE, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.SVR, kernel="linear", epsilon=0.5, tol=1e-9)),
     Entry(LinearSVR, {**SQUARED, **HELD, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.LinearSVR, **SQUARED, epsilon=0.5, tol=1e-10, max_iter=100_000), SQUARED),
@@ -289,6 +320,9 @@ CATALOGUE = [
     Entry(SVC, {"tol": 1e-10, "multi_class": "ovr", **LIKELY}, few_three, (*EXPANSION, "probability_slopes_"),
           partial(SVC, tol=1e-8, multi_class="ovr"), {"multi_class": "ovr", **LIKELY}),
     Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),
+    Entry(NuSVC, {"tol": 1e-10, "nu": 0.7}, few_classes, EXPANSION, partial(svm.NuSVC, nu=0.7, tol=1e-10)),
+    Entry(NuSVR, {"tol": 1e-10, "nu": 0.3}, few_amounts, EXPANSION, partial(svm.NuSVR, nu=0.3, tol=1e-10)),
+    Entry(OneClassSVM, {"tol": 1e-10, "nu": 0.3}, few_table, EXPANSION, partial(svm.OneClassSVM, nu=0.3, tol=1e-10)),
     Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
           partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10), {"ridge": 1.0}),
     Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),

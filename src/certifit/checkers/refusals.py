@@ -21,6 +21,8 @@ def refusal(model: Any, like: str | None, known: tuple[str, ...]) -> DataError:
         return DataError(
             got=f"the class {model.__name__}", wanted="a fitted model", fix=f"{model.__name__}(…).fit(…)"
         )
+    if name not in _UNPROVED and not any(hasattr(model, method) for method in ("fit", "predict", "params")):
+        return DataError(got=f"a {name}", wanted="a fitted model", fix="audit(model, X, y)")
     return DataError(
         got=f"a {name}, {_what_it_is(model, known)}", wanted="a model that audit knows", fix=_fix(model, known)
     )
@@ -49,9 +51,7 @@ def _fix(model: Any, known: tuple[str, ...]) -> str:
         return solves[1]
     if base is not None:
         return f"If it minimises what {base} does: audit(model, …, like={base!r})."
-    if not hasattr(model, "fit") and not hasattr(model, "predict"):
-        return "audit(model, X, y) with a model that was fitted."
-    return "If it minimises what a model that audit knows does, name that one: audit(model, …, like='Ridge'), say."
+    return "help(certifit.audit) names those that it knows; like= names one whose problem this model solves too."
 
 
 # They are audited by what they hold once they are fitted.

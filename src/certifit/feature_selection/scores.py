@@ -304,6 +304,10 @@ def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: A
 def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return F of the analysis of variance and its p-values, (d,) each, accurate at any offset.
 
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
+
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.feature_selection import SelectKBest
     >>> SelectKBest(anova_f, k=2).fit(*load_iris(return_X_y=True)).get_support()
@@ -315,6 +319,10 @@ def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return F of the correlation with a numeric target and its p-values, (d,) each, accurate at any offset.
 
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
+
     >>> correlation_f([[0.0], [1.0], [2.0], [4.0]], [0.0, 1.0, 2.0, 3.0])[0].round(4)
     array([56.3333])
     """
@@ -323,6 +331,10 @@ def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return the mutual information (nats, less its bias) of discrete columns with the class, and G-test p-values.
+
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
 
     For measurements by nearest neighbours use scikit-learn's `mutual_info_classif`, which needs all rows at once.
 
@@ -334,6 +346,10 @@ def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 def jeffreys(X: Any, y: Any) -> Array:
     """Return the symmetric KL between the classes' distributions of each column, Bernoulli if 0 or 1, else Gaussian.
+
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
 
     >>> jeffreys([[0.0], [2.0], [3.0], [5.0]], [0, 0, 1, 1])
     array([9.])

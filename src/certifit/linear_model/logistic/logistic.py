@@ -122,7 +122,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         "verbose",
     )
     differences: ClassVar[dict[str, str]] = {
-        "penalty": "The default 'l2' takes l1_ratio as it is, like scikit-learn's 'deprecated'; it stays, for 'firth'.",
+        "penalty": "The default 'l2' takes l1_ratio as it is, as 'deprecated' does there; it stays, for 'firth'.",
         "solver": "The default 'auto' chooses by the size; solver='liblinear' does not penalise the intercept here.",
         "tol": "A proved relative gap, 1e-6 by default, where scikit-learn's is the size of a gradient or a step.",
         "max_iter": "1000 by default: passes over the rows, of which a fit needs few.",
