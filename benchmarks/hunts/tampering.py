@@ -165,6 +165,8 @@ def differ(a: Any, b: Any, close: float = 1e-6, least: float = 0.0) -> bool:
         return True
     if isinstance(a, (tuple, list)):
         return len(a) != len(b) or any(differ(p, q, close, least) for p, q in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return set(a) != set(b) or any(differ(a[key], b[key], close, least) for key in a)
     if sparse.issparse(a):
         a, b = a.toarray(), b.toarray()
     if isinstance(a, (np.ndarray, float, np.number)):
