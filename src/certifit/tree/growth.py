@@ -8,7 +8,6 @@ Trees (1984).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -75,11 +74,9 @@ class TreeGrower:
         y: Array,
         rules: SplitRules,
         growth: GrowthRules,
-        keep_going: Callable[[], None],
         tuning: GrowthTuning = GrowthTuning(),
     ) -> None:
         self.table, self.y, self.rules, self.growth = table, y, rules, growth
-        self.keep_going = keep_going  # called between nodes: an interrupt or a time limit raises there
         self.tuning = tuning
         n = table.entries.shape[1]
         self.nodes = empty_nodes(2 * n - 1, rules.channels)
@@ -104,7 +101,6 @@ class TreeGrower:
             elif (split := self._best(k)) is not None:
                 self._split(k, split)
             k += 1
-            self.keep_going()
         small.sort(key=self._entries, reverse=True)  # the longest first, so that threads end together
         for k, subtree in zip(small, parallel_map(self._subtree, small), strict=True):
             self._graft(k, subtree)
@@ -119,7 +115,6 @@ class TreeGrower:
         for mine, all_of_them in zip(own, nodes, strict=True):
             mine[0] = all_of_them[k]
         made = grow_subtree(self.table, self.y, self.growth, self.rules, own)
-        self.keep_going()
         return NodeTable(*(column[:made].copy() for column in own))
 
     def _graft(self, k: int, subtree: NodeTable) -> None:
@@ -140,7 +135,9 @@ class TreeGrower:
         nodes, table = self.nodes, self.table
         start, end, key = int(nodes.start[k]), int(nodes.end[k]), nodes.key[k]
         columns = columns_to_try(table, self.rules, start, end, key)
-        parts = [columns] if self._entries(k) < self.tuning.shared_entries else np.array_split(columns, thread_count())
+        parts = (
+            [columns] if self._entries(k) < self.tuning.shared_entries else np.array_split(columns, thread_count())
+        )
         search = partial(self._best_of, k, start, end, key)
         found = [split for split in parallel_map(search, [p for p in parts if len(p)]) if split.column >= 0]
         if not found:
@@ -182,7 +179,6 @@ class TreeGrower:
             _, k, split = heapq.heappop(waiting)
             self._split(k, split)
             leaves += 1
-            self.keep_going()
             for child in (self.made - 2, self.made - 1):
                 look_at(child)
 

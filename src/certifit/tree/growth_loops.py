@@ -41,6 +41,7 @@ class NodeTable(NamedTuple):
     column: Array
     threshold: Array
     missing_left: Array
+    met_missing: Array
     gain: Array  # how much the split raises the score
     weight: Array  # int64
     sums: Array  # (m, c) int64
@@ -52,7 +53,7 @@ def empty_nodes(m: int, channels: int) -> NodeTable:
     children = [np.full(m, -1, np.int64) for _ in range(3)]
     return NodeTable(
         *whole, np.zeros(m, np.uint64), np.tile([-np.inf, np.inf], (m, 1)), *children, np.full(m, np.nan),
-        np.zeros(m, np.bool_), np.zeros(m), np.zeros(m, np.int64), np.zeros((m, channels), np.int64),
+        np.zeros(m, np.bool_), np.zeros(m, np.bool_), np.zeros(m), np.zeros(m, np.int64), np.zeros((m, channels), np.int64),
     )  # fmt: skip
 
 
@@ -83,7 +84,7 @@ def may_split(table, y, growth, rules, nodes, k):
 def add_children(table, rules, nodes, k, made, split, count):
     """Write down the split of node k and its two children, as nodes number `made` and `made` + 1."""
     nodes.column[k], nodes.threshold[k] = split.column, split.threshold
-    nodes.missing_left[k] = split.missing_left
+    nodes.missing_left[k], nodes.met_missing[k] = split.missing_left, split.met_missing
     middle = nodes.start[k] + count
     nodes.left[k], nodes.right[k] = made, made + 1
     for side in range(2):

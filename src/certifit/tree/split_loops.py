@@ -53,6 +53,7 @@ class Split(NamedTuple):
     column: int
     position: int  # number of the node's rows with a value that go left, in the column's order
     missing_left: bool
+    met_missing: bool  # whether any of the node's rows lacks a value in the column
     threshold: float
 
 
@@ -143,7 +144,7 @@ def best_along(table, rules, j, start, end, total, weight, limits, node):
     last = end  # one past the last row with a value
     while last > start and rank_of(entries[last - 1]) == len(values):
         last -= 1
-    none = Split(-np.inf, -1, 0, False, np.nan)
+    none = Split(-np.inf, -1, 0, False, False, np.nan)
     if last == start or (last == end and rank_of(entries[start]) == rank_of(entries[last - 1])):
         return none
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
@@ -191,7 +192,7 @@ def best_along(table, rules, j, start, end, total, weight, limits, node):
                     threshold = np.inf
                 else:
                     threshold = drawn if drawing else threshold_between(values[rank], values[above])
-    return Split(best, j, position, missing_left, threshold) if position > 0 else none
+    return Split(best, j, position, missing_left, last < end, threshold) if position > 0 else none
 
 
 @njit(cache=True, nogil=True)
@@ -222,7 +223,7 @@ def columns_to_try(table, rules, start, end, node):
 @njit(cache=True, nogil=True)
 def best_split(table, rules, columns, start, end, total, weight, limits, node):
     """Return the best split of a node along any of these columns."""
-    best = Split(-np.inf, -1, 0, False, np.nan)
+    best = Split(-np.inf, -1, 0, False, False, np.nan)
     for j in columns:
         found = best_along(table, rules, j, start, end, total, weight, limits, node)
         if found.score > best.score:
