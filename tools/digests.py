@@ -73,6 +73,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("TruncatedSVD", {"n_components": 2}, "none", groups, (SMALL, TALL, WIDE)),
     ("ProbabilisticPCA", {"n_components": 2}, "none", groups, (SMALL, TALL)),
     ("ProbabilisticPCA", {"n_components": 2, "solver": "em", "random_state": 0}, "none", groups, (SMALL,)),
+    ("KernelPCA", {"n_components": 2, "kernel": "rbf", "gamma": 0.1}, "none", groups, (SMALL,)),
+    ("KernelPCA", {"n_components": 3, "fit_inverse_transform": True}, "none", groups, (SMALL,)),
     ("RobustPCA", {"lam": 0.1}, "none", groups, (SMALL, WIDE)),
     ("TrimmedPCA", {"random_state": 0}, "none", groups, (SMALL, (2000, 6))),
     ("LocallyLinearEmbedding", {"n_neighbors": 12, "disconnected": "join"}, "none", groups, (SMALL, (2000, 6))),
@@ -107,6 +109,9 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("LogisticRegression", {"class_weight": "balanced"}, "two", groups, (SMALL,)),
     ("LinearRegression", {}, "numbers", groups, (SMALL, TALL, WIDE)),
     ("Ridge", {"alpha": 2.0}, "numbers", groups, (SMALL, TALL, WIDE)),
+    ("Ridge", {"positive": True}, "numbers", groups, (SMALL, TALL)),
+    ("RidgeClassifier", {}, "two", groups, (SMALL, TALL)),
+    ("RidgeClassifier", {}, "three", groups, (SMALL,)),
     ("Lasso", {"alpha": 0.1}, "numbers", groups, (SMALL, TALL, WIDE)),
     ("ElasticNet", {"alpha": 0.1}, "numbers", groups, (SMALL, TALL)),
     ("PoissonRegressor", {"alpha": 0.1}, "counts", groups, (SMALL, TALL)),
@@ -140,6 +145,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("Nystroem", {"n_components": 8, "random_state": 0}, "none", groups, (SMALL, (5000, 6))),
     ("RBFSampler", {"n_components": 51, "random_state": 0}, "none", groups, (SMALL, (5000, 6))),
     ("ApproximateSVC", {"n_components": 8, "random_state": 0}, "two", groups, (SMALL, (5000, 6))),
+    ("LinearDiscriminantAnalysis", {}, "three", groups, (SMALL, TALL)),
+    ("LinearDiscriminantAnalysis", {"solver": "eigen", "shrinkage": "auto"}, "three", groups, (SMALL, TALL)),
     ("GaussianNB", {}, "three", groups, (SMALL, TALL)),
     ("BernoulliNB", {"binarize": 1.0}, "three", tallies, (SMALL, TALL)),
     ("MultinomialNB", {"alpha": 0.5}, "three", tallies, (SMALL, TALL)),
@@ -174,11 +181,13 @@ def cases(folder: Path, only: Collection[str] = ()) -> Iterator[tuple[str, Any, 
             if target is None:
                 pa.parquet.write_table(pa.table(columns), path)
             yield f"{label} parquet", cls(**settings), str(path), None if target is None else "y", X[:50]
-    if only and "TableClassifier" not in only:
+    if only and not {"TableClassifier", "TableRegressor"} & set(only):
         return
-    penguins = cf.load_penguins()
+    penguins = cf.datasets.penguins_table()
     rows = penguins.filter(pa.compute.is_valid(penguins["sex"]))
-    yield "TableClassifier penguins", cf.TableClassifier(), rows, "species", rows.drop_columns(["species"])
+    for cls, target in ((cf.TableClassifier, "species"), (cf.TableRegressor, "body_mass_g")):
+        if not only or cls.__name__ in only:
+            yield f"{cls.__name__} penguins", cls(), rows, target, rows.drop_columns([target])
 
 
 def fit(model: Any, X: Any, y: Any) -> Any:

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "certifit"
 ROOMS = (
     "cluster",
     "decomposition",
+    "discriminant_analysis",
     "feature_selection",
     "kernel_approximation",
     "linear_model",

@@ -80,26 +80,39 @@ def _try_one(
         case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {error}")
         return
     case.count("audits that hold", int(holds))
-    if not holds or _another_optimum(whole, name, hurt):
+    if not holds or _another_optimum(whole, name, hurt) or _equal_components(whole, name, hurt, X):
         return
     after = said(model, X, y)
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
     close = max(1e-5, 10 * whole.certificate_.tol**0.5, 1e-2 if np.asarray(X).dtype == np.float32 else 0.0)
     # A score is R², an accuracy or a logarithm: what matters is relative to 1, not to a score near 0. Squared
-    # distances of rows that lie in a plane are rounding.
-    least = {"score": 1.0, "threshold_": 1e-10 * float((np.asarray(X, float) ** 2).max())}
+    # distances of rows that lie in a plane are rounding, and so are decision values far below margins of 1.
+    least = {
+        "score": 1.0,
+        "decision_function": 1e-3,
+        "threshold_": 1e-10 * float((np.asarray(X, float) ** 2).max()),
+    }
     changed = [m for m in before if differ(before[m], after.get(m), close, least.get(m, 0.0))]
     if changed:
         case.find("damage unseen", whole, f"{words} changes {', '.join(changed)}")
 
 
 def _another_optimum(whole: Any, name: str, hurt: Any) -> bool:
-    """Whether this is another intercept among several that are optimal: beside a tube or a hinge, none may matter.
+    """Whether this is another choice of biases of one machine for all classes, among several that are optimal.
 
-    That no intercept far from an optimum holds is the concern of `wrong_models` and `brute_force`.
+    What is best for one of three biases depends on the others, so that there is no middle of the best ones. That no
+    bias far from an optimum holds is the concern of `wrong_models` and `brute_force`.
     """
-    flat = type(whole).__name__ in ("LinearSVC", "LinearSVR") and name == "intercept_"
+    joint = str(getattr(whole, "multi_class", "")).replace("_", "-") in ("weston-watkins", "crammer-singer")
+    flat = joint and name == "intercept_" and (type(whole).__name__ == "LinearSVC" or len(whole.classes_) > 2)
     return flat and np.shape(hurt) == np.shape(getattr(whole, name))
+
+
+def _equal_components(whole: Any, name: str, hurt: Any, X: Any) -> bool:
+    """Whether these are other weights of components that are all equal on the rows: all fit them as well."""
+    if name != "weights_" or not hasattr(whole, "predict_proba") or np.shape(hurt) != np.shape(whole.weights_):
+        return False
+    return bool(np.abs(whole.predict_proba(X) - whole.weights_).max() < 1e-3 * whole.weights_.min())
 
 
 TAMPERED_ATTRIBUTES = Hunt(

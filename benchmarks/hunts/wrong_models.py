@@ -50,9 +50,11 @@ def _try_wrong_models(case: HuntCase, chosen: RandomModel, own: Any, table: Rand
     if not known:
         return
     lowers = known[0][1].kind in ("optimal", "bounded")
-    best = min(c.objective for _, c in known) if lowers else math.nan
+    best = {_strength(c): math.nan for _, c in known}
+    for strength in best if lowers else ():
+        best[strength] = min(c.objective for _, c in known if _strength(c) == strength)
     for who, certificate in known:
-        _check_against(case, own, f"fit of {who} on {table}", certificate, best, table)
+        _check_against(case, own, f"fit of {who} on {table}", certificate, best[_strength(certificate)], table)
     for model in fits:
         for name, wrong in _wrong_models(rng, model, table):
             found = _audited(case, wrong, X, y, weight)
@@ -60,7 +62,12 @@ def _try_wrong_models(case: HuntCase, chosen: RandomModel, own: Any, table: Rand
                 case.count("wrong models audited")
                 case.count("wrong models that hold", int(found.holds))
                 words = f"{type(model).__module__.split('.')[0]}'s model, {name}, on {table}"
-                _check_against(case, own, words, found, best, table)
+                _check_against(case, own, words, found, best.get(_strength(found), math.nan), table)
+
+
+def _strength(certificate: Certificate) -> float:
+    """The strength that a selector chose: fits at two of them are two problems, whose optima are not compared."""
+    return float(certificate.facts.get("strength chosen", 0.0))
 
 
 def _limit_time(model: Any) -> None:

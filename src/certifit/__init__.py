@@ -15,6 +15,7 @@ _ROOMS = (
     "cluster",
     "datasets",
     "decomposition",
+    "discriminant_analysis",
     "divergence",
     "exceptions",
     "families",

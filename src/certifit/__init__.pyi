@@ -14,9 +14,11 @@ from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as Generali
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
 from certifit.cluster.kmeans import KMeans as KMeans
+from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector
 from certifit.linear_model.regressors import Lasso as Lasso
 from certifit.svm.kernel.kernels import Linear as Linear
+from certifit.discriminant_analysis.linear import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from certifit.linear_model.regressors import LinearRegression as LinearRegression
 from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
 from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
@@ -36,6 +38,7 @@ from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
+from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier
 from certifit.decomposition.robust.robust_pca import RobustPCA as RobustPCA
 from certifit.svm.kernel.svc import SVC as SVC
 from certifit.svm.kernel.svr import SVR as SVR
@@ -44,6 +47,7 @@ from certifit.feature_selection.sequential_selector import SequentialSelector as
 from certifit.svm.kernel.kernels import Sigmoid as Sigmoid
 from certifit.exceptions import SourceChangedError as SourceChangedError
 from certifit.table.table_classifier import TableClassifier as TableClassifier
+from certifit.table.table_regressor import TableRegressor as TableRegressor
 from certifit.decomposition.robust.trimmed_pca import TrimmedPCA as TrimmedPCA
 from certifit.decomposition.pca.truncated_svd import TruncatedSVD as TruncatedSVD
 from certifit.linear_model.regressors import TweedieRegressor as TweedieRegressor
@@ -53,9 +57,11 @@ from certifit.checkers.auditing import audit as audit
 from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.checkers.comparison import compare as compare
 from certifit.feature_selection.scores import correlation_f as correlation_f
+from certifit.linear_model.regularisation_path import enet_path as enet_path
 from certifit.feature_selection.scores import feature_scores as feature_scores
 from certifit.svm.kernel.kernels import is_psd as is_psd
 from certifit.feature_selection.scores import jeffreys as jeffreys
+from certifit.linear_model.regularisation_path import lasso_path as lasso_path
 from certifit.store import load as load
 from certifit.datasets import load_penguins as load_penguins
 from certifit.feature_selection.scores import mutual_information as mutual_information
@@ -63,9 +69,11 @@ from certifit.store import save as save
 from certifit.mixture.choose_components import select_mixture as select_mixture
 from certifit.rows import set_threads as set_threads
 from certifit.decomposition.pca.both_views import two_views as two_views
+from certifit.store import write_predictions as write_predictions
 from certifit import cluster as cluster
 from certifit import datasets as datasets
 from certifit import decomposition as decomposition
+from certifit import discriminant_analysis as discriminant_analysis
 from certifit import divergence as divergence
 from certifit import exceptions as exceptions
 from certifit import families as families

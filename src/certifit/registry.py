@@ -55,6 +55,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("IncrementalPCA", "decomposition.pca.incremental_pca", _Proves.axes),
     Registered("TruncatedSVD", "decomposition.pca.truncated_svd", _Proves.axes),
     Registered(
+        "KernelPCA",
+        "decomposition.kernel.kernel_pca",
+        "no directions of feature space leave a smaller squared distance; each eigenvalue in its place",
+    ),
+    Registered(
         "ProbabilisticPCA",
         "decomposition.probabilistic.probabilistic_pca",
         "complete rows: the likelihood's global maximum; rows with missing entries: one more EM step gains nothing",
@@ -86,12 +91,15 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("LinearRegression", "linear_model.regressors", _Proves.glm),
     Registered("Ridge", "linear_model.regressors", _Proves.glm),
+    Registered("RidgeClassifier", "linear_model.ridge_classifier", _Proves.glm),
     Registered("Lasso", "linear_model.regressors", _Proves.glm),
     Registered("ElasticNet", "linear_model.regressors", _Proves.glm),
     Registered("PoissonRegressor", "linear_model.regressors", _Proves.glm),
     Registered("GammaRegressor", "linear_model.regressors", _Proves.glm),
     Registered("TweedieRegressor", "linear_model.regressors", _Proves.glm),
     Registered("GeneralizedLinearRegressor", "linear_model.glm.glm", _Proves.glm),
+    Registered("enet_path", "linear_model.regularisation_path"),
+    Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("LinearSVC", "svm.linear.linear_svm", _Proves.machine, warm_up=_joint),
     Registered("LinearSVR", "svm.linear.linear_svm", _Proves.machine),
     Registered("SVC", "svm.kernel.svc", _Proves.machine, warm_up=_joint),
@@ -108,6 +116,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "kernel_approximation.approximate_svc",
         "the gap of the approximated problem and, where it is small enough, of the exact one",
     ),
+    Registered(
+        "LinearDiscriminantAnalysis",
+        "discriminant_analysis.linear",
+        "means and covariance are those of the rows; coefficients and directions solve their equations",
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -118,6 +131,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "TableClassifier",
         "table.table_classifier",
         "words, numbers and missing entries are encoded and passed to `LogisticRegression`: its certificate",
+    ),
+    Registered(
+        "TableRegressor",
+        "table.table_regressor",
+        "the same for amounts, counts and positive amounts, by `GeneralizedLinearRegressor`: its certificate",
     ),
 )
 
@@ -147,6 +165,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("SourceChangedError", "exceptions"),
     Registered("save", "store"),
     Registered("load", "store"),
+    Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
 )
 

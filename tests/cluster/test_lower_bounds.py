@@ -1,7 +1,9 @@
 """Lower bounds on the k-means objective: never above the optimum, close on small tables, at it for clusters apart."""
 
+import warnings
 from dataclasses import replace
-from itertools import product
+from fractions import Fraction
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -11,9 +13,11 @@ from scipy import sparse
 from sklearn import cluster
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
+from certifit import CertificateWarning, audit
 from certifit.checkers.cluster import eigenvalue_sums
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.checkers.cluster.kmeans import ClusterCheckTuning
+from certifit.checkers.cluster.one_column import smallest_of_few
 from certifit.checkers.cluster.semidefinite_bound import (
     SemidefiniteTuning,
     gram_bound,
@@ -242,3 +246,42 @@ def test_where_lapack_fails_another_routine_serves(monkeypatch):
 
     monkeypatch.setattr(eigenvalue_sums, "eigh", fail)
     assert bounded(rows, C, 100, 5) == pytest.approx(expected, rel=1e-9)
+
+
+def test_fit_and_audit_prove_the_same():
+    """They do the same work for the bound, with any start, few rows and many, with and without a target."""
+    rng = np.random.default_rng(0)
+    for trial in range(12):
+        n, d, k = int(rng.integers(6, 40)), int(rng.integers(1, 8)), int(rng.integers(2, 4))
+        X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.choice([0.0, 1e6])
+        w = 10.0 ** rng.uniform(-4, 4, size=n) if trial % 3 == 0 else None
+        model = KMeans(
+            k,
+            init=str(rng.choice(["k-means++", "random"])),
+            target_ratio=1.05 if trial % 4 == 0 else None,
+            tol=float(rng.choice([1e-6, 3e-7])),
+            random_state=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertificateWarning)
+            model.fit(X, sample_weight=w)
+        found = audit(model, X, sample_weight=w)
+        assert (found.kind, found.holds) == (model.certificate_.kind, model.certificate_.holds)
+        np.testing.assert_allclose(found.bound, model.certificate_.bound, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_few_numbers_on_a_line_against_all_intervals(seed):
+    """The smallest objective of narrow groups far from zero, beside an outlier, in fractions."""
+    rng = np.random.default_rng(seed)
+    x = np.unique(np.append(1.0 - 1e-9 * rng.uniform(size=7), [-1.0, 0.5][: seed % 3]))
+    w = 10.0 ** rng.uniform(-4, 4, size=len(x))
+    exact = [(Fraction(float(a)), Fraction(float(b))) for a, b in zip(x, w, strict=True)]
+
+    def scatter(part):
+        mean = sum(b * a for a, b in part) / sum(b for _, b in part)
+        return sum(b * (a - mean) ** 2 for a, b in part)
+
+    cuts = combinations(range(1, len(x)), 2)
+    best = float(min(scatter(exact[:i]) + scatter(exact[i:j]) + scatter(exact[j:]) for i, j in cuts))
+    assert best * (1 - 1e-4) <= smallest_of_few(x, w, 3) <= best

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
 from sklearn.utils.validation import has_fit_parameter
 
@@ -32,8 +33,10 @@ from certifit import (
     GeneralizedLinearRegressor,
     HardMarginSVC,
     IncrementalPCA,
+    KernelPCA,
     KMeans,
     Lasso,
+    LinearDiscriminantAnalysis,
     LinearRegression,
     LinearSVC,
     LinearSVR,
@@ -47,6 +50,7 @@ from certifit import (
     ProbabilisticPCA,
     RBFSampler,
     Ridge,
+    RidgeClassifier,
     RobustPCA,
     SelectFeatures,
     TrimmedPCA,
@@ -143,7 +147,8 @@ class Entry:
         return self.make(**params).fit(*self.data(n))
 
     def has(self, param: str) -> bool:
-        return param in self.make().get_params()
+        model = self.make()
+        return param in model.get_params() and param not in model.ignored
 
     @property
     def is_sum(self) -> bool:
@@ -172,6 +177,8 @@ SPLIT = ("low_rank_", "sparse_", "components_", "singular_values_", "dual_", "me
 TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_")
 EMBEDDED = ("embedding_", "reconstruction_error_", "neighbors_")
 SCORED = ("scores_", "pvalues_")
+GRAM, WIDE = ("eigenvalues_", "eigenvectors_", "gram_means_"), {"kernel": "rbf", "gamma": 0.1}
+BACK = {"kernel": "poly", "degree": 2, "fit_inverse_transform": True}
 NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
@@ -191,6 +198,7 @@ WATKINS, SINGER = {"multi_class": "weston-watkins"}, {"multi_class": "crammer-si
 LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
+DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
@@ -206,6 +214,9 @@ CATALOGUE = [
     Entry(PCA, {"n_components": 1, **RANDOMISED}, table, SPECTRAL, partial(pca, 1), RANDOMISED),
     Entry(IncrementalPCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.IncrementalPCA, 2)),
     Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, truncated, {"n_components": 1}),
+    Entry(KernelPCA, {"n_components": 2, **WIDE}, table, GRAM, partial(decomposition.KernelPCA, 2, **WIDE), WIDE),
+    Entry(KernelPCA, {"n_components": 3, **BACK}, table, (*GRAM, "dual_coef_"),
+          partial(decomposition.KernelPCA, 3, **BACK), BACK),
     Entry(ProbabilisticPCA, {"n_components": 2, "solver": "em", "random_state": 0}, table,
           (*SPECTRAL, "noise_variance_"), partial(LikelyPCA, 2)),
     Entry(RobustPCA, {"lam": 0.1}, table, SPLIT, partial(RobustPCA, lam=0.1, tol=1e-9)),
@@ -234,9 +245,16 @@ CATALOGUE = [
     Entry(LogisticRegression, {"penalty": "l1"}, two, LINEAR,
           partial(logit, l1_ratio=1.0, solver="saga", max_iter=10_000)),
     Entry(LinearRegression, {}, amounts, LINEAR, linear_model.LinearRegression),
+    Entry(LinearRegression, {"positive": True}, amounts, LINEAR,
+          partial(linear_model.LinearRegression, positive=True), {"positive": True}),
+    Entry(RidgeClassifier, {"alpha": 2.0}, two, LINEAR, partial(linear_model.RidgeClassifier, 2.0)),
+    Entry(RidgeClassifier, {"class_weight": "balanced"}, three, LINEAR,
+          partial(linear_model.RidgeClassifier, class_weight="balanced"), {"class_weight": "balanced"}),
     Entry(Ridge, {"alpha": 2.0}, amounts, LINEAR, partial(linear_model.Ridge, 2.0)),
     Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
+    Entry(ElasticNet, {"alpha": 0.1, "positive": True}, amounts, LINEAR,
+          partial(linear_model.ElasticNet, 0.1, positive=True, **close), {"positive": True}),
     Entry(PoissonRegressor, {"alpha": 0.1}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.1, **close)),
     Entry(GammaRegressor, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.GammaRegressor, alpha=0.1, **close)),
@@ -275,6 +293,12 @@ CATALOGUE = [
           partial(kernel_approximation.RBFSampler, gamma="scale", **WAVES), FEW),
     Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
           partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
+    Entry(LinearDiscriminantAnalysis, {}, three, DISCRIMINANTS, SklearnLDA),
+    Entry(LinearDiscriminantAnalysis, {**EIGEN, "shrinkage": "auto"}, two, (*DISCRIMINANTS, "covariance_"),
+          partial(SklearnLDA, **EIGEN, shrinkage="auto"), {**EIGEN, "shrinkage": 0.1}),
+    Entry(LinearDiscriminantAnalysis, {"solver": "lsqr", "shrinkage": 0.1, "priors": [0.2, 0.3, 0.5]}, three,
+          (*LINEAR, "means_", "covariance_"), partial(SklearnLDA, "lsqr", 0.1, [0.2, 0.3, 0.5]),
+          {"solver": "lsqr", "shrinkage": 0.1}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

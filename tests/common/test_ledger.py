@@ -23,8 +23,26 @@ from benchmarks.hunts.tampering import (
     scale,
     shift,
 )
-from certifit import GaussianNB, L1Selector, RecursiveElimination, Ridge, SequentialSelector, TableClassifier, audit
-from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
+from certifit import (
+    GaussianNB,
+    L1Selector,
+    Lasso,
+    LinearRegression,
+    RecursiveElimination,
+    Ridge,
+    SequentialSelector,
+    TableClassifier,
+    TableRegressor,
+    audit,
+)
+from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, three, two
+
+
+def pairs(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Two targets for each row."""
+    X, y = amounts(n)
+    return X, np.column_stack([y, X @ [1.0, -2.0, 0.5, 1.0] + y**2])
+
 
 SEARCHED = ("candidate_scores_",)
 TWO = {"n_features_to_select": 2}
@@ -33,7 +51,12 @@ BESIDE = (
     Entry(L1Selector, {"alphas": 8}, two, ("coef_",), L1Selector),
     Entry(L1Selector, {"alphas": 8, "criterion": "ebic"}, three, ("coef_",), L1Selector),
     Entry(L1Selector, {"loss": "squared", "alphas": 8, "criterion": "cv", "cv": 3}, amounts, ("coef_",), L1Selector),
+    Entry(LinearRegression, {}, pairs, ("coef_",), LinearRegression),
+    Entry(Ridge, {"alpha": [1.0, 5.0]}, pairs, ("coef_",), Ridge),
+    Entry(Lasso, {"alpha": 0.1, "positive": True}, pairs, ("coef_",), Lasso),
     Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
+    Entry(TableRegressor, {}, amounts, ("n_rows_",), TableRegressor),
+    Entry(TableRegressor, {"alpha": 0.0}, counts, ("n_rows_",), TableRegressor),
     Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),

@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from certifit import PCA, CertificateWarning, DataError, IncrementalPCA, TrimmedPCA, TruncatedSVD, audit
 from certifit.checkers.decomposition.adapter import audit_pca
 from certifit.checkers.decomposition.captured_variance import PCACheckTuning
+from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue
 from certifit.decomposition.pca.choose_components import held_out_likelihood
 from certifit.decomposition.pca.principal_axes import SOLVERS
 from certifit.numerics.covariance import Covariance, column_moments
@@ -98,6 +99,31 @@ def test_damage_is_noticed_without_either_matrix(damage):
     assert found.kind == "statistical"
     assert not found.holds
     assert found.bound <= best * (1 + 1e-12)
+
+
+def test_an_axis_with_a_little_less_variance_than_one_left_out_is_noticed():
+    """The third variance is 1.05 times the fourth: taking the fourth instead gives next to nothing away."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(120, 60)))[0]
+    Q -= Q.mean(axis=0)
+    X = np.linalg.qr(Q)[0] * np.sqrt(np.append([9.0, 4.0, 1.05, 1.0], np.linspace(0.5, 0.1, 56)))
+    model, four = large_pca(3).fit(X), large_pca(4).fit(X)
+    assert audit_large(model, X).holds
+    for name in ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"):
+        setattr(model, name, getattr(four, name)[[0, 1, 3]])
+    found = audit_large(model, X)
+    assert any("largest variance left out" in words for words in found.failures())
+
+
+def test_what_lanczos_steps_cannot_tell_is_bounded():
+    """Against bounds of random spectra, whose excess beyond the true largest eigenvalue is never larger."""
+    tuning = PCACheckTuning(lanczos_steps=40)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        values = np.sort(rng.uniform(size=300) ** rng.choice([0.1, 1.0, 4.0]))
+        found = largest_eigenvalue(np.diag(values), seed=seed, failure=tuning.failure, steps=40)
+        assert values[-1] <= found.upper <= (1 + tuning.lanczos_excess(300)) * values[-1]
+    assert tuning.lanczos_excess(300) < 0.15
 
 
 def test_the_certificate_says_what_a_cheap_solver_gave_away():
@@ -296,8 +322,9 @@ def test_a_missing_axis_of_nearly_equal_variance_is_noticed_without_either_matri
     total = X.toarray().var(axis=0, ddof=1).sum()
     model.noise_variance_ = (total - model.explained_variance_.sum()) / (700 - 3)
     assert more.explained_variance_[0] < 1.1 * more.explained_variance_[3]
-    (failure,) = audit_large(model, X).failures()
-    assert failure.startswith("largest variance left out, at least")
+    failures = audit_large(model, X).failures()
+    assert failures[0].startswith("largest variance left out, at least")
+    assert all(failure.startswith("largest variance left out") for failure in failures)
 
 
 def test_other_axes_are_noticed_without_either_matrix():

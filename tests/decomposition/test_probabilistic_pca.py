@@ -12,7 +12,7 @@ from sklearn import decomposition
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from certifit import CertificateWarning, DataError
+from certifit import CertificateWarning, DataError, audit
 from certifit.checkers.decomposition import probabilistic_pca as certificates
 from certifit.decomposition.probabilistic.closed_form import filled_variances, random_parameters, summarise_columns
 from certifit.decomposition.probabilistic.em import measure, update, update_relevant
@@ -513,3 +513,13 @@ def test_more_than_memory_holds_is_refused():
     X[0, 0] = np.nan
     with pytest.raises(DataError, match="1199 components of 1200 columns with missing entries: 7 GB"):
         ProbabilisticPCA().fit(X)
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-5, 1e-6])
+def test_the_likelihood_of_rows_far_from_zero_is_that_of_the_stored_mean(spread):
+    """At 1e8 a mean is rounded to 1.5e-8: the likelihood about the true mean is another than about the stored one."""
+    X = 1e8 + spread * np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 3.0]
+    model = ProbabilisticPCA(1).fit(X)
+    np.testing.assert_allclose(model.loglikelihood_, 40 * model.score(X), rtol=1e-9, atol=1e-9)
+    assert model.certificate_.holds
+    assert audit(model, X).holds

@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from certifit import PCA, IncrementalPCA, ProbabilisticPCA, RobustPCA, TrimmedPCA, TruncatedSVD, audit, linalg
 from certifit.checkers.decomposition import probabilistic_pca as certificates
+from certifit.checkers.decomposition import saddle
 from certifit.rows import as_rows
 
 WINE = load_wine().data
@@ -171,6 +172,42 @@ def test_scikit_learns_pca_of_float32_rows_is_judged_by_the_digits_of_the_rows(s
         assert audit(theirs, X + np.float32(offset)).holds
 
 
+@pytest.mark.parametrize("name", ["explained_variance_", "singular_values_", "explained_variance_ratio_"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        PCA(), PCA(5), PCA(5, svd_solver="full"), PCA(3, svd_solver="gram"), TruncatedSVD(5),
+        TruncatedSVD(5, algorithm="full"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_fits_of_float32_rows_that_are_summed_in_float64_are_judged_in_float64(model, name):
+    """The last variance is 1e-7 of the first: float32 beside the total would forgive any number in its place."""
+    X = (np.random.default_rng(1).normal(size=(300, 6)) * [1e3, 1e2, 10.0, 1.0, 0.5, 0.2]).astype(np.float32)
+    model.fit(X)
+    assert model.certificate_.holds
+    assert audit(model, X).holds
+    getattr(model, name)[-1] *= 1.0001
+    assert not audit(model, X).holds
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_digits_of_fits_to_float32_rows_of_any_shape(seed):
+    """Squares of more than 128 columns are summed in float32 where nothing is faint: the audit knows when."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.choice([60, 150, 400])), int(rng.choice([20, 129, 200]))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3 * (seed % 2), 0, size=d) + rng.choice([0.0, 100.0])
+    X = X.astype(np.float32)
+    for solver in ("auto", "full", "covariance_eigh", "gram", "randomized"):
+        k = int(rng.integers(1, min(n, d)))
+        for model in (
+            PCA(k, svd_solver=solver, random_state=0),
+            TruncatedSVD(k, algorithm=solver, random_state=0),
+        ):
+            assert model.fit(X).certificate_.holds
+            assert audit(model, X).holds
+
+
 # ----------------------------------------------------------------------------------------------------------- saddles
 def with_holes(n=200, seed=0):
     rng = np.random.default_rng(seed)
@@ -203,6 +240,36 @@ def test_a_saddle_does_not_pass_for_a_maximum_and_is_left():
     assert audit(stuck, X).holds
 
 
+def test_every_direction_with_more_variance_than_a_component_is_tried():
+    """A model of the third axis and of noise alone: both the first and the second axis are ways up from it."""
+    X = with_holes()
+    best = ProbabilisticPCA(3, tol=1e-9).fit(X)
+    noise = best.noise_variance_
+    beside = np.linalg.svd(best.components_)[2][3:4]
+    model = certificates.PPCAModel(
+        np.vstack([best.components_[2:], beside]),
+        np.array([best.explained_variance_[2], noise]),
+        best.mean_,
+        noise,
+        2,
+    )
+    rows, tried = as_rows(X, missing=True), []
+    before = rows.sum(lambda block: certificates._expect(model.mean, model.W, model.noise, block))
+
+    def curves(U):
+        tried.append(U)
+        return certificates._curves(model, rows, 200.0, U)
+
+    way = saddle.upward_direction(model.W, model.noise, before.residuals / 200.0, curves)
+    assert tried[0].shape[1] >= 2
+    along = np.abs(best.components_[:2] @ tried[0])
+    assert (along.max(axis=1) > 0.95).all()
+    assert way.gain == max(
+        saddle._way_up(model.W, model.noise, u, certificates._curves(model, rows, 200.0, u[:, None])[0]).gain
+        for u in tried[0].T
+    )
+
+
 def test_the_second_derivative_is_that_of_the_likelihood():
     """Against central differences of the likelihood, along the direction that the residuals point to."""
     X = with_holes(60)
@@ -219,7 +286,7 @@ def test_the_second_derivative_is_that_of_the_likelihood():
 
     h = 1e-3
     differences = (likelihood(h) - 2 * likelihood(0.0) + likelihood(-h)) / h**2
-    K = rows.sum(lambda block: certificates.curvature(model.mean, model.W, model.noise, u, block))
+    K = rows.sum(lambda block: saddle.curvature(model.mean, model.W, model.noise, u, block))
     np.testing.assert_allclose(v @ K @ v, differences, rtol=1e-4)
 
 

@@ -1,5 +1,7 @@
 """L1 paths against scikit-learn's, the strengths they choose, and certificates that notice damage."""
 
+import copy
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,10 +10,12 @@ from scipy import sparse
 from scipy.special import gammaln
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LassoCV, LogisticRegression, lasso_path
+from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+import certifit
 from certifit import CertificateWarning, DataError, GaussianNB
 from certifit.checkers.feature_selection.adapter import audit_l1
 from certifit.feature_selection.l1_selector import L1Selector
@@ -180,7 +184,7 @@ def test_inside_a_pipeline():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"loss": "poisson"}, "loss='poisson'; wanted one of 'logistic', 'squared'"),
+        ({"loss": "poisson"}, "loss='poisson'; wanted one of 'auto', 'logistic', 'squared'"),
         ({"criterion": "aic"}, "criterion='aic'"),
         ({"l1_ratio": 0.0}, "l1_ratio=0.0"),
         ({"alphas": 0}, "alphas=0"),
@@ -239,3 +243,125 @@ def test_another_strength_than_the_criterion_chooses_does_not_pass():
     model.alpha_, model.coef_ = float(model.path_["alpha"][other]), model.coef_path_[other]
     model.intercept_, model.support_ = model.intercept_path_[other], (model.coef_path_[other] != 0).any(axis=0)
     assert not audit(model, X, model_target(X)).holds
+
+
+# ------------------------------------------------------------------------------------------------ the loss from y
+def test_numbers_and_classes_are_told_apart_by_y():
+    numbers = L1Selector(alphas=5).fit(X, Y)  # 214 different whole numbers in 442 rows
+    assert numbers.loss_ == "squared"
+    np.testing.assert_array_equal(numbers.coef_path_, L1Selector("squared", alphas=5).fit(X, Y).coef_path_)
+    fractions = L1Selector(alphas=5).fit(X[:40], np.arange(40) % 2 + 0.5)
+    assert fractions.loss_ == "squared"
+    table, labels = load_wine(return_X_y=True)
+    for y in (labels, labels.astype(float), np.array(["a", "b", "c"])[labels], labels > 0):
+        model = L1Selector(alphas=5).fit(table / table.std(axis=0), y)
+        assert model.loss_ == "logistic"
+        assert model.classes_.dtype == y.dtype
+        assert audit(model, table / table.std(axis=0), y).holds
+    assert L1Selector(alphas=5).fit(X[:60], np.arange(60)).loss_ == "squared"  # without a word of classes
+    many = np.repeat(np.arange(30), 6)  # 30 classes, six rows each
+    assert L1Selector(alphas=2).fit(np.random.default_rng(0).normal(size=(180, 2)) + many[:, None], many).loss_ == (
+        "logistic"
+    )
+
+
+def test_the_loss_of_a_fit_is_the_one_that_y_asks_for():
+    model = L1Selector(alphas=5).fit(X, Y)
+    model.classes_ = np.unique(Y)
+    with pytest.raises(DataError, match="the squared loss, for which its settings and this y ask"):
+        audit(model)
+
+
+# ----------------------------------------------------------------------------------------------- fits of the folds
+def folds_model(cv=3, **settings):
+    table = np.random.default_rng(0).normal(size=(60, 4))
+    return table, model_target(table), L1Selector("squared", "cv", alphas=5, cv=cv, **settings)
+
+
+def test_the_fits_of_the_folds_are_kept_and_proved():
+    table, y, model = folds_model()
+    model.fit(table, y)
+    assert model.fold_coef_.shape == (3, 5, 1, 4)
+    found = audit(model, table, y)
+    assert found.holds
+    assert next(check for check in found.checks if "fits of the folds" in check.name).residual <= model.tol
+    for train, test in KFold(3).split(table):
+        fold = int(np.flatnonzero(model.fold_roles_[:, test[0]] == 2)[0])
+        _, theirs, _ = lasso_path(
+            table[train] - table[train].mean(axis=0),
+            y[train] - y[train].mean(),
+            alphas=model.path_["alpha"],
+            tol=1e-12,
+        )
+        np.testing.assert_allclose(model.fold_coef_[fold, :, 0].T, theirs, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["fold_coef_", "fold_intercept_", "fold_roles_"])
+def test_no_fit_of_a_fold_can_be_changed(name):
+    table, y, model = folds_model()
+    model.fit(table, y)
+    for at in np.ndindex(getattr(model, name).shape[:2] if name != "fold_roles_" else (3,)):
+        hurt = copy.deepcopy(model)
+        part = getattr(hurt, name)
+        part[at] = 3 - part[at] if name == "fold_roles_" else part[at] * 1.1 + 0.02
+        assert not audit(hurt, table, y).holds, at
+    other = copy.deepcopy(model).set_params(cv=4)
+    assert not audit(other, table, y).holds
+
+
+@pytest.mark.parametrize(
+    "cv", [KFold(3, shuffle=True), ShuffleSplit(3, test_size=0.2), "used up"], ids=["shuffled", "random", "iterator"]
+)
+def test_folds_that_cannot_be_made_again_are_taken_from_the_fit(cv):
+    table, y, model = folds_model(iter([*KFold(3).split(np.zeros(60))]) if cv == "used up" else cv)
+    model.fit(table, y)
+    assert model.certificate_.holds
+    assert audit(model, table, y).holds
+    model.fold_roles_ = model.fold_roles_[::-1].copy()
+    assert not audit(model, table, y).holds
+
+
+def test_folds_that_lack_a_class_or_rows_are_refused():
+    table, labels = load_wine(return_X_y=True)
+    table = table / table.std(axis=0)
+    with pytest.raises(DataError, match="lack a class"):
+        L1Selector("logistic", "cv", alphas=3, cv=KFold(3)).fit(table, labels)  # rows are sorted by class
+    with pytest.raises(DataError, match="at least two folds"):
+        L1Selector("logistic", "cv", alphas=3, cv=ShuffleSplit(1)).fit(table, labels)
+
+
+# ------------------------------------------------------------------------------------------------ wrong attributes
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"coef_path_": np.zeros((5, 1, 4))}, "without any coefficient"),
+        ({"coef_path_": np.zeros((0, 1, 4))}, "at least one"),
+        ({"coef_path_": np.zeros((5, 2, 4))}, "as many fits"),
+        ({"path_": {}}, "a dict with alpha"),
+        ({"path_": None}, "path_"),
+        ({"support_": np.ones(3, bool)}, "support_ of shape"),
+        ({"fold_coef_": np.zeros((2, 5, 1, 4))}, "fold_coef_ of shape"),
+        ({"fold_intercept_": np.zeros((3, 5))}, "fold_intercept_ of shape"),
+        ({"fold_roles_": np.ones((3, 60), np.int8)}, "what each row is to every fold"),
+        ({"fold_roles_": np.ones((3, 60)) + 0.5}, "what each row is to every fold"),
+    ],
+    ids=str,
+)
+def test_wrong_attributes_are_named(changes, words):
+    table, y, model = folds_model()
+    model.fit(table, y)
+    vars(model).update(changes)
+    with pytest.raises(DataError, match=words):
+        certifit.audit(model, table, y)
+
+
+def test_missing_fits_of_folds_and_infinite_criteria_are_named():
+    table, y, model = folds_model()
+    model.fit(table, y)
+    hurt = copy.deepcopy(model)
+    hurt.path_["criterion"][2] = np.nan
+    with pytest.raises(DataError, match=r"path_\['criterion'\] with NaN"):
+        certifit.audit(hurt, table, y)
+    del model.fold_coef_
+    with pytest.raises(DataError, match="without fold_coef_"):
+        certifit.audit(model, table, y)

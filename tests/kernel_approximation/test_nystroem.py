@@ -1,5 +1,6 @@
 """Nyström features and their landmarks: known solutions, proved errors, corners, sabotage."""
 
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ from certifit.checkers.kernel_approximation.adapter import audit_nystroem
 from certifit.exceptions import DataError, NoSolutionError
 from certifit.kernel_approximation.landmarks import RULES, LandmarkKernel, LandmarkPool, LandmarkTuning
 from certifit.kernel_approximation.nystroem import Nystroem
-from certifit.svm.kernel.kernels import RBF, Linear, Polynomial
+from certifit.svm.kernel.kernels import RBF, Linear, Polynomial, variance_of_entries
 from tests.kernel_approximation.tables import LARGEST, TOL, gram, minus, table
 
 
@@ -172,3 +173,24 @@ def test_landmarks_that_are_other_rows_are_noticed_far_from_the_origin():
     assert audit_nystroem(model, X, None, None, TOL).holds
     model.component_indices_ = model.component_indices_[::-1]
     assert not audit_nystroem(model, X, None, None, TOL).holds
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gamma_of_rows_far_from_zero(dtype):
+    """Against rational arithmetic; fit and audit have it from different sums, and must agree."""
+    rng = np.random.default_rng(0)
+    X = (7e13 + np.round(rng.normal(size=(39, 5)) * 4) * (1.0 if dtype == np.float64 else 2.0**28)).astype(dtype)
+    values = [Fraction(float(v)) for v in X.ravel()]
+    mean = sum(values) / len(values)
+    variance = sum((v - mean) ** 2 for v in values) / len(values)
+    model = Nystroem(gamma="scale", n_components=2, random_state=0).fit(X)
+    np.testing.assert_allclose(model.gamma_, float(1 / (5 * variance)), rtol=1e-9)
+    np.testing.assert_allclose(variance_of_entries(X, np.ones(39)), float(variance), rtol=1e-9)
+    assert audit_nystroem(model, X, None, None, TOL).holds
+
+
+def test_an_error_of_rounding_is_measured_against_kernel_values():
+    X = table(40)
+    found = Nystroem(n_components=40, random_state=0).fit(X).certificate_
+    assert found.objective < 1e-10
+    np.testing.assert_allclose(found.scale, 1.0)

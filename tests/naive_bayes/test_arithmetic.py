@@ -200,3 +200,11 @@ def test_never_nan(seed, alpha, fit_prior):
         np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
         assert not np.isnan(model.predict_log_proba(new)).any()
         assert model.certificate_.holds
+
+
+def test_counts_of_the_other_classes_beside_a_class_that_has_nearly_all():
+    """1e20 + 3 + 4 - 1e20 would be 0 in float64."""
+    X, y = np.array([[1e20, 1.0], [3.0, 2.0], [4.0, 1.0]]), [0, 1, 2]
+    model = ComplementNB(alpha=0.5).fit(X, y)
+    np.testing.assert_allclose(model.feature_log_prob_[0], -np.log(np.array([7.5, 3.5]) / 11), rtol=1e-14)
+    assert auditing.audit_complement_nb(model, X, y, None, 1e-10).holds

@@ -246,3 +246,21 @@ def test_an_interrupt_while_blas_is_being_held_leaves_it_as_it_was(monkeypatch):
     with single_threaded_blas():
         assert library.num_threads == 1
     assert library.num_threads == 7
+
+
+def test_threads_say_of_overflow_what_their_caller_does():
+    """NumPy's error state belongs to a thread; a new one begins with warnings, which are errors in these tests."""
+    set_threads(4)
+    try:
+        with np.errstate(over="ignore"):
+            total = parallel_sum(_overflowing, range(64))
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+            parallel_sum(_overflowing, range(64))
+    finally:
+        set_threads(None)
+    assert np.isinf(total)
+
+
+def _overflowing(_: int) -> np.ndarray:
+    time.sleep(1e-3)  # so that every thread takes some
+    return np.array([1e300]) * 1e300

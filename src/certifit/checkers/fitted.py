@@ -55,6 +55,7 @@ def check_plain_attributes(model: Any) -> None:
     Masked arrays, matrices, complex numbers and text have the values that an audit reads, and other answers from
     every method that computes with them.
     """
+    _check_class_order(model)
     words = ("classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_")
     optional = ("covariance_", "pvalues_", "weight_", "target_")
     width = vars(model).get("n_features_in_", 0)
@@ -73,6 +74,17 @@ def check_plain_attributes(model: Any) -> None:
                 wanted="plain arrays of real numbers, as fit leaves them",
                 fix="Fit it again.",
             )
+
+
+def _check_class_order(model: Any) -> None:
+    """Refuse classes that do not ascend, as every fit leaves them: where scores tie, their order decides."""
+    classes = np.asarray(getattr(model, "classes_", ()))
+    if classes.ndim != 1 or not (classes[:-1] < classes[1:]).all():
+        raise DataError(
+            got=f"classes_ that do not ascend in a fitted {type(model).__name__}",
+            wanted="the sorted labels, each once",
+            fix="Leave its attributes as the fit left them.",
+        )
 
 
 def setting(model: Any, name: str, allowed: Setting, default: Any = None) -> Any:

@@ -14,7 +14,9 @@ from typing import Any
 
 from certifit.checkers.cluster.adapter import audit_clusters, centres
 from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
+from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
+from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
     audit_elimination,
@@ -25,7 +27,8 @@ from certifit.checkers.feature_selection.adapter import (
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
 from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
-from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels
+from certifit.checkers.linear_model.ridge_classifier import audit_ridge_classifier, ridge_classifier_problem
+from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels, statsmodels_problem
 from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture
@@ -93,6 +96,7 @@ def audited_models() -> dict[str, AuditedModel]:
             ("PCA", "IncrementalPCA"),
             AuditedModel(audit_pca, ("components_", "mean_", "explained_variance_"), _pca_problem),
         ),
+        "KernelPCA": AuditedModel(audit_kernel_pca, ("eigenvalues_", "eigenvectors_", "X_fit_")),
         "LocallyLinearEmbedding": AuditedModel(audit_lle, ("embedding_", "reconstruction_error_")),
         **dict.fromkeys(filters, AuditedModel(audit_filter, ("scores_",))),
         "SequentialSelector": AuditedModel(audit_sequential, ("support_", "path_", "candidate_scores_")),
@@ -107,6 +111,11 @@ def audited_models() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
         ),
+        **dict.fromkeys(
+            ("RidgeClassifier", "RidgeClassifierCV"),
+            AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
+        ),
+        "LinearDiscriminantAnalysis": AuditedModel(audit_linear_discriminants, (*classifier, "means_", "priors_")),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),
@@ -128,7 +137,9 @@ def audited_models() -> dict[str, AuditedModel]:
             for name in ("GeneralizedLinearRegressor", *CLAIMS)
         },
         **{
-            f"{name}Results{wrapper}": AuditedModel(audit_statsmodels, ("params", "model"), beside=beside)
+            f"{name}Results{wrapper}": AuditedModel(
+                audit_statsmodels, ("params", "model"), statsmodels_problem, beside
+            )
             for wrapper in ("", "Wrapper")
             for name in results
         },

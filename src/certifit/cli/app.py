@@ -1,18 +1,20 @@
 """The commands. Heavy imports wait until a command runs, so that `certifit --help` is quick.
 
-Exit codes: 0 done; 1 a certificate does not hold; 2 the input cannot be used (got, wanted, what to do: on stderr).
+Exit codes: 0 done; 1 a certificate does not hold, or a checked script would not run; 2 the input cannot be used (got,
+wanted, what to do: on stderr).
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+NOT_PROVED, WOULD_NOT_RUN, BAD_INPUT, INTERRUPTED = 1, 1, 2, 130
 
 
 class Commands(TyperGroup):
@@ -29,7 +31,9 @@ class Commands(TyperGroup):
             message = words(error)
             if message is None:
                 raise
-            typer.echo(f"certifit: {message}", err=True)
+            from certifit.cli.screen import wrap
+
+            typer.echo(wrap(f"certifit: {message}", get_terminal_size().columns), err=True)
             raise typer.Exit(BAD_INPUT) from error
         except KeyboardInterrupt:
             typer.echo("certifit: interrupted", err=True)
@@ -76,6 +80,15 @@ def fit(
         Path | None, typer.Option(help="Where the HTML report goes.  [default: TABLE-report.html]")
     ] = None,
     folds: Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 for none.")] = 5,
+    task: Annotated[
+        str, typer.Option(help="`classification` or `regression`; `auto` decides by the target.")
+    ] = "auto",
+    family: Annotated[
+        str,
+        typer.Option(
+            help="Of a quantity: `gaussian`, `poisson`, `negative_binomial` or `gamma`; `auto` decides by it."
+        ),
+    ] = "auto",
     C: Annotated[float, typer.Option("--C", help="Inverse strength of the penalty.")] = 1.0,
     class_weight: Annotated[
         str | None, typer.Option(help="`balanced`: every class counts the same.", show_default=False)
@@ -84,17 +97,23 @@ def fit(
     drop: Annotated[
         list[str] | None, typer.Option(help="Column not to use; may be repeated.", show_default=False)
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to use though it only tells the rows apart; may be repeated.", show_default=False),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Shuffles the rows into folds.")] = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Fit a certified classifier to a table.
+    """Fit a certified model to a table.
 
-    Says what is in the table, fits, proves, cross-validates, saves the model and writes an HTML report.
+    Says what is in the table and whether the target is a class or a quantity, fits a classifier or a regression,
+    proves, cross-validates, saves the model and writes an HTML report.
     """
     from certifit.cli.commands.fit import FitSettings, run_fit
 
-    settings = FitSettings(target, folds, C, class_weight, weight, tuple(drop or ()), seed)
+    columns = {"drop": tuple(drop or ()), "keep": tuple(keep or ())}
+    settings = FitSettings(target, folds, C, class_weight, weight, seed=seed, task=task, family=family, **columns)
     if not run_fit(table, settings, output, report, _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
 
@@ -116,21 +135,37 @@ def predict(
     model: Model,
     table: Table,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file to write.  [default: standard output]")
+        Path | None,
+        typer.Option("--output", "-o", help="CSV or Parquet file to write.  [default: CSV on standard output]"),
     ] = None,
 ) -> None:
-    """Predict the class of each row, as CSV.
+    """Predict the class or the quantity of each row, as CSV or Parquet.
 
-    One line for each row: the prediction and the probability of every class.
+    One line for each row: the prediction and, of a class, the probability of every class. The table is read block by
+    block, so that it may be larger than memory.
     """
-    from certifit.cli.commands.predict import predictions_csv
-    from certifit.store import write_atomically
+    from certifit.cli.commands.predict import run_predict
 
-    content = predictions_csv(model, table, output, _screen(False, False))
-    if output is None:
-        typer.echo(content, nl=False)
-    else:
-        write_atomically(output, content)
+    run_predict(model, table, output, _screen(False, False))
+
+
+@app.command()
+def check(
+    script: Annotated[
+        Path, typer.Argument(help="Python (.py) or notebook (.ipynb).", metavar="SCRIPT", show_default=False)
+    ],
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say what certifit would change in a script.
+
+    Lists what changes when the script's imports come from certifit instead of scikit-learn: which names are there,
+    which arguments are ignored or missing, which defaults differ. The script is read, not run.
+    """
+    from certifit.cli.commands.check import run_check
+
+    if not run_check(script, _screen(quiet, json)):
+        raise typer.Exit(WOULD_NOT_RUN)
 
 
 @app.command()
@@ -151,8 +186,10 @@ def demo() -> None:
     holds = run_audit(model, table, screen) and holds
     screen.heading("Try next")
     screen.say(f"open {report} in a browser")
-    screen.say(f"certifit predict {model} {table}")
+    screen.say(f"certifit predict {model} YOUR_TABLE.csv")
     screen.say("certifit fit YOUR_TABLE.csv --target COLUMN")
+    screen.say("the sample table is at")
+    screen.say(f"  {table}")
     if not holds:
         raise typer.Exit(NOT_PROVED)
 

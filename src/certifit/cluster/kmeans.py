@@ -147,12 +147,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             )
         init, n_init, swaps = self.init, self._number_of_starts(), self._number_of_swaps(rows, k)
         lloyd = Lloyd(rows, k, self._tuning)
-        exact = best_intervals(rows, k, self._tuning) if self._is_seeded and self.max_iter > 0 else None
-        if exact is not None:
+        exact = best_intervals(rows, k, self._tuning)
+        if exact is not None and self._is_seeded and self.max_iter > 0:
             init, n_init, swaps = exact.centres, 1, 0
         starts = Starts(init, k, rows, check_random_state(self.random_state), self._tuning)
         search = LocalSearch(lloyd, starts, swaps, self.tol, self.max_iter, self.max_time, self._watch)
-        best, bound = self._best_of_starts(search, n_init)
+        best, bound = self._best_of_starts(search, n_init, None if exact is None else exact.bound)
         checker.check_underflow(rows, best.params.centres, best.objective)
         clusters = lloyd.clusters if lloyd.state is best.params else lloyd.measure(best.params)
         if best.objective == 0 and (clusters.weight == 0).any():
@@ -162,7 +162,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
                 ConvergenceWarning,
             )
         if bound is None:
-            bound = exact.bound if exact else lloyd.bound(best.params.centres, self.target_ratio, search.until)
+            bound = lloyd.bound(best.params.centres, self.target_ratio, search.until)
         return {
             "cluster_centers_": best.params.centres,
             "labels_": lloyd.labels(),
@@ -189,20 +189,23 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         cheap = rows.n_rows * rows.n_features * k <= self._tuning.swapped_up_to
         return min(2 * k, self._tuning.most_swaps) if cheap and is_drawn(self.init) else 0
 
-    def _best_of_starts(self, search: LocalSearch, n_init: int) -> tuple[Solution[LloydState], float | None]:
-        """Return the best local optimum of at most n_init starts, and its lower bound where that was asked for.
+    def _best_of_starts(
+        self, search: LocalSearch, n_init: int, known: float | None
+    ) -> tuple[Solution[LloydState], float | None]:
+        """Return the best local optimum of at most n_init starts, and its lower bound where `known` or asked for.
 
         Starts end early where the time is over or the target ratio is proved.
         """
-        best, bound = search.local_optimum("start 1"), None
+        best, bound = search.local_optimum("start 1"), known
         for i in range(1, n_init):
             if self.target_ratio is not None and bound is None:
                 bound = search.lloyd.bound(best.params.centres, self.target_ratio, search.until)
-            if search.over or (bound is not None and best.objective <= self.target_ratio * bound):
+            reached = self.target_ratio is not None and best.objective <= self.target_ratio * bound
+            if search.over or reached:
                 break
             found = search.local_optimum(f"start {i + 1}")
             if is_better(found, best):
-                best, bound = found, None
+                best, bound = found, known
         return best, bound
 
     def _certificate(self, best: Solution[LloydState], clusters: ClusterSums, bound: float) -> Certificate:

@@ -13,7 +13,7 @@ would change `square_distances` here, `lloyd_loops` with `distance_bounds`, `lea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -261,11 +261,7 @@ class Lloyd:
         mean = centre_of_mass(self.state.anchors, self.clusters.weight, self.clusters.sums)
         width = direction_count(k) if is_wide(d, k) and is_large(self.rows, k, tuning) else d
         bound = scatter_bound(self.rows, mean, float(self.clusters.weight.sum()), k, width)
-        proof = tuning.proof if n <= tuning.improved_rows else replace(tuning.proof, steps=0)
-        if target is not None:
-            steps = tuning.target_steps if n <= proof.group_rows else tuning.proof.steps
-            proof = replace(proof, steps=steps, close=max(proof.close, 1 - 1 / target))
-        return max(bound, gram_bound(self.rows, C, until, tuning=proof))
+        return max(bound, gram_bound(self.rows, C, until, tuning=tuning.work(n, target)))
 
     def _sketched_bound(self, k: int, directions: LeadingDirections) -> float:
         remembered = self._memory and self.extended is not None

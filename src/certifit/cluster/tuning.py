@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from certifit.checkers.cluster.semidefinite_bound import SemidefiniteTuning
+from certifit.checkers.cluster.semidefinite_bound import ProofInFit
 
 
 @dataclass(frozen=True)
-class KMeansTuning:
-    """When k-means takes which way, and how much work it does there."""
+class KMeansTuning(ProofInFit):
+    """When k-means takes which way, and how much work it does there and for its proof."""
 
     # Lloyd passes
     compiled_above: int = 2**22  # rows x columns x centres up to which compiling costs more than it saves
@@ -25,9 +25,3 @@ class KMeansTuning:
     most_cells: int = 2**20  # distinct numbers x clusters that are solved exactly; more are first merged to fewer
     most_intervals: int = 1024  # clusters beyond which even that takes too long
     most_sorted: int = 2**23  # rows that are sorted at all
-    # the proved lower bound
-    proof: SemidefiniteTuning = field(
-        default_factory=lambda: SemidefiniteTuning(most_rows=1024, steps=10, only_tight=True)
-    )
-    improved_rows: int = 512  # rows up to which that bound is improved, for 0.3 seconds at most
-    target_steps: int = 400  # steps to improve it where a ratio is asked for; they take seconds

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -98,7 +99,19 @@ class Setting:
 
     def check(self, name: str, value: Any) -> None:
         if not self.accepts(value):
-            raise DataError(got=f"{name}={value!r}", wanted=self.wanted, fix=self.fix)
+            meant = did_you_mean(value, self.choices) if isinstance(value, str) else ""
+            raise DataError(got=f"{name}={value!r}", wanted=self.wanted, fix=f"{meant} {self.fix}".strip())
+
+
+def did_you_mean(word: str, words: Collection[str]) -> str:
+    """A question that names the word most like a misspelt one; empty where none is like it.
+
+    >>> did_you_mean("n_cluster", ("n_clusters", "init"))
+    "Did you mean 'n_clusters'?"
+    """
+    folded = {known.casefold(): known for known in words}
+    near = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return f"Did you mean {folded[near[0]]!r}?" if near else ""
 
 
 Settings = Mapping[str, Setting]

@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from certifit.checkers.feature_selection import screening
-from certifit.exceptions import CertificateWarning
+from certifit.checkers.feature_selection import l1_choice, screening
+from certifit.exceptions import CertificateWarning, DataError
 from certifit.feature_selection.score_sums import total_weight
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.rows import Array, ArrayRows, Rows
-from certifit.rows.folds import make_folds
 
 
 @dataclass(frozen=True)
@@ -125,18 +124,57 @@ def information_criterion(problem: L1PathProblem, path: L1Path, extended: bool, 
     return deviance + np.log(weight) * free + 2 * sets
 
 
-def held_out_loss(
-    problem: L1PathProblem, rows: Rows, alphas: Array, cv: Any, tuning: L1PathTuning
-) -> tuple[Array, Array]:
-    """Return the mean loss (m,) on rows held out of the fit, and its standard error over the folds."""
+@dataclass(frozen=True)
+class FoldPaths:
+    """The paths of fits on the training rows of every fold, and how they do on the rows held out of them."""
+
+    roles: Array  # (folds, n): 1 for the rows of a fold's fits, 2 for those held out of them, 0 for neither
+    coef: Array  # (folds, m, k, d)
+    intercept: Array  # (folds, m, k)
+    loss: Array  # (folds, m) mean on the rows held out
+    gap: float  # the largest relative gap of a fit
+
+    @property
+    def mean(self) -> Array:
+        """Return the mean loss over the folds (m,)."""
+        return self.loss.mean(axis=0)
+
+    @property
+    def error(self) -> Array:
+        """Return the standard error of the mean over the folds (m,)."""
+        return self.loss.std(axis=0, ddof=1) / np.sqrt(len(self.loss))
+
+
+def fit_folds(problem: L1PathProblem, rows: Rows, alphas: Array, cv: Any, tuning: L1PathTuning) -> FoldPaths:
+    """Fit a path on the training rows of every fold."""
     data = rows.load()
     assert data.y is not None
-    losses = []
-    for train, test in make_folds(cv, data.X, data.y, classes=problem.loss == "logistic"):
-        path = as_path(alphas, list(fit_each(problem, data.take(np.sort(train)), alphas, tuning)))
-        losses.append(_mean_losses(problem, path, data.take(np.sort(test))))
-    found = np.array(losses)  # (folds, m)
-    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    roles = l1_choice.fold_roles(cv, data.X, data.y, problem.loss == "logistic")
+    _check_folds(problem, roles, data.y, data.w, cv)
+    paths, losses = [], []
+    for role in roles:
+        fitted = data.take(np.flatnonzero(role & l1_choice.FITTED))
+        paths.append(as_path(alphas, list(fit_each(problem, fitted, alphas, tuning))))
+        losses.append(_mean_losses(problem, paths[-1], data.take(np.flatnonzero(role & l1_choice.HELD_OUT))))
+    coef, intercept = np.array([p.coef for p in paths]), np.array([p.intercept for p in paths])
+    return FoldPaths(roles, coef, intercept, np.array(losses), max(s.relative_gap for p in paths for s in p.screened))
+
+
+def _check_folds(problem: L1PathProblem, roles: Array, y: Array, w: Array, cv: Any) -> None:
+    """Refuse folds without rows on either side, or with a class that their fits would not see."""
+    classes = np.unique(y[w > 0]) if problem.loss == "logistic" else np.zeros(0)
+    fitted, held = (((roles & bit) > 0) & (w > 0) for bit in (l1_choice.FITTED, l1_choice.HELD_OUT))
+    if len(roles) < 2 or not (fitted.any(axis=1) & held.any(axis=1)).all():
+        raise DataError(
+            got=f"cv={cv!r}, which makes {len(roles)} folds, or one without rows of positive weight on a side",
+            wanted="at least two folds with rows to fit and rows to score",
+        )
+    if any(not np.isin(classes, y[rows]).all() for rows in fitted):
+        raise DataError(
+            got=f"cv={cv!r} with a fold whose other rows lack a class",
+            wanted="every class among the rows of every fit",
+            fix="Use fewer folds, or StratifiedKFold.",
+        )
 
 
 def _mean_losses(problem: L1PathProblem, path: L1Path, rows: ArrayRows) -> Array:

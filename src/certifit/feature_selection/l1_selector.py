@@ -6,23 +6,25 @@ The module `l1_path` states the problem, `checkers.feature_selection.screening` 
 from __future__ import annotations
 
 import time
+import warnings
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
-from certifit.checkers.feature_selection import screening
+from certifit.checkers.feature_selection import l1_choice, screening
 from certifit.core import MAX_TIME, TOL, Attributes, Objective, Setting, Step
 from certifit.exceptions import DataError
 from certifit.feature_selection.l1_path import (
+    FoldPaths,
     L1Path,
     L1PathFit,
     L1PathProblem,
     L1PathTuning,
     as_path,
     fit_each,
-    held_out_loss,
+    fit_folds,
     information_criterion,
     strengths,
 )
@@ -42,8 +44,10 @@ class L1Selector(Selector):
 
     Parameters
     ----------
-    loss : 'logistic' or 'squared'
+    loss : 'auto', 'logistic' or 'squared', default='auto'
         For classes or for numbers. (Poisson and gamma losses are not smooth: no proof of this kind exists for them.)
+        'auto' looks at y: fractions are numbers, and so are more than 20 whole numbers of which each occurs fewer
+        than five times on average; everything else is classes.
     criterion : 'bic', 'ebic' or 'cv'
         How to choose the strength: the (extended) Bayesian information criterion, or the strongest penalty whose
         held-out loss is within one standard error of the best. At least one column is kept.
@@ -54,7 +58,8 @@ class L1Selector(Selector):
         Share of the penalty that is |β|₁; the rest is |β|²/2.
     fit_intercept : bool, default=True
     cv : int, splitter or iterable, default=5
-        Folds for criterion='cv', which holds all rows in memory.
+        At least two folds for criterion='cv', which holds all rows in memory and keeps every fit, so that an audit
+        can prove each without fitting anything.
     tol : float, default=1e-6
         Relative gap of every fit. A smaller one proves more columns.
     max_time : float or None
@@ -71,7 +76,10 @@ class L1Selector(Selector):
     proved_path_ : (m, d) bool, columns proved 0 at each strength
     path_ : dict of arrays (m,): 'alpha', 'nonzero' and 'proved_zero' columns, relative 'gap', 'loss', 'criterion' and
         the 'error' of that
-    classes_ : labels, for loss='logistic'
+    loss_ : 'logistic' or 'squared', the loss of the fits
+    classes_ : labels, for the logistic loss
+    fold_roles_ : (folds, n) for criterion='cv': 1 for the rows of a fold's fits, 2 for those held out of them
+    fold_coef_, fold_intercept_ : (folds, m, k, d), (folds, m, k) for criterion='cv': the fits of every fold
     certificate_ : Certificate
 
     Examples
@@ -86,7 +94,7 @@ class L1Selector(Selector):
     """
 
     settings: ClassVar[Any] = {
-        "loss": Setting(choices=("logistic", "squared")),
+        "loss": Setting(choices=("auto", "logistic", "squared")),
         "criterion": Setting(choices=("bic", "ebic", "cv")),
         "alphas": Setting(other=_are_strengths, other_words="how many (at least 1), or positive numbers"),
         "eps": Setting(float, above=0, most=1),
@@ -107,10 +115,13 @@ class L1Selector(Selector):
     intercept_path_: Array
     proved_path_: Array
     path_: dict[str, Array]
+    fold_roles_: Array
+    fold_coef_: Array
+    fold_intercept_: Array
 
     def __init__(
         self,
-        loss="logistic",
+        loss="auto",
         criterion="bic",
         *,
         alphas=30,
@@ -134,16 +145,40 @@ class L1Selector(Selector):
     @property
     def target(self) -> Target:  # type: ignore[override]
         """Return the kind of y that `fit` needs."""
-        return "numbers" if self.loss == "squared" else "classes"
+        fitted = self.loss == "auto" and "coef_" in vars(self)
+        return "numbers" if (self.loss_ if fitted else self.loss) == "squared" else "classes"
+
+    @property
+    def loss_(self) -> str:
+        """Return the loss of the fits: those of classes have `classes_`."""
+        if "coef_" not in vars(self):
+            raise AttributeError("loss_ is known once the selector is fitted")
+        return "logistic" if "classes_" in vars(self) else "squared"
+
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
+        """Return the rows to learn from; with loss='auto' y decides whether it is classes or numbers."""
+        if self.loss == "auto":
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)  # of whole numbers that do not look like classes
+                    rows = self._as_rows(X, y, sample_weight, "classes", targets, reset)
+                    if l1_choice.loss_for(rows) == "logistic":
+                        return rows
+            except DataError:
+                raise
+            except ValueError:  # scikit-learn's words for a target with fractions, which is no class
+                pass
+            return self._as_rows(X, y, sample_weight, "numbers", targets, reset)
+        return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
-        classes = np.zeros(0)
-        if self.loss == "logistic":
+        classes, loss = np.zeros(0), l1_choice.loss_for(rows) if self.loss == "auto" else self.loss
+        if loss == "logistic":
             labels = encode_labels(rows)
             rows, classes = labels.rows, labels.classes
         k = len(classes) if len(classes) > 2 else 1
-        problem = L1PathProblem(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
+        problem = L1PathProblem(loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
         alphas = strengths(problem, rows, self.alphas, float(self.eps))
         if not alphas[0] > 0:
             raise DataError(
@@ -164,13 +199,19 @@ class L1Selector(Selector):
         return self._attributes(problem, as_path(alphas, fits), rows, classes)
 
     def _attributes(self, problem: L1PathProblem, path: L1Path, rows: Rows, classes: Array) -> Attributes:
-        value, error = self._criterion(problem, path, rows)
+        value, error = information_criterion(problem, path, self.criterion == "ebic", rows), np.zeros(len(path))
+        folds: FoldPaths | None = None
+        if self.criterion == "cv":
+            folds = fit_folds(problem, rows, path.alphas, self.cv, self._tuning)
+            value, error = folds.mean, folds.error
         chosen = self._choose(path, value, error)
         nonzero, proved = path.nonzero, np.array([s.proved for s in path.screened])
         names = rows.names if rows.names is not None else np.array([f"x{j}" for j in range(rows.n_features)], object)
         asked = int(self.alphas) if isinstance(self.alphas, Integral) else len(self.alphas)
         used = (path.coef[chosen] != 0).any(axis=0)
-        claim = screening.PathClaim(chosen, proved, nonzero[chosen], used, asked - len(path))
+        claim = screening.PathClaim(
+            chosen, float(path.alphas[chosen]), proved, nonzero[chosen], used, asked - len(path)
+        )
         return {
             "support_": nonzero[chosen],
             "proved_zero_": names[proved[chosen]],
@@ -191,21 +232,15 @@ class L1Selector(Selector):
                 "error": error,
             },
             **({"classes_": classes} if problem.loss == "logistic" else {}),
-            "certificate_": screening.certify_path(path.screened, claim, self.tol, rows.n_rows),
+            **(_fold_attributes(folds) if folds is not None else {}),
+            "certificate_": screening.certify_path(
+                path.screened,
+                claim,
+                self.tol,
+                rows.n_rows,
+                () if folds is None else (l1_choice.fold_gap(folds.gap, self.tol, rows.n_rows),),
+            ),
         }
-
-    def held_out(self, rows: Rows, alphas: Array) -> tuple[Array, Array]:
-        """Return the mean held-out loss (m,) of fits at these strengths and its standard error; y are codes."""
-        k = len(self.classes_) if self.loss == "logistic" and len(self.classes_) > 2 else 1
-        problem = L1PathProblem(self.loss, float(self.l1_ratio), bool(self.fit_intercept), float(self.tol), k)
-        return held_out_loss(problem, rows, alphas, self.cv, self._tuning)
-
-    def _criterion(self, problem: L1PathProblem, path: L1Path, rows: Rows) -> tuple[Array, Array]:
-        """Return the criterion (m,), smaller is better, and its standard error, 0 where it has none."""
-        if self.criterion == "cv":
-            return held_out_loss(problem, rows, path.alphas, self.cv, self._tuning)
-        value = information_criterion(problem, path, self.criterion == "ebic", rows)
-        return value, np.zeros(len(value))
 
     def _choose(self, path: L1Path, value: Array, error: Array) -> int:
         """Return the number of the strongest penalty within one standard error of the best that keeps a column."""
@@ -222,9 +257,9 @@ class L1Selector(Selector):
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Return loss (data term) and penalty of the fit at the chosen strength, on these rows."""
         rows = self._rows(X, y, sample_weight, target=self.target)
-        if self.loss == "logistic":
+        if self.loss_ == "logistic":
             rows = encode_labels(rows, self.classes_).rows
-        problem = screening.screening_problem(self.loss, bool(self.fit_intercept), rows)
+        problem = screening.screening_problem(self.loss_, bool(self.fit_intercept), rows)
         p = problem.at(self.alpha_, float(self.l1_ratio))
         found = screening.screen(p, self.coef_, self.intercept_, rows)
         return Objective(found.objective, found.loss, found.objective - found.loss)
@@ -236,3 +271,7 @@ def _attributes_so_far(alphas: Array, classes: Array, fits: list[L1PathFit]) -> 
     kept = (coef != 0).any(axis=0)
     alpha = float(alphas[len(fits) - 1])
     return {"support_": kept, "coef_": coef, "intercept_": intercept, "alpha_": alpha, "classes_": classes}
+
+
+def _fold_attributes(folds: FoldPaths) -> Attributes:
+    return {"fold_roles_": folds.roles, "fold_coef_": folds.coef, "fold_intercept_": folds.intercept}

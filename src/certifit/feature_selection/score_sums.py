@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.special import ndtri
 
 from certifit.exceptions import DataError
+from certifit.feature_selection.column_scaling import measure_in_range
 from certifit.naive_bayes.class_moments import ClassMoments, measure_class_moments, ratio
 from certifit.rows import Array, Block, Matrix, Rows, Sums
 
@@ -27,6 +28,16 @@ def one_class(_y: Array | None, w: Array) -> tuple[Array | None, Array]:
 def column_moments(rows: Rows) -> ClassMoments:
     """Return weight, mean (about a centre) and centred squares of each column over all rows, (1, d)."""
     return measure_class_moments(rows.relabel(one_class), 1)
+
+
+def class_moments(rows: Rows, k: int) -> ClassMoments:
+    """Return the moments of each column within each class, of columns scaled where their squares would vanish."""
+    return measure_in_range(partial(measure_class_moments, k=k), moment_sizes, rows)[1]
+
+
+def moment_sizes(m: ClassMoments) -> Array:
+    """Return the largest root mean square of each column in any class (d,)."""
+    return (np.abs(m.mean) + np.sqrt(ratio(m.ssd, m.weight))).max(axis=0)
 
 
 def as_dense(X: Matrix) -> Array:
@@ -98,7 +109,16 @@ class CentredProducts(Sums):
 
 
 def centred_products(rows: Rows) -> CentredProducts:
-    """Return sums of squares and products about the means, in two passes over the rows."""
+    """Return sums of squares and products about the means, scaled where they would vanish, in two passes."""
+    return measure_in_range(_products_about_means, _product_sizes, rows)[1]
+
+
+def _product_sizes(s: CentredProducts) -> Array:
+    """Return the root mean squares of every column and of the target (d + 1,)."""
+    return np.append(np.abs(s.x) + np.sqrt(s.xx / s.weight), abs(s.y) + np.sqrt(s.yy / s.weight))
+
+
+def _products_about_means(rows: Rows) -> CentredProducts:
     first = next(iter(rows))
     assert first.y is not None
     row = int(np.argmax(first.w > 0))
@@ -113,15 +133,16 @@ def centred_products(rows: Rows) -> CentredProducts:
         y0 + dy,
         np.maximum(s.xx - s.weight * dx**2, 0.0),
         s.xy - s.weight * dx * dy,
-        max(0.0, s.yy - s.weight * dy**2),
+        max(0.0, s.yy - s.weight * dy * dy),
     )
 
 
 def _products_about(x0: Array, y0: float, block: Block) -> CentredProducts:
     X, y, w = with_weight(block)
-    Z, v = X - x0, y - y0
-    xx = np.einsum("i,ij,ij->j", w, Z, Z)  # without a copy of Z
-    return CentredProducts(float(w.sum()), w @ Z, float(w @ v), xx, (w * v) @ Z, float(w @ v**2))
+    with np.errstate(over="ignore", invalid="ignore"):  # rows whose squares overflow are scaled and measured again
+        Z, v = X - x0, y - y0
+        xx = np.einsum("i,ij,ij->j", w, Z, Z)  # without a copy of Z
+        return CentredProducts(float(w.sum()), w @ Z, float(w @ v), xx, (w * v) @ Z, float(w @ v**2))
 
 
 # --------------------------------------------------------------------------------------- tables of counts
@@ -196,15 +217,17 @@ class NormalCuts:
         return np.searchsorted(cuts, np.divide(Z, self.sd, out=np.zeros(Z.shape), where=self.sd > 0))
 
 
-def cut_tables(rows: Rows, k: int, y_cuts: NormalCuts | None = None) -> list[Array]:
-    """Return for each column the weight of its cells in every class, or in every cell of y (CELLS, k)."""
-    return list(rows.sum(partial(_tabulate_cells, NormalCuts.of(column_moments(rows)), y_cuts, k)))
+def cut_tables(rows: Rows, k: int) -> list[Array]:
+    """Return for each column the weight of its cells in every class (CELLS, k)."""
+    rows, m = measure_in_range(column_moments, moment_sizes, rows)
+    return list(rows.sum(partial(_tabulate_cells, NormalCuts.of(m), None, k)))
 
 
-def target_cuts(rows: Rows) -> NormalCuts:
-    """Return the cuts of the target."""
-    s = centred_products(rows)
-    return NormalCuts(np.array([s.y]), np.zeros(1), np.array([np.sqrt(s.yy / s.weight)]))
+def cut_pairs(rows: Rows) -> list[Array]:
+    """Return for each column the weight of its cells in every cell of the target (CELLS, CELLS)."""
+    rows, s = measure_in_range(_products_about_means, _product_sizes, rows)
+    target = NormalCuts(np.array([s.y]), np.zeros(1), np.array([np.sqrt(s.yy / s.weight)]))
+    return list(rows.sum(partial(_tabulate_cells, NormalCuts.of(column_moments(rows)), target, CELLS)))
 
 
 def _tabulate_cells(cuts: NormalCuts, y_cuts: NormalCuts | None, k: int, block: Block) -> Array:

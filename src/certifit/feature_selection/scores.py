@@ -18,23 +18,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, rel_entr
+from scipy.special import chdtrc, fdtrc, xlogy
 
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.feature_selection.score_sums import (
-    CELLS,
     as_dense,
     centred_products,
+    class_moments,
     class_totals,
     column_in_words,
     column_moments,
+    cut_pairs,
     cut_tables,
-    target_cuts,
     total_weight,
     value_tables,
 )
-from certifit.naive_bayes.class_moments import ClassMoments, measure_class_moments, ratio
+from certifit.naive_bayes.class_moments import ClassMoments, ratio
 from certifit.rows import Array, Block, Rows, as_rows, encode_labels
 from certifit.rows.checks import Target
 from certifit.rows.threads import single_threaded_blas
@@ -63,7 +63,7 @@ def _variance(rows: Rows, _k: int) -> FeatureScores:
 
 
 def _anova(rows: Rows, k: int) -> FeatureScores:
-    m = measure_class_moments(rows, k)
+    m = class_moments(rows, k)
     n = float(m.weight[:, 0].sum())
     _check_weight(n, k, "anova")
     means = (m.centre - m.centre[0]) + m.delta  # class means relative to one point, so that they keep their digits
@@ -97,7 +97,8 @@ def f_ratio(between: Array, within: Array, rounding: Array) -> Array:
 def _chi2(rows: Rows, k: int) -> FeatureScores:
     observed, share = class_totals(rows, k)
     expected = np.outer(share, observed.sum(axis=0))
-    chi2 = ratio((observed - expected) ** 2, expected).sum(axis=0)
+    # Divided before it is squared: squares of small counts would vanish.
+    chi2 = ((observed - expected) * ratio(observed - expected, expected)).sum(axis=0)
     return FeatureScores(chi2, chdtrc(k - 1, chi2))
 
 
@@ -111,13 +112,27 @@ def information(table: Array) -> tuple[float, float]:
     (0.0, 1.0)
     """
     n = float(table.sum())
-    joint = table / n
-    value = float(rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum())
-    r, c = int((table.sum(axis=1) > 0).sum()), int((table.sum(axis=0) > 0).sum())
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    expected = np.outer(rows, columns) / n
+    value = float((expected * _entropy_excess(ratio(table - expected, expected))).sum()) / n
+    r, c = int((rows > 0).sum()), int((columns > 0).sum())
     bias = (int((table > 0).sum()) - r - c + 1) / (2 * n)
     freedom = (r - 1) * (c - 1)
     p = float(chdtrc(freedom, max(0.0, 2 * n * value))) if freedom > 0 else 1.0
     return max(0.0, value - bias), p
+
+
+def _entropy_excess(t: Array) -> Array:
+    """Return (1 + t) log(1 + t) - t, of which KL is the mean at t = joint / product - 1, without cancelling.
+
+    >>> _entropy_excess(np.array([-1.0, 0.0, 1e-10])).tolist()
+    [1.0, 0.0, 5e-21]
+    """
+    near = np.abs(t) < 0.05
+    small, far = np.where(near, t, 0.0), np.where(near, 1.0, t)
+    # Σ (-t)ᵏ / (k (k - 1)) from k = 2 on, to the last digit where |t| < 0.05.
+    series = np.polynomial.polynomial.polyval(-small, [0.0, 0.0, *(1 / (k * (k - 1)) for k in range(2, 14))])
+    return np.where(near, series, xlogy(1 + far, 1 + far) - far)
 
 
 def _from_tables(tables: list[Array]) -> FeatureScores:
@@ -134,11 +149,11 @@ def _binned_information(rows: Rows, k: int) -> FeatureScores:
 
 
 def _regression_information(rows: Rows, _k: int) -> FeatureScores:
-    return _from_tables(cut_tables(rows, CELLS, target_cuts(rows)))
+    return _from_tables(cut_pairs(rows))
 
 
 def _jeffreys(rows: Rows, k: int) -> FeatureScores:
-    m = measure_class_moments(rows, k)
+    m = class_moments(rows, k)
     binary = rows.sum(_count_other_values) == 0
     return FeatureScores(np.where(binary, _mean_over_pairs(m, _bernoulli), _mean_over_pairs(m, _gaussian)), None)
 
@@ -267,6 +282,10 @@ def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: A
 def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return F of the analysis of variance and its p-values, (d,) each, accurate at any offset.
 
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
+
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.feature_selection import SelectKBest
     >>> SelectKBest(anova_f, k=2).fit(*load_iris(return_X_y=True)).get_support()
@@ -278,6 +297,10 @@ def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return F of the correlation with a numeric target and its p-values, (d,) each, accurate at any offset.
 
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
+
     >>> correlation_f([[0.0], [1.0], [2.0], [4.0]], [0.0, 1.0, 2.0, 3.0])[0].round(4)
     array([56.3333])
     """
@@ -286,6 +309,10 @@ def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return the mutual information (nats, less its bias) of discrete columns with the class, and G-test p-values.
+
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
 
     For measurements by nearest neighbours use scikit-learn's `mutual_info_classif`, which needs all rows at once.
 
@@ -297,6 +324,10 @@ def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 def jeffreys(X: Any, y: Any) -> Array:
     """Return the symmetric KL between the classes' distributions of each column, Bernoulli if 0 or 1, else Gaussian.
+
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
 
     >>> jeffreys([[0.0], [2.0], [3.0], [5.0]], [0, 0, 1, 1])
     array([9.])

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
+from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.rows import Array, Block
 
 
-def score_rows(coef: Array, intercept: Array, block: Block) -> Array:
-    """The scores (rows, k) of a block, with coef (k, d) and intercept (k,)."""
-    return block.X @ coef.T + intercept
+def score_rows(coef: Any, intercept: Array, block: Block) -> Array:
+    """The scores (rows, k) of a block, with coef (k, d), which may be sparse, and intercept (k,)."""
+    scores = block.X @ coef.T
+    return (scores.toarray() if sparse.issparse(scores) else scores) + intercept
 
 
 class LinearScores(ClassifierMixin):
     """`decision_function` and `predict` of an Estimator with `coef_` and `intercept_`: one row for two classes."""
 
+    coef_: Any  # an array, or a CSR matrix after `sparsify`
+
+    def sparsify(self) -> Self:
+        """Keep `coef_` as a CSR matrix, which is smaller where an L1 penalty has made most coefficients 0."""
+        check_is_fitted(self)
+        self.coef_ = sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep `coef_` as an array, as `fit` leaves it."""
+        check_is_fitted(self)
+        self.coef_ = self._dense_coef
+        return self
+
+    @property
+    def _dense_coef(self) -> Array:
+        return self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+
     def decision_function(self, X: Any) -> Array:
         """Scores: (n,) for two classes, (n, k) for more."""
         rows = self._rows(X)
         eta = rows.map(partial(score_rows, self.coef_, self.intercept_))
-        return eta[:, 0] if len(self.coef_) == 1 else eta
+        return eta[:, 0] if self.coef_.shape[0] == 1 else eta
 
     def predict(self, X: Any) -> Array:
         """The class of the highest score of each row."""

@@ -146,7 +146,7 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
                 raise DataError(
                     got="no classes in the first call to partial_fit",
                     wanted="classes=, every label there will be",
-                    fix="Later calls do not need it.",
+                    fix="The classes must be passed on the first call to partial_fit; later calls do not need them.",
                 )
             return self.classes_
         known = np.unique(np.asarray(classes))
@@ -154,6 +154,7 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
             raise DataError(
                 got=f"classes={known.tolist()}",
                 wanted=f"those of the first call to partial_fit, {self.classes_.tolist()}, or none",
+                fix="What is given is not the same as on last call to partial_fit.",
             )
         return known
 
@@ -222,5 +223,13 @@ def check_prior(prior: Any, k: int, name: str) -> Array | None:
         raise DataError(
             got=f"{name}={np.array2string(p, threshold=10)}",
             wanted=f"{k} probabilities, one for each class in sorted order, that sum to 1",
+            fix=_wrong_with_prior(p, k),
         )
     return p
+
+
+def _wrong_with_prior(p: Array, k: int) -> str:
+    """What is wrong with a prior, in the words of scikit-learn's errors, which people look for."""
+    if p.shape != (k,):
+        return "Number of priors must match number of classes."
+    return "The sum of the priors should be 1." if (p >= 0).all() else "Priors must be non-negative."

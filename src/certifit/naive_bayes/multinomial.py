@@ -10,7 +10,7 @@ Teevan & Karger, Tackling the poor assumptions of naive Bayes text classifiers (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,7 @@ from certifit.naive_bayes.smoothing import (
     pseudo_count_loss,
     safe_log,
     smoothed_counts,
+    sums_of_others,
     weighted_log_sum,
 )
 from certifit.rows import Array, Block, Matrix, Sums, encode_labels
@@ -44,13 +45,17 @@ class CountColumns(ColumnModel):
 
     State = ClassCounts
     sparse = True
+    owner: ClassVar[str]  # the class that errors name
 
     alpha: Any  # number or (d,)
 
     def _check(self, X: Matrix) -> None:
         values = X.data if sparse.issparse(X) else X
         if values.size and values.min() < 0:
-            raise DataError(got=f"Negative values in data (down to {values.min():g})", wanted="counts of at least 0")
+            raise DataError(
+                got=f"Negative values in data passed to {self.owner} (input X), down to {values.min():g}",
+                wanted="counts of at least 0",
+            )
 
     def sums(self, block: Block, k: int) -> ClassCounts:
         self._check(block.X)
@@ -61,6 +66,8 @@ class CountColumns(ColumnModel):
 @dataclass(frozen=True)
 class MultinomialColumns(CountColumns):
     """Counts scored by the probabilities of a class."""
+
+    owner = "MultinomialNB"
 
     def params(self, state: ClassCounts) -> Array:
         return log_shares(smoothed_counts(state.total, self.alpha))
@@ -91,6 +98,7 @@ class ComplementParams(NamedTuple):
 class ComplementColumns(CountColumns):
     """Counts scored against the other classes: -log of their probabilities. With α = 0, the limit of α → 0."""
 
+    owner = "ComplementNB"
     norm: bool = False  # divide the weights of a class by their sum
 
     def mass(self, state: ClassCounts) -> Array:
@@ -137,6 +145,7 @@ class MultinomialNB(DiscreteNB):
     feature_log_prob_ : (k, d) log-probability of each column in a draw
     feature_count_ : (k, d) weighted counts
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing count is refused: the probabilities of a draw sum to one, so a column cannot be left out.
@@ -184,6 +193,7 @@ class ComplementNB(DiscreteNB):
     feature_log_prob_ : (k, d) weights, -log of the share of each column in the other classes
     feature_count_, feature_all_ : (k, d), (d,) weighted counts
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     Examples
@@ -229,7 +239,7 @@ class ComplementNB(DiscreteNB):
         columns, own = self._column_model(), ClassCounts(np.asarray(self.feature_count_))
         log_p = log_shares(columns.mass(own)) if self.norm else -np.asarray(self.feature_log_prob_)
         here: ClassCounts = measure(columns, labels.rows, len(self.classes_), self._tuning)
-        others = here.total.sum(axis=0) - here.total
+        others = sums_of_others(here.total)
         data = -weighted_log_sum(others, log_p) - weighted_log_sum(labels.weight, self._log_prior())
         penalty = columns.penalty(self._params(), own)
         return Objective(data + penalty, data, penalty)

@@ -35,12 +35,15 @@ def weighted_log_sum(mass: Array, log_p: Array) -> float:
 
 
 # ---------------------------------------------------------------------------------------------------- pseudo-counts
+LEAST_PSEUDO_COUNT = 1e-10  # as in scikit-learn, unless `force_alpha`
+
+
 def pseudo_counts(alpha: Any, d: int, force_alpha: bool) -> Any:
     """The setting `alpha` as a number or an array (d,); at least 1e-10, as in scikit-learn, unless `force_alpha`."""
     counts = np.asarray(alpha, dtype=np.float64)
     if counts.ndim and counts.shape != (d,):
         raise DataError(got=f"alpha of shape {counts.shape}", wanted=f"a number, or {d} of them")
-    counts = counts if force_alpha else np.maximum(counts, 1e-10)
+    counts = counts if force_alpha else np.maximum(counts, LEAST_PSEUDO_COUNT)
     return counts if counts.ndim else float(counts)
 
 
@@ -69,7 +72,19 @@ def log_shares(mass: Array) -> Array:
 
 def complement_counts(counts: Array, alpha: Any) -> Array:
     """Smoothed counts of all other classes (k, d)."""
-    return smoothed_counts(np.maximum(counts.sum(axis=0) - counts, 0.0), alpha)
+    return smoothed_counts(sums_of_others(counts), alpha)
+
+
+def sums_of_others(counts: Array) -> Array:
+    """The counts of all other classes together (k, d), added up and not subtracted: one class may have nearly all.
+
+    >>> sums_of_others(np.array([[1e20], [3.0], [4.0]])).ravel().tolist()
+    [7.0, 1e+20, 1e+20]
+    """
+    none = np.zeros((1, *counts.shape[1:]))
+    before = np.concatenate([none, np.cumsum(counts, axis=0)[:-1]])
+    after = np.concatenate([np.cumsum(counts[::-1], axis=0)[-2::-1], none])
+    return before + after
 
 
 def pseudo_count_loss(alpha: Any, log_p: Array) -> float:

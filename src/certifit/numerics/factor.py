@@ -50,7 +50,7 @@ def factor(A: Array) -> Factor:
     try:
         lower = cho_factor(scaled, lower=True)
         # Smaller pivots are rounding.
-        if np.diag(lower[0]).min() > 1e-7:
+        if np.diag(lower[0]).min(initial=1.0) > 1e-7:
             return Factor(scale, lower, None, None)
     except LinAlgError:
         pass

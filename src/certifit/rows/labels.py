@@ -53,7 +53,8 @@ class _EncodeLabels:
 def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> Labels:
     """Replace labels by codes; classes are those given, or those of positive weight (at least `fewest`)."""
     found = rows.sum(_count_classes)
-    check_classification_targets(found.labels)
+    # Each twice: scikit-learn takes labels that occur once for numbers, and warns of them.
+    check_classification_targets(np.repeat(found.labels, 2))
     labels, weight = found.labels[found.weight > 0], found.weight[found.weight > 0]
     if classes is not None:
         unknown = np.setdiff1d(labels, classes)
@@ -61,6 +62,7 @@ def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> 
             raise DataError(
                 got=f"labels that the model was not fitted on: {unknown.tolist()}",
                 wanted=f"labels among {classes.tolist()}",
+                fix=f"The target labels {unknown.tolist()} in y do not exist in the initial classes.",
             )
         total = np.zeros(len(classes))
         total[_codes(classes, labels)] = weight

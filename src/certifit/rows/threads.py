@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
 from threadpoolctl import LibController, ThreadpoolController
 
@@ -38,7 +39,12 @@ def thread_count() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use `n` threads from now on (None: one per core). No result depends on it."""
+    """Use `n` threads from now on (None: one per core). No result depends on it.
+
+    Parameters
+    ----------
+    n : whole number of at least 1, or None
+    """
     global _chosen_threads
     if n is not None and n < 1:
         raise DataError(got=f"{n} threads", wanted="at least 1, or None to use every core")
@@ -128,15 +134,17 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
     source = enumerate(iterator)
     lock = threading.Lock()
     errors: list[BaseException] = []
+    said = np.geterr()  # what the caller wants said of overflow and the like; NumPy's new threads do not know
 
     def run() -> None:
         try:
-            while not errors:
-                with lock:
-                    item = next(source, None)
-                if item is None:
-                    return
-                work(*item)
+            with np.errstate(**said):
+                while not errors:
+                    with lock:
+                        item = next(source, None)
+                    if item is None:
+                        return
+                    work(*item)
         except BaseException as error:
             errors.append(error)
 

@@ -554,3 +554,18 @@ def test_it_is_the_same_again():
         again = pickle.loads(pickle.dumps(clone(model).fit(X, y)))
     np.testing.assert_array_equal(again.coef_, model.coef_)
     np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
+
+
+def test_rows_whose_squared_distances_vanish_are_refused():
+    with pytest.raises(DataError, match="vanish"):
+        HardMarginSVC().fit([[4e-162], [-4e-162]], [0, 1])
+
+
+def test_a_margin_that_is_nothing_but_rounding_is_said_to_be():
+    """The kernel's values are 1e9 and the ridge 6e-3: rounding in |f|² is more than |f|² itself."""
+    x = np.array([15372.6, -5124.9, 18197.3, -9411.9, -6196.4, -6123.1, 49450.9])
+    X, y = np.column_stack([x, x]), np.array([1, 0, 0, 0, 0, 0, 0])
+    with pytest.warns(CertificateWarning, match="rounding in a margin"):
+        model = HardMarginSVC(kernel="poly", degree=1, coef0=1.0, gamma="auto", ridge=0.00643).fit(X, y)
+    assert np.isfinite(model.margin_).all()
+    assert not audit(model, X, y).holds

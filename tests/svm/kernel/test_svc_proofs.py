@@ -8,6 +8,7 @@ from sklearn import svm
 from sklearn.metrics.pairwise import rbf_kernel
 
 from certifit import CertificateWarning, DataError
+from certifit import audit as certifit_audit
 from certifit.checkers.plain.kernel_values import PlainValueTuning
 from certifit.checkers.svm.adapter import SvmAuditTuning
 from certifit.checkers.svm.kernel import SvmCheckTuning
@@ -205,3 +206,27 @@ def test_values_in_float32_are_accurate_enough():
     assert checked.holds
     np.testing.assert_allclose(model.certificate_.objective, checked.objective, rtol=1e-6)
     assert checked.bound <= SVC(tol=1e-6).fit(X, y).certificate_.objective
+
+
+@pytest.mark.parametrize("move", [0.5, -0.3, 1e-3])
+def test_of_many_best_intercepts_the_middle_one_is_kept(move):
+    """A small C leaves all rows inside the margin: losses do not tell intercepts apart (Burges & Crisp, 2000)."""
+    X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
+    model = SVC(C=0.01, kernel="linear", tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [[0.01 * (3 + 4 - 0 - 1)]])  # every coefficient is at C
+    np.testing.assert_allclose(model.intercept_, [(-1.0 + (1 - 0.06 * 4)) / 2])  # the outer rows on their margins
+    moved = copy.deepcopy(model)
+    moved.intercept_ = model.intercept_ + move
+    again = audit(moved, X, y)
+    np.testing.assert_allclose(again.objective, model.certificate_.objective, rtol=1e-12)
+    assert audit(model, X, y).holds
+    assert not again.holds
+
+
+def test_classes_in_another_order_are_refused():
+    """Where scores tie, the order of the classes is the prediction."""
+    X, y = np.zeros((4, 1)), np.array([0, 1, 0, 1])
+    model = SVC().fit(X, y)
+    model.classes_ = model.classes_[::-1].copy()
+    with pytest.raises(DataError, match="do not ascend"):
+        certifit_audit(model, X, y)

@@ -153,3 +153,18 @@ def test_what_rounding_the_intercept_hides_is_not_claimed(model):
     with pytest.warns(CertificateWarning):
         model.fit(far, y)
     assert not audit(model, far, y).holds
+
+
+@pytest.mark.parametrize("columns", [3, 2100])
+def test_of_many_best_intercepts_the_middle_one_is_kept(columns):
+    """A tube so wide that many intercepts cost nothing; by either solver."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, columns)), np.linspace(-1.0, 2.0, 20)
+    model = LinearSVR(epsilon=5.0, penalize_intercept=False).fit(X, y)
+    np.testing.assert_allclose(model.coef_, 0, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_, [0.5], atol=1e-9)  # the middle of [2 - 5, -1 + 5]
+    assert audit(model, X, y).holds
+    model.intercept_ = model.intercept_ + 0.01
+    found = audit(model, X, y)
+    assert found.objective < 1e-12
+    assert not found.holds

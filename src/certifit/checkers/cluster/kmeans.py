@@ -87,8 +87,7 @@ def certify(
     if rows.n_features == 1:
         bound = max(bound, line_bound(rows, len(C), tuning=tuning.line))
     else:
-        gram = replace(tuning.gram, close=max(tuning.gram.close, tol / 2))
-        bound = max(bound, gram_bound(rows, C, tuning=gram))
+        bound = max(bound, gram_bound(rows, C, tuning=tuning.gram))
     more = () if inertia is None else (_check_inertia(inertia, found, C, rows.dtype, rows.n_rows),)
     return assemble(found, C, bound, tol, rows.dtype, target, more)
 

@@ -9,7 +9,7 @@ more than that (by the same inequality), so that rounding adds up over layers an
 References: Wu, Optimal quantization by matrix searching (1991); Wang & Song, Ckmeans.1d.dp (2011).
 
 Scatters are differences of running sums, in pairs of floats (Dekker 1971) since these cancel: far from zero, or where
-clusters are narrow, nearly all digits are lost.
+clusters are narrow, nearly all digits are lost. Few numbers are added to their clusters one by one, which loses none.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class LineTuning:
     most_numbers: int = 2**17  # distinct numbers for which the best intervals are found; more are merged to so many
     most_cells: int = 2**20  # numbers x clusters for which they are found; more numbers are merged likewise
     most_sorted: int = 2**23  # rows that are sorted at all
+    few_numbers: int = 512  # distinct numbers up to which the scatter of every interval is found by itself
 
 
 def line_bound(rows: Rows, k: int, *, tuning: LineTuning = LineTuning()) -> float:
@@ -44,14 +45,15 @@ def line_bound(rows: Rows, k: int, *, tuning: LineTuning = LineTuning()) -> floa
     if len(x) <= k:
         return 0.0
     size = float(np.abs(x).max())
-    scale = 2.0 ** -int(np.frexp(size)[1])  # exact; squares neither over- nor underflow
+    scale = 2.0 ** min(1023, -int(np.frexp(size)[1]))  # exact; squares neither over- nor underflow
     x = x * scale
     most, moved = min(tuning.most_numbers, tuning.most_cells // k), 0.0
     if len(x) > most:
         x, w, moved = _merge_neighbours(x, w, most)
     if len(x) <= k:
         return 0.0
-    best = smallest_objective(x, w, k)
+    find = smallest_of_few if len(x) <= tuning.few_numbers else smallest_objective
+    best = find(x, w, k)
     # The root of the smallest sum of squares moves by no more than the rows do, all taken together.
     return max(0.0, best**0.5 - moved**0.5) ** 2 / scale / scale
 
@@ -84,6 +86,31 @@ def smallest_objective(x: Array, w: Array, k: int) -> float:
     halvings = np.log2(n) + 2
     doubt = 4 * k * halvings * EPS * D[n] + k * halvings * n * EPS**2 * (w @ x**2)
     return max(0.0, float(D[n] - doubt))
+
+
+def smallest_of_few(x: Array, w: Array, k: int) -> float:
+    """Return the same of few numbers, with the scatter of every interval found by itself.
+
+    >>> round(smallest_of_few(np.array([-1.0, -0.75, 0.5, 1.0]), np.ones(4), 2), 12)
+    0.15625
+    """
+    n = len(x)
+    scatter = np.full((n, n + 1), np.inf)  # of the i-th to the (j-1)-th
+    total, W, mean = np.zeros(n), np.zeros(n), np.zeros(n)  # of the intervals that begin with i; means less the i-th
+    for j in range(n):
+        i = slice(j + 1)
+        away, before = (x[j] - x[i]) - mean[i], W[i].copy()
+        W[i] += w[j]
+        total[i] += w[j] * (before / W[i]) * away**2
+        mean[i] += away * (w[j] / W[i])
+        # A mean is off by a few eps of the interval's length for each number; the root of a sum of squares moves by
+        # no more than the numbers do, all taken together.
+        moved = 4 * (j + 1 - np.arange(j + 1)) * EPS * (x[j] - x[i])
+        scatter[i, j + 1] = np.maximum(np.sqrt(total[i]) - np.sqrt(W[i]) * moved, 0.0) ** 2
+    D = np.append(0.0, np.full(n, np.inf))
+    for _ in range(k):
+        D = (D[:n, None] + scatter).min(axis=0)
+    return float(D[n]) * (1 - 4 * (n + k) * EPS)
 
 
 def _layer(D: Array, sums: list[FloatPair], m: int) -> Array:

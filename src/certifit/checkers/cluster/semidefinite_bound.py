@@ -28,7 +28,7 @@ while the bound is not yet close to the objective of the clustering at hand:
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,25 @@ class SemidefiniteTuning:
     step_size: float = 3.0  # of the alternating directions, in units of the objective per cluster
     cut_every: int = 30  # steps between two searches for violated triangle inequalities
     cuts: CutTuning = field(default_factory=CutTuning)
+
+
+@dataclass(frozen=True)
+class ProofInFit:
+    """How much work a fit does for its bound; an audit of that fit does the same, unless it is asked for more."""
+
+    proof: SemidefiniteTuning = field(
+        default_factory=lambda: SemidefiniteTuning(most_rows=1024, steps=10, only_tight=True)
+    )
+    improved_rows: int = 512  # rows up to which that bound is improved, for 0.3 seconds at most
+    target_steps: int = 400  # steps to improve it where a ratio is asked for; they take seconds
+
+    def work(self, n: int, target: float | None) -> SemidefiniteTuning:
+        """Return the work for n rows, of which a bound at most `target` times below the objective is wanted."""
+        proof = self.proof if n <= self.improved_rows else replace(self.proof, steps=0)
+        if target is None:
+            return proof
+        steps = self.target_steps if n <= proof.group_rows else self.proof.steps
+        return replace(proof, steps=steps, close=max(proof.close, 1 - 1 / target))
 
 
 def gram_bound(

@@ -10,7 +10,7 @@ import numpy as np
 
 from certifit.checkers.decomposition import pca
 from certifit.checkers.decomposition import probabilistic_pca as ppca
-from certifit.checkers.decomposition.captured_variance import PCACheckTuning
+from certifit.checkers.decomposition.captured_variance import PCACheckTuning, digits_of_own_fit
 from certifit.checkers.decomposition.component_count import check_component_count
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.core import Certificate, Check, Estimator
@@ -33,7 +33,9 @@ def audit_pca(
     if hasattr(model, "n_samples_seen_"):
         measured = _allow_for_merging(measured)
     # Running sums are kept in float64 whatever the rows are.
-    digits = np.dtype(np.float64) if hasattr(model, "scatter_") else rows.dtype
+    solver = _own_solver(model)
+    digits = digits_of_own_fit(rows, measured.variance, solver, tuning) if solver else rows.dtype
+    digits = np.dtype(np.float64) if hasattr(model, "scatter_") else digits
     found = pca.certify_measured(claim, measured, tol, digits, tuning=tuning)
     more = [*check_component_count(model, measured, tol, rows), *check_counts(model, len(B), rows)]
     more += check_signs(model, B)
@@ -47,7 +49,7 @@ def audit_svd(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Ce
     B, sigma = numbers(model, "components_"), numbers(model, "singular_values_")
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
     optional = (given(model, name) for name in ("explained_variance_", "explained_variance_ratio_"))
-    found = pca.certify_svd(pca.SVDClaim(B, sigma, *optional), tol, rows)
+    found = pca.certify_svd(pca.SVDClaim(B, sigma, *optional), tol, rows, _own_solver(model))
     wanted = getattr(model, "n_components", len(B))
     return replace(found, checks=(*found.checks, check_number_asked_for(len(B), wanted), *check_signs(model, B)))
 
@@ -69,6 +71,12 @@ def given(model: Any, name: str) -> Any:
     """An attribute that a model may lack, as float64; NaN stays, so that its check fails."""
     value = getattr(model, name, None)
     return None if value is None else np.asarray(value, np.float64)
+
+
+def _own_solver(model: Any) -> str:
+    """The solver of one of our own estimators, by which the audit knows the digits of the fit; '' of any other."""
+    chosen = getattr(model, "svd_solver", getattr(model, "algorithm", "auto"))
+    return str(chosen) if isinstance(model, Estimator) else ""
 
 
 def check_shapes(B: Array, **others: Array) -> None:

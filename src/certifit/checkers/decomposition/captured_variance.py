@@ -14,6 +14,7 @@ The PCA checker needs an upper bound on λmax(E), in one of three ways:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -34,7 +35,18 @@ class PCACheckTuning:
     largest_order: int = 4096  # rows and columns beyond which neither S nor the Gram matrix is formed
     lanczos_steps: int = 120  # at most, where neither is formed; each is a pass over the rows
     failure: float = 1e-9  # probability with which the bound by Lanczos steps may be too small
-    variance_left_out: float = 1.1  # of a direction outside, at most, relative to the smallest kept; by Lanczos only
+    double_columns: int = 128  # columns up to which our own fits of float32 rows sum squares in float64
+    single_share: float = 1e-2  # of all variance, below which they do so for any number of columns
+
+    def lanczos_excess(self, d: int) -> float:
+        """Return by how much, relative to it, the bound on λmax(E) after all steps can exceed λmax(E) at most.
+
+        The polynomial T(2x/λ - 1), T of Chebyshev and of degree steps - 1, is at most 1 on the eigenvalues. No bound
+        is beyond the x where it is 1/δ, δ the part that a random start has along the eigenvector but with
+        probability `failure` (`checkers/plain/largest_eigenvalue.py`).
+        """
+        one_over_delta = math.sqrt(2 * d / math.pi) / self.failure
+        return (math.cosh(math.acosh(one_over_delta) / max(1, self.lanczos_steps - 1)) - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,22 @@ class CapturedVariance:
         eps, data_eps = np.finfo(np.float64).eps, float(np.finfo(dtype).eps)
         share = 8 * (len(self.deviations) + 16) * eps + (32 * data_eps if data_eps > eps else 0.0)
         return float(share) * self.total + self.mean_rounding
+
+
+def digits_of_own_fit(
+    rows: Rows, s: CapturedVariance, solver: str, tuning: PCACheckTuning = PCACheckTuning()
+) -> np.dtype[Any]:
+    """Return the type whose digits our own fit to these rows has: float32 only where its squares are summed in it.
+
+    That is where the covariance has many columns and none of the variances is faint, or is never formed.
+    """
+    n, d, double = rows.n_rows, rows.n_features, np.dtype(np.float64)
+    if s.failure:
+        return np.dtype(rows.dtype)
+    from_rows = solver == "full" or (n < d and solver != "covariance_eigh")
+    # A share that is nearly the limit may be on either side of it.
+    faint = min(s.smallest, s.discarded) < 0.99 * tuning.single_share * s.total
+    return double if d <= tuning.double_columns or from_rows or faint else np.dtype(rows.dtype)
 
 
 def measure_covariance(S: Array, B: Array, hint: float | None = None) -> CapturedVariance:

@@ -23,6 +23,7 @@ from scipy import sparse
 from certifit.checkers.decomposition.captured_variance import (
     CapturedVariance,
     PCACheckTuning,
+    digits_of_own_fit,
     measure_centred_rows,
     measure_covariance,
     measure_operator,
@@ -65,9 +66,13 @@ class PCAMeasured(NamedTuple):
         return min(len(self.mean), max(int(self.weight), self.n_used))
 
 
-def certify(claim: PCAClaim, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()) -> Certificate:
-    """Check the axes, the mean and the variances of a PCA on these rows."""
-    return certify_measured(claim, measure(claim.components, rows, tuning), tol, rows.dtype, tuning=tuning)
+def certify(
+    claim: PCAClaim, tol: float, rows: Rows, solver: str = "", *, tuning: PCACheckTuning = PCACheckTuning()
+) -> Certificate:
+    """Check the axes, the mean and the variances of a PCA on these rows, by our own `solver` where it is named."""
+    measured = measure(claim.components, rows, tuning)
+    digits = digits_of_own_fit(rows, measured.variance, solver, tuning) if solver else rows.dtype
+    return certify_measured(claim, measured, tol, digits, tuning=tuning)
 
 
 def measure(components: Array, rows: Rows, tuning: PCACheckTuning = PCACheckTuning()) -> PCAMeasured:
@@ -87,7 +92,9 @@ class SVDClaim(NamedTuple):
     explained_variance_ratio: Array | None = None  # (k,)
 
 
-def certify_svd(claim: SVDClaim, tol: float, rows: Rows, *, tuning: PCACheckTuning = PCACheckTuning()) -> Certificate:
+def certify_svd(
+    claim: SVDClaim, tol: float, rows: Rows, solver: str = "", *, tuning: PCACheckTuning = PCACheckTuning()
+) -> Certificate:
     """Check right singular vectors (k, d) and singular values (k,), as a PCA with zero in place of the mean."""
     B = np.asarray(claim.components, dtype=np.float64)
     sums = _mean(rows)
@@ -96,11 +103,12 @@ def certify_svd(claim: SVDClaim, tol: float, rows: Rows, *, tuning: PCACheckTuni
     sigma = np.asarray(claim.singular_values, np.float64)
     # With |σ| σ a negative singular value fails, where σ² would pass.
     about_zero = PCAClaim(B, np.zeros(rows.n_features), measured.unbiased * np.abs(sigma) * sigma / n)
-    found = certify_measured(about_zero, measured, tol, rows.dtype, tuning=tuning)
+    digits = digits_of_own_fit(rows, measured.variance, solver, tuning) if solver else rows.dtype
+    found = certify_measured(about_zero, measured, tol, digits, tuning=tuning)
     if claim.explained_variance is None and claim.explained_variance_ratio is None:
         return found
     variances, total = rows.sum(partial(_code_squares, B, m)) / n, float(rows.sum(partial(_squares, m)).sum()) / n
-    eps, rounding = float(np.finfo(rows.dtype).eps), measured.variance.rounding(np.float64)
+    eps, rounding = float(np.finfo(digits).eps), measured.variance.rounding(np.float64)
     limit = (tol + 128 * eps) * variances + 32 * eps * total + rounding
     return replace(found, checks=(*found.checks, *_check_shares(claim, variances, total, limit)))
 
@@ -136,10 +144,12 @@ def certify_measured(
     claimed = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
     if not s.failure:
         return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), scale=scale)
+    # No direction may have more variance than the smallest that is kept, but for what Lanczos steps cannot tell.
+    most, excess = (1 + tol) * s.smallest + s.leak, tuning.lanczos_excess(len(measured.mean))
     checks += [
         Check("given away by the residual of the eigenvectors, about", s.leak_loss, limit),
-        Check("largest variance left out, at least", s.rest_seen, (1 + tol) * s.smallest + s.leak + rounding),
-        Check("largest variance left out, at most", s.rest, tuning.variance_left_out * s.smallest + rounding),
+        Check("largest variance left out, at least", s.rest_seen, most + rounding),
+        Check("largest variance left out, at most", s.rest, (1 + excess) * most + rounding),
     ]
     facts = {"given away at most": f"{max(0.0, objective - bound) / (s.total or 1.0):.2g} of the total variance"}
     claimed += f", except with probability {s.failure:.0e} (over the checker's random start)"

@@ -5,9 +5,9 @@ rows' covariance, descending, and s the mean of all but the k largest, no model 
 log-likelihood below
     ½ (d log 2π + Σ_{j <= k} log λ_j + (d - k) log s + d)      (Tipping & Bishop 1999).
 Claim for rows with missing entries: one more EM step gains at most the tolerance. The likelihood of the observed
-entries is computed before and after one textbook EM step, with a matrix for every row; and along the direction that
-the residuals point to, its second derivative is not positive (`saddle`), as it would be where EM has stopped at a
-saddle.
+entries is computed before and after one textbook EM step, with a matrix for every row; and along the directions in
+which the residuals are largest, its second derivative is not positive (`saddle`), as it would be where EM has stopped
+at a saddle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from certifit.checkers.decomposition.code_posteriors import LOG_2PI, pieces, row_posteriors
 from certifit.checkers.decomposition.pca import centred_rows
-from certifit.checkers.decomposition.saddle import WayUp, curvature, random_columns, upward_direction
+from certifit.checkers.decomposition.saddle import WayUp, curvatures, random_columns, upward_direction
 from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
@@ -196,7 +196,7 @@ def _certify_observed(model: PPCAModel, tol: float, rows: Rows, first: _FirstPas
         *_check_observed_components(model, first.seen),
     ]
     if not ard and len(model.components):
-        way = upward_direction(model.W, model.noise, before.residuals, partial(_curve, model, rows, first.weight))
+        way = _steepest(model, rows, before, first.weight)
         checks.append(Check("gain along a way up from a saddle, about (nats a row)", way.gain, 1e-3 + 100 * tol))
     return _stationary(model, objective, tol, tuple(checks))
 
@@ -204,16 +204,20 @@ def _certify_observed(model: PPCAModel, tol: float, rows: Rows, first: _FirstPas
 def find_way_up(model: PPCAModel, rows: Rows) -> WayUp:
     """Return the direction along which the likelihood of the observed entries curves up most."""
     before = rows.sum(partial(_expect, model.mean, model.W, model.noise))
-    weight = float(rows.sum(_weight))
-    return upward_direction(model.W, model.noise, before.residuals, partial(_curve, model, rows, weight))
+    return _steepest(model, rows, before, float(rows.sum(_weight)))
+
+
+def _steepest(model: PPCAModel, rows: Rows, before: _ExpectedSums, weight: float) -> WayUp:
+    curves = partial(_curves, model, rows, weight)
+    return upward_direction(model.W, model.noise, before.residuals / weight, curves)
 
 
 def _weight(block: Block) -> float:
     return float(block.w.sum())
 
 
-def _curve(model: PPCAModel, rows: Rows, weight: float, u: Array) -> Array:
-    return rows.sum(partial(curvature, model.mean, model.W, model.noise, u)) / weight
+def _curves(model: PPCAModel, rows: Rows, weight: float, U: Array) -> Array:
+    return rows.sum(partial(curvatures, model.mean, model.W, model.noise, U)) / weight
 
 
 def _check_observed_components(model: PPCAModel, seen: int) -> list[Check]:

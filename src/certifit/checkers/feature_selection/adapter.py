@@ -5,7 +5,7 @@ The number of columns or steps that the settings ask for is worked out here agai
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from operator import attrgetter
@@ -20,7 +20,7 @@ from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.core import Certificate, Check
 from certifit.core.scoring import find_scorer, fit_copy, is_classifier, score_fitted
 from certifit.exceptions import DataError
-from certifit.rows import Array, Matrix, encode_labels
+from certifit.rows import Array, Matrix, Rows, encode_labels
 from certifit.rows.checks import Target
 from certifit.rows.folds import make_folds
 
@@ -292,40 +292,99 @@ class _Refit:
 
 # -------------------------------------------------------------------------------------------------------- L1 paths
 def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check the gap at every strength of an L1Selector, and the columns that it calls 0 there."""
-    target: Target = "numbers" if model.loss == "squared" else "classes"
-    rows = fitted_rows(model, len(model.support_), X, y, sample_weight, target)
+    """Check the gap at every strength of an L1Selector, the columns that it calls 0 there, and its choice."""
+    target: Target = "numbers" if model.loss_ == "squared" else "classes"
+    rows = fitted_rows(model, len(_support(model)), X, y, sample_weight, target)
+    _check_loss(model, rows)
     if target == "classes":
         rows = encode_labels(rows, model.classes_).rows
     k = len(model.classes_) if target == "classes" and len(model.classes_) > 2 else 1
-    coef, intercept = numbers(model, "coef_path_"), numbers(model, "intercept_path_")
-    columns = {name: np.asarray(values, dtype=np.float64) for name, values in model.path_.items()}
-    m, d = len(coef), rows.n_features
-    if coef.shape != (m, k, d) or intercept.shape != (m, k) or np.shape(model.proved_path_) != (m, d):
-        raise DataError(
-            got=f"a path of {coef.shape} coefficients and {intercept.shape} intercepts for {k} scores of {d} columns",
-            wanted="as many fits of as many scores in every part of the path",
-        )
-    if any(np.shape(values) != (m,) for values in columns.values()):
-        raise DataError(got="a path_ whose columns have unequal lengths", wanted=f"{m} numbers in each")
-    problem = screening.screening_problem(model.loss, bool(model.fit_intercept), rows)
+    coef, columns = _l1_path(model, k, rows.n_features)
+    m = len(coef)
+    problem = screening.screening_problem(model.loss_, bool(model.fit_intercept), rows)
     alphas = l1_choice.strengths_again(model, problem, k, rows)
+    if len(alphas) < m:
+        raise DataError(got=f"{m} fits for {len(alphas)} strengths", wanted="at most one fit for each strength")
     screened = tuple(
         screening.screen(problem.at(float(alpha), float(model.l1_ratio)), beta, b, rows)
-        for alpha, beta, b in zip(alphas, coef, intercept, strict=False)
+        for alpha, beta, b in zip(alphas, coef, numbers(model, "intercept_path_"), strict=False)
     )
-    if len(screened) < m:
-        raise DataError(got=f"{m} fits for {len(alphas)} strengths", wanted="at most one fit for each strength")
     path = l1_choice.StatedPath(columns, coef, np.asarray(model.proved_path_, dtype=bool), screened)
-    if model.criterion == "cv":  # the fits on the folds are made anew
-        criterion, error = model.held_out(rows, alphas[:m])
+    further: tuple[Check, ...] = ()
+    if model.criterion == "cv":
+        data = rows.load()
+        fits = _fold_fits(model, data.n_rows, coef.shape)
+        held = l1_choice.held_out_again(model, fits, alphas[:m], data)
+        criterion, error = held.criterion, held.error
+        gap = l1_choice.fold_gap(held.gap, tol, data.n_rows)
+        further = (gap, *l1_choice.fold_check(model, fits.roles, data))
     else:
         criterion, error = l1_choice.information_again(model, path, problem.weight), np.zeros(m)
     chosen = l1_choice.chosen_strength(path)
     used = path.nonzero[chosen]
-    claim = screening.PathClaim(chosen, path.proved, np.asarray(model.support_), used, len(alphas) - m)
-    checks = (*l1_choice.path_checks(path, alphas, criterion, error), *_chosen_fit(model, path, chosen))
+    claim = screening.PathClaim(
+        chosen, float(alphas[chosen]), path.proved, np.asarray(model.support_), used, len(alphas) - m
+    )
+    checks = (*further, *l1_choice.path_checks(path, alphas, criterion, error), *_chosen_fit(model, path, chosen))
     return screening.certify_path(screened, claim, tol, rows.n_rows, checks)
+
+
+def _check_loss(model: Any, rows: Rows) -> None:
+    """Refuse a fit for another kind of target than the setting, or y where that is 'auto', asks for."""
+    asked = l1_choice.loss_for(rows) if model.loss == "auto" else model.loss
+    if asked != model.loss_:
+        raise DataError(
+            got=f"an L1Selector {'with' if model.loss_ == 'logistic' else 'without'} classes_, as fits with the "
+            f"{model.loss_} loss have them",
+            wanted=f"the {asked} loss, for which its settings and this y ask",
+            fix="Fit it again, on the data given here.",
+        )
+
+
+def _l1_path(model: Any, k: int, d: int) -> tuple[Array, dict[str, Array]]:
+    """The coefficients (m, k, d) and the columns of `path_` (m,), in the shapes that belong together."""
+    coef, intercept = numbers(model, "coef_path_"), numbers(model, "intercept_path_")
+    m = len(np.atleast_1d(coef))
+    if m == 0 or coef.shape != (m, k, d) or intercept.shape != (m, k) or np.shape(model.proved_path_) != (m, d):
+        raise DataError(
+            got=f"a path of {coef.shape} coefficients and {intercept.shape} intercepts for {k} scores of {d} columns",
+            wanted="as many fits, at least one, of as many scores in every part of the path",
+        )
+    names = ("alpha", "nonzero", "proved_zero", "gap", "loss", "criterion", "error")
+    if not isinstance(model.path_, Mapping) or set(model.path_) != {*names}:
+        found = (
+            f"the columns {', '.join(map(str, model.path_))}" if isinstance(model.path_, Mapping) else "no columns"
+        )
+        raise DataError(got=f"path_ with {found}", wanted=f"a dict with {', '.join(names)}")
+    columns = {name: _shaped(model, f"path_[{name!r}]", model.path_[name], (m,)) for name in names}
+    strange = [name for name in names if not np.isfinite(columns[name]).all()]
+    if strange:
+        raise DataError(got=f"path_[{strange[0]!r}] with NaN or infinity", wanted="finite numbers")
+    return coef, {name: values.astype(np.float64) for name, values in columns.items()}
+
+
+def _fold_fits(model: Any, n: int, shape: tuple[int, ...]) -> l1_choice.FoldFits:
+    """The fits of the folds, in the shapes that belong together."""
+    missing = [name for name in ("fold_roles_", "fold_coef_", "fold_intercept_") if not hasattr(model, name)]
+    if missing:
+        raise DataError(
+            got=f"an L1Selector with criterion='cv' without {missing[0]}",
+            wanted="the fits of the folds, by which the strength was chosen",
+            fix="Fit it again.",
+        )
+    roles = _shaped(model, "fold_roles_", model.fold_roles_, (None, n))
+    if (
+        len(roles) < 2
+        or roles.dtype.kind != "i"
+        or not all({1, 2} <= {*role.tolist()} <= {0, 1, 2, 3} for role in roles)
+    ):
+        raise DataError(
+            got="fold_roles_ that do not say what each row is to every fold",
+            wanted="at least two rows of 0, 1 (fitted) and 2 (held out), with some of both",
+        )
+    coef = _shaped(model, "fold_coef_", numbers(model, "fold_coef_"), (len(roles), *shape))
+    intercept = numbers(model, "fold_intercept_")
+    return l1_choice.FoldFits(roles, coef, _shaped(model, "fold_intercept_", intercept, (len(roles), *shape[:2])))
 
 
 def _chosen_fit(model: Any, path: l1_choice.StatedPath, chosen: int) -> tuple[Check, ...]:

@@ -29,7 +29,11 @@ class FilterClaim:
 
 def certify_filter(claim: FilterClaim, k: int, tol: float, rows: Rows) -> Certificate:
     """Check scores, p-values and choice from the data; y are class numbers 0 … k-1, or numbers."""
-    return _filter_certificate(claim, recompute(claim.name, rows, k), float(rows.sum(_block_weight)), tol)
+    n = float(rows.sum(_block_weight))
+    scores, p = recompute(claim.name, rows, k)
+    # Where r² is next to 1, rounding of scores moves p-values: those claimed must belong to the scores claimed.
+    known = pvalues(claim.name, claim.scores, n, k)
+    return _filter_certificate(claim, (scores, p if known is None else known), n, tol)
 
 
 def _block_weight(block: Block) -> float:
@@ -66,7 +70,9 @@ def _filter_certificate(claim: FilterClaim, true: tuple[Array, Array | None], n:
     lost = expected[~support & np.isfinite(expected)]
     objective, bound = float(lost.sum()), float(np.sort(expected)[: len(lost)].sum())
     words = "every score is what the data say, and the columns kept are those that score best"
-    return Certificate("exact", words, objective, min(objective, bound), tol, checks=tuple(checks))
+    # Scores of columns without any effect are rounding, also as a sum: it is measured by all scores and their units.
+    scale = float(np.abs(expected[np.isfinite(expected)]).sum()) + unit * len(expected)
+    return Certificate("exact", words, objective, min(objective, bound), tol, checks=tuple(checks), scale=scale)
 
 
 def _relative_difference(a: Array, b: Array, unit: float, slack: Array | float = 0.0) -> float:

@@ -102,7 +102,9 @@ def nystroem_certificate(
     claim = "features span the landmarks: a kernel value k(x, z) is off by at most the root of e(x) e(z)"
     if status is not KernelStatus.PROVED:
         claim += ", if the kernel is positive semidefinite on these rows"
-    return Certificate("exact", claim, mean, 0.0, tol, checks=checks, facts=facts)
+    # The errors are differences of numbers of the size of k(x, x), and known to their rounding.
+    scale = float(found.trace / found.weight)
+    return Certificate("exact", claim, mean, 0.0, tol, checks=checks, facts=facts, scale=max(mean, scale))
 
 
 class NystroemClaim(NamedTuple):
@@ -272,9 +274,10 @@ def scale_gamma(rows: Rows) -> float:
     first = rows.sum(partial(_column_moments, np.zeros(rows.n_features)))
     origin = first.x / first.weight
     about = rows.sum(partial(_column_moments, origin))
-    means = about.x / about.weight
-    variance = float((about.xx / about.weight - means**2).mean() + (origin + means).var())
-    if max(variance, 0.0) ** 0.5 <= 16 * float(np.finfo(rows.dtype).eps) * float(np.abs(origin).max()):
+    means, middle = about.x / about.weight, float(origin.mean())
+    # Columns' means are compared about their middle: far from zero their sum with the origin would lose digits.
+    variance = float((about.xx / about.weight - means**2).mean() + ((origin - middle) + means).var())
+    if max(variance, 0.0) ** 0.5 <= 16 * float(np.finfo(rows.dtype).eps) * abs(middle):
         variance = 0.0  # nothing but rounding
     return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
 

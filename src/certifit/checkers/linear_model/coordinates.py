@@ -31,7 +31,8 @@ class CheckedColumnMoments(Sums):
         with np.errstate(over="ignore", invalid="ignore"):
             delta = self.x / self.weight
             mean, variance = origin + delta, self.xx / self.weight - delta**2
-            return np.where(mean**2 > 64 * variance, mean, 0.0)
+            width = self.most.value[0] + self.most.value[1]  # at least twice the spread: squares may overflow
+            return np.where((mean**2 > 64 * variance) | (np.abs(mean) > 4 * width), mean, 0.0)
 
     def extent(self, m: Array) -> Array:
         """The largest |x - m| of each column (d,); rounding of a difference is monotone."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates
-from certifit.checkers.linear_model.glm_sums import GlmMeasure, GlmPoint, GlmQuadratic, row_terms
+from certifit.checkers.linear_model.glm_sums import GlmMeasure, GlmPoint, GlmQuadratic, RowTerms, row_terms
 from certifit.checkers.linear_model.newton_bound import conditioned_inverse, triangle_of
 from certifit.checkers.plain.dual_points import EPS, summation_error
 from certifit.checkers.plain.response_columns import response_columns
@@ -41,8 +41,10 @@ class InferenceTuning:
     """How far two computations of the same number may be apart."""
 
     close: float = 1e-6  # relative
+    exact: float = 32 * EPS  # residuals up to this share of what is summed in them are rounding
     covariance_parameters: int = 4000  # of a logistic fit, beyond which it has no covariance
     null_steps: int = 50  # of Newton's method for the constant model beside an offset
+    collinear: float = 1e-7  # smallest eigenvalue of a scaled information below which columns are made orthogonal
 
 
 class InferencePoint(NamedTuple):
@@ -80,6 +82,7 @@ class CheckedInferenceSums(Sums):
     products: Array  # (m, m) Σ w u² z zᵀ, or 0-d
     clusters: CheckedClusterScores
     moved: Array  # (m,) Σ w φ" s |z| with the rounding s of a row's score, or 0-d
+    rounding: float  # half deviance of residuals that are nothing but rounding
 
 
 def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
@@ -113,7 +116,17 @@ def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
             products,
             clusters,
             moved,
+            _rounding(point.at, terms),
         )
+
+
+def _rounding(at: GlmPoint, terms: RowTerms, tuning: InferenceTuning = InferenceTuning()) -> float:
+    """Half the deviance of rows whose residuals are nothing but rounding of what is summed in them."""
+    squares = (at.claim.family, at.claim.link) == ("gaussian", "identity")
+    intercept = abs(at.b + at.y0 - float(at.beta @ at.m))
+    size = np.abs(terms.eta + at.y0) + np.abs(terms.offset) + intercept
+    size = size + (np.abs(terms.y + at.y0) if squares else 1.0)
+    return 0.5 * float(terms.w @ (expected_curvature(at.claim, terms.eta) * (tuning.exact * size) ** 2))
 
 
 def _by_cluster(scores: Array, claim: GlmClaim, block: Block, used: Array) -> CheckedClusterScores:
@@ -182,12 +195,16 @@ def _scalar_checks(
     off, mean_off, close = allowed
     deviance, df = 2 * max(0.0, s.loss), e.rows - m
     stated = float(attributes.get("deviance_", deviance))
+    # Whether the fit is exact is told by the stated deviance too; at the edge either answer is right.
+    edge = 1 + close if np.isposinf(float(attributes.get("loglikelihood_", 0.0))) else 1 - close
+    spread = 0.0 if has_free_dispersion(claim) and stated <= 2 * edge * e.rounding else max(stated, 0.0)
     expected = {
         "deviance_": (deviance, 2 * off),
         "null_deviance_": (2 * max(0.0, e.null), 2 * mean_off),
+        "pearson_chi2_": (e.pearson, 4 * off),
         "df_resid_": (df, 0.0),
         # At the stated deviance, which is checked itself: its logarithm would magnify what rounding leaves of it.
-        "loglikelihood_": (log_likelihood(claim, e.saturated, max(stated, 0.0), e.rows), 16 * EPS * e.rows),
+        "loglikelihood_": (log_likelihood(claim, e.saturated, spread, e.rows), 16 * EPS * e.rows),
         "dispersion_": (1.0, 0.0),
     }
     if has_free_dispersion(claim):
@@ -238,7 +255,7 @@ def _covariance_check(
 ) -> Check:
     """How far the stated covariance is from that of the data."""
     found = conditioned_inverse(e.information)
-    if found is None:
+    if found is None or found.smallest < tuning.collinear:
         R = rows.sum(partial(triangle_of, point.coordinates)).R
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
             point = point._replace(coordinates=point.coordinates._replace(triangle=R), information=True)
@@ -255,7 +272,8 @@ def _covariance_check(
         full[~J.any(axis=1)] = full[:, ~J.any(axis=1)] = np.nan
         # Residuals that are nothing but rounding are other ones to others.
         spare = 4 * np.abs(J) @ np.abs(found.inverse) @ e.moved if point.kind != "classical" else np.zeros(len(J))
-    limit = tuning.close + 100 * point.coordinates.row_error
+    # The inverse of an information with so small an eigenvalue keeps no more digits, here and in any fit.
+    limit = tuning.close + 100 * point.coordinates.row_error + 16 * len(C) * EPS / found.smallest
     return covariance_agreement(attributes.get("covariance_"), full, limit, spare)
 
 

@@ -37,6 +37,7 @@ class GlmClaim(NamedTuple):
     power: float = np.nan  # of Tweedie's variance
     theta: float = np.nan  # of the negative binomial's variance
     layout: ResponseLayout = ResponseLayout()
+    positive: bool = False  # whether coefficients are held at 0 or above
 
 
 class LossTerms(NamedTuple):

@@ -403,7 +403,7 @@ def row_checks(model: Any, machines: list[Any], findings: list[Any], close: floa
     shape = (n,) if len(machines) == 1 else (n, len(machines))
     claimed = np.stack([exact_shape(model, name, shape) for name in names])
     claimed = claimed.reshape(3, -1, len(machines))  # (3, n, machines)
-    wrong, off = 0, 0.0
+    wrong, off, aside = 0, 0.0, 0.0
     for i, (machine, found) in enumerate(zip(machines, findings, strict=True)):
         expected = np.zeros(claimed.shape[:2])  # all is 0 for rows that a machine was not trained on
         expected[:, machine.rows] = found.kinds, found.slacks, found.residuals
@@ -412,7 +412,9 @@ def row_checks(model: Any, machines: list[Any], findings: list[Any], close: floa
         unit = 1.0 if getattr(machine, "epsilon", None) is None else float(np.ptp(machine.y)) + machine.epsilon
         size = unit + float(found.slacks.max(initial=0.0)) or 1.0
         off = float(np.maximum(off, miss[1:].max() / size))  # NaN stays
+        aside = float(np.maximum(aside, getattr(found, "aside", 0.0) / size))
     return [
         Check("rows of another kind than their coefficients say", float(wrong), 0.0),
         Check("slacks and residuals of rows off by, relative", float(off), close),
+        Check("intercepts off the middle of the best ones by, relative", aside, close),
     ]

@@ -42,6 +42,7 @@ class HardMarginCheckTuning:
 
     feasible: float = 1e-6  # relative: coefficients of the wrong sign, out of balance, or of columns and not of rows
     hidden: float = 1e-3  # share of the objective that rounding may hide
+    lost: float = 0.1  # share of a margin that rounding may hide
     scaled: float = 1e-9  # by which the smallest y f may miss 1; no claim depends on it, objectives are scaled by it
     close: float = 1e-6  # share of the objective: nearer than this to rounding, kernel values get a longer type
     distance: float = 64 * EPS  # of two points, relative to the size of the rows, that may be rounding
@@ -84,6 +85,7 @@ class HardMarginFindings(NamedTuple):
     unbalanced: float  # |Σ β| / Σ |β|
     apart: float
     margin: float  # 1 / |f|
+    margin_error: float  # rounding in it, relative
     slacks: Array  # (m,)
     residuals: Array  # (m,) by how much each row's optimality condition is missed
     kinds: Array  # (m,) NONE or MARGIN of `checkers.svm.kernel`
@@ -138,11 +140,17 @@ def _findings(machine: HardMarginMachine, feasible: Array, at: HyperplaneValues)
         float(np.maximum(-signed, 0.0).max() / np.abs(beta).max(initial=TINY)),
         abs(float(beta.sum())) / total if total > 0 else 0.0,
         at.apart,
-        1.0 / max(float(np.sqrt(at.square)), TINY),
+        *_margin(at),
         slacks.astype(np.float64),
         np.where(kinds == svc.RowKind.NONE, np.maximum(miss, 0.0), np.abs(miss)).astype(np.float64),
         kinds,
     )
+
+
+def _margin(at: HyperplaneValues) -> tuple[float, float]:
+    """1 / |f|, and how much of it may be rounding; where rounding is all there is of |f|², the least it can be."""
+    square = at.square if at.square > at.square_error else max(at.square, 0.0) + at.square_error
+    return 1.0 / max(float(np.sqrt(square)), TINY), float(at.square_error) / max(float(square), TINY)
 
 
 def combined_certificate(
@@ -170,7 +178,9 @@ def combined_certificate(
             tuning.feasible,
         ),
     ]
-    if not soft:
+    if soft:  # else margins are as far off as the objective
+        checks.append(Check("rounding in a margin, relative", max(j.margin_error for j in found), tuning.lost))
+    else:
         missed = [(abs(j.lowest - 1.0), max(tuning.scaled, 4 * j.lowest_error)) for j in found]
         checks.append(Check("smallest y f(x) differs from 1 by", *max(missed, key=lambda m: m[0] - m[1])))
     facts: dict[str, float | str] = {

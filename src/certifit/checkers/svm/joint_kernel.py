@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.plain.best_intercepts import middle_of_best
 from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.plain.kernel_values import MachineValues, PlainValueTuning
 from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
@@ -107,7 +108,20 @@ def assess(machine: JointKernelSvm, at: SvmValues) -> SvmFindings:
         losses.astype(np.float64),
         residuals.astype(np.float64),
         kinds.astype(np.int8),
+        max(0.0, _aside(machine, f) - 2 * float(error.max())),
     )
+
+
+def _aside(machine: JointKernelSvm, f: Array) -> float:
+    """How far the biases of two classes are from the middle of the best ones, given scores (m, 2) without them.
+
+    More than two are left as they are: what is best for one depends on all others.
+    """
+    if f.shape[1] != 2:
+        return 0.0
+    sign, b = np.where(machine.y == 1, 1.0, -1.0), machine.intercept
+    best = middle_of_best(machine.spec.loss.margin * sign - (f[:, 1] - f[:, 0]), sign, machine.C)
+    return abs(float(b[1] - b[0]) - best)
 
 
 def _row_conditions(machine: JointKernelSvm, F: Array, low: Array, high: Array) -> tuple[Array, Array]:

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from certifit.checkers.plain.best_intercepts import middle_of_best
 from certifit.checkers.plain.dual_points import is_feasible
 from certifit.checkers.plain.kernel_values import MachineValues, PlainValueTuning
 from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
@@ -129,6 +130,7 @@ class SvmFindings(NamedTuple):
     slacks: Array  # (m,) losses
     residuals: Array  # (m,) by how much each row's optimality condition is missed, in units of f
     kinds: Array  # (m,) `RowKind`
+    aside: float = 0.0  # how far the intercept is from the middle of the best ones, beyond rounding, in units of f
 
 
 def rounding_error(beta: Array, lengths: Array) -> Array:
@@ -178,7 +180,17 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
         slacks.astype(np.float64),
         np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]).astype(np.float64),
         kinds,
+        max(0.0, abs(float(b - _best_intercept(machine, f))) - float(error.max())),
     )
+
+
+def _best_intercept(machine: KernelSvm, f: Array) -> float:
+    """The middle of the intercepts that are best for these values (m,), without intercept."""
+    y, C = machine.y, machine.C
+    if machine.epsilon is None:
+        return middle_of_best(y - f, y, C)
+    sides = np.repeat([1.0, -1.0], len(y))
+    return middle_of_best(np.tile(y - f, 2) - sides * machine.epsilon, sides, np.tile(C, 2))
 
 
 def total_rounding(dtype: Any, sizes: Any, hidden: Any, objective: Any) -> float:

@@ -40,6 +40,7 @@ import numpy as np
 from scipy.optimize import brentq, lsq_linear
 
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
+from certifit.checkers.plain.best_intercepts import middle_of_best, middle_without_loss
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, is_feasible, make_feasible
 from certifit.checkers.plain.dual_points import lower_bound as bound_of_dual_point
@@ -56,7 +57,7 @@ from certifit.checkers.svm.linear_rows import (
     weighted_row_sum,
     weights,
 )
-from certifit.core import Certificate
+from certifit.core import Certificate, Check
 from certifit.rows import Array, Rows
 
 CLAIM = "losses and penalty within gap of their minimum"
@@ -84,10 +85,27 @@ class ClaimedLinearSvm(NamedTuple):
     C: float
     rho: float | None  # None: no intercept; 0: a free one
     epsilon: float | None = None  # None: classes, one against the rest
+    settled: bool = False  # whether, of several best intercepts, the one in the middle is claimed
 
     @property
     def hinge(self) -> PlainHinge:
         return PlainHinge(self.kappa, self.e, self.top)
+
+    def settles(self, values: int, most: int = 50_000_000) -> bool:
+        """Whether several intercepts may be best: free ones, of machines with so many scores at most.
+
+        More scores than `most` are not kept in memory by a fit.
+        """
+        return self.rho == 0 and values <= most
+
+    def best_step(self, kink: Array, s: Array, u: Array) -> float:
+        """How much to add to an intercept to make it the middle of the best ones; `kink` is where losses begin.
+
+        A smooth loss has but one best intercept, unless some cost nothing.
+        """
+        if np.isinf(self.kappa):
+            return middle_of_best(kink, s, u)
+        return middle_without_loss(kink, s, u)
 
 
 class SignedSlacks(NamedTuple):
@@ -133,7 +151,7 @@ def certify(
     eta = rows.map(partial(scores_and_lengths, coef, b, m))
     y, w = rows.map(targets), rows.map(weights)
     objective = bound = rounding = scale = 0.0
-    gaps = np.zeros(len(coef))
+    gaps, aside = np.zeros(len(coef)), 0.0
     for c in range(len(coef)):
         at = _slacks(eta[:, c], eta[:, -1], y, w, claimed, c if len(coef) > 1 else 1)
         machine = _MachineCheck(claimed, at, coef[c], b[c], m, rows, tuning or LinearSvmCheckTuning())
@@ -143,7 +161,10 @@ def certify(
         objective, bound = objective + value, bound + min(proved.value, value)
         rounding, scale = rounding + off + proved.rounding, scale + machine.objective_at_zero
         gaps[c] = value + off - proved.value
+        aside = float(np.maximum(aside, machine.aside)) if claimed.settled else 0.0
     checks = (*checks, rounding_check(rounding, objective, coef))
+    if claimed.settled and claimed.settles(len(coef) * rows.n_rows):
+        checks = (*checks, Check("intercepts off the middle of the best ones by, relative", aside, 1e-6))
     limit = (tol + 1e-12) * objective + rounding
     error = coefficient_error(coef, gaps, claimed.rho)
     return Certificate(
@@ -190,6 +211,16 @@ class _MachineCheck:
         score = float(np.linalg.norm(self.beta)) * length + float(np.abs(self.beta) @ np.abs(self.m)) + abs(self.b)
         off = SLACK_ROUNDING * np.abs(q) + (SLACK_ROUNDING + EPS * len(self.beta)) * score
         return float((u * self.claimed.hinge.slope(z + off) * off).sum()) + 8 * EPS * abs(self.objective)
+
+    @property
+    def aside(self) -> float:
+        """How far the intercept is from the middle of the best ones, beyond rounding, in sizes of a target."""
+        z, s, q, u, length = self.at
+        # z = q - s (β·x + b): a change of b by s (z + e) puts a row where its loss begins
+        off = abs(self.claimed.best_step(s * (z + self.claimed.e), s, u))
+        size = float(np.linalg.norm(self.beta)) * length + float(np.abs(self.beta) @ np.abs(self.m)) + abs(self.b)
+        rounding = (SLACK_ROUNDING + EPS * len(self.beta)) * float((np.abs(q) + size).max())
+        return max(0.0, off - rounding) / self.unit
 
     @cached_property
     def unit(self) -> float:
@@ -324,7 +355,10 @@ class _MachineCheck:
             size = np.abs(A).max(axis=0, initial=0.0)
             size[size == 0] = 1.0
             missing = (self.G * self.theta - c) / size
-            return u * lsq_linear((A / size * u[:, None]).T, missing, (0.0, 1.0), "bvls", max_iter=10).x
+            # In units of the largest part that is missing: the solver stops at absolute sizes.
+            most = float(np.abs(missing).max(initial=0.0)) or 1.0
+            shares = lsq_linear((A / size * u[:, None]).T, missing / most, (0.0, 1.0 / most), "bvls", max_iter=10).x
+            return u * np.minimum(most * shares, 1.0)
 
         return near, multipliers
 

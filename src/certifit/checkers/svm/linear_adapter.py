@@ -130,7 +130,9 @@ def claimed_linear_svm(model: Any) -> ClaimedLinearSvm:
         return ClaimedLinearSvm(*PLAIN_HINGES["hinge"], C, 0.0)
     _ridge_only(model)
     _check_loss(model, PLAIN_HINGES)
-    return ClaimedLinearSvm(*PLAIN_HINGES[model.loss], C, _intercept_weight(model))
+    return ClaimedLinearSvm(
+        *PLAIN_HINGES[model.loss], C, _intercept_weight(model), settled=isinstance(model, Estimator)
+    )
 
 
 def _intercept_weight(model: Any) -> float | None:

@@ -40,7 +40,11 @@ class IncrementalPCA(PCA):
 
     Attributes
     ----------
-    those of PCA, and
+    components_ : (k, d) orthonormal rows, as PCA's
+    explained_variance_, explained_variance_ratio_, singular_values_ : (k,)
+    mean_ : (d,)
+    n_components_, n_samples_ : int
+    noise_variance_ : float, average discarded variance
     var_ : (d,) variances of the columns (divided by the number of rows)
     n_samples_seen_ : int
     n_used_ : int, rows seen whose weight is positive

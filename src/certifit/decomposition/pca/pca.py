@@ -119,7 +119,7 @@ class PCA(LinearCodes, Estimator):
         fitted = fitted_attributes(axes, wanted, rows.n_rows)
         if axes.S is None:
             check = PCACheckTuning(largest_order=self._tuning.largest_order)
-            certificate = certificates.certify(_claim(fitted), self.tol, rows, tuning=check)
+            certificate = certificates.certify(_claim(fitted), self.tol, rows, self.svd_solver, tuning=check)
         else:
             certificate = certificate_from_covariance(axes, fitted, self.tol, rows.dtype)
         return {**fitted, "certificate_": certificate}

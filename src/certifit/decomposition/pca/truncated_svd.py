@@ -104,6 +104,7 @@ class TruncatedSVD(LinearCodes, Estimator):
                 certificates.SVDClaim(B, sigma, variances, variances / (columns.total or 1.0)),
                 self.tol,
                 rows,
+                self.algorithm,
                 tuning=check,
             ),
         }

@@ -31,6 +31,7 @@ class PPCATuning:
     most_saddles: int = 16  # saddles that EM with missing entries leaves before it gives up
     saddle_gain: float = 1e-4  # nats a row that a way up from a saddle must promise
     saddle_step: float = 0.3  # of the way from a component to the direction of more variance
+    mean_rounding: float = 1e-6  # of the noise's deviation: a mean rounded by more is measured again as it is stored
     worse_in_a_row: int = 2  # numbers of components worse than the best after which 'bic' tries no more
 
 

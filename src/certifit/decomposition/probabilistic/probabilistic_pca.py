@@ -243,10 +243,15 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         S: Array | None = None,
         found: Solution[EMPath] | None = None,
     ) -> Attributes:
-        """Return attributes and certificate; with the covariance S of complete rows, no more pass is needed."""
+        """Return attributes and certificate; with the covariance S of complete rows, no more pass is needed.
+
+        Where rows are so far from zero that the rounding of their mean is seen beside the noise, S is not the
+        covariance about the mean that is stored: then the rows are read once more, as the audit does.
+        """
         fitted, ard = _attributes(at), self.n_components == "ard"
         model = certificates.PPCAModel(*(fitted[name] for name in MODEL))._replace(n_components=self.n_components)
-        if S is not None:
+        near = np.finfo(float).eps * float(np.abs(at.mean).max()) <= self._tuning.mean_rounding * np.sqrt(at.noise)
+        if S is not None and near:
             certificate = certificates.from_covariance(model, self.tol, S, at.mean)
         else:
             certificate = certificates.certify(model, self.tol, rows)

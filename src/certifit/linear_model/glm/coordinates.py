@@ -61,6 +61,11 @@ class GlmCoordinates:
     def coefficients(self, theta: Array, d: int) -> tuple[Array, float]:
         """θ as coefficients (d,) of the given columns, 0 for those left out, and the intercept."""
         full = self._full(theta[:, None], d)[:, 0]
+        if self.intercept and self.shift is not None:
+            # The intercept belongs to the coefficients as they are stored: far from 0 the two cancel.
+            free = replace(self, shift=None)._full(theta[:, None], d)[d, 0]
+            with np.errstate(over="ignore", invalid="ignore"):
+                full[d] = np.longdouble(free) - (np.asarray(full[:d], dtype=np.longdouble) * self.shift).sum()
         if not np.isfinite(full).all():
             raise DataError(
                 got="columns so small that their coefficients are too large for a number",
@@ -133,9 +138,9 @@ def choose_coordinates(rows: Rows, sample: ArrayRows, intercept: bool, penalised
     plain = GlmCoordinates(intercept, shift, _scale(shift_rows(sample.X, shift)))
     if _well_conditioned(plain, sample):
         return plain
-    R = rows.sum(partial(_triangle, plain)).R
+    R = rows.sum(partial(triangle_of, plain)).R
     kept = independent_columns(R, intercept)
-    if len(kept) == R.shape[1] and _condition(R) < 1e5:
+    if len(kept) == R.shape[1] and _condition(R) < 1e4:
         return plain  # the sample alone was short of rows
     triangle = qr(R[:, kept], mode="r")[0][: len(kept)]
     return replace(plain, kept=kept, R=triangle)
@@ -159,7 +164,7 @@ def _divided(Z: Matrix, scale: Array) -> Matrix:
     return Z
 
 
-def _well_conditioned(coordinates: GlmCoordinates, sample: ArrayRows, least_pivot: float = 1e-5) -> bool:
+def _well_conditioned(coordinates: GlmCoordinates, sample: ArrayRows, least_pivot: float = 1e-4) -> bool:
     Z = coordinates.rows(sample.X)
     G = sandwich(Z, sample.w, coordinates.appends_one)
     if not (np.isfinite(G).all() and (np.diag(G) > 0).all()):
@@ -169,7 +174,8 @@ def _well_conditioned(coordinates: GlmCoordinates, sample: ArrayRows, least_pivo
     return found is not None and bool(np.diag(found[0]).min() > least_pivot)
 
 
-def _triangle(coordinates: GlmCoordinates, block: Block) -> Triangle:
+def triangle_of(coordinates: GlmCoordinates, block: Block) -> Triangle:
+    """The triangular factor of a block's weighted rows, the column of ones last where there is one."""
     Z = coordinates.rows(block.X)
     Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
     return block_triangle(np.column_stack([Z, np.ones(len(Z))]) if coordinates.appends_one else Z, block.w)

@@ -23,6 +23,7 @@ from certifit.linear_model.coefficient_error import (
     largest_entries,
     proved_distance,
 )
+from certifit.linear_model.column_words import moving_columns
 from certifit.linear_model.glm.block_statistics import GlmRequest, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates
 from certifit.linear_model.glm.refinement import refine
@@ -66,7 +67,7 @@ def finish(problem: GlmProblem, best: Solution[Any]) -> Attributes:
     if not np.isfinite(best.objective):
         refuse_start(loss)
     fitted = coefficients(coordinates, best.params.x, rows.n_features)
-    squares = loss.concordance == 0 == problem.penalty.alpha
+    squares = loss.concordance == 0 and not problem.penalty.biased
     few = rows.n_rows * rows.n_features <= problem.tuning.refined_entries
     if best.status == "converged" and squares and (coordinates.R is not None or few):
         assert problem.proof.anchor is not None
@@ -86,8 +87,8 @@ def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: G
     found = checker.certify(
         fitted["coef_"], fitted["intercept_"], claim, tol, rows, problem.coordinates.left_out(rows.n_features)
     )
-    if claim.alpha == 0 and not (found.holds and found.kind == "optimal"):
-        _refuse_unbounded(problem, fitted, claim)
+    if claim.alpha == 0 and (not found.holds or (found.kind == "stationary" and _is_extreme(problem, fitted))):
+        _refuse_unbounded(rows, claim)
     return found
 
 
@@ -118,7 +119,7 @@ def _proved_by_the_loop(
     if not rounding <= problem.tuning.rounding_share * min(tol, 1e-6) * best.objective:
         return None
     limit = tol * best.objective + rounding
-    words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
+    words = LinearModelClaims.of_deviance(claim.alpha > 0, claim.positive)
     return Certificate("optimal", words, best.objective, bound, tol, limit, parameter_error=errors)
 
 
@@ -163,17 +164,20 @@ def refuse_one_way(rows: Rows, sample: ArrayRows, claim: GlmClaim) -> None:
         )
 
 
-def _refuse_unbounded(problem: GlmProblem, fitted: Attributes, claim: GlmClaim) -> None:
-    """An error with its proof, if the likelihood has no maximum; some score is extreme then."""
+def _is_extreme(problem: GlmProblem, fitted: Attributes) -> bool:
+    """Whether some score is as far out as those of a likelihood that rises for ever come to be."""
     scores = problem.rows.map(partial(scores_of, fitted["coef_"], fitted["intercept_"], problem.layout))
-    if not np.abs(scores).max() > problem.loss.link.extreme_score:
-        return
-    certificate = recession.unbounded(problem.rows, claim)
+    return bool(np.abs(scores).max() > problem.loss.link.extreme_score)
+
+
+def _refuse_unbounded(rows: Rows, claim: GlmClaim) -> None:
+    """An error with its proof, if the likelihood has no maximum."""
+    certificate = recession.unbounded(rows, claim)
     if certificate is not None:
+        columns = moving_columns(certificate, rows)
         raise NoSolutionError(
-            "The likelihood has no maximum: it rises for ever along a direction (separable classes, or a group "
-            "without a single event). Use a penalty (alpha > 0), or leave out the columns with non-zero entries in "
-            f"the direction (intercept last): {certificate.facts['direction']}",
+            f"The likelihood has no maximum: it rises for ever along a direction of {columns} (separable classes, or "
+            "a group without a single event). Use a penalty (alpha > 0), or leave such columns out.",
             certificate,
         )
 
@@ -185,8 +189,8 @@ def coefficients(coordinates: GlmCoordinates, theta: Array, d: int) -> Attribute
 
 
 def scores_of(coef: Array, intercept: float, layout: ResponseLayout, block: Block) -> Array:
-    """β·x + b + offset of every row, rows without weight too."""
-    eta = block.X @ coef + intercept
+    """β·x + b + offset of every row, rows without weight too; (rows, k) of k targets."""
+    eta = block.X @ coef.T + intercept
     if layout.offset is not None:
         eta = eta + _beside(block, layout.offset)
     if layout.exposure is not None:

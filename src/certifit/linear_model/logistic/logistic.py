@@ -17,7 +17,7 @@ import numpy as np
 from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.settings import LOOP, Setting, Settings
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, warn_caller
 from certifit.linear_model.inference import Inference, why_no_errors
 from certifit.linear_model.linear_scores import LinearScores
 from certifit.linear_model.logistic.firth import Firth
@@ -41,14 +41,16 @@ class LogisticRegression(Inference, LinearScores, Estimator):
     C : float, default=1.0
         Inverse of the penalty's strength.
     l1_ratio : float between 0 and 1, default=0.0
-        Share of the penalty that is |β|₁; the rest is |β|²/2.
+        Share of the penalty that is |β|₁; the rest is |β|²/2. None means 0.
     tol : float, default=1e-6
         Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved. With
         penalty='firth', how far the modified scores may be from 0, in standard errors.
     fit_intercept : bool, default=True
         The intercept is never penalised.
     class_weight : dict, 'balanced' or None
-    solver : 'auto', 'newton-cholesky' or 'lbfgs'
+    solver : 'auto' or any of scikit-learn's
+        'newton-cholesky' forms the Hessian, 'lbfgs' does not where the penalty allows it; all others mean 'auto'. The
+        minimum is the same: 'liblinear' too leaves the intercept free here.
     covariance : 'classical', 'sandwich' or None
         How the standard errors of a fit without penalty are computed; None saves the time. Firth's are classical (the
         inverse information); intervals from profiles of the penalised likelihood are not computed.
@@ -57,8 +59,9 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         Seconds after which the best fit so far is returned, with what is proved about it.
     warm_start : bool, default=False
         Start from the previous fit's coefficients.
-    random_state : ignored
-        The fit is deterministic; accepted so that scikit-learn code runs unchanged.
+    dual, intercept_scaling, multi_class, n_jobs, random_state, verbose : ignored
+        Accepted so that scikit-learn's calls run; the fit is deterministic. Several classes are one softmax model:
+        multi_class='ovr', another problem, is refused.
 
     Attributes
     ----------
@@ -99,13 +102,31 @@ class LogisticRegression(Inference, LinearScores, Estimator):
     sparse = True
     settings: ClassVar[Settings] = {
         **LOOP,
-        "penalty": Setting(choices=("l2", "l1", "elasticnet", "firth"), none=True),
+        "penalty": Setting(choices=("l2", "l1", "elasticnet", "firth", "deprecated"), none=True),
         "C": Setting(float, above=0, fix="Smaller C means more penalty."),
-        "l1_ratio": Setting(float, least=0, most=1),
-        "solver": Setting(choices=("auto", "newton-cholesky", "lbfgs")),
+        "l1_ratio": Setting(float, least=0, most=1, none=True),
+        "solver": Setting(choices=("auto", "newton-cholesky", "lbfgs", "newton-cg", "liblinear", "sag", "saga")),
+        "multi_class": Setting(
+            choices=("auto", "multinomial", "deprecated"),
+            fix="For one model per class use sklearn.multiclass.OneVsRestClassifier(LogisticRegression()).",
+        ),
         "covariance": Setting(choices=("classical", "sandwich"), none=True),
     }
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
+    ignored: ClassVar[tuple[str, ...]] = (
+        "dual",
+        "intercept_scaling",
+        "multi_class",
+        "n_jobs",
+        "random_state",
+        "verbose",
+    )
+    differences: ClassVar[dict[str, str]] = {
+        "penalty": "The default 'l2' takes l1_ratio as it is, as 'deprecated' does there; it stays, for 'firth'.",
+        "solver": "The default 'auto' chooses by the size; solver='liblinear' does not penalise the intercept here.",
+        "tol": "A proved relative gap, 1e-6 by default, where scikit-learn's is the size of a gradient or a step.",
+        "max_iter": "1000 by default: passes over the rows, of which a fit needs few.",
+    }
     _tuning: ClassVar[LogisticTuning] = LogisticTuning()
 
     deviance_: float
@@ -126,7 +147,12 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         max_iter=1000,
         max_time=None,
         warm_start=False,
+        dual=False,
+        intercept_scaling=1,
+        multi_class="auto",
+        n_jobs=None,
         random_state=None,
+        verbose=0,
     ):
         self.penalty = penalty
         self.C = C
@@ -139,7 +165,12 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         self.max_iter = max_iter
         self.max_time = max_time
         self.warm_start = warm_start
+        self.dual = dual
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
+        self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         data = LogisticRows.of(rows, self.class_weight, bool(self.fit_intercept), self._tuning)
@@ -161,14 +192,17 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         super()._check_settings()
         if self.penalty == "firth" and self.covariance == "sandwich":
             raise DataError(got="covariance='sandwich' with penalty='firth'", wanted="'classical' or None")
-        if self.solver == "lbfgs" and self._needs_hessian:
-            raise DataError(got=f"solver='lbfgs' with {self._needs_hessian}", wanted="'auto' or 'newton-cholesky'")
+
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
+        if self.penalty is None and self.C != 1.0:
+            warn_caller(f"penalty=None is maximum likelihood: C={self.C:g} is ignored")
+        return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 
     def strengths(self) -> tuple[float, float]:
         """The strengths λ₁ of |β|₁ and λ₂ of |β|²/2."""
         if self.penalty in ("firth", None):
             return 0.0, 0.0
-        ratio = 1.0 if self.penalty == "l1" else float(self.l1_ratio)
+        ratio = 1.0 if self.penalty == "l1" else float(self.l1_ratio or 0.0)
         return ratio / self.C, (1 - ratio) / self.C
 
     @property
@@ -189,7 +223,8 @@ class LogisticRegression(Inference, LinearScores, Estimator):
             return Firth()
         lam1, lam2 = self.strengths()
         few = size <= self._tuning.newton_parameters
-        newton = lam1 > 0 or self.solver == "newton-cholesky" or (self.solver == "auto" and few)
+        by_size = self.solver not in ("newton-cholesky", "lbfgs") and few
+        newton = lam1 > 0 or self.solver == "newton-cholesky" or by_size
         return Penalised(lam1, lam2, newton) if lam1 + lam2 > 0 else Likelihood(newton, self.covariance is not None)
 
     def _evidence(self, data: LogisticRows, task: LogisticTask, theta: Array, certificate: Certificate) -> Attributes:
@@ -244,7 +279,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
 
     def _estimates(self) -> tuple[list[str], Array]:
         names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.coef_.shape[1])]))]
-        theta = self.coef_
+        theta = self._dense_coef
         if self.fit_intercept:
             names, theta = ["intercept", *names], np.column_stack([self.intercept_, theta])
         if len(theta) == 1:
@@ -279,7 +314,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         rows = self._rows(X, y, sample_weight, target="classes")
         labels = encode_labels(rows, self.classes_)
         rows = apply_class_weight(labels, self.class_weight)
-        theta = np.column_stack([self.coef_, self.intercept_])
+        theta = np.column_stack([self._dense_coef, self.intercept_])
         data = float(rows.sum(partial(data_loss, theta, None, True)))
         penalty = self._task(theta.size).penalty(rows, theta, bool(self.fit_intercept))
         return Objective(data + penalty, data, penalty)

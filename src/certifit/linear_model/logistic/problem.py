@@ -28,6 +28,7 @@ from certifit.linear_model.coefficient_error import (
     proved_distance,
     smaller_errors,
 )
+from certifit.linear_model.column_words import moving_columns
 from certifit.linear_model.linear_rows import row_shift
 from certifit.linear_model.logistic.block_statistics import LogisticRequest, measure
 from certifit.linear_model.logistic.duality import LogisticTotals, duality_gap
@@ -121,7 +122,7 @@ def data_loss(theta: Array, shift: Array | None, intercept: bool, block: Block) 
 class LogisticTask(Protocol):
     """Something that logistic regression can be asked to minimise."""
 
-    symmetric: bool  # whether adding one vector to all classes' coefficients leaves the objective as it is
+    symmetric: bool  # whether taking the mean over the classes off their coefficients never raises the objective
     errors: bool  # whether the inverse information is the estimates' covariance
     likelihood: bool  # whether the objective is the negative log-likelihood
 
@@ -187,9 +188,13 @@ class Penalised:
     newton: bool  # whether the Hessian is formed
     proved: bool = field(default=False, init=False)  # whether the last gain is a bound, penalty or not
     problem: LogisticProblem | None = field(default=None, init=False)  # with what its last pass proved
-    symmetric = False
+    symmetric: bool = field(init=False)
     errors = False
     likelihood = False
+
+    def __post_init__(self) -> None:
+        # The mean over the classes changes no probability, and without it |β|² is smaller.
+        self.symmetric = self.lam1 == 0
 
     def minimise(self, data: LogisticRows, theta: Array, limits: LogisticLimits) -> Solution[Any]:
         """Solve from θ if that is better than 0; long tables from the subsample's solution."""
@@ -224,6 +229,7 @@ class Penalised:
         elif self.problem is not None and self.problem.several:
             errors = softmax_errors(self.problem, x, value, data.weight)
         bound = bound_below(value, gap + off, value, n_rows)
+        value -= self._saved(x.reshape(data.shape)[:, : data.rows.n_features])
         limit = allowed_gap(value, tol, n_rows, off)
         fitted = data.attributes(self.symmetric, x)
         claim = LogisticClaim(self.lam1, self.lam2, data.intercept)
@@ -237,6 +243,12 @@ class Penalised:
             return found
         again = proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
         return again if again.holds or not faithful or not found.gap <= again.gap else found
+
+    def _saved(self, beta: Array) -> float:
+        """By how much the objective falls when the mean over the classes is taken off β (k, d)."""
+        if not self.symmetric or len(beta) == 1:
+            return 0.0
+        return 0.5 * self.lam2 * len(beta) * float((beta.mean(axis=0) ** 2).sum())
 
     def _dual_gap(self, data: LogisticRows, theta: Array) -> float:
         """A bound at any point, from one more pass."""
@@ -272,7 +284,7 @@ class Likelihood:
             certificate = recession.separated(data.own(found.theta), data.intercept, data.rows)
             if not certificate.proved:  # by less than rounding: a linear program may find a better direction
                 certificate = recession.separable(data.rows, len(data.classes), data.intercept) or certificate
-            raise _no_solution(certificate) from None
+            raise _no_solution(certificate, data.rows) from None
         self.proved, self.problem = free.proved, free.problem
         return best
 
@@ -290,17 +302,17 @@ class Likelihood:
         fitted, claim = data.attributes(self.symmetric, best.params.x), LogisticClaim(intercept=data.intercept)
         again = proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
         if again.kind == "impossible":
-            raise _no_solution(again)
+            raise _no_solution(again, data.rows)
         return again
 
     def penalty(self, rows: Rows, theta: Array, intercept: bool) -> float:
         return 0.0
 
 
-def _no_solution(certificate: Certificate) -> NoSolutionError:
+def _no_solution(certificate: Certificate, rows: Rows) -> NoSolutionError:
     return NoSolutionError(
-        "The classes are separable and there is no penalty: the likelihood has no maximum (coefficients grow without "
-        "limit). Use penalty='l2' with some C, penalty='firth' (two classes), or drop the columns that separate. "
-        f"Separating direction: {certificate.facts['separating direction']}.",
+        f"The classes are separable along a direction of {moving_columns(certificate, rows)}: without a penalty "
+        "the likelihood has no maximum. Use penalty='l2' with some C, penalty='firth' (two classes), or leave such "
+        "columns out.",
         certificate,
     )

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +24,7 @@ from certifit.checkers.mixture.column_survey import ColumnSurvey, survey_columns
 from certifit.checkers.mixture.gaussian import least_objective
 from certifit.core import Attributes, Solution
 from certifit.core.settings import Setting, Settings
+from certifit.exceptions import DataError
 from certifit.mixture.base import MixtureModel
 from certifit.mixture.em import EMPoint, MixtureEM, MixtureParameters
 from certifit.mixture.gaussian.collapse import collapsed_components, describe_collapse
@@ -141,12 +143,20 @@ class GaussianMixture(MixtureModel):
         survey = survey_columns(rows)
         floor = variance_floor(self.reg_covar, survey.spread)
         rng = check_random_state(self.random_state)
-        found, em = self._run_em(
-            rows,
-            lambda: self._start(survey, floor, rng, previous),
-            lambda point: _public_attributes(point.mixture),
-        )
-        return self._result(rows, survey, self._with_stored_means(found, em), em)
+        try:
+            found, em = self._run_em(
+                rows,
+                lambda: self._start(survey, floor, rng, previous),
+                lambda point: _public_attributes(point.mixture),
+            )
+            return self._result(rows, survey, self._with_stored_means(found, em), em)
+        except LinAlgError as error:
+            raise DataError(
+                got="a covariance that is not positive definite to rounding, because of rows immensely far from the "
+                f"others (reg_covar={self.reg_covar!r})",
+                wanted="variances whose ratios are within the digits of a float",
+                fix="Leave such rows out, rescale the columns, or raise reg_covar.",
+            ) from error
 
     def _start(
         self, survey: ColumnSurvey, floor: Array, rng: np.random.RandomState, previous: Attributes

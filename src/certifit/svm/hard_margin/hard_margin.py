@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.checkers.svm import hard_margin as certificates
 from certifit.core import Attributes, Objective
 from certifit.core.settings import Setting, Settings
+from certifit.exceptions import NotANumberError
 from certifit.rows import Array, Block, Rows, encode_labels
 from certifit.svm.hard_margin.nearest_points import find_nearest_points
 from certifit.svm.hard_margin.two_classes import ClassPair, HardMarginTuning, SeparatedPair
@@ -83,6 +84,8 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     gamma_ : float
     slacks_, kkt_residuals_ : (n,) or (n, machines), as for SVC; slacks are rounding where ridge=0
     support_kinds_ : (n,) or (n, machines) words: 'margin' (α > 0) or 'none'
+    support_codes_ : `support_kinds_` as small numbers
+    shape_fit_ : (n, d) of the table
     n_iter_ : (machines,) steps
     history_ : for each machine its objective, relative gap and seconds at every step
     certificate_ : Certificate
@@ -181,6 +184,12 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         square = space.values(at.rows, pair.y[at.rows] * at.share)[1]
         if square <= space.rounding(square):
             raise pair.no_margin(space, at, *(data.known["classes_"][[*side]].tolist()))
+        if square < np.finfo(float).tiny:
+            raise NotANumberError(
+                got="rows so close to one another that the squares of their distances vanish",
+                wanted="numbers whose squares neither overflow nor vanish",
+                fix="Rescale the columns, for instance to unit variance.",
+            )
         return pair.separate(space, at, found)
 
     def _attributes(self, data: TrainingRows, done: list[SeparatedPair], machines: int) -> Attributes:

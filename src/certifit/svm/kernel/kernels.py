@@ -220,6 +220,10 @@ class ExponentialKernel(Kernel):
 def is_psd(G: Any) -> Definite:
     """Is this Gram matrix positive semidefinite up to rounding? Where not, `witness` is a v with vᵀGv < 0.
 
+    Parameters
+    ----------
+    G : array (n, n), symmetric
+
     >>> G = np.array([[1.0, 2.0], [2.0, 1.0]])
     >>> answer = is_psd(G)
     >>> bool(answer), bool(answer.witness @ G @ answer.witness < 0)
@@ -298,13 +302,20 @@ def variance_of_entries(X: Matrix, w: Array, block_rows: int = 2048) -> float:
     mean = np.float64(w @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel() / total)  # float32 rows become float64
     if sparse.issparse(X):
         stored = np.diff(X.indptr)  # entries of each row; the others are 0
-        squares = np.repeat(w, stored) @ (X.data - mean) ** 2 + w @ (d - stored) * mean**2
+        each, z, rest = np.repeat(w, stored), X.data - mean, w @ (d - stored)
+        sums, squares = each @ z - rest * mean, each @ z**2 + rest * mean**2
     else:
         parts = [slice(i, i + block_rows) for i in range(0, len(w), block_rows)]
-        squares = sum(over_blocks(lambda part: w[part] @ squared_lengths(X[part] - mean), parts))
-    variance = float(squares / total)
+
+        def moments(part: slice) -> Array:
+            Z = X[part] - mean
+            return np.array([w[part] @ Z.sum(axis=1), w[part] @ squared_lengths(Z)])
+
+        sums, squares = np.sum(over_blocks(moments, parts), axis=0)
+    # The mean is rounded: where entries hardly differ, what is left of it would count.
+    variance = float(squares / total - (sums / total) ** 2)
     # Entries that are all the same differ from their mean by rounding alone.
-    return 0.0 if variance**0.5 <= 16 * float(np.finfo(X.dtype).eps) * abs(float(mean)) else variance
+    return 0.0 if max(variance, 0.0) ** 0.5 <= 16 * float(np.finfo(X.dtype).eps) * abs(float(mean)) else variance
 
 
 def _table(A: Any) -> Matrix:

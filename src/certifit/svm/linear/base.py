@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 
 from certifit.checkers.svm.linear import CLAIM, ClaimedLinearSvm, certify
@@ -20,7 +21,7 @@ from certifit.core import Attributes, Certificate, Estimator, Objective, Solutio
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.linear_model.linear_rows import row_shift
 from certifit.losses.hinges import HingeLoss
-from certifit.rows import Array, ArrayRows, Rows
+from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.rows.sampling import evenly_spaced
 from certifit.svm.linear.dual_solver import DualSvmProblem, DualSvmState, solve_dual
 from certifit.svm.linear.primal_state import PrimalSvmGoal, PrimalSvmState
@@ -40,6 +41,24 @@ class TargetSizes(NamedTuple):
     total: float  # Σ w |q|
 
 
+def row_targets(block: Block) -> Array:
+    """The targets of a block (rows,)."""
+    assert block.y is not None
+    return np.asarray(block.y)
+
+
+def row_weights(block: Block) -> Array:
+    """The weights of a block (rows,)."""
+    return block.w
+
+
+def _scores_about(shift: Array | None, coef: Array, b: Array, block: Block) -> Array:
+    """Scores (rows, k) of coef (k, d) and b (k,); of dense rows about a shift: far from zero they lose digits."""
+    if shift is None or sparse.issparse(block.X):
+        return np.asarray(block.X @ coef.T + b)
+    return np.asarray((block.X - shift) @ coef.T + (b + coef @ shift))
+
+
 def shift_error(shift: Array | None, mass: float, coef: Array) -> float:
     """By how much rounding the intercept, as the shift is taken out of it, may change losses of weight `mass`."""
     return 0.0 if shift is None else SLACK_ROUNDING * mass * float((np.abs(coef) @ np.abs(shift)).sum())
@@ -54,6 +73,8 @@ class LinearSvmProof(NamedTuple):
     intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds its own, given coef_ (k, d)
     claim: str = CLAIM
     convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
+    # the attributes with the middle one of several best intercepts, and their objective
+    settle: Callable[[Attributes, float], tuple[Attributes, float]] = lambda found, objective: (found, objective)
     checked: Callable[[Attributes], Certificate] | None = None  # the checker's own certificate of these attributes
     small: bool = False  # whether that takes no time to speak of
 
@@ -119,8 +140,9 @@ class LinearSvmEstimator(Estimator):
         solve = partial(minimise_svm, problem, rules, sizes.unit, sizes.intercept)
         checked = partial(self._checked, rows)
         small = rows.in_memory and rows.n_rows * rows.n_features <= self._tuning.small_entries
+        settle = partial(self._settled, rows, rules, svm.shift, sizes.unit)
         proof = LinearSvmProof(
-            svm.rho, problem.bound_rounding, rounding, intercept_error, checked=checked, small=small
+            svm.rho, problem.bound_rounding, rounding, intercept_error, settle=settle, checked=checked, small=small
         )
         return self._solve_and_certify(solve, attributes, proof)
 
@@ -134,13 +156,47 @@ class LinearSvmEstimator(Estimator):
             return {**found, "dual_coef_": problem.dual_coef(machines)}
 
         solve = partial(solve_dual, problem, self._slack_sizes(rows).intercept)
-        proof = LinearSvmProof(svm.rho, problem.bound_rounding, checked=partial(self._checked, rows))
+        sizes, checked = self._slack_sizes(rows), partial(self._checked, rows)
+        settle = partial(self._settled, rows, rules, None, sizes.unit)
+        proof = LinearSvmProof(svm.rho, problem.bound_rounding, settle=settle, checked=checked)
         return self._solve_and_certify(solve, attributes, proof)
+
+    def _claimed(self) -> ClaimedLinearSvm:
+        """The problem as the checker has it."""
+        hinge, epsilon = self.losses[self.loss].shape, getattr(self, "epsilon", None)
+        return ClaimedLinearSvm(*hinge, float(self.C), self.intercept_weight(), epsilon, settled=True)
+
+    def _settled(
+        self,
+        rows: Rows,
+        rules: tuple[SlackRule, ...],
+        shift: Array | None,
+        unit: float,
+        found: Attributes,
+        objective: float,
+    ) -> tuple[Attributes, float]:
+        """The attributes with the middle one of several best intercepts, and their objective."""
+        claimed, coef, b = self._claimed(), np.atleast_2d(found["coef_"]), found["intercept_"].copy()
+        penalty = 0.5 * float(np.square(coef).sum())
+        only_one = np.isfinite(claimed.kappa) and objective > (1 + 1e-9) * penalty  # beside a smooth loss
+        if only_one or not claimed.settles(rows.n_rows * len(rules)):
+            return found, objective
+        scores, y, w = rows.map(partial(_scores_about, shift, coef, b)), rows.map(row_targets), rows.map(row_weights)
+        losses = 0.0
+        for c, rule in enumerate(rules):
+            sides = rule(y)
+            s, u = np.concatenate([side.s for side in sides]), np.tile(float(self.C) * w, len(sides))
+            z = np.concatenate([side.q - side.s * scores[:, c] for side in sides])
+            step, before = claimed.best_step(s * (z + claimed.e), s, u), b[c]
+            if abs(step) > self._tuning.settled * unit:
+                b[c] += step
+            losses += float(u @ claimed.hinge.value(z - s * (b[c] - before)))
+        moved = bool((b != found["intercept_"]).any())
+        return ({**found, "intercept_": b}, penalty + losses) if moved else (found, objective)
 
     def _checked(self, rows: Rows, found: Attributes) -> Certificate:
         """The checker's certificate of these attributes."""
-        hinge, epsilon = self.losses[self.loss].shape, getattr(self, "epsilon", None)
-        claimed = ClaimedLinearSvm(*hinge, float(self.C), self.intercept_weight(), epsilon)
+        claimed = self._claimed()
         coef, dual = np.atleast_2d(found["coef_"]), found.get("dual_coef_")
         return certify(coef, found["intercept_"], claimed, float(self.tol), rows, dual)
 
@@ -153,10 +209,10 @@ class LinearSvmEstimator(Estimator):
         """Solve under watch; return the attributes of the best solution that was found, and its certificate."""
         with self._watch.loop("passes", self.max_iter, attributes) as watch:
             best = solve(max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
-        found, value, tol = attributes(best.params), best.objective, float(self.tol)
+        (found, value), tol = proof.settle(attributes(best.params), best.objective), float(self.tol)
         coef = np.atleast_2d(found["coef_"])
         rounding = proof.rounding + proof.intercept_error(coef) + proof.bound_rounding(best.params, value)
-        bound, limit = (1 - best.gain) * value - rounding, (tol + 1e-12) * value + rounding
+        bound, limit = (1 - best.gain) * best.objective - rounding, (tol + 1e-12) * value + rounding
         # The gap of all machines together is no smaller than that of each.
         gaps = np.full(len(coef), proof.convexity * (value - bound))
         certificate = Certificate(

@@ -52,7 +52,7 @@ def logistic_settings(model: Any) -> LogisticSettings:
         return LogisticSettings(penalty == "firth", LogisticClaim(intercept=free), class_weight)
     strength, share = _strength(model), _l1_share(model, penalty)
     claim = LogisticClaim(share / strength, (1 - share) / strength, free)
-    if free and getattr(model, "solver", "") == "liblinear":
+    if free and getattr(model, "solver", "") == "liblinear" and not isinstance(model, Estimator):
         above_zero = Setting(float, above=0, below=np.inf)
         bias = float(setting(model, "intercept_scaling", above_zero, 1.0))
         return LogisticSettings(False, claim._replace(intercept=False), class_weight, bias)
@@ -107,7 +107,7 @@ def _refuse_other_problems(model: Any) -> None:
         )
     module = type(model).__module__.partition(".")[0]
     separate = getattr(model, "multi_class", "auto") == "ovr" or getattr(model, "solver", "") == "liblinear"
-    if several and (separate or module == "celer"):
+    if several and (separate or module == "celer") and not isinstance(model, Estimator):
         raise DataError(
             got=f"a {name} of {module} that fits one model for each of {len(model.classes_)} classes",
             wanted="two classes, or one softmax model for all",

@@ -21,9 +21,14 @@ from certifit.checkers.linear_model.logistic.dual_point import (
     residuals,
     weighted,
 )
-from certifit.checkers.linear_model.logistic.likelihood import LikelihoodMeasure
-from certifit.checkers.linear_model.newton_bound import conditioned_inverse, independent, triangle_of
-from certifit.checkers.plain.dual_points import summation_error
+from certifit.checkers.linear_model.logistic.likelihood import LikelihoodMeasure, quadratic
+from certifit.checkers.linear_model.newton_bound import (
+    ConditionedInverse,
+    conditioned_inverse,
+    independent,
+    triangle_of,
+)
+from certifit.checkers.plain.dual_points import EPS, summation_error
 from certifit.core import Check
 from certifit.rows import Array, Block, Rows
 
@@ -72,15 +77,32 @@ def logistic_inference_checks(
         checks.append(Check("n_parameters_ is off by", min(abs(m - count) for count in counts), 0.0))
         df, weight = float(stated.get("df_resid_", np.nan)), rows.sum(_total_weight)
         checks.append(Check("df_resid_ is off by", abs(df - (weight - m)), 1e-9 * (weight + m)))
+    if evidence.covariance is not None and s.H.ndim and (found is None or found.smallest < tuning.collinear):
+        coordinates, found = _orthogonal_inverse(here, rows) or (coordinates, found)
     if evidence.covariance is not None and found is not None:
         C = found.inverse
         if evidence.covariance == "sandwich":
             C = C @ rows.sum(partial(_score_products, beta, b, coordinates)) @ C
         J = _to_coefficients(scores, coordinates)
-        checks.append(covariance_agreement(stated.get("covariance_"), J @ C @ J.T, tuning.close))
+        # The inverse of an information with so small an eigenvalue keeps no more digits, here and in any fit.
+        limit = tuning.close + 100 * coordinates.row_error + 16 * len(C) * EPS / found.smallest
+        checks.append(covariance_agreement(stated.get("covariance_"), J @ C @ J.T, limit))
     elif stated.get("covariance_") is not None:
         checks.append(Check("covariance_ of coefficients that have none (1: yes)", 1.0, 0.0))
     return tuple(checks)
+
+
+def _orthogonal_inverse(here: LikelihoodMeasure, rows: Rows) -> tuple[ScaledCoordinates, ConditionedInverse] | None:
+    """The inverse of the information with nearly collinear columns made orthogonal; None where they are collinear."""
+    coordinates, beta, b, _ = here
+    R = rows.sum(partial(triangle_of, coordinates)).R
+    if len(independent(R)) < R.shape[1]:
+        return None
+    coordinates = coordinates._replace(triangle=R)
+    H = rows.sum(partial(quadratic, beta, b, coordinates, True)).H
+    size = H.shape[0] * H.shape[1]
+    found = conditioned_inverse(H.reshape(size, size))
+    return None if found is None else (coordinates, found)
 
 
 def _to_coefficients(k: int, coordinates: ScaledCoordinates) -> Array:

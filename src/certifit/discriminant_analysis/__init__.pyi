@@ -1,0 +1,2 @@
+# Written by tools/stubs.py from certifit/registry.py.
+from certifit.discriminant_analysis.linear import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
