@@ -402,9 +402,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     def _losses(self, block: Block) -> Array:
         y, mean = np.asarray(block.y), self._means(block)
-        loss = (
-            xlogy(y, y / np.where(mean > 0, mean, 1.0)) - y + mean if self.criterion == "poisson" else (y - mean) ** 2
-        )
+        if self.criterion == "poisson":
+            loss = xlogy(y, y / np.where(mean > 0, mean, 1.0)) - y + mean
+        else:
+            loss = (y - mean) ** 2
         return np.array([block.w.sum(), block.w @ loss])
 
 

@@ -20,7 +20,9 @@ CLAIM = "every split is the best of its candidates, and every node says what its
 CLAIM_OF_DRAWN = "every node says what its rows say; splits are the best of candidates drawn at random"
 
 
-def certify_tree(tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows: Rows) -> Certificate:
+def certify_tree(
+    tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows: Rows, tol: float = 0.0
+) -> Certificate:
     """Check a tree on rows whose y are class numbers or amounts."""
     checks = check_nodes(tree, claims, growth.criterion, growth.classes, rows)
     facts: dict[str, Any] = {}
@@ -33,7 +35,7 @@ def certify_tree(tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows:
     leaf = tree.left < 0
     share = claims.weight[leaf] / claims.weight[0]
     words = CLAIM if growth.every_column and growth.every_threshold else CLAIM_OF_DRAWN
-    return Certificate("greedy", words, float(share @ claims.impurity[leaf]), checks=checks, facts=facts)
+    return Certificate("greedy", words, float(share @ claims.impurity[leaf]), tol=tol, checks=checks, facts=facts)
 
 
 def audit_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -50,7 +52,7 @@ def audit_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Ce
     # scikit-learn rounds values to float32 before it compares them.
     tree = plain_tree(model.tree_, rows.n_features, np.float64 if own else np.float32)
     growth = growth_claim(model, rows)
-    return certify_tree(tree, node_claims(model.tree_), growth, rows)
+    return certify_tree(tree, node_claims(model.tree_), growth, rows, tol)
 
 
 def node_claims(tree: Any) -> NodeClaims:

@@ -71,12 +71,13 @@ def check_nodes(tree: PlainTree, claims: NodeClaims, criterion: str, classes: in
     else:
         off, allowed, impurity, slack = _amounts(tree, claims, of_leaves, criterion, weight, n_error)
     empty = float((count == 0).sum())
+    impure = float((np.abs(impurity - claims.impurity) / slack).max())
     return (
         Check("nodes that no row reaches", empty, 0.0),
         Check("row counts of nodes off by", float(np.abs(count - claims.rows).max()), 0.0),
         Check("weights of nodes off by, relative", float((np.abs(weight - claims.weight) / heavy).max()), n_error),
         Check("values of nodes off by, of what rounding allows", float((off / allowed).max()), 1.0),
-        Check("impurities off by, of what rounding allows", float((np.abs(impurity - claims.impurity) / slack).max()), 1.0),
+        Check("impurities off by, of what rounding allows", impure, 1.0),
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def plain_tree(tree: Any, n_columns: int, dtype: Any = np.float64) -> PlainTree:
     children = np.concatenate([left[inner], right[inner]])
     if not np.array_equal(np.sort(children), np.arange(1, m)):
         raise _no_tree("a node that is not the child of exactly one other")
-    if inner.any() and not (0 <= column[inner].min() and column[inner].max() < n_columns):
+    if inner.any() and not (column[inner].min() >= 0 and column[inner].max() < n_columns):
         raise _no_tree(f"a split on a column beyond the {n_columns} that there are")
     if np.isnan(threshold[inner]).any():
         raise _no_tree("a threshold that is not a number")
