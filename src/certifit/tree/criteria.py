@@ -15,6 +15,15 @@ from certifit.tree.target_sums import TargetSums, amount_sums, class_sums
 
 
 @dataclass(frozen=True)
+class NodeMeasures:
+    """What is said of the nodes, measured from the rows; the sums that splits are scored by are coarser."""
+
+    weight: Array  # (m,)
+    value: Array  # (m, k) class shares, or (m, 1) means
+    impurity: Array  # (m,)
+
+
+@dataclass(frozen=True)
 class ClassCriterion:
     """Gini's impurity 1 - Σ p² or the entropy -Σ p log2 p of the class shares p."""
 
@@ -32,9 +41,14 @@ class ClassCriterion:
         """The score that one unit of weight times impurity is."""
         return (1.0 if self.name == "gini" else math.log(2)) / sums.weight_unit
 
-    def impurities(self, nodes: NodeTable, sums: TargetSums, y: Array, w: Array, at: Array) -> Array:
-        """Those of all nodes."""
-        return self.of_shares(nodes.sums / nodes.weight[:, None])
+    def measured(self, nodes: NodeTable, y: Array, w: Array, at: Array) -> NodeMeasures:
+        """Weights, class shares and impurities of all nodes; `at` (n,) are the leaves of the rows."""
+        m, k = len(nodes.left), self.classes
+        counted = np.bincount(at * k + y, w, m * k).reshape(m, k)
+        _add_up(nodes, counted)
+        weight = counted.sum(axis=1)
+        share = counted / weight[:, None]
+        return NodeMeasures(weight, share, self.of_shares(share))
 
     def of_shares(self, share: Array) -> Array:
         """The impurity of nodes with these class shares (m, k)."""
@@ -57,18 +71,37 @@ class AmountCriterion:
     def score_unit(self, sums: TargetSums) -> float:
         return 1 / sums.unit if self.name == "poisson" else sums.weight_unit / sums.unit**2
 
-    def impurities(self, nodes: NodeTable, sums: TargetSums, y: Array, w: Array, at: Array) -> Array:
-        """Those of all nodes; `at` (n,) are the leaves of the rows. A parent's comes from its children's."""
-        m, mean = len(nodes.left), sums.means(nodes.sums, nodes.weight)[:, 0]
-        weight = nodes.weight * sums.weight_unit
+    def measured(self, nodes: NodeTable, y: Array, w: Array, at: Array) -> NodeMeasures:
+        """Weights, means and impurities of all nodes; `at` (n,) are the leaves of the rows."""
+        m = len(nodes.left)
+        weight = np.bincount(at, w, m)
+        heavy = np.where(weight > 0, weight, 1.0)
+        centre = float(np.average(y, weights=w))
+        mean = np.where(weight > 0, centre + np.bincount(at, w * (y - centre), m) / heavy, 0.0)
+        mean += np.bincount(at, w * (y - mean[at]), m) / heavy  # what rounding far from the centre has left
         term = xlogy(y, y) if self.name == "poisson" else (y - mean[at]) ** 2
         total = np.bincount(at, w * term, m)
-        for k in np.flatnonzero(nodes.left >= 0)[::-1]:  # children are numbered after their parents
-            for child in (nodes.left[k], nodes.right[k]):
-                moved = 0.0 if self.name == "poisson" else weight[child] * (mean[child] - mean[k]) ** 2
-                total[k] += total[child] + moved
+        _add_up(nodes, weight)
+        for k in _parents(nodes):
+            children = [nodes.left[k], nodes.right[k]]
+            first = mean[children[0]]
+            mean[k] = first + weight[children] @ (mean[children] - first) / weight[k]
+            moved = 0.0 if self.name == "poisson" else weight[children] @ (mean[children] - mean[k]) ** 2
+            total[k] = total[children].sum() + moved
         found = total / weight
-        return np.maximum(found - xlogy(mean, mean), 0.0) if self.name == "poisson" else found
+        impurity = np.maximum(found - xlogy(mean, mean), 0.0) if self.name == "poisson" else found
+        return NodeMeasures(weight, mean[:, None], impurity)
+
+
+def _parents(nodes: NodeTable) -> Array:
+    """Numbers of the nodes that are split, children before their parents."""
+    return np.flatnonzero(nodes.left >= 0)[::-1]
+
+
+def _add_up(nodes: NodeTable, of_leaves: Array) -> None:
+    """Fill in the sums of inner nodes."""
+    for k in _parents(nodes):
+        of_leaves[k] = of_leaves[nodes.left[k]] + of_leaves[nodes.right[k]]
 
 
 Criterion = ClassCriterion | AmountCriterion

@@ -20,19 +20,19 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Attributes, Estimator, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
-from certifit.tree.criteria import AmountCriterion, ClassCriterion, Criterion
+from certifit.tree.criteria import AmountCriterion, ClassCriterion, Criterion, NodeMeasures
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.growth import TreeGrower, sorted_table
 from certifit.tree.growth_loops import GrowthRules, NodeTable
 from certifit.tree.pruning import pruned, pruning_path
 from certifit.tree.split_loops import SortedTable, SplitRules
-from certifit.tree.target_sums import TargetSums
 
 
 def _is_share(value: Any) -> bool:
@@ -79,7 +79,9 @@ class DecisionTree(Estimator):
             tree = pruned(tree, float(self.ccp_alpha))
         found = {**attributes, "tree_": tree, "max_features_": columns}
         claim = growth_claim(Bunch(**self.get_params(), **found), rows)
-        certificate = certify_tree(plain_tree(tree, rows.n_features), node_claims(tree), claim, rows)
+        certificate = certify_tree(
+            plain_tree(tree, rows.n_features), node_claims(tree), claim, rows, AuditTuning().foreign
+        )
         return {**found, "certificate_": certificate}
 
     def _grown(self, X: Array, y: Array, w: Array, columns: int, criterion: Criterion) -> Tree:
@@ -96,8 +98,7 @@ class DecisionTree(Estimator):
         growth = GrowthRules(depth, share_of_rows(self.min_samples_split, n), least if least > 0 else -np.inf)
         table = sorted_table(X, sums, _directions(self.monotonic_cst, X.shape[1]))
         nodes = TreeGrower(table, np.asarray(y, np.float64)[:, None], rules, growth).grow(self.max_leaf_nodes)
-        impurity = criterion.impurities(nodes, sums, y, w, _leaves(nodes, table, len(y)))
-        return _as_tree(nodes, sums, impurity, X.shape[1])
+        return _as_tree(nodes, criterion.measured(nodes, y, w, _leaves(nodes, table, len(y))), X.shape[1])
 
     # What a fitted tree says --------------------------------------------------------------------------------
 
@@ -145,13 +146,13 @@ def _leaves(nodes: NodeTable, table: SortedTable, n: int) -> Array:
     return at
 
 
-def _as_tree(nodes: NodeTable, sums: TargetSums, impurity: Array, d: int) -> Tree:
+def _as_tree(nodes: NodeTable, found: NodeMeasures, d: int) -> Tree:
     """The nodes with scikit-learn's names."""
-    leaf, value = nodes.left < 0, sums.means(nodes.sums, nodes.weight)
+    leaf = nodes.left < 0
     return Tree(
         nodes.left, nodes.right, np.where(leaf, -2, nodes.column), np.where(leaf, -2.0, nodes.threshold),
-        _missing_sides(nodes), impurity, nodes.end - nodes.start, nodes.weight * sums.weight_unit,
-        value[:, None], d, np.array([value.shape[1]]),
+        _missing_sides(nodes), found.impurity, nodes.end - nodes.start, found.weight, found.value[:, None], d,
+        np.array([found.value.shape[1]]),
     )  # fmt: skip
 
 
@@ -295,7 +296,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def predict(self, X: Any, check_input: bool = True) -> Array:
         """The most frequent class of the leaf that a row reaches (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The impurity of the leaves on these rows, times their shares of the weight."""

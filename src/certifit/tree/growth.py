@@ -1,8 +1,8 @@
 """Growing an exact tree: large nodes one by one with threads on their columns, small subtrees one per thread.
 
 Every split is the best of all thresholds between neighbouring values of every column that is looked at, or, with a
-random splitter, of one threshold for each. Reference: Breiman, Friedman, Olshen & Stone, Classification and Regression
-Trees (1984).
+random splitter, of one threshold for each.
+Reference: Breiman, Friedman, Olshen & Stone, Classification and Regression Trees (1984).
 """
 
 from __future__ import annotations

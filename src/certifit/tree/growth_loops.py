@@ -53,7 +53,8 @@ def empty_nodes(m: int, channels: int) -> NodeTable:
     children = [np.full(m, -1, np.int64) for _ in range(3)]
     return NodeTable(
         *whole, np.zeros(m, np.uint64), np.tile([-np.inf, np.inf], (m, 1)), *children, np.full(m, np.nan),
-        np.zeros(m, np.bool_), np.zeros(m, np.bool_), np.zeros(m), np.zeros(m, np.int64), np.zeros((m, channels), np.int64),
+        np.zeros(m, np.bool_), np.zeros(m, np.bool_), np.zeros(m), np.zeros(m, np.int64),
+        np.zeros((m, channels), np.int64),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
-"""The compiled loops of exact trees: the best split of a node along presorted columns, and the rows sorted to either side.
+"""The compiled loops of exact trees: the best split of a node along presorted columns, and its rows put in two parts.
 
-A node is a run [start, end) of every column's order of rows. Statistics are whole numbers (see `statistics`), so sums
+A node is a run [start, end) of every column's entries. What rows add up to are whole numbers (`target_sums`), so sums
 are exact: mirrored splits tie to the last bit, and nothing depends on the order in which rows are added. Of equal
 splits the one of the lowest column wins, then the one of the lowest threshold.
 """
@@ -66,7 +66,7 @@ def mixed(a, b):
     return z ^ (z >> np.uint64(31))
 
 
-# The two below are written into their callers: handing a named tuple of arrays over for every row costs more than the sums.
+# Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
 @njit(cache=True, nogil=True, inline="always")
 def side_score(score, sums, weight):
     """Return the score of one child: the larger, the purer."""

@@ -1,7 +1,7 @@
 """Targets as whole numbers, so that the sums of any set of rows are exact and add up in any order.
 
-A class is a channel that a row's weight enters. An amount is w (y - shift) in units of a power of 2, so small that the
-sum of all sizes just fits 62 bits: 2⁻⁶² of that sum is the smallest difference that counts. Weights that are whole
+A class is a channel that a row's weight enters. An amount is w (y - shift) in units of a power of 2, so small that
+the sum of all sizes just fits 62 bits: 2⁻⁶² of that sum is the smallest difference that counts. Weights that are whole
 numbers stay as they are; others are counted in units of about 2⁻⁵³ of their sum, and none becomes 0.
 """
 
@@ -25,12 +25,6 @@ class TargetSums:
     channels: int
     unit: float  # of the moments
     weight_unit: float
-    shift: Array  # (c,) subtracted from amounts before
-
-    def means(self, sums: Array, weight: Array) -> Array:
-        """The mean of each amount, or the share of each class, in nodes with these sums (m, c) and weights (m,)."""
-        shares = sums / weight[:, None]
-        return shares if not self.moments.shape[1] else shares * (self.unit / self.weight_unit) + self.shift
 
 
 def class_sums(y: Array, n_classes: list[int], w: Array) -> TargetSums:
@@ -38,7 +32,7 @@ def class_sums(y: Array, n_classes: list[int], w: Array) -> TargetSums:
     weight, unit = _whole_weights(w)
     first = np.cumsum([0, *n_classes[:-1]])
     none = np.empty((len(y), 0), np.int64)
-    return TargetSums((y + first).astype(np.int32), none, weight, sum(n_classes), 1.0, unit, np.zeros(0))
+    return TargetSums((y + first).astype(np.int32), none, weight, sum(n_classes), 1.0, unit)
 
 
 def amount_sums(y: Array, w: Array, centred: bool) -> TargetSums:
@@ -49,7 +43,7 @@ def amount_sums(y: Array, w: Array, centred: bool) -> TargetSums:
     largest = float(np.abs(sizes).sum(axis=0).max())
     unit = 2.0 ** (math.frexp(largest)[1] - 61) if largest > 0 else 1.0
     none = np.empty((len(y), 0), np.int32)
-    return TargetSums(none, np.rint(sizes / unit).astype(np.int64), weight, y.shape[1], unit, weight_unit, shift)
+    return TargetSums(none, np.rint(sizes / unit).astype(np.int64), weight, y.shape[1], unit, weight_unit)
 
 
 def _whole_weights(w: Array) -> tuple[Array, float]:

@@ -35,7 +35,7 @@ def certify_tree(
     leaf = tree.left < 0
     share = claims.weight[leaf] / claims.weight[0]
     words = CLAIM if growth.every_column and growth.every_threshold else CLAIM_OF_DRAWN
-    return Certificate("greedy", words, float(share @ claims.impurity[leaf]), tol=tol, checks=checks, facts=facts)
+    return Certificate("greedy", words, float(share @ claims.impurity[leaf]), 0.0, tol, checks=checks, facts=facts)
 
 
 def audit_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:

@@ -107,7 +107,8 @@ def _purity(claim: GrowthClaim, sums: Array, weight: Array) -> Array:
     weight = np.maximum(weight, np.finfo(float).tiny)
     if claim.criterion in ("gini", "squared_error"):
         return (sums**2).sum(axis=-1) / weight
-    found = xlogy(sums, np.maximum(sums, 0) / weight[..., None]).sum(axis=-1)
+    counted = np.maximum(sums, 0)  # a difference of sums may be less by rounding
+    found = xlogy(counted, counted / weight[..., None]).sum(axis=-1)
     return np.where((sums > 0).all(axis=-1), found, -np.inf) if claim.criterion == "poisson" else found
 
 
