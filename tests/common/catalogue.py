@@ -197,7 +197,7 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
-NODES = ("tree_.threshold", "tree_.value", "tree_.impurity", "tree_.weighted_n_node_samples")
+NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 RATES = np.array([[2.0, 5.0, 3.0, 2.0], [3.0, 8.0, 1.0, 3.0]])
@@ -320,8 +320,8 @@ CATALOGUE = [
           {"criterion": "entropy"}),
     Entry(DecisionTreeRegressor, {"max_depth": 4}, amounts, NODES,
           partial(trees.DecisionTreeRegressor, max_depth=4, random_state=0), {"max_depth": 4}),
-    Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_samples_leaf": 5}, counts, NODES,
-          partial(trees.DecisionTreeRegressor, criterion="poisson", min_samples_leaf=5, random_state=0),
+    Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
+          partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_samples_leaf": 5}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),

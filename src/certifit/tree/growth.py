@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -96,7 +97,7 @@ class TreeGrower:
     def _grow_all(self) -> None:
         small, k = [], 0
         while k < self.made:
-            if self._entries(k) < self.tuning.shared_entries:
+            if self._is_small(k):
                 small.append(k)
             elif (split := self._best(k)) is not None:
                 self._split(k, split)
@@ -107,6 +108,10 @@ class TreeGrower:
 
     def _entries(self, k: int) -> int:
         return int(self.nodes.end[k] - self.nodes.start[k]) * len(self.table.entries)
+
+    def _is_small(self, k: int) -> bool:
+        """Whether a node is too small to be shared by threads."""
+        return self._entries(k) < self.tuning.shared_entries
 
     def _subtree(self, k: int) -> NodeTable:
         """All nodes below node k, which becomes the first of them."""
@@ -135,9 +140,7 @@ class TreeGrower:
         nodes, table = self.nodes, self.table
         start, end, key = int(nodes.start[k]), int(nodes.end[k]), nodes.key[k]
         columns = columns_to_try(table, self.rules, start, end, key)
-        parts = (
-            [columns] if self._entries(k) < self.tuning.shared_entries else np.array_split(columns, thread_count())
-        )
+        parts = np.array_split(columns, 1 if self._is_small(k) else thread_count())
         search = partial(self._best_of, k, start, end, key)
         found = [split for split in parallel_map(search, [p for p in parts if len(p)]) if split.column >= 0]
         if not found:
@@ -157,10 +160,8 @@ class TreeGrower:
         start, end = int(self.nodes.start[k]), int(self.nodes.end[k])
         count = mark_sides(self.table, split, start, end)
         d = len(self.table.entries)
-        cuts = [0, d] if self._entries(k) < self.tuning.shared_entries else np.linspace(0, d, thread_count() + 1)
-        borders = [*map(int, cuts)]
-        spans = [*zip(borders[:-1], borders[1:], strict=True)]
-        parallel_map(lambda span: part_rows(self.table, *span, start, end), spans)
+        borders = np.linspace(0, d, 2 if self._is_small(k) else thread_count() + 1).astype(int)
+        parallel_map(lambda span: part_rows(self.table, *span, start, end), [*pairwise(borders)])
         add_children(self.table, self.rules, self.nodes, k, self.made, split, count)
         self.made += 2
 

@@ -109,7 +109,9 @@ def _purity(claim: GrowthClaim, sums: Array, weight: Array) -> Array:
         return (sums**2).sum(axis=-1) / weight
     counted = np.maximum(sums, 0)  # a difference of sums may be less by rounding
     found = xlogy(counted, counted / weight[..., None]).sum(axis=-1)
-    return np.where((sums > 0).all(axis=-1), found, -np.inf) if claim.criterion == "poisson" else found
+    # Children without any count are not allowed, and what is left of their sum may be rounding.
+    some = (sums > 1e-9 * sums.max(initial=0.0)).all(axis=-1)
+    return np.where(some, found, -np.inf) if claim.criterion == "poisson" else found
 
 
 def _best_along(claim: GrowthClaim, node: NodeRows, j: int) -> float:
