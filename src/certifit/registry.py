@@ -73,8 +73,23 @@ ESTIMATORS: tuple[Registered, ...] = (
         "no coordinates have smaller squared errors: eigenvalues below are counted",
     ),
     Registered("SelectFeatures", "feature_selection.select_features", "scores and the choice are exact"),
+    *(
+        Registered(name, "feature_selection.score_filters", "scores and the choice are exact")
+        for name in (
+            "SelectKBest",
+            "SelectPercentile",
+            "SelectFpr",
+            "SelectFdr",
+            "SelectFwe",
+            "GenericUnivariateSelect",
+        )
+    ),
+    Registered("VarianceThreshold", "feature_selection.variance_threshold", "variances and the choice are exact"),
     Registered("SequentialSelector", "feature_selection.sequential_selector", _Proves.greedy),
     Registered("RecursiveElimination", "feature_selection.recursive_elimination", _Proves.greedy),
+    Registered("RFE", "feature_selection.elimination", _Proves.greedy),
+    Registered("RFECV", "feature_selection.elimination", _Proves.greedy),
+    Registered("SequentialFeatureSelector", "feature_selection.sequential_feature_selector", _Proves.greedy),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",
@@ -82,6 +97,7 @@ ESTIMATORS: tuple[Registered, ...] = (
         "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on many small "
         "tables, and on a single column, that no clustering is better",
     ),
+    Registered("MiniBatchKMeans", "cluster.mini_batch_kmeans", "as KMeans: all rows are read, not batches"),
     Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _Proves.em, warm_up=_shapes),
     Registered("Mixture", "mixture.families.mixture", _Proves.em),
     Registered(
@@ -99,12 +115,13 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("GammaRegressor", "linear_model.regressors", _Proves.glm),
     Registered("TweedieRegressor", "linear_model.regressors", _Proves.glm),
     Registered("GeneralizedLinearRegressor", "linear_model.glm.glm", _Proves.glm),
-    Registered("enet_path", "linear_model.regularisation_path"),
-    Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("LinearSVC", "svm.linear.linear_svm", _Proves.machine, warm_up=_joint),
     Registered("LinearSVR", "svm.linear.linear_svm", _Proves.machine),
     Registered("SVC", "svm.kernel.svc", _Proves.machine, warm_up=_joint),
     Registered("SVR", "svm.kernel.svr", _Proves.machine),
+    Registered("NuSVC", "svm.kernel.nu_svm", _Proves.machine),
+    Registered("NuSVR", "svm.kernel.nu_svm", _Proves.machine),
+    Registered("OneClassSVM", "svm.kernel.nu_svm", _Proves.machine),
     Registered(
         "HardMarginSVC",
         "svm.hard_margin.hard_margin",
@@ -149,7 +166,20 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("correlation_f", "feature_selection.scores"),
     Registered("mutual_information", "feature_selection.scores"),
     Registered("jeffreys", "feature_selection.scores"),
+    *(
+        Registered(name, "feature_selection.score_functions")
+        for name in (
+            "f_classif",
+            "f_regression",
+            "r_regression",
+            "chi2",
+            "mutual_info_classif",
+            "mutual_info_regression",
+        )
+    ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("enet_path", "linear_model.regularisation_path"),
+    Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),
     Registered("Linear", "svm.kernel.kernels"),
     Registered("Polynomial", "svm.kernel.kernels"),

@@ -17,7 +17,18 @@ import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
-from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from certifit import (
@@ -46,10 +57,14 @@ from certifit import (
     LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
+    MiniBatchKMeans,
     Mixture,
     MultinomialNB,
     NaiveBayes,
+    NuSVC,
+    NuSVR,
     Nystroem,
+    OneClassSVM,
     PoissonRegressor,
     ProbabilisticPCA,
     RBFSampler,
@@ -63,6 +78,7 @@ from certifit import (
     jeffreys,
     mutual_information,
 )
+from certifit import feature_selection as filters
 from certifit.core import Estimator
 
 CENTRES = np.array([[0.0, 5.0, -1.0, 2.0], [3.0, 5.0, -1.0, 2.0], [0.0, 8.0, 1.0, 2.0]])
@@ -118,6 +134,10 @@ def few_three(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 def few_amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return amounts(min(n, 3000))
+
+
+def few_table(n: int = 150) -> tuple[np.ndarray, None]:
+    return table(min(n, 3000))
 
 
 def far_groups(n: int = 150) -> tuple[np.ndarray, None]:
@@ -193,6 +213,7 @@ EMBEDDED = ("embedding_", "reconstruction_error_", "neighbors_")
 SCORED = ("scores_", "pvalues_")
 GRAM, WIDE = ("eigenvalues_", "eigenvectors_", "gram_means_"), {"kernel": "rbf", "gamma": 0.1}
 BACK = {"kernel": "poly", "degree": 2, "fit_inverse_transform": True}
+ALIGNED, CURVED = {"method": "ltsa"}, {"method": "hessian"}
 NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
@@ -208,6 +229,7 @@ HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
 LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
 WAVES = {"n_components": 51, "random_state": 0}
 HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
+FREE = {"penalize_intercept": False}
 HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
 WATKINS, SINGER = {"multi_class": "weston-watkins"}, {"multi_class": "crammer-singer"}
 LIKELY = {"probability": True}
@@ -239,13 +261,27 @@ CATALOGUE = [
     Entry(LocallyLinearEmbedding, NEAR, table, EMBEDDED, lle),
     Entry(LocallyLinearEmbedding, {**NEAR, "method": "modified"}, table, EMBEDDED, partial(lle, method="modified"),
           {"method": "modified"}),
+    Entry(LocallyLinearEmbedding, {**NEAR, **ALIGNED}, table, EMBEDDED, partial(lle, **ALIGNED), ALIGNED),
+    Entry(LocallyLinearEmbedding, {**NEAR, **CURVED}, table, EMBEDDED,
+          partial(LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense", **CURVED),
+          {**CURVED, "n_neighbors": 6}),
     Entry(SelectFeatures, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
     Entry(SelectFeatures, {**CORRELATION, "k": 2}, amounts, SCORED, partial(SelectKBest, f_regression, k=2),
           CORRELATION),
     Entry(SelectFeatures, CHI2, tallies, SCORED, partial(SelectKBest, chi2, k=2), CHI2),
     Entry(SelectFeatures, INFORMATION, tallies, SCORED, partial(SelectKBest, mutual_information, k=2), INFORMATION),
     Entry(SelectFeatures, JEFFREYS, three, ("scores_",), partial(SelectKBest, jeffreys, k=2), JEFFREYS),
+    Entry(filters.SelectKBest, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
+    Entry(filters.SelectPercentile, {"score_func": f_regression, "percentile": 50}, amounts, SCORED,
+          partial(SelectPercentile, f_regression, percentile=50), {"score_func": f_regression}),
+    Entry(filters.SelectFdr, {"score_func": chi2}, tallies, SCORED, partial(SelectFdr, chi2), {"score_func": chi2}),
+    Entry(filters.SelectFpr, {}, three, SCORED, SelectFpr),
+    Entry(filters.SelectFwe, {}, three, SCORED, SelectFwe),
+    Entry(filters.GenericUnivariateSelect, {"mode": "k_best", "param": 2}, three, SCORED,
+          partial(GenericUnivariateSelect, mode="k_best", param=2)),
+    Entry(filters.VarianceThreshold, {"threshold": 1.0}, table, ("variances_",), partial(VarianceThreshold, 1.0)),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
+    Entry(MiniBatchKMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
     Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,
           partial(gmm, 2, **DIAGONAL), DIAGONAL),
@@ -277,7 +313,8 @@ CATALOGUE = [
           partial(linear_model.TweedieRegressor, power=1.5, **close)),
     Entry(GeneralizedLinearRegressor, {"family": "poisson"}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.0, **close), {"family": "gaussian"}),
-    Entry(LinearSVC, HINGE, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9), {"loss": "hinge"}),
+    Entry(LinearSVC, {**HINGE, **FREE}, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9),
+          {"loss": "hinge", **FREE}),
     Entry(LinearSVC, {**HINGE, **HELD, "C": 0.1}, three, LINEAR, partial(liblinear, C=0.1, loss="hinge"),
           {"loss": "hinge"}),
     Entry(LinearSVC, {**HELD, "tol": 1e-10}, three, LINEAR, liblinear),
@@ -285,7 +322,7 @@ CATALOGUE = [
     Entry(LinearSVC, {**SINGER, **HELD, "tol": 1e-10, "C": 0.1}, three, LINEAR,
           partial(liblinear, C=0.1, multi_class="crammer_singer"), {**SINGER, **HELD}),
     Entry(LinearSVC, {**WATKINS, "tol": 1e-10}, three, LINEAR, partial(LinearSVC, **WATKINS, tol=1e-8), WATKINS),
-    Entry(LinearSVR, {"epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
+    Entry(LinearSVR, {**FREE, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.SVR, kernel="linear", epsilon=0.5, tol=1e-9)),
     Entry(LinearSVR, {**SQUARED, **HELD, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.LinearSVR, **SQUARED, epsilon=0.5, tol=1e-10, max_iter=100_000), SQUARED),
@@ -298,6 +335,9 @@ CATALOGUE = [
     Entry(SVC, {"tol": 1e-10, "multi_class": "ovr", **LIKELY}, few_three, (*EXPANSION, "probability_slopes_"),
           partial(SVC, tol=1e-8, multi_class="ovr"), {"multi_class": "ovr", **LIKELY}),
     Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),
+    Entry(NuSVC, {"tol": 1e-10, "nu": 0.7}, few_classes, EXPANSION, partial(svm.NuSVC, nu=0.7, tol=1e-10)),
+    Entry(NuSVR, {"tol": 1e-10, "nu": 0.3}, few_amounts, EXPANSION, partial(svm.NuSVR, nu=0.3, tol=1e-10)),
+    Entry(OneClassSVM, {"tol": 1e-10, "nu": 0.3}, few_table, EXPANSION, partial(svm.OneClassSVM, nu=0.3, tol=1e-10)),
     Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
           partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10), {"ridge": 1.0}),
     Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),

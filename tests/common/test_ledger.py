@@ -24,12 +24,16 @@ from benchmarks.hunts.tampering import (
     shift,
 )
 from certifit import (
+    RFE,
+    RFECV,
     GaussianNB,
     L1Selector,
     Lasso,
     LinearRegression,
+    LogisticRegression,
     RecursiveElimination,
     Ridge,
+    SequentialFeatureSelector,
     SequentialSelector,
     TableClassifier,
     TableRegressor,
@@ -61,6 +65,10 @@ BESIDE = (
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),
     Entry(RecursiveElimination, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RecursiveElimination),
+    Entry(SequentialFeatureSelector, {"estimator": Ridge(), "tol": 1e-3}, amounts, SEARCHED, SequentialSelector),
+    Entry(RFE, {"estimator": Ridge()}, amounts, ("importances_",), RFE),
+    Entry(RFE, {"estimator": LogisticRegression()}, three, ("importances_",), RFE),
+    Entry(RFECV, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RFECV),
 )
 
 every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)

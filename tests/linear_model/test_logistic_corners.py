@@ -172,15 +172,18 @@ def test_an_intercept_that_has_lost_its_digits_is_not_certified(penalty):
 
 
 def test_an_inverse_is_enlarged_by_what_rounding_may_hide():
-    """An eigenvalue that n eps may have made proves nothing; a larger one is taken to be smaller by that."""
+    """The smallest eigenvalue is taken to be smaller by m n eps, and all by the rounding of the scores."""
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     H = Q @ np.diag([1.0, 1.0, 1e-10]) @ Q.T
     scale = 1 / np.sqrt(np.diag(H))
     smallest = np.linalg.eigvalsh(H * scale * scale[:, None])[0]
-    assert likelihood._enlarged_inverse(H.reshape(1, 3, 1, 3), smallest, 10) is None
-    found = likelihood._enlarged_inverse(H.reshape(1, 3, 1, 3), 0.0, 10)
-    assert found is not None
-    lost = 3 * (10 + 64) * np.finfo(float).eps / smallest
-    np.testing.assert_array_less(
-        np.linalg.eigvalsh(np.linalg.inv(H))[-1] * (1 + lost / 2), np.linalg.eigvalsh(found.reshape(3, 3))[-1]
+    few, many, off = (
+        likelihood._enlarged_inverse(H.reshape(1, 3, 1, 3), score, n).reshape(3, 3)
+        for score, n in ((0.0, 10), (0.0, 30_000), (0.1, 10))
     )
+    eps = np.finfo(float).eps
+    lost = [3 * (n + 64 + 16) * eps / smallest for n in (10, 30_000)]
+    np.testing.assert_allclose(many, few * (1 - lost[0]) / (1 - lost[1]), rtol=1e-6)
+    np.testing.assert_allclose(off, few * np.exp(0.2), rtol=1e-12)
+    assert (np.diag(few) > np.diag(np.linalg.inv(H)) * (1 + lost[0] / 2)).all()
+    assert likelihood._enlarged_inverse((H - 1e-10 * np.eye(3)).reshape(1, 3, 1, 3), 0.0, 10) is None

@@ -95,11 +95,8 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
 def _tolerance(model: Any, tol: float | None, tuning: AuditTuning = AuditTuning()) -> float:
     if tol is not None:
         return float(tol)
-    return (
-        min(float(getattr(model, "tol", tuning.foreign)), tuning.loosest)
-        if isinstance(model, Estimator)
-        else tuning.foreign
-    )
+    own = getattr(model, "tol", None) if isinstance(model, Estimator) else None
+    return tuning.foreign if own is None else min(float(own), tuning.loosest)
 
 
 def _check_arguments(model: Any, X: Any, beside: dict[str, Any], known: AuditedModel) -> None:

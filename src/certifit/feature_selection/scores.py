@@ -125,8 +125,8 @@ def information(table: Array) -> tuple[float, float]:
 def _entropy_excess(t: Array) -> Array:
     """Return (1 + t) log(1 + t) - t, of which KL is the mean at t = joint / product - 1, without cancelling.
 
-    >>> _entropy_excess(np.array([-1.0, 0.0, 1e-10])).tolist()
-    [1.0, 0.0, 5e-21]
+    >>> _entropy_excess(np.array([-1.0, 0.0, 1e-20])).tolist()
+    [1.0, 0.0, 5e-41]
     """
     near = np.abs(t) < 0.05
     small, far = np.where(near, t, 0.0), np.where(near, 1.0, t)
@@ -210,6 +210,28 @@ SCORES: dict[str, ScoreFunction] = {
     "jeffreys": ScoreFunction("classes", _jeffreys),
     "correlation": ScoreFunction("numbers", _correlation),
     "regression_information": ScoreFunction("numbers", _regression_information),
+}
+
+
+def _finite_correlation(rows: Rows, k: int) -> FeatureScores:
+    """Return the F of the correlation, the largest number in place of infinity."""
+    found = _correlation(rows, k)
+    return found._replace(scores=np.minimum(found.scores, np.finfo(np.float64).max))
+
+
+def _pearson(rows: Rows, _k: int) -> FeatureScores:
+    """Return the correlation with the target, with its sign, 0 for a constant column."""
+    s = centred_products(rows)
+    varies = (s.xx > s.weight * (8 * EPS * np.abs(s.x)) ** 2) & (s.yy > s.weight * (8 * EPS * abs(s.y)) ** 2)
+    r = ratio(s.xy, np.sqrt(s.xx) * np.sqrt(s.yy))
+    return FeatureScores(np.clip(np.where(varies, r, 0.0), -1.0, 1.0), None)
+
+
+# Those of `SelectFeatures`, and what scikit-learn's functions of these names return.
+FUNCTION_SCORES: dict[str, ScoreFunction] = {
+    **SCORES,
+    "f_regression": ScoreFunction("numbers", _finite_correlation),
+    "r_regression": ScoreFunction("numbers", _pearson),
 }
 
 

@@ -291,7 +291,7 @@ class Inference(ABC):
         names, values = self._estimates()
         proved = self._parameter_errors(len(values))
         digits = shown_digits(values, proved)
-        shown, left = range(len(values)), ()
+        shown, left = np.arange(len(values)), tuple[str, ...]()
         if len(values) > most:
             used = int(np.count_nonzero(values))
             shown = np.sort(np.argsort(-np.abs(values), kind="stable")[:most])

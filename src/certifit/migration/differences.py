@@ -19,6 +19,9 @@ from certifit.migration.small_fits import documented_attributes, fitted_attribut
 # Every fit sets these two from the table it gets, by scikit-learn's own validation.
 _ALWAYS = {"n_features_in_", "feature_names_in_"}
 
+# Why an argument of a method is in no class.
+EVERYWHERE = {"check_input": "Every table is checked, which takes one look at each entry."}
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -120,7 +123,8 @@ def _arguments(pair: Counterpart, method: str) -> Iterator[Difference]:
     for name, wanted in signature(getattr(pair.theirs, method)).parameters.items():
         if name not in here and wanted.kind is not Parameter.VAR_KEYWORD:
             full = f"{method}({name})"
-            yield Difference(pair.name, full, "argument", _words(wanted), "not there", pair.reasons.get(full, ""))
+            reason = pair.reasons.get(full) or EVERYWHERE.get(name, "")
+            yield Difference(pair.name, full, "argument", _words(wanted), "not there", reason)
 
 
 def public_methods(kind: type) -> set[str]:

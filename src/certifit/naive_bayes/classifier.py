@@ -145,8 +145,8 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
             if first:
                 raise DataError(
                     got="no classes in the first call to partial_fit",
-                    wanted="classes=, every label there will be",
-                    fix="The classes must be passed on the first call to partial_fit; later calls do not need them.",
+                    wanted="every label there will be",
+                    fix="classes must be passed on the first call to partial_fit; later calls do not need it.",
                 )
             return self.classes_
         known = np.unique(np.asarray(classes))
@@ -219,17 +219,16 @@ def check_prior(prior: Any, k: int, name: str) -> Array | None:
     if prior is None:
         return None
     p = np.asarray(prior, dtype=np.float64)
-    if p.shape != (k,) or not (p >= 0).all() or not np.isclose(p.sum(), 1.0):
+    fixes = {
+        "Number of priors must match number of classes.": p.shape != (k,),
+        "Priors must be non-negative.": not (p >= 0).all(),
+        "The sum of the priors should be 1.": not np.isclose(p.sum(), 1.0),
+    }
+    wrong = [words for words, is_wrong in fixes.items() if is_wrong]
+    if wrong:
         raise DataError(
             got=f"{name}={np.array2string(p, threshold=10)}",
             wanted=f"{k} probabilities, one for each class in sorted order, that sum to 1",
-            fix=_wrong_with_prior(p, k),
+            fix=wrong[0],
         )
     return p
-
-
-def _wrong_with_prior(p: Array, k: int) -> str:
-    """What is wrong with a prior, in the words of scikit-learn's errors, which people look for."""
-    if p.shape != (k,):
-        return "Number of priors must match number of classes."
-    return "The sum of the priors should be 1." if (p >= 0).all() else "Priors must be non-negative."

@@ -45,17 +45,15 @@ class CountColumns(ColumnModel):
 
     State = ClassCounts
     sparse = True
-    owner: ClassVar[str]  # the class that errors name
+    model: ClassVar[str]  # the estimator whose columns these are, for its errors
 
     alpha: Any  # number or (d,)
 
     def _check(self, X: Matrix) -> None:
         values = X.data if sparse.issparse(X) else X
         if values.size and values.min() < 0:
-            raise DataError(
-                got=f"Negative values in data passed to {self.owner} (input X), down to {values.min():g}",
-                wanted="counts of at least 0",
-            )
+            got = f"Negative values in data passed to {self.model} (input X), down to {values.min():g}"
+            raise DataError(got=got, wanted="counts of at least 0")
 
     def sums(self, block: Block, k: int) -> ClassCounts:
         self._check(block.X)
@@ -67,7 +65,7 @@ class CountColumns(ColumnModel):
 class MultinomialColumns(CountColumns):
     """Counts scored by the probabilities of a class."""
 
-    owner = "MultinomialNB"
+    model = "MultinomialNB"
 
     def params(self, state: ClassCounts) -> Array:
         return log_shares(smoothed_counts(state.total, self.alpha))
@@ -98,7 +96,8 @@ class ComplementParams(NamedTuple):
 class ComplementColumns(CountColumns):
     """Counts scored against the other classes: -log of their probabilities. With α = 0, the limit of α → 0."""
 
-    owner = "ComplementNB"
+    model = "ComplementNB"
+
     norm: bool = False  # divide the weights of a class by their sum
 
     def mass(self, state: ClassCounts) -> Array:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
@@ -129,9 +130,10 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
     """Call `work(i, block)` for every block, on `thread_count()` threads including this one.
 
     After the first error or interrupt every thread finishes its block and stops, and a generator of blocks is closed.
+    A single block is worked on by this thread alone: to start another takes longer than most small tables.
     """
     iterator = iter(blocks)
-    source = enumerate(iterator)
+    source: Iterator[tuple[int, T]] = enumerate(iterator)
     lock = threading.Lock()
     errors: list[BaseException] = []
     said = np.geterr()  # what the caller wants said of overflow and the like; NumPy's new threads do not know
@@ -148,11 +150,15 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
         except BaseException as error:
             errors.append(error)
 
+    helpers: list[threading.Thread] = []
     with single_threaded_blas():
-        helpers = [threading.Thread(target=run, daemon=True) for _ in range(thread_count() - 1)]
-        for thread in helpers:
-            thread.start()
         try:
+            first = list(islice(source, 2))
+            source = chain(first, source)
+            if len(first) > 1:
+                helpers = [threading.Thread(target=run, daemon=True) for _ in range(thread_count() - 1)]
+            for thread in helpers:
+                thread.start()
             run()
             for thread in helpers:
                 thread.join()
@@ -160,7 +166,8 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
         except BaseException as interrupt:
             errors.append(interrupt)
         for thread in helpers:
-            thread.join()
+            if thread.ident is not None:  # an interrupt may have come before it was started
+                thread.join()
     if isinstance(iterator, Generator):
         iterator.close()
     if errors:

@@ -158,4 +158,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _type_words(kind: pa.DataType) -> str:
-    return "true and false" if pa.types.is_boolean(kind) else f"values of type {kind}"
+    if pa.types.is_boolean(kind):
+        return "true and false"
+    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return "words" if any(f(kind) for f in text) else f"values of type {kind}"

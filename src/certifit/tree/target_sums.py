@@ -1,7 +1,8 @@
 """Targets as whole numbers, so that the sums of any set of rows are exact and add up in any order.
 
 A class is a channel that a row's weight enters. An amount is w (y - mean) in units of a power of 2, so small that the
-sum of all sizes just fits 62 bits. Weights that are whole numbers stay as they are; others are counted in units of about 2⁻⁵³ of their sum, and none becomes 0.
+sum of all sizes just fits 62 bits. Weights that are whole numbers stay as they are; others are counted in units of
+about 2⁻⁵³ of their sum, and none becomes 0.
 """
 
 from __future__ import annotations

@@ -45,3 +45,19 @@ def middle_without_loss(t: Array, s: Array, C: Array) -> float:
     low = float(t[(s > 0) & (C > 0)].max(initial=-np.inf))
     high = float(t[(s < 0) & (C > 0)].min(initial=np.inf))
     return (low + high) / 2 if -np.inf < low <= high < np.inf else 0.0
+
+
+def middle_of_quantile(m: Array, C: Array, total: float) -> float:
+    """The middle of the r with the smallest - total r + Σ C max(0, r - m): below it lies the weight `total`.
+
+    >>> middle_of_quantile(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 2.0)
+    2.5
+    """
+    counted = C > 0
+    m, C = m[counted], C[counted]
+    order = np.argsort(m, kind="stable")
+    below = np.cumsum(C[order], dtype=np.float64)
+    slack = 4 * float(np.finfo(float).eps) * float(np.sqrt(len(m)) * below[-1])
+    low = m[order[min(int(np.searchsorted(below, total - slack)), len(m) - 1)]]
+    high = m[order[min(int(np.searchsorted(below, total + slack)), len(m) - 1)]]
+    return float((low + high) / 2)

@@ -176,7 +176,7 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
         rounding,
         float(np.maximum(signed - C, -signed).max() / C.max()),
         abs(float(beta.sum())) / total if total > 0 else 0.0,
-        max(0.0, abs(float(astray)) - rounding) / max(float(objective), TINY),
+        max(0.0, abs(float(astray)) - rounding) / max(abs(float(objective)), TINY),
         slacks.astype(np.float64),
         np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]).astype(np.float64),
         kinds,
@@ -208,7 +208,7 @@ def combined_certificate(
         Check("coefficients outside their box, as a share of C", max(0.0, *(j.outside for j in findings)), limit),
         Check("coefficients out of balance, relative", max(j.unbalanced for j in findings), limit),
         Check("rows' slackness minus the gap, relative", max(j.astray for j in findings), limit),
-        Check("rounding in the objective, relative", rounding / max(objective, TINY), tuning.hidden),
+        Check("rounding in the objective, relative", rounding / max(abs(objective), TINY), tuning.hidden),
     )
     facts: dict[str, float | str] = {
         "largest residual of a row": max(float(j.residuals.max()) for j in findings),

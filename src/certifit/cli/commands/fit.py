@@ -122,7 +122,8 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
     screen.say(f"target {settings.target}: {target_words(data, MOST_CLASSES)}")
     task, why = data.choice
     other = "regression" if task == "classification" else "classification"
-    screen.say(f"{task}: {why}" + (f" (--task {other} says otherwise)" if settings.task == "auto" else ""))
+    doubtful = settings.task == "auto" and data.y.dtype.kind in "iuf"
+    screen.say(f"{task}: {why}" + (f" (--task {other} says otherwise)" if doubtful else ""))
     if data.unlabelled:
         screen.say(f"{data.unlabelled:,} rows have no {settings.target}; they are left out")
     screen.table(

@@ -65,6 +65,14 @@ class IncrementalPCA(PCA):
     """
 
     settings: ClassVar[Settings] = {"tol": TOL}
+    ignored: ClassVar[tuple[str, ...]] = ("copy", "batch_size")
+    differences: ClassVar[dict[str, str]] = {
+        "partial_fit": "The scatter of all rows seen is kept, so that any batch may be small or sparse, and "
+        "n_components may change between batches.",
+        "n_components": "None is as many as columns or rows seen, not as the first batch has rows.",
+        "n_samples_seen_": "It is computed from n_samples_ and cannot be set.",
+        "components_": PCA.differences["components_"],
+    }
 
     def __init__(self, n_components=None, *, whiten=False, copy=True, batch_size=None, tol=1e-9):
         self.n_components = n_components

@@ -113,6 +113,8 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         "ridge": Setting(float, least=0, below=np.inf),
         "decision_function_shape": Setting(choices=("ovr", "ovo")),
     }
+    ignored: ClassVar[tuple[str, ...]] = ()
+    differences: ClassVar[dict[str, str]] = {}
     _hull_tuning: ClassVar[HardMarginTuning] = HardMarginTuning()
     _pairs: ClassVar[OneVsOne] = OneVsOne()
 

@@ -3,7 +3,7 @@
     min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ (β·xᵢ + b))          φ the hinge, squared or Huberised; y = ±1
     min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ - β·xᵢ - b)          φ(r) = (|r| - ε)₊ or its square
 
-The intercept b is free; scikit-learn penalises it, which `penalize_intercept` does too. More than two classes: one
+The intercept b is penalised too, as LIBLINEAR does, unless `penalize_intercept=False`. More than two classes: one
 against the rest, each on its own (`svm.linear.base`), or all at once (`svm.joint_linear.proximal_multipliers`).
 Reference: Vapnik, Statistical Learning Theory (1998), chapter 10.
 """
@@ -43,34 +43,38 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the losses against ½ |coef|².
+    penalty : 'l2', default='l2'
     loss : 'squared_hinge', 'hinge' or 'huberised_hinge'
         The last is the hinge with its kink rounded over 1 ± ½.
+    C : float, default=1.0
+        Weight of the losses against ½ |coef|².
     multi_class : 'ovr', 'weston-watkins' or 'crammer-singer' (also 'crammer_singer')
         One machine for each class against the rest; or one problem for all classes, with the sum of the slacks
         max(0, 2 + f_k - f_y) of the wrong classes k as a row's loss, or with the largest of max(0, 1 + f_k - f_y).
         The last two need n k numbers in memory, and `loss` is not used (as in scikit-learn). With two classes
         Weston-Watkins is the machine of 'ovr' with loss='hinge' and the same C, Crammer-Singer that with 2C.
-    penalize_intercept : bool, default=False
-        Count intercept² / (2 intercept_scaling²) in the objective, as scikit-learn does.
+    penalize_intercept : bool, default=True
+        Count intercept² / (2 intercept_scaling²) in the objective, as scikit-learn does. A free intercept
+        (False) does not depend on where the columns have their zero.
     intercept_scaling : float, default=1.0
     fit_intercept : bool, default=True
     class_weight : dict, 'balanced' or None
     tol : float, default=1e-4
         Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved.
-    max_iter : int, default=200
+    max_iter : int, default=1000
         Passes over the data.
     max_time : float or None
         Seconds after which the best fit so far is returned, with what is proved about it.
     random_state : int or None
         Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. All other fits
         draw no random numbers.
+    dual, verbose : ignored
+        Accepted so that scikit-learn's calls run.
 
     Attributes
     ----------
     coef_ : (1, d) or (k, d)
-    intercept_ : (1,) or (k,)
+    intercept_ : (1,) or (k,); where several free ones are best, the middle of them
     classes_ : (k,)
     dual_coef_ : (1, n) or (k, n), where the certificate's bound comes from: for all classes at once, or over 2000
         columns (diagnostic)
@@ -98,31 +102,42 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     }
     settings: ClassVar[Settings] = {
         **LinearSvmEstimator.settings,
+        "penalty": Setting(choices=("l2",)),
         "loss": Setting(choices=losses),
         "multi_class": Setting(choices=multiclass_hinges),
+    }
+    ignored: ClassVar[tuple[str, ...]] = ("dual", "verbose")
+    differences: ClassVar[dict[str, str]] = {
+        "tol": "A proved relative gap, where scikit-learn's is the size of a gradient.",
     }
     _joint_tuning: ClassVar[JointSvmTuning] = JointSvmTuning()
 
     def __init__(
         self,
-        C=1.0,
-        *,
+        penalty="l2",
         loss="squared_hinge",
-        multi_class="ovr",
-        penalize_intercept=False,
-        intercept_scaling=1.0,
-        fit_intercept=True,
-        class_weight=None,
+        *,
+        dual="auto",
         tol=1e-4,
-        max_iter=200,
-        max_time=None,
+        C=1.0,
+        multi_class="ovr",
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        penalize_intercept=True,
+        class_weight=None,
+        verbose=0,
         random_state=None,
+        max_iter=1000,
+        max_time=None,
     ):
         super().__init__(
             C, loss, penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state
         )
+        self.penalty = penalty
         self.multi_class = multi_class
         self.class_weight = class_weight
+        self.dual = dual
+        self.verbose = verbose
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
@@ -191,6 +206,8 @@ class LinearSVR(RegressorMixin, LinearSvmEstimator):
         Weight of the losses against ½ |coef|².
     loss : 'epsilon_insensitive' or 'squared_epsilon_insensitive'
     penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state : see LinearSVC
+    dual, verbose : ignored
+        Accepted so that scikit-learn's calls run.
 
     Attributes
     ----------
@@ -214,25 +231,31 @@ class LinearSVR(RegressorMixin, LinearSvmEstimator):
         "loss": Setting(choices=losses),
         "epsilon": Setting(float, least=0, below=np.inf),
     }
+    ignored: ClassVar[tuple[str, ...]] = LinearSVC.ignored
+    differences: ClassVar[dict[str, str]] = LinearSVC.differences
 
     def __init__(
         self,
         *,
         epsilon=0.0,
+        tol=1e-4,
         C=1.0,
         loss="epsilon_insensitive",
-        penalize_intercept=False,
-        intercept_scaling=1.0,
         fit_intercept=True,
-        tol=1e-4,
-        max_iter=200,
-        max_time=None,
+        intercept_scaling=1.0,
+        penalize_intercept=True,
+        dual="auto",
+        verbose=0,
         random_state=None,
+        max_iter=1000,
+        max_time=None,
     ):
         super().__init__(
             C, loss, penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state
         )
         self.epsilon = epsilon
+        self.dual = dual
+        self.verbose = verbose
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         return self._minimise(rows, (EpsilonTube(float(self.epsilon)),), {})

@@ -339,15 +339,16 @@ def _decrement(
 def _enlarged_inverse(H: Array, score: float, n_rows: int) -> Array | None:
     """The inverse of a Hessian (k-1, m, k-1, m), enlarged by what rounding may have taken; None where that is all.
 
-    Scores that are off by `score` change p (1 - p) by at most the factor e^score each way, and p itself is off by a
-    few eps; sums of n rows are off by n eps of the sizes of their terms. Those are at most the roots of the products
-    of two entries of the diagonal, since p_a p_c <= sqrt(p_a (1 - p_a) p_c (1 - p_c)).
+    Scores that are off by `score` make every row's part smaller by at most the factor e^(-2 score), whatever the
+    direction, since |f"'| <= R f". Sums of n rows are off by n eps of the sizes of their terms, and p by a few eps;
+    the sizes are at most the roots of the products of two entries of the diagonal, since
+    p_a p_c <= sqrt(p_a (1 - p_a) p_c (1 - p_c)).
     """
     size = H.shape[0] * H.shape[1]
     found = conditioned_inverse(H.reshape(size, size))
     if found is None:
         return None
-    larger = found.inflation(summation_error(n_rows) + 16 * EPS + 2 * score)
+    larger = found.inflation(summation_error(n_rows) + 16 * EPS) * float(np.exp(min(score, 100.0)))
     return (larger**2 * found.inverse).reshape(H.shape) if np.isfinite(larger) else None
 
 
