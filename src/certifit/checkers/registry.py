@@ -150,7 +150,7 @@ def audited_models() -> dict[str, AuditedModel]:
         "NuSVC": AuditedModel(audit_svc, machine, machine_problem),
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
-from certifit.checkers.tree.adapter import audit_tree
+        **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

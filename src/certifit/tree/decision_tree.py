@@ -59,6 +59,12 @@ class DecisionTree(Estimator):
         "ccp_alpha": Setting(float, least=0, below=math.inf),
     }  # fmt: skip
 
+    differences: ClassVar[dict[str, str]] = {
+        "fit(check_input)": "Every table is checked, which takes one look at each entry.",
+        "criterion": "'absolute_error' is not there.",
+        "n_outputs_": "One target only.",
+    }
+
     tree_: Tree
     max_features_: int
 
@@ -351,9 +357,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
         "criterion": Setting(choices=("squared_error", "friedman_mse", "poisson")),
-    }
-    differences: ClassVar[dict[str, str]] = {
-        "criterion": "'absolute_error' is not there yet.",
     }
 
     def __init__(

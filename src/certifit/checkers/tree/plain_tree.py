@@ -58,6 +58,9 @@ def plain_tree(tree: Any, n_columns: int, dtype: Any = np.float64) -> PlainTree:
     missing = np.asarray(getattr(tree, "missing_go_to_left", np.zeros(m)), dtype=bool)
     if not (m and left.shape == right.shape == column.shape == threshold.shape == missing.shape):
         raise _no_tree("arrays of different lengths")
+    classes, value = np.asarray(tree.n_classes), np.asarray(tree.value)
+    if tree.n_features != n_columns or value.shape != (m, len(classes), max(classes, default=0)):
+        raise _no_tree("numbers of columns, targets or classes that are not those of its nodes")
     inner = left >= 0
     if left.dtype.kind not in "iu" or right.dtype.kind not in "iu" or column.dtype.kind not in "iu":
         raise _no_tree("numbers of children or columns that are not whole")
