@@ -10,7 +10,9 @@ from tests.common.catalogue import CATALOGUE
 
 # Without a penalty several of scikit-learn's data sets are separable and have no maximum-likelihood fit, so the
 # catalogue's unpenalised regression is checked with its default settings, like the others.
-MODELS = {re.sub(" at 0x[0-9a-f]+", "", repr(model)): model for model in (entry.cls(**entry.checked) for entry in CATALOGUE)}
+MODELS = {
+    re.sub(" at 0x[0-9a-f]+", "", repr(model)): model for model in (entry.cls(**entry.checked) for entry in CATALOGUE)
+}
 
 
 @pytest.mark.filterwarnings(
