@@ -40,6 +40,10 @@ class NotAvailableError(DataError, AttributeError):
     """This fit does not have that attribute; `hasattr` says so too."""
 
 
+class NotSupportedError(DataError, NotImplementedError):
+    """scikit-learn's class does not do this either, and says so by a NotImplementedError."""
+
+
 class SourceChangedError(RuntimeError):
     """A file changed between two passes over it; sums over the two versions must not be mixed."""
 

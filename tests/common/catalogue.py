@@ -7,15 +7,28 @@ and which scikit-learn estimator solves the same problem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
-from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from certifit import (
@@ -26,6 +39,8 @@ from certifit import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ElasticNet,
     GammaRegressor,
     GaussianMixture,
@@ -33,6 +48,7 @@ from certifit import (
     GeneralizedLinearRegressor,
     HardMarginSVC,
     IncrementalPCA,
+    KernelPCA,
     KMeans,
     Lasso,
     LinearDiscriminantAnalysis,
@@ -41,6 +57,7 @@ from certifit import (
     LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
+    MiniBatchKMeans,
     Mixture,
     MultinomialNB,
     NaiveBayes,
@@ -52,6 +69,7 @@ from certifit import (
     ProbabilisticPCA,
     RBFSampler,
     Ridge,
+    RidgeClassifier,
     RobustPCA,
     SelectFeatures,
     TrimmedPCA,
@@ -60,6 +78,7 @@ from certifit import (
     jeffreys,
     mutual_information,
 )
+from certifit import feature_selection as filters
 from certifit.core import Estimator
 
 CENTRES = np.array([[0.0, 5.0, -1.0, 2.0], [3.0, 5.0, -1.0, 2.0], [0.0, 8.0, 1.0, 2.0]])
@@ -134,12 +153,22 @@ def apart(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return X + np.outer(y - 0.5, [1.0, -1.0, 0.0, 1.0]), y
 
 
+def fitted_part(model: Any, path: str) -> Any:
+    """A fitted attribute, or a part of one, such as `tree_.threshold`."""
+    return attrgetter(path)(model)
+
+
+def set_fitted_part(model: Any, path: str, value: Any) -> None:
+    name, _, part = path.partition(".")
+    setattr(model, name, replace(getattr(model, name), **{part: value}) if part else value)
+
+
 @dataclass(frozen=True)
 class Entry:
     cls: Callable[..., Estimator]
     params: dict[str, Any]
     data: Callable[..., tuple[np.ndarray, np.ndarray | None]]  # n -> X (n, 4), y
-    audited: tuple[str, ...]  # the fitted attributes that the certificate speaks of
+    audited: tuple[str, ...]  # the fitted attributes, or their parts, that the certificate speaks of
     peer: Callable[[], Any]  # scikit-learn's estimator of the same problem; where it has none, ours from elsewhere
     checked: dict[str, Any] = field(
         default_factory=dict
@@ -152,7 +181,8 @@ class Entry:
         return self.make(**params).fit(*self.data(n))
 
     def has(self, param: str) -> bool:
-        return param in self.make().get_params()
+        model = self.make()
+        return param in model.get_params() and param not in model.ignored
 
     @property
     def is_sum(self) -> bool:
@@ -181,10 +211,14 @@ SPLIT = ("low_rank_", "sparse_", "components_", "singular_values_", "dual_", "me
 TRIMMED = ("components_", "mean_", "explained_variance_", "weights_", "errors_")
 EMBEDDED = ("embedding_", "reconstruction_error_", "neighbors_")
 SCORED = ("scores_", "pvalues_")
+GRAM, WIDE = ("eigenvalues_", "eigenvectors_", "gram_means_"), {"kernel": "rbf", "gamma": 0.1}
+BACK = {"kernel": "poly", "degree": 2, "fit_inverse_transform": True}
+ALIGNED, CURVED = {"method": "ltsa"}, {"method": "hessian"}
 NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
+NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 RATES = np.array([[2.0, 5.0, 3.0, 2.0], [3.0, 8.0, 1.0, 3.0]])
@@ -217,6 +251,9 @@ CATALOGUE = [
     Entry(PCA, {"n_components": 1, **RANDOMISED}, table, SPECTRAL, partial(pca, 1), RANDOMISED),
     Entry(IncrementalPCA, {"n_components": 2}, table, SPECTRAL, partial(decomposition.IncrementalPCA, 2)),
     Entry(TruncatedSVD, {"n_components": 2}, table, SINGULAR, truncated, {"n_components": 1}),
+    Entry(KernelPCA, {"n_components": 2, **WIDE}, table, GRAM, partial(decomposition.KernelPCA, 2, **WIDE), WIDE),
+    Entry(KernelPCA, {"n_components": 3, **BACK}, table, (*GRAM, "dual_coef_"),
+          partial(decomposition.KernelPCA, 3, **BACK), BACK),
     Entry(ProbabilisticPCA, {"n_components": 2, "solver": "em", "random_state": 0}, table,
           (*SPECTRAL, "noise_variance_"), partial(LikelyPCA, 2)),
     Entry(RobustPCA, {"lam": 0.1}, table, SPLIT, partial(RobustPCA, lam=0.1, tol=1e-9)),
@@ -224,13 +261,27 @@ CATALOGUE = [
     Entry(LocallyLinearEmbedding, NEAR, table, EMBEDDED, lle),
     Entry(LocallyLinearEmbedding, {**NEAR, "method": "modified"}, table, EMBEDDED, partial(lle, method="modified"),
           {"method": "modified"}),
+    Entry(LocallyLinearEmbedding, {**NEAR, **ALIGNED}, table, EMBEDDED, partial(lle, **ALIGNED), ALIGNED),
+    Entry(LocallyLinearEmbedding, {**NEAR, **CURVED}, table, EMBEDDED,
+          partial(LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense", **CURVED),
+          {**CURVED, "n_neighbors": 6}),
     Entry(SelectFeatures, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
     Entry(SelectFeatures, {**CORRELATION, "k": 2}, amounts, SCORED, partial(SelectKBest, f_regression, k=2),
           CORRELATION),
     Entry(SelectFeatures, CHI2, tallies, SCORED, partial(SelectKBest, chi2, k=2), CHI2),
     Entry(SelectFeatures, INFORMATION, tallies, SCORED, partial(SelectKBest, mutual_information, k=2), INFORMATION),
     Entry(SelectFeatures, JEFFREYS, three, ("scores_",), partial(SelectKBest, jeffreys, k=2), JEFFREYS),
+    Entry(filters.SelectKBest, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
+    Entry(filters.SelectPercentile, {"score_func": f_regression, "percentile": 50}, amounts, SCORED,
+          partial(SelectPercentile, f_regression, percentile=50), {"score_func": f_regression}),
+    Entry(filters.SelectFdr, {"score_func": chi2}, tallies, SCORED, partial(SelectFdr, chi2), {"score_func": chi2}),
+    Entry(filters.SelectFpr, {}, three, SCORED, SelectFpr),
+    Entry(filters.SelectFwe, {}, three, SCORED, SelectFwe),
+    Entry(filters.GenericUnivariateSelect, {"mode": "k_best", "param": 2}, three, SCORED,
+          partial(GenericUnivariateSelect, mode="k_best", param=2)),
+    Entry(filters.VarianceThreshold, {"threshold": 1.0}, table, ("variances_",), partial(VarianceThreshold, 1.0)),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
+    Entry(MiniBatchKMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
     Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,
           partial(gmm, 2, **DIAGONAL), DIAGONAL),
@@ -245,9 +296,16 @@ CATALOGUE = [
     Entry(LogisticRegression, {"penalty": "l1"}, two, LINEAR,
           partial(logit, l1_ratio=1.0, solver="saga", max_iter=10_000)),
     Entry(LinearRegression, {}, amounts, LINEAR, linear_model.LinearRegression),
+    Entry(LinearRegression, {"positive": True}, amounts, LINEAR,
+          partial(linear_model.LinearRegression, positive=True), {"positive": True}),
+    Entry(RidgeClassifier, {"alpha": 2.0}, two, LINEAR, partial(linear_model.RidgeClassifier, 2.0)),
+    Entry(RidgeClassifier, {"class_weight": "balanced"}, three, LINEAR,
+          partial(linear_model.RidgeClassifier, class_weight="balanced"), {"class_weight": "balanced"}),
     Entry(Ridge, {"alpha": 2.0}, amounts, LINEAR, partial(linear_model.Ridge, 2.0)),
     Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
+    Entry(ElasticNet, {"alpha": 0.1, "positive": True}, amounts, LINEAR,
+          partial(linear_model.ElasticNet, 0.1, positive=True, **close), {"positive": True}),
     Entry(PoissonRegressor, {"alpha": 0.1}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.1, **close)),
     Entry(GammaRegressor, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.GammaRegressor, alpha=0.1, **close)),
@@ -297,6 +355,15 @@ CATALOGUE = [
     Entry(LinearDiscriminantAnalysis, {"solver": "lsqr", "shrinkage": 0.1, "priors": [0.2, 0.3, 0.5]}, three,
           (*LINEAR, "means_", "covariance_"), partial(SklearnLDA, "lsqr", 0.1, [0.2, 0.3, 0.5]),
           {"solver": "lsqr", "shrinkage": 0.1}),
+    Entry(DecisionTreeClassifier, {}, three, NODES, partial(trees.DecisionTreeClassifier, random_state=0)),
+    Entry(DecisionTreeClassifier, {"criterion": "entropy", "max_leaf_nodes": 8}, two, NODES,
+          partial(trees.DecisionTreeClassifier, criterion="entropy", max_leaf_nodes=8, random_state=0),
+          {"criterion": "entropy"}),
+    Entry(DecisionTreeRegressor, {"max_depth": 4}, amounts, NODES,
+          partial(trees.DecisionTreeRegressor, max_depth=4, random_state=0), {"max_depth": 4}),
+    Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
+          partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
+          {"min_weight_fraction_leaf": 0.05}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

@@ -141,7 +141,7 @@ def test_a_limit_does_not_grow_where_all_is_well():
         ({"X_fit_": np.zeros((3, 3))}, "X_fit_ of shape"),
         ({"embedding_": np.full((400, 2), np.nan)}, "NaN"),
         ({"reconstruction_error_": np.nan}, "NaN"),
-        ({"method": "hessian"}, "method='hessian'"),
+        ({"method": "isomap"}, "method='isomap'"),
         ({"reg": -1.0}, "reg"),
     ],
     ids=str,

@@ -1,5 +1,6 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
+from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
 from certifit.decomposition.pca.pca import PCA as PCA
 from certifit.decomposition.probabilistic.probabilistic_pca import ProbabilisticPCA as ProbabilisticPCA
 from certifit.decomposition.robust.robust_pca import RobustPCA as RobustPCA

@@ -161,7 +161,8 @@ def estimated_covariances(rows: Rows, k: int, estimator: Any) -> Array:
             raise DataError(
                 got="sample_weight with covariance_estimator", wanted="rows that all count once", fix="Use shrinkage."
             )
-        fitted = copy.deepcopy(estimator).fit(np.concatenate(parts))
+        fitted = copy.deepcopy(estimator)
+        fitted.fit(np.concatenate(parts))
         if not hasattr(fitted, "covariance_"):
             raise DataError(
                 got=f"covariance_estimator={estimator!r}, which has no covariance_ when fitted",

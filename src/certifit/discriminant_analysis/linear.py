@@ -39,12 +39,8 @@ from certifit.discriminant_analysis.discriminants import (
     centroid_discriminants,
     whiten,
 )
-from certifit.exceptions import DataError, warn_caller
+from certifit.exceptions import DataError, NotSupportedError, warn_caller
 from certifit.rows import Array, Block, Rows, encode_labels
-
-
-class NotSupportedError(DataError, NotImplementedError):
-    """scikit-learn's class does not do this either, and says so by a NotImplementedError."""
 
 
 class ClassCovariances(NamedTuple):

@@ -12,7 +12,8 @@ then the columns are orthonormal and centred over all rows too, and rows of ever
 | the coordinates that these weights rebuild best: eigenvectors of a sparse matrix | `smallest_eigenvectors` |
 
 References: Roweis & Saul, Nonlinear dimensionality reduction by locally linear embedding (2000); Saul & Roweis, Think
-globally, fit locally (2003); Zhang & Wang, MLLE: modified locally linear embedding using multiple weights (2006).
+globally, fit locally (2003); Zhang & Wang, MLLE: modified locally linear embedding using multiple weights (2006). For
+'hessian' and 'ltsa', whose local errors come from tangent spaces, see `tangent_spaces`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.manifold import locally_linear as certificates
@@ -59,6 +61,7 @@ from certifit.manifold.smallest_eigenvectors import (
     find_smallest,
     smallest_ritz_pairs,
 )
+from certifit.manifold.tangent_spaces import TangentTuning, tangent_systems
 from certifit.numerics.matrix import column_signs
 from certifit.rows import Array, Rows
 
@@ -69,6 +72,7 @@ class LocallyLinearTuning:
 
     neighbours: NeighbourTuning = field(default_factory=NeighbourTuning)
     local_systems: LocalSystemTuning = field(default_factory=LocalSystemTuning)
+    tangents: TangentTuning = field(default_factory=TangentTuning)
     eigenvectors: EigenvectorTuning = field(default_factory=EigenvectorTuning)
 
 
@@ -93,8 +97,13 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         with an error of about this size.
     max_iter : int, default=100
         Most steps of block Lanczos; about ten are usual.
-    method : 'standard' or 'modified'
-        One set of weights for each row, or several.
+    method : 'standard', 'modified', 'hessian' or 'ltsa'
+        One set of weights for each row, or several; or, of a tangent space fitted to its neighbours, the quadratic
+        part of their coordinates (Hessian eigenmaps) or all that is no affine function of tangent coordinates (local
+        tangent space alignment) counts as error. 'hessian' needs more than n_components (n_components + 3) / 2
+        neighbours.
+    hessian_tol : ignored
+        scikit-learn's name for a sum below which a column is not divided by it.
     modified_tol : ignored
         scikit-learn's name for the length below which a reflection counts as none: here it is exact at any length.
     neighbors_algorithm : 'auto', 'kd_tree', 'ball_tree', 'brute' or 'pynndescent'
@@ -113,6 +122,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     neighbors_ : (n, n_neighbors) row numbers, nearest first
     parts_ : (n,) the number of each row's part of the neighbour graph, 0 everywhere where there is one
     X_fit_ : (n, d) the rows, for `transform`
+    nbrs_ : scikit-learn's NearestNeighbors of these rows
     n_iter_ : int, the most steps of block Lanczos for any part (diagnostic)
     certificate_ : Certificate
 
@@ -136,12 +146,17 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         "eigen_solver": Setting(choices=("auto", "arpack", "dense")),
         "tol": TOL,
         "max_iter": Setting(int, least=0),
-        "method": Setting(choices=("standard", "modified")),
+        "method": Setting(choices=("standard", "modified", "hessian", "ltsa")),
         "modified_tol": Setting(float, least=0),
         "neighbors_algorithm": Setting(choices=("auto", "kd_tree", "ball_tree", "brute", "pynndescent")),
         "disconnected": Setting(choices=("embed", "join", "error")),
     }
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_",)
+    ignored: ClassVar[tuple[str, ...]] = ("hessian_tol", "modified_tol", "random_state", "n_jobs")
+    differences: ClassVar[dict[str, str]] = {
+        "method": "'hessian' counts the quadratic part of coordinates alone, as Donoho & Grimes do; scikit-learn's "
+        "also counts everything orthogonal to it, which is its 'ltsa'.",
+    }
     _tuning: ClassVar[LocallyLinearTuning] = LocallyLinearTuning()
 
     embedding_: Array
@@ -158,6 +173,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         tol=1e-6,
         max_iter=100,
         method="standard",
+        hessian_tol=1e-4,
         modified_tol=1e-12,
         neighbors_algorithm="auto",
         disconnected="embed",
@@ -171,6 +187,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.tol = tol
         self.max_iter = max_iter
         self.method = method
+        self.hessian_tol = hessian_tol
         self.modified_tol = modified_tol
         self.neighbors_algorithm = neighbors_algorithm
         self.disconnected = disconnected
@@ -247,6 +264,15 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 wanted=f"at most {most}, the smaller of the two: neighbours span no more directions",
                 fix="Use fewer components or more neighbours.",
             )
+        k = self.n_components
+        fewest = {"hessian": k * (k + 3) // 2 + 1, "ltsa": k + 1}.get(self.method, 0)
+        if self.n_neighbors < fewest:
+            raise DataError(
+                got=f"n_neighbors={self.n_neighbors} with method={self.method!r} and n_components={k}",
+                wanted=f"at least {fewest}: for method='hessian', n_neighbors must be greater than "
+                "[n_components * (n_components + 3) / 2], for 'ltsa' greater than n_components",
+                fix="Use more neighbours.",
+            )
         if self.reg == 0 and self.n_neighbors > rows.n_features:
             raise DataError(
                 got=f"reg=0 with n_neighbors={self.n_neighbors} > n_features={rows.n_features}",
@@ -258,6 +284,9 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         reg, tuning = float(self.reg), self._tuning.local_systems
         if self.method == "standard":
             return standard_systems(X, neighbours, reg, tuning)
+        if self.method in ("hessian", "ltsa"):
+            components = int(self.n_components)
+            return tangent_systems(X, neighbours, components, self.method == "hessian", self._tuning.tangents)
         return modified_systems(X, neighbours, reg, int(self.n_components), tuning)
 
     def _solve(self, part: ConnectedPart, known: Attributes) -> SmallestEigenvectors:
@@ -287,7 +316,12 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         neighbours = self._nearest_of_one_part(new, fitted)
         plain, like = scale_rows(rows, like=self.X_fit_), scale_rows(self.X_fit_)
         weights = barycentric_weights(plain, like, neighbours, float(self.reg), self._tuning.local_systems).weights
-        return np.einsum("ij,ijk->ik", weights, self.embedding_[neighbours])
+        found = np.einsum("ij,ijk->ik", weights, self.embedding_[neighbours])
+        if self.method in ("hessian", "ltsa"):
+            # Their coordinates are no weighted means: a fitted row has those that it was given.
+            known = (new == fitted[neighbours[:, 0]]).all(axis=1)
+            found[known] = self.embedding_[neighbours[known, 0]]
+        return found
 
     def _nearest_of_one_part(self, new: Array, fitted: Array) -> Array:
         """Return the fitted rows (m, n_neighbors) next to new ones (m, d), all of the nearest one's part."""
@@ -315,6 +349,16 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """The part of the neighbour graph (n,) that each fitted row belongs to."""
         check_is_fitted(self)
         return connected_parts(self.neighbors_)
+
+    @property
+    def nbrs_(self) -> NearestNeighbors:
+        """scikit-learn's search among the fitted rows, for code that asks it; nothing here depends on it."""
+        check_is_fitted(self)
+        exact = self.neighbors_algorithm in ("kd_tree", "ball_tree", "brute")
+        search = NearestNeighbors(
+            n_neighbors=self.n_neighbors, algorithm=self.neighbors_algorithm if exact else "auto"
+        )
+        return search.fit(self.X_fit_)
 
     @property
     def _n_features_out(self) -> int:

@@ -152,6 +152,7 @@ class CategoricalNB(DiscreteNB):
     feature_log_prob_, category_count_ : for each column an array (k, categories)
     n_categories_ : (d,) the widths of these tables
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing entry (NaN) is left out of the counts and of a row's score. Fractions are cut off, as scikit-learn does.
@@ -185,6 +186,7 @@ class CategoricalNB(DiscreteNB):
             raise DataError(
                 got=f"min_categories={self.min_categories!r}",
                 wanted=f"a whole number, {self.n_features_in_} of them, or None",
+                fix=f"'min_categories' should have shape ({self.n_features_in_},) if it is an array.",
             )
         return CategoricalColumns(self._alpha(), least, whole=False, most_cells=self._tuning.most_cells)
 

@@ -154,6 +154,7 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
             raise DataError(
                 got=f"classes={known.tolist()}",
                 wanted=f"those of the first call to partial_fit, {self.classes_.tolist()}, or none",
+                fix="What is given is not the same as on last call to partial_fit.",
             )
         return known
 

@@ -45,7 +45,6 @@ class CountColumns(ColumnModel):
 
     State = ClassCounts
     sparse = True
-
     model: ClassVar[str]  # the estimator whose columns these are, for its errors
 
     alpha: Any  # number or (d,)
@@ -145,6 +144,7 @@ class MultinomialNB(DiscreteNB):
     feature_log_prob_ : (k, d) log-probability of each column in a draw
     feature_count_ : (k, d) weighted counts
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing count is refused: the probabilities of a draw sum to one, so a column cannot be left out.
@@ -192,6 +192,7 @@ class ComplementNB(DiscreteNB):
     feature_log_prob_ : (k, d) weights, -log of the share of each column in the other classes
     feature_count_, feature_all_ : (k, d), (d,) weighted counts
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     Examples

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.ticker import MaxNLocator
 
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import ask, check_drawable
@@ -137,7 +138,9 @@ def draw_surface(ax: Axes, plane: DrawnPlane, predicted: Array, y: Array | None)
     values = predicted.astype(np.float64)
     seen = values if y is None else np.concatenate([values.ravel(), np.asarray(y, dtype=np.float64)])
     norm = Normalize(float(np.nanmin(seen)), float(np.nanmax(seen)))
-    levels = np.linspace(norm.vmin or 0.0, norm.vmax or 0.0, 15)
+    levels = MaxNLocator(14).tick_values(
+        norm.vmin or 0.0, norm.vmax or 0.0
+    )  # at round numbers, as the bar shows them
     if norm.vmin == norm.vmax:
         # A constant has no levels: one step about it is drawn in one colour.
         levels = np.array([levels[0] - 0.5, levels[0] + 0.5])

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from certifit import DataError
 from certifit.checkers.plain.best_intercepts import middle_of_best
-from certifit.datasets import load_penguins
+from certifit.datasets import penguins_table
 from certifit.svm.kernel.gram import KernelCache, gram_of
 from certifit.svm.kernel.kernels import RBF
 from certifit.svm.kernel.svc import SVC
@@ -81,7 +81,7 @@ def digits(first, second):
 
 def measured_penguins():
     """Penguins of three species, without those whose measurements are missing."""
-    table = load_penguins()
+    table = penguins_table()
     names = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     X = np.column_stack([table[name].to_numpy(zero_copy_only=False).astype(float) for name in names])
     known = np.isfinite(X).all(axis=1)

@@ -104,5 +104,6 @@ def estimated(rows: Rows, c: int | None, estimator: Any) -> Array:
         raise DataError(
             got="sample_weight with covariance_estimator", wanted="rows that all count once", fix="Use shrinkage."
         )
-    fitted = copy.deepcopy(estimator).fit(np.concatenate([X for X, _ in parts]))
+    fitted = copy.deepcopy(estimator)
+    fitted.fit(np.concatenate([X for X, _ in parts]))
     return np.asarray(fitted.covariance_, dtype=np.float64)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from certifit.core import Check
 from certifit.rows import Array
@@ -45,11 +46,30 @@ def proved_largest(E: Array) -> float:
     True
     """
     d = len(E)
-    tau = computed_largest(E)
-    slack = 2 * (d + 2) * EPS * (d * abs(tau) + float(np.abs(np.diag(E)).sum())) + np.finfo(float).tiny
-    while not has_cholesky_factor((tau + slack) * np.eye(d) - E):
+    tau, by_lanczos = _lanczos_largest(E), True
+    if tau is None or not has_cholesky_factor((tau + _cholesky_slack(E, tau)) * np.eye(d) - E):
+        tau, by_lanczos = computed_largest(E), False
+    slack = _cholesky_slack(E, tau)
+    while not by_lanczos and not has_cholesky_factor((tau + slack) * np.eye(d) - E):
         slack *= 2
     return tau + 2 * slack
+
+
+def _cholesky_slack(E: Array, tau: float) -> float:
+    """Return what must be added to τ so that a Cholesky factorisation of τ I - E need not fail by rounding."""
+    d = len(E)
+    return 2 * (d + 2) * EPS * (d * abs(tau) + float(np.abs(np.diag(E)).sum())) + float(np.finfo(float).tiny)
+
+
+def _lanczos_largest(E: Array, order: int = 300) -> float | None:
+    """Return the largest eigenvalue by restarted Lanczos, without proof; None for a small E, or where it fails."""
+    if len(E) <= order:
+        return None
+    start = np.random.default_rng(0).normal(size=len(E))
+    try:
+        return float(eigsh(E, 1, which="LA", v0=start, maxiter=300, return_eigenvectors=False)[0])
+    except ArpackError:
+        return None
 
 
 def computed_largest(E: Array) -> float:

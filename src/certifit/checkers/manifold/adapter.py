@@ -9,6 +9,7 @@ import numpy as np
 
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.manifold import locally_linear as checker
+from certifit.checkers.manifold.tangent_forms import TangentMethod, lone_rows
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check, Setting
 from certifit.exceptions import DataError
@@ -30,6 +31,13 @@ def audit_lle(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Ce
     nearest = _nearest_others(dense(rows.load().X), int(model.n_neighbors))
     claimed = checker.ClaimedEmbedding(Y, error, nearest)
     found = checker.certify(claimed, spec, tol, rows)
+    if spec.tangent:
+        free = float(lone_rows(nearest).sum())
+        check = Check("rows that are no other's neighbour: their coordinates are free", free, 0.0)
+        found = replace(found, checks=(*found.checks, check))
+    if model.method == "hessian":
+        words = "all directions outside of the tangent space, as 'ltsa' has them, not the quadratic ones alone"
+        found = replace(found, facts={**found.facts, "scikit-learn's 'hessian' minimises": words})
     if found.holds or not spec.modified:
         return found
     # Whether the row at the median counts as flat is decided by rounding there.
@@ -39,22 +47,24 @@ def audit_lle(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Ce
 
 def embedding_spec(model: Any) -> checker.EmbeddingSpec:
     """The problem that a model is set to solve, by its parameters."""
-    if model.method not in ("standard", "modified"):
-        raise DataError(
-            got=f"method={model.method!r}",
-            wanted="'standard' or 'modified'",
-            fix="Fit it with one of these: the other methods minimise other errors.",
-        )
-    modified = model.method == "modified"
+    choices = ("standard", "modified", "hessian", "ltsa")
+    method = setting(model, "method", Setting(choices=choices))
+    modified = method == "modified"
+    tangent: TangentMethod = method if method in ("hessian", "ltsa") else ""
     reg = float(setting(model, "reg", Setting(float, least=0, below=np.inf)))
     if _is_ours(model):
         any_rows = model.neighbors_algorithm == "pynndescent"
         neighbours: checker.NeighbourKind = (
             "any" if any_rows else "joined" if model.disconnected == "join" else "nearest"
         )
-        return checker.EmbeddingSpec(modified, reg, neighbours, by_parts=model.disconnected == "embed")
+        return checker.EmbeddingSpec(
+            modified, reg, neighbours, by_parts=model.disconnected == "embed", tangent=tangent
+        )
+    # scikit-learn's 'hessian' counts every direction outside of the tangent space, not the quadratic ones alone: it
+    # minimises what 'ltsa' does.
+    tangent = "ltsa" if tangent else ""
     # scikit-learn's `reg` is for the standard method only
-    return checker.EmbeddingSpec(modified, 1e-3 if modified else reg, by_parts=False, signed=False)
+    return checker.EmbeddingSpec(modified, 1e-3 if modified else reg, by_parts=False, signed=False, tangent=tangent)
 
 
 def _is_ours(model: Any) -> bool:

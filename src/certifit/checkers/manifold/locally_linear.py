@@ -27,6 +27,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from certifit.checkers.manifold.local_systems import EPS, LocalErrors, local_forms, unit_grams
 from certifit.checkers.manifold.neighbour_graph import connected_parts, count_needless_joins, find_faults
+from certifit.checkers.manifold.tangent_forms import TangentMethod, tangent_forms
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
@@ -55,6 +56,7 @@ class EmbeddingSpec(NamedTuple):
     inclusive: bool = True  # modified: a share equal to the median of all rows counts as small
     eps: float = EPS  # relative precision of the coordinates
     signed: bool = True  # whether the first of each column's largest entries must be positive
+    tangent: TangentMethod = ""  # which local forms of tangent spaces take the place of weights, if any
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,10 @@ def certify(
         raise DataError(got=f"an embedding of {n} rows and a table of {len(X)}", wanted="the rows it was fitted on")
     if neighbours.shape[0] != n or neighbours.min() < 0 or neighbours.max() >= n:
         raise DataError(got=f"neighbours {neighbours.shape} of {n} rows", wanted="row numbers for each row")
-    flat = (k, spec.inclusive) if spec.modified else None
-    forms = local_forms(X, neighbours, spec.reg, flat)
+    if spec.tangent:
+        forms = tangent_forms(X, neighbours, k, spec.tangent)
+    else:
+        forms = local_forms(X, neighbours, spec.reg, (k, spec.inclusive) if spec.modified else None)
     label = connected_parts(neighbours)
     sizes = np.bincount(label)
     graph = _graph_numbers(X, neighbours, spec, float(np.finfo(rows.dtype).eps))
@@ -339,7 +343,8 @@ def _facts(parts: list[PartNumbers], graph: GraphNumbers, spec: EmbeddingSpec) -
             f"{graph.joins} of them join parts: the claim is for these, which need not be the nearest"
         )
     if graph.open:
-        facts["rows whose weights the modified method leaves open"] = float(graph.open)
+        what = "tangent space is" if spec.tangent else "weights the modified method leaves"
+        facts[f"rows whose {what} open"] = float(graph.open)
     return facts
 
 

@@ -220,6 +220,10 @@ class ExponentialKernel(Kernel):
 def is_psd(G: Any) -> Definite:
     """Is this Gram matrix positive semidefinite up to rounding? Where not, `witness` is a v with vᵀGv < 0.
 
+    Parameters
+    ----------
+    G : array (n, n), symmetric
+
     >>> G = np.array([[1.0, 2.0], [2.0, 1.0]])
     >>> answer = is_psd(G)
     >>> bool(answer), bool(answer.witness @ G @ answer.witness < 0)

@@ -101,6 +101,8 @@ class SVC(ClassifierMixin, KernelMachine):
     gamma_ : float
     support_kinds_ : (n,) or (n, machines) words: 'margin' (0 < α < C), 'non-margin' (α = C) or 'none' (α = 0)
     slacks_, kkt_residuals_ : (n,) or (n, machines), losses and by how much each row misses its optimality condition
+    support_codes_ : `support_kinds_` as small numbers
+    shape_fit_ : (n, d) of the table
     n_iter_ : (machines,) rounds
     history_ : for each machine its objective, relative gap and seconds at every round
     probability_slopes_ : (pairs,) or (1,), with probability=True

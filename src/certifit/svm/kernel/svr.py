@@ -45,6 +45,8 @@ class SVR(RegressorMixin, KernelMachine):
     gamma_ : float
     support_kinds_ : (n,) words: 'margin' (on the edge of the tube), 'non-margin' (outside it) or 'none' (inside)
     slacks_, kkt_residuals_ : (n,) losses, and by how much each row misses its optimality condition
+    support_codes_ : `support_kinds_` as small numbers
+    shape_fit_ : (n, d) of the table
     n_iter_ : int, rounds
     history_ : (1,) the objective, relative gap and seconds at every round
     certificate_ : Certificate

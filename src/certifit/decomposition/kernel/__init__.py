@@ -1,0 +1,1 @@
+"""Principal components in the feature space of a kernel."""
