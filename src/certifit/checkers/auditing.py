@@ -44,9 +44,9 @@ def audit(
     Parameters
     ----------
     model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
-        BisectingKMeans and faiss.Kmeans), KernelPCA, GaussianMixture, Mixture, LogisticRegression,
-        LinearDiscriminantAnalysis, naive Bayes, linear or generalised linear model, support vector machine, Nystroem,
-        RBFSampler, SelectKBest, any class of the same name with the same fitted attributes, a TableClassifier, or
+        BisectingKMeans and faiss.Kmeans), KernelPCA, GaussianMixture, BayesianGaussianMixture, Mixture,
+        LogisticRegression, LinearDiscriminantAnalysis, naive Bayes, linear or generalised linear model, support
+        vector machine, Nystroem, RBFSampler, SelectKBest, any class of the same name with the same fitted attributes, a TableClassifier, or
         results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (these carry their data: X and y may be
         left out). Of a Pipeline the last step is audited on what the steps before it produce, and so is every step
         that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a

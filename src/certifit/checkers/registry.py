@@ -29,7 +29,8 @@ from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_
 from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
 from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels
 from certifit.checkers.manifold.adapter import audit_lle
-from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, refuse_bayesian_mixture
+from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture
+from certifit.checkers.mixture.bayesian_adapter import audit_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture
 from certifit.checkers.naive_bayes.adapter import (
     audit_bernoulli_nb,
@@ -106,7 +107,7 @@ def audited_models() -> dict[str, AuditedModel]:
         "Kmeans": AuditedModel(audit_clusters, ("centroids",), _cluster_problem, ("effort",)),  # of faiss
         "GaussianMixture": AuditedModel(audit_gaussian_mixture, MIXTURE),
         "Mixture": AuditedModel(audit_mixture, ("weights_", "parameters_")),
-        "BayesianGaussianMixture": AuditedModel(refuse_bayesian_mixture, MIXTURE),
+        "BayesianGaussianMixture": AuditedModel(audit_bayesian_mixture, (*MIXTURE, "mean_precision_")),
         **dict.fromkeys(
             ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
         ),
