@@ -41,31 +41,23 @@ def audit(
 ) -> Certificate:
     """Recompute a fitted model's certificate from the data. The checker uses no code of the solver.
 
-        Parameters
-        ----------
-    <<<<<<< HEAD
-        model : any fitted estimator of certifit; a class of scikit-learn, celer, glum, skglm or faiss of the same name
-            with the same fitted attributes (also SelectKBest, MiniBatchKMeans, BisectingKMeans, LogisticRegressionCV); or
-            results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (they carry their data: X and y may be
-    =======
-        model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
-            BisectingKMeans and faiss.Kmeans), KernelPCA, GaussianMixture, BayesianGaussianMixture, Mixture,
-            LogisticRegression, LinearDiscriminantAnalysis, naive Bayes, linear or generalised linear model, support
-            vector machine, Nystroem, RBFSampler, SelectKBest, any class of the same name with the same fitted attributes, a TableClassifier, or
-            results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (these carry their data: X and y may be
-    >>>>>>> newm
-            left out). Of a Pipeline the last step is audited on what the steps before it produce, and so is every step
-            that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a
-            CalibratedClassifierCV(ensemble=False) its classifier
-        X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
-        tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
-        like : a known class, or its name, whose problem the model solved, for classes that are not known by their name
-        **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
-            clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
+    Parameters
+    ----------
+    model : any fitted estimator of certifit; a class of scikit-learn, celer, glum, skglm or faiss of the same name
+        with the same fitted attributes (also SelectKBest, MiniBatchKMeans, BisectingKMeans, LogisticRegressionCV); or
+        results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (they carry their data: X and y may be
+        left out). Of a Pipeline the last step is audited on what the steps before it produce, and so is every step
+        that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a
+        CalibratedClassifierCV(ensemble=False) its classifier
+    X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
+    tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
+    like : a known class, or its name, whose problem the model solved, for classes that are not known by their name
+    **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
+        clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
 
-        Returns
-        -------
-        Certificate : what is proved; `holds` says whether it is enough
+    Returns
+    -------
+    Certificate : what is proved; `holds` says whether it is enough
     """
     if tol is not None:
         Setting(float, least=0, below=1).check("tol", tol)
