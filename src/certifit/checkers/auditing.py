@@ -46,11 +46,11 @@ def audit(
     model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
         BisectingKMeans and faiss.Kmeans), KernelPCA, GaussianMixture, BayesianGaussianMixture, Mixture,
         LogisticRegression, LinearDiscriminantAnalysis, naive Bayes, linear or generalised linear model, support
-        vector machine, Nystroem, RBFSampler, SelectKBest, any class of the same name with the same fitted attributes, a TableClassifier, or
-        results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (these carry their data: X and y may be
-        left out). Of a Pipeline the last step is audited on what the steps before it produce, and so is every step
-        that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a
-        CalibratedClassifierCV(ensemble=False) its classifier
+        vector machine, Nystroem, RBFSampler, SelectKBest, any class of the same name with the same fitted attributes,
+        a TableClassifier, or results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (these carry their
+        data: X and y may be left out). Of a Pipeline the last step is audited on what the steps before it produce,
+        and so is every step that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its
+        regressor, of a CalibratedClassifierCV(ensemble=False) its classifier
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
     like : the name of a known class whose problem the model solved, for classes that are not known by their name
