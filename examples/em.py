@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from certifit.cluster.kmeans import KMeans
 from certifit.core.text_table import text_table
-from certifit.datasets import load_penguins
+from certifit.datasets import penguins_table
 from certifit.exceptions import DataError
 from certifit.families import GaussianFixedVariance
 from certifit.mixture.em import joint_log_densities
@@ -35,7 +35,7 @@ ROUNDING = 1e-12  # nats a row
 
 def penguins() -> Array:
     """Flipper length and bill depth of the penguins that have both (n, 2)."""
-    table = load_penguins().select(list(COLUMNS)).drop_null()
+    table = penguins_table().select(list(COLUMNS)).drop_null()
     return np.column_stack([table[name].to_numpy() for name in COLUMNS]).astype(np.float64)
 
 

@@ -86,12 +86,20 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("SelectFeatures", {"score_func": "chi2"}, "three", tallies, (SMALL, TALL)),
     ("SelectFeatures", {"score_func": "information"}, "three", tallies, (SMALL,)),
     ("SelectFeatures", {"score_func": "jeffreys"}, "three", groups, (SMALL,)),
+    ("SelectKBest", {"k": 2}, "three", groups, (SMALL, TALL)),
+    ("SelectPercentile", {"percentile": 50}, "three", groups, (SMALL,)),
+    ("SelectFpr", {}, "three", groups, (SMALL,)),
+    ("SelectFdr", {}, "three", groups, (SMALL,)),
+    ("SelectFwe", {}, "three", groups, (SMALL,)),
+    ("GenericUnivariateSelect", {"mode": "fdr", "param": 0.1}, "three", groups, (SMALL,)),
+    ("VarianceThreshold", {}, "none", groups, (SMALL, TALL)),
     ("L1Selector", {}, "two", groups, (SMALL,)),
     ("L1Selector", {"loss": "squared"}, "numbers", groups, (SMALL,)),
     ("KMeans", {"n_clusters": 3, "random_state": 0}, "none", groups, (SMALL, TALL, (3000, 40))),
     ("KMeans", {"n_clusters": 3, "init": "random", "n_init": 3, "random_state": 1}, "none", groups, (SMALL,)),
     ("KMeans", {"n_clusters": 20, "random_state": 0}, "none", groups, (TALL,)),
     ("KMeans", {"n_clusters": 4, "random_state": 0}, "none", groups, ((500, 1), (3000, 1))),
+    ("MiniBatchKMeans", {"n_clusters": 3, "random_state": 0}, "none", groups, (SMALL,)),
     ("GaussianMixture", {"n_components": 3, "random_state": 0}, "none", groups, (SMALL, TALL)),
     ("GaussianMixture", {"n_components": 2, "covariance_type": "diag", "random_state": 0}, "none", groups,
      (SMALL, TALL)),
@@ -114,6 +122,9 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("LogisticRegression", {"class_weight": "balanced"}, "two", groups, (SMALL,)),
     ("LinearRegression", {}, "numbers", groups, (SMALL, TALL, WIDE)),
     ("Ridge", {"alpha": 2.0}, "numbers", groups, (SMALL, TALL, WIDE)),
+    ("Ridge", {"positive": True}, "numbers", groups, (SMALL, TALL)),
+    ("RidgeClassifier", {}, "two", groups, (SMALL, TALL)),
+    ("RidgeClassifier", {}, "three", groups, (SMALL,)),
     ("Lasso", {"alpha": 0.1}, "numbers", groups, (SMALL, TALL, WIDE)),
     ("ElasticNet", {"alpha": 0.1}, "numbers", groups, (SMALL, TALL)),
     ("PoissonRegressor", {"alpha": 0.1}, "counts", groups, (SMALL, TALL)),
@@ -183,11 +194,13 @@ def cases(folder: Path, only: Collection[str] = ()) -> Iterator[tuple[str, Any, 
             if target is None:
                 pa.parquet.write_table(pa.table(columns), path)
             yield f"{label} parquet", cls(**settings), str(path), None if target is None else "y", X[:50]
-    if only and "TableClassifier" not in only:
+    if only and not {"TableClassifier", "TableRegressor"} & set(only):
         return
-    penguins = cf.load_penguins()
+    penguins = cf.datasets.penguins_table()
     rows = penguins.filter(pa.compute.is_valid(penguins["sex"]))
-    yield "TableClassifier penguins", cf.TableClassifier(), rows, "species", rows.drop_columns(["species"])
+    for cls, target in ((cf.TableClassifier, "species"), (cf.TableRegressor, "body_mass_g")):
+        if not only or cls.__name__ in only:
+            yield f"{cls.__name__} penguins", cls(), rows, target, rows.drop_columns([target])
 
 
 def fit(model: Any, X: Any, y: Any) -> Any:

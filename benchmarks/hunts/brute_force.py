@@ -173,7 +173,7 @@ def machine(case: HuntCase) -> None:
     kernel, C = pick(rng, "rbf", "linear", "straight"), decades(rng, -3, 3)
     model: Any = certifit.SVC(C=C, kernel=kernel, tol=1e-8)
     if kernel == "straight":
-        model = certifit.LinearSVC(C, loss="hinge", tol=1e-8)
+        model = certifit.LinearSVC(C=C, loss="hinge", penalize_intercept=False, tol=1e-8)
     case.note(f"{model} on {X.tolist()}, {y.tolist()}, {w}")
     model.fit(X, y, w)
     K: Any = [[sum(map(_product, x, z), Fraction()) for z in X.tolist()] for x in X.tolist()]

@@ -23,8 +23,14 @@ from benchmarks.hunts.random_tables import RandomTable, as_source, nasty_table, 
 from certifit import CertificateWarning, NoSolutionError, audit
 from certifit.linear_model.glm.glm import CollinearWarning
 from certifit.manifold.neighbours import DisconnectedWarning
+from certifit.svm.kernel.kernel_machine import IndefiniteKernelWarning
 
-ALLOWED = (ConvergenceWarning, CollinearWarning, DisconnectedWarning)  # a CertificateWarning is a ConvergenceWarning
+ALLOWED = (
+    ConvergenceWarning,
+    CollinearWarning,
+    DisconnectedWarning,
+    IndefiniteKernelWarning,
+)  # a CertificateWarning is a ConvergenceWarning
 PRIVATE = re.compile(r"(?<![\w.'\"])_[a-z]\w*|\b\w+Error\b|NoneType|object at 0x")
 LONGEST = 400
 

@@ -110,7 +110,7 @@ def _another_optimum(whole: Any, name: str, hurt: Any) -> bool:
 
 def _equal_components(whole: Any, name: str, hurt: Any, X: Any) -> bool:
     """Whether these are other weights of components that are all equal on the rows: all fit them as well."""
-    if name != "weights_" or np.shape(hurt) != np.shape(whole.weights_):
+    if name != "weights_" or not hasattr(whole, "predict_proba") or np.shape(hurt) != np.shape(whole.weights_):
         return False
     return bool(np.abs(whole.predict_proba(X) - whole.weights_).max() < 1e-3 * whole.weights_.min())
 

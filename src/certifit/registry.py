@@ -43,6 +43,7 @@ class _Proves:
     machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
+    splits = "every split is the best of its candidates, and every node says what its rows say"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
@@ -72,8 +73,23 @@ ESTIMATORS: tuple[Registered, ...] = (
         "no coordinates have smaller squared errors: eigenvalues below are counted",
     ),
     Registered("SelectFeatures", "feature_selection.select_features", "scores and the choice are exact"),
+    *(
+        Registered(name, "feature_selection.score_filters", "scores and the choice are exact")
+        for name in (
+            "SelectKBest",
+            "SelectPercentile",
+            "SelectFpr",
+            "SelectFdr",
+            "SelectFwe",
+            "GenericUnivariateSelect",
+        )
+    ),
+    Registered("VarianceThreshold", "feature_selection.variance_threshold", "variances and the choice are exact"),
     Registered("SequentialSelector", "feature_selection.sequential_selector", _Proves.greedy),
     Registered("RecursiveElimination", "feature_selection.recursive_elimination", _Proves.greedy),
+    Registered("RFE", "feature_selection.elimination", _Proves.greedy),
+    Registered("RFECV", "feature_selection.elimination", _Proves.greedy),
+    Registered("SequentialFeatureSelector", "feature_selection.sequential_feature_selector", _Proves.greedy),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",
@@ -81,6 +97,7 @@ ESTIMATORS: tuple[Registered, ...] = (
         "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on many small "
         "tables, and on a single column, that no clustering is better",
     ),
+    Registered("MiniBatchKMeans", "cluster.mini_batch_kmeans", "as KMeans: all rows are read, not batches"),
     Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _Proves.em, warm_up=_shapes),
     Registered("Mixture", "mixture.families.mixture", _Proves.em),
     Registered(
@@ -96,6 +113,7 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("LinearRegression", "linear_model.regressors", _Proves.glm),
     Registered("Ridge", "linear_model.regressors", _Proves.glm),
+    Registered("RidgeClassifier", "linear_model.ridge_classifier", _Proves.glm),
     Registered("Lasso", "linear_model.regressors", _Proves.glm),
     Registered("ElasticNet", "linear_model.regressors", _Proves.glm),
     Registered("PoissonRegressor", "linear_model.regressors", _Proves.glm),
@@ -106,6 +124,9 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("LinearSVR", "svm.linear.linear_svm", _Proves.machine),
     Registered("SVC", "svm.kernel.svc", _Proves.machine, warm_up=_joint),
     Registered("SVR", "svm.kernel.svr", _Proves.machine),
+    Registered("NuSVC", "svm.kernel.nu_svm", _Proves.machine),
+    Registered("NuSVR", "svm.kernel.nu_svm", _Proves.machine),
+    Registered("OneClassSVM", "svm.kernel.nu_svm", _Proves.machine),
     Registered(
         "HardMarginSVC",
         "svm.hard_margin.hard_margin",
@@ -123,6 +144,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         "discriminant_analysis.linear",
         "means and covariance are those of the rows; coefficients and directions solve their equations",
     ),
+    Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits),
+    Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -134,6 +157,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "table.table_classifier",
         "words, numbers and missing entries are encoded and passed to `LogisticRegression`: its certificate",
     ),
+    Registered(
+        "TableRegressor",
+        "table.table_regressor",
+        "the same for amounts, counts and positive amounts, by `GeneralizedLinearRegressor`: its certificate",
+    ),
 )
 
 FUNCTIONS: tuple[Registered, ...] = (
@@ -143,7 +171,20 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("correlation_f", "feature_selection.scores"),
     Registered("mutual_information", "feature_selection.scores"),
     Registered("jeffreys", "feature_selection.scores"),
+    *(
+        Registered(name, "feature_selection.score_functions")
+        for name in (
+            "f_classif",
+            "f_regression",
+            "r_regression",
+            "chi2",
+            "mutual_info_classif",
+            "mutual_info_regression",
+        )
+    ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("enet_path", "linear_model.regularisation_path"),
+    Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),
     Registered("Linear", "svm.kernel.kernels"),
     Registered("Polynomial", "svm.kernel.kernels"),
@@ -162,6 +203,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("SourceChangedError", "exceptions"),
     Registered("save", "store"),
     Registered("load", "store"),
+    Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
 )
 

@@ -549,3 +549,27 @@ def is_refused(model, X, y):
         return not audit(model, X, y).holds
     except DataError:
         return True
+
+
+def test_like_may_be_the_class_itself():
+    class Mine(linear_model.Ridge):
+        pass
+
+    model = Mine().fit(X3, Y3)
+    assert audit(model, X3, Y3, like=linear_model.Ridge).holds
+    with pytest.raises(DataError, match="like='dict'"):
+        audit(model, X3, Y3, like=dict)
+    with pytest.raises(DataError, match="a class or its name"):
+        audit(model, X3, Y3, like=3)
+
+
+def test_compare_names_the_models_of_a_list():
+    ours, theirs = certifit.Ridge().fit(X3, Y3), linear_model.Ridge().fit(X3, Y3)
+    assert [*compare([ours, theirs], X3, Y3, show=False).certificates] == ["certifit Ridge", "sklearn Ridge"]
+    other = linear_model.LinearRegression().fit(X3, Y3)
+    assert [*compare((theirs, other), X3, Y3, show=False).certificates] == ["Ridge", "LinearRegression"]
+    twice = compare([theirs, theirs], X3, Y3, show=False)
+    assert [*twice.certificates] == ["sklearn Ridge (1)", "sklearn Ridge (2)"]
+    for wrong in ([], {}, theirs):
+        with pytest.raises(DataError, match="fitted models by name, or a list"):
+            compare(wrong, X3, Y3)

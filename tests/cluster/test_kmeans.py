@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import cluster
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import audit
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.cluster import seeding
 from certifit.cluster.kmeans import KMeans
+from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import as_rows
 from tests.cluster.tables import Streamed, assert_same_fit, blobs, digits, iris, sized, ties, wide
@@ -68,7 +69,7 @@ def test_history_falls_to_the_inertia():
     trace = [mark.objective for mark in model.history_]
     assert trace == sorted(trace, reverse=True)
     assert trace[-1] == model.inertia_
-    assert model.n_iter_ == len(trace) - 1
+    assert model.n_iter_ == len(trace)
     assert model.history_[-1].gain <= model.tol < model.history_[0].gain
 
 
@@ -215,7 +216,7 @@ def test_starts():
     KMeans(6, init=choose, random_state=0).fit(X)
     assert len(seen) == 10
     assert seen[0][:2] == (200, 6)
-    assert KMeans(6, init=X[:6], max_iter=1, tol=0.99).fit(X).n_iter_ == 0  # the start itself is good enough
+    assert KMeans(6, init=X[:6], max_iter=1, tol=0.99).fit(X).n_iter_ == 1  # the start itself is good enough
     well_apart = make_blobs(600, 5, centers=6, cluster_std=0.01, random_state=1)
     start = KMeans(6, random_state=0, tol=0.99).fit(well_apart[0]).cluster_centers_
     assert len(np.unique(well_apart[1][((well_apart[0][:, None] - start) ** 2).sum(axis=2).argmin(axis=0)])) == 6
@@ -238,7 +239,7 @@ def test_time_budget_keeps_the_best_so_far():
     assert model.certificate_.objective == model.inertia_
     with pytest.warns(CertificateWarning, match="gain from moving centres"):
         cut = KMeans(20, random_state=0, max_time=0.0).fit(X)
-    assert cut.n_iter_ == 0
+    assert cut.n_iter_ == 1
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
@@ -410,3 +411,64 @@ def test_what_is_proved_optimal_is_the_best_of_all_partitions(seed):
         assert found.bound <= best * (1 + 1e-9) + 1e-12
         if found.kind == "optimal":
             assert found.objective <= best * (1 + 1e-5) + 1e-12
+
+
+# ------------------------------------------------------------------------------------------ scikit-learn's calls
+def test_arguments_that_steer_scikit_learns_solver_change_nothing():
+    X = load_iris().data
+    plain = KMeans(3, random_state=0).fit(X)
+    theirs = KMeans(3, random_state=0, algorithm="elkan", copy_x=False, verbose=1).fit(X)
+    np.testing.assert_array_equal(theirs.cluster_centers_, plain.cluster_centers_)
+
+
+def test_mini_batches_are_all_rows():
+    """The centres are those of KMeans, with its proof; scikit-learn's own mini-batches cost more."""
+    X = load_digits().data
+    model = MiniBatchKMeans(10, batch_size=100, reassignment_ratio=0.1, init_size=300, random_state=0).fit(X)
+    plain = KMeans(10, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, plain.cluster_centers_)
+    assert model.certificate_.holds
+    assert audit(model, X).holds
+    theirs = cluster.MiniBatchKMeans(10, batch_size=100, random_state=0).fit(X)
+    assert model.inertia_ < -theirs.score(X)
+
+
+def test_given_centres_are_tried_once():
+    X = load_iris().data
+    with pytest.warns(RuntimeWarning, match="n_init=10 and the centres to start from"):
+        model = KMeans(3, init=X[[0, 60, 120]], n_init=10).fit(X)
+    np.testing.assert_array_equal(model.labels_, KMeans(3, init=X[[0, 60, 120]]).fit(X).labels_)
+
+
+def test_batches_move_centres_by_their_share():
+    """From the same centres, batch by batch, scikit-learn's centres and counts are the same."""
+    X = load_digits().data
+    model, theirs = (
+        cls(10, init=X[:10], n_init=1, reassignment_ratio=0) for cls in (MiniBatchKMeans, cluster.MiniBatchKMeans)
+    )
+    for first in range(0, 1500, 100):
+        w = np.random.default_rng(first).uniform(0.5, 2.0, size=100)
+        for each in (model, theirs):
+            each.partial_fit(X[first : first + 100], sample_weight=w)
+    np.testing.assert_allclose(model.cluster_centers_, theirs.cluster_centers_, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(model.counts_, theirs._counts, rtol=1e-12)
+    np.testing.assert_array_equal(model.labels_, theirs.predict(X[1400:1500]))
+    assert not model.certificate_.holds  # centres beside the means of the last batch's rows
+    with pytest.raises(DataError, match="labels of 100 rows and a table of 1500"):
+        audit(model, X[:1500])
+
+
+def test_centres_go_on_from_a_fit_and_their_counts_are_checked():
+    X, w = load_iris().data, np.random.default_rng(0).integers(0, 3, 150).astype(float)
+    model = MiniBatchKMeans(3, random_state=0).fit(X, sample_weight=w)
+    np.testing.assert_allclose(model.counts_, np.bincount(model.labels_, w, 3))
+    assert audit(model, X, sample_weight=w).holds
+    before = model.cluster_centers_.copy()
+    model.counts_ = 2 * model.counts_
+    assert not audit(model, X, sample_weight=w).holds
+    model.counts_ = model.counts_ / 2
+    model.partial_fit(X[:1])
+    moved = np.abs(model.cluster_centers_ - before).max(axis=1)
+    j = model.labels_[0]
+    assert (moved[np.arange(3) != j] == 0).all()
+    np.testing.assert_allclose(model.cluster_centers_[j], before[j] + (X[0] - before[j]) / model.counts_[j])

@@ -197,3 +197,9 @@ def test_compiled_layer_is_the_best_of_every_start():
             assert every[start[j] - (m - 1)] == new[j]
         assert np.isinf(new[:m]).all()
         D = new.copy()
+
+
+def test_numbers_whose_squares_vanish_are_refused_in_words():
+    X = 1e-320 * np.random.default_rng(0).normal(size=(20, 1))
+    with pytest.raises(DataError, match="squared distances underflow"):
+        KMeans(3, random_state=0).fit(X)

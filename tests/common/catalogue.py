@@ -7,15 +7,28 @@ and which scikit-learn estimator solves the same problem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
-from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from certifit import (
@@ -27,6 +40,8 @@ from certifit import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ElasticNet,
     GammaRegressor,
     GaussianMixture,
@@ -43,14 +58,19 @@ from certifit import (
     LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
+    MiniBatchKMeans,
     Mixture,
     MultinomialNB,
     NaiveBayes,
+    NuSVC,
+    NuSVR,
     Nystroem,
+    OneClassSVM,
     PoissonRegressor,
     ProbabilisticPCA,
     RBFSampler,
     Ridge,
+    RidgeClassifier,
     RobustPCA,
     SelectFeatures,
     TrimmedPCA,
@@ -59,6 +79,7 @@ from certifit import (
     jeffreys,
     mutual_information,
 )
+from certifit import feature_selection as filters
 from certifit.core import Estimator
 
 CENTRES = np.array([[0.0, 5.0, -1.0, 2.0], [3.0, 5.0, -1.0, 2.0], [0.0, 8.0, 1.0, 2.0]])
@@ -116,6 +137,10 @@ def few_amounts(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return amounts(min(n, 3000))
 
 
+def few_table(n: int = 150) -> tuple[np.ndarray, None]:
+    return table(min(n, 3000))
+
+
 def far_groups(n: int = 150) -> tuple[np.ndarray, None]:
     """Groups that hardly overlap."""
     X, y = groups(n, 3)
@@ -129,12 +154,22 @@ def apart(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return X + np.outer(y - 0.5, [1.0, -1.0, 0.0, 1.0]), y
 
 
+def fitted_part(model: Any, path: str) -> Any:
+    """A fitted attribute, or a part of one, such as `tree_.threshold`."""
+    return attrgetter(path)(model)
+
+
+def set_fitted_part(model: Any, path: str, value: Any) -> None:
+    name, _, part = path.partition(".")
+    setattr(model, name, replace(getattr(model, name), **{part: value}) if part else value)
+
+
 @dataclass(frozen=True)
 class Entry:
     cls: Callable[..., Estimator]
     params: dict[str, Any]
     data: Callable[..., tuple[np.ndarray, np.ndarray | None]]  # n -> X (n, 4), y
-    audited: tuple[str, ...]  # the fitted attributes that the certificate speaks of
+    audited: tuple[str, ...]  # the fitted attributes, or their parts, that the certificate speaks of
     peer: Callable[[], Any]  # scikit-learn's estimator of the same problem; where it has none, ours from elsewhere
     checked: dict[str, Any] = field(
         default_factory=dict
@@ -184,6 +219,7 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
+NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -196,6 +232,7 @@ HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
 LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
 WAVES = {"n_components": 51, "random_state": 0}
 HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
+FREE = {"penalize_intercept": False}
 HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
 WATKINS, SINGER = {"multi_class": "weston-watkins"}, {"multi_class": "crammer-singer"}
 LIKELY = {"probability": True}
@@ -237,7 +274,17 @@ CATALOGUE = [
     Entry(SelectFeatures, CHI2, tallies, SCORED, partial(SelectKBest, chi2, k=2), CHI2),
     Entry(SelectFeatures, INFORMATION, tallies, SCORED, partial(SelectKBest, mutual_information, k=2), INFORMATION),
     Entry(SelectFeatures, JEFFREYS, three, ("scores_",), partial(SelectKBest, jeffreys, k=2), JEFFREYS),
+    Entry(filters.SelectKBest, {"k": 2}, three, SCORED, partial(SelectKBest, f_classif, k=2)),
+    Entry(filters.SelectPercentile, {"score_func": f_regression, "percentile": 50}, amounts, SCORED,
+          partial(SelectPercentile, f_regression, percentile=50), {"score_func": f_regression}),
+    Entry(filters.SelectFdr, {"score_func": chi2}, tallies, SCORED, partial(SelectFdr, chi2), {"score_func": chi2}),
+    Entry(filters.SelectFpr, {}, three, SCORED, SelectFpr),
+    Entry(filters.SelectFwe, {}, three, SCORED, SelectFwe),
+    Entry(filters.GenericUnivariateSelect, {"mode": "k_best", "param": 2}, three, SCORED,
+          partial(GenericUnivariateSelect, mode="k_best", param=2)),
+    Entry(filters.VarianceThreshold, {"threshold": 1.0}, table, ("variances_",), partial(VarianceThreshold, 1.0)),
     Entry(KMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
+    Entry(MiniBatchKMeans, {"n_clusters": 3, "init": CENTRES}, table, CLUSTERS, partial(kmeans, 3, init=CENTRES)),
     Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
     Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,
           partial(gmm, 2, **DIAGONAL), DIAGONAL),
@@ -257,9 +304,16 @@ CATALOGUE = [
     Entry(LogisticRegression, {"penalty": "l1"}, two, LINEAR,
           partial(logit, l1_ratio=1.0, solver="saga", max_iter=10_000)),
     Entry(LinearRegression, {}, amounts, LINEAR, linear_model.LinearRegression),
+    Entry(LinearRegression, {"positive": True}, amounts, LINEAR,
+          partial(linear_model.LinearRegression, positive=True), {"positive": True}),
+    Entry(RidgeClassifier, {"alpha": 2.0}, two, LINEAR, partial(linear_model.RidgeClassifier, 2.0)),
+    Entry(RidgeClassifier, {"class_weight": "balanced"}, three, LINEAR,
+          partial(linear_model.RidgeClassifier, class_weight="balanced"), {"class_weight": "balanced"}),
     Entry(Ridge, {"alpha": 2.0}, amounts, LINEAR, partial(linear_model.Ridge, 2.0)),
     Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
+    Entry(ElasticNet, {"alpha": 0.1, "positive": True}, amounts, LINEAR,
+          partial(linear_model.ElasticNet, 0.1, positive=True, **close), {"positive": True}),
     Entry(PoissonRegressor, {"alpha": 0.1}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.1, **close)),
     Entry(GammaRegressor, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.GammaRegressor, alpha=0.1, **close)),
@@ -267,7 +321,8 @@ CATALOGUE = [
           partial(linear_model.TweedieRegressor, power=1.5, **close)),
     Entry(GeneralizedLinearRegressor, {"family": "poisson"}, counts, LINEAR,
           partial(linear_model.PoissonRegressor, alpha=0.0, **close), {"family": "gaussian"}),
-    Entry(LinearSVC, HINGE, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9), {"loss": "hinge"}),
+    Entry(LinearSVC, {**HINGE, **FREE}, two, LINEAR, partial(svm.SVC, kernel="linear", tol=1e-9),
+          {"loss": "hinge", **FREE}),
     Entry(LinearSVC, {**HINGE, **HELD, "C": 0.1}, three, LINEAR, partial(liblinear, C=0.1, loss="hinge"),
           {"loss": "hinge"}),
     Entry(LinearSVC, {**HELD, "tol": 1e-10}, three, LINEAR, liblinear),
@@ -275,7 +330,7 @@ CATALOGUE = [
     Entry(LinearSVC, {**SINGER, **HELD, "tol": 1e-10, "C": 0.1}, three, LINEAR,
           partial(liblinear, C=0.1, multi_class="crammer_singer"), {**SINGER, **HELD}),
     Entry(LinearSVC, {**WATKINS, "tol": 1e-10}, three, LINEAR, partial(LinearSVC, **WATKINS, tol=1e-8), WATKINS),
-    Entry(LinearSVR, {"epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
+    Entry(LinearSVR, {**FREE, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.SVR, kernel="linear", epsilon=0.5, tol=1e-9)),
     Entry(LinearSVR, {**SQUARED, **HELD, "epsilon": 0.5, "tol": 1e-10}, amounts, LINEAR,
           partial(svm.LinearSVR, **SQUARED, epsilon=0.5, tol=1e-10, max_iter=100_000), SQUARED),
@@ -288,6 +343,10 @@ CATALOGUE = [
     Entry(SVC, {"tol": 1e-10, "multi_class": "ovr", **LIKELY}, few_three, (*EXPANSION, "probability_slopes_"),
           partial(SVC, tol=1e-8, multi_class="ovr"), {"multi_class": "ovr", **LIKELY}),
     Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),
+    Entry(NuSVC, {"tol": 1e-9, "nu": 0.6}, few_classes, EXPANSION, partial(svm.NuSVC, nu=0.6, tol=1e-10),
+          {"class_weight": "balanced"}),
+    Entry(NuSVR, {"tol": 1e-9, "nu": 0.3}, few_amounts, EXPANSION, partial(svm.NuSVR, nu=0.3, tol=1e-10)),
+    Entry(OneClassSVM, {"tol": 1e-9, "nu": 0.3}, few_table, EXPANSION, partial(svm.OneClassSVM, nu=0.3, tol=1e-10)),
     Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
           partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10), {"ridge": 1.0}),
     Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),
@@ -304,6 +363,15 @@ CATALOGUE = [
     Entry(LinearDiscriminantAnalysis, {"solver": "lsqr", "shrinkage": 0.1, "priors": [0.2, 0.3, 0.5]}, three,
           (*LINEAR, "means_", "covariance_"), partial(SklearnLDA, "lsqr", 0.1, [0.2, 0.3, 0.5]),
           {"solver": "lsqr", "shrinkage": 0.1}),
+    Entry(DecisionTreeClassifier, {}, three, NODES, partial(trees.DecisionTreeClassifier, random_state=0)),
+    Entry(DecisionTreeClassifier, {"criterion": "entropy", "max_leaf_nodes": 8}, two, NODES,
+          partial(trees.DecisionTreeClassifier, criterion="entropy", max_leaf_nodes=8, random_state=0),
+          {"criterion": "entropy"}),
+    Entry(DecisionTreeRegressor, {"max_depth": 4}, amounts, NODES,
+          partial(trees.DecisionTreeRegressor, max_depth=4, random_state=0), {"max_depth": 4}),
+    Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
+          partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
+          {"min_weight_fraction_leaf": 0.05}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

@@ -20,10 +20,11 @@ from certifit import (
     GeneralizedLinearRegressor,
     LogisticRegression,
     NoSolutionError,
+    RidgeClassifier,
     audit,
 )
 from certifit.core import Check
-from tests.common.catalogue import every_estimator, every_sum, every_with
+from tests.common.catalogue import every_estimator, every_sum, every_with, fitted_part, set_fitted_part
 
 
 # ---------------------------------------------------------------------------------------- fit and audit
@@ -97,23 +98,24 @@ def test_sabotage_of_each_attribute_is_noticed(entry, damage):
     best = whole.certificate_.objective
     for name in entry.audited:
         model = copy.deepcopy(whole)
-        hurt = np.array(getattr(model, name))
+        hurt = np.array(fitted_part(model, name))
         numbers = hurt.dtype.kind == "i"  # labels: changing places is the only damage that leaves labels
         if (numbers and damage is not swap) or (damage is swap and hurt.size == 1):
             continue
         damage(hurt)
-        setattr(model, name, hurt)
+        set_fitted_part(model, name, hurt)
         checked = audit(model, X, y)
         assert not checked.holds, name
         assert checked.failures(), name
-        assert checked.bound <= best * (1 + 1e-12), name  # a bound for any model whatever
+        assert not checked.bound > best * (1 + 1e-12), name  # a bound for any model whatever, where there is one
 
 
 @every_with("max_iter")
 def test_stopping_after_one_iteration_is_noticed(entry):
     X, y = entry.data()
+    squares = issubclass(entry.cls, (GeneralizedLinearRegressor, RidgeClassifier))  # which 1 solves
     with pytest.warns(CertificateWarning) as caught:
-        model = entry.fit(max_iter=0 if issubclass(entry.cls, GeneralizedLinearRegressor) else 1)  # 1 solves squares
+        model = entry.fit(max_iter=0 if squares else 1)
     (warning,) = caught
     words = str(warning.message)
     assert words.startswith(type(model).__name__)
@@ -139,7 +141,7 @@ def test_the_warning_states_the_proven_gap():
 def test_a_tighter_tolerance_is_judged_by_that_tolerance(entry):
     X, y = entry.data()
     damaged, name = entry.fit(), entry.audited[0]
-    setattr(damaged, name, getattr(damaged, name) * (1 + 1e-5))
+    set_fitted_part(damaged, name, fitted_part(damaged, name) * (1 + 1e-5))
     checked = audit(damaged, X, y, tol=1e-13)
     assert not checked.holds
     assert checked.tol == 1e-13

@@ -23,8 +23,30 @@ from benchmarks.hunts.tampering import (
     scale,
     shift,
 )
-from certifit import GaussianNB, L1Selector, RecursiveElimination, Ridge, SequentialSelector, TableClassifier, audit
-from tests.common.catalogue import CATALOGUE, Entry, amounts, three, two
+from certifit import (
+    RFE,
+    RFECV,
+    GaussianNB,
+    L1Selector,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    RecursiveElimination,
+    Ridge,
+    SequentialFeatureSelector,
+    SequentialSelector,
+    TableClassifier,
+    TableRegressor,
+    audit,
+)
+from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, fitted_part, set_fitted_part, three, two
+
+
+def pairs(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Two targets for each row."""
+    X, y = amounts(n)
+    return X, np.column_stack([y, X @ [1.0, -2.0, 0.5, 1.0] + y**2])
+
 
 SEARCHED = ("candidate_scores_",)
 TWO = {"n_features_to_select": 2}
@@ -33,11 +55,20 @@ BESIDE = (
     Entry(L1Selector, {"alphas": 8}, two, ("coef_",), L1Selector),
     Entry(L1Selector, {"alphas": 8, "criterion": "ebic"}, three, ("coef_",), L1Selector),
     Entry(L1Selector, {"loss": "squared", "alphas": 8, "criterion": "cv", "cv": 3}, amounts, ("coef_",), L1Selector),
+    Entry(LinearRegression, {}, pairs, ("coef_",), LinearRegression),
+    Entry(Ridge, {"alpha": [1.0, 5.0]}, pairs, ("coef_",), Ridge),
+    Entry(Lasso, {"alpha": 0.1, "positive": True}, pairs, ("coef_",), Lasso),
     Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
+    Entry(TableRegressor, {}, amounts, ("n_rows_",), TableRegressor),
+    Entry(TableRegressor, {"alpha": 0.0}, counts, ("n_rows_",), TableRegressor),
     Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
     Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),
     Entry(RecursiveElimination, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RecursiveElimination),
+    Entry(SequentialFeatureSelector, {"estimator": Ridge(), "tol": 1e-3}, amounts, SEARCHED, SequentialSelector),
+    Entry(RFE, {"estimator": Ridge()}, amounts, ("importances_",), RFE),
+    Entry(RFE, {"estimator": LogisticRegression()}, three, ("importances_",), RFE),
+    Entry(RFECV, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RFECV),
 )
 
 every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)
@@ -101,7 +132,7 @@ def test_settings_that_no_fit_could_have_had_are_refused(entry):
     if "tol" in params:
         junk = copy.deepcopy(model).set_params(tol=10.0)
         name = entry.audited[0]
-        setattr(junk, name, np.asarray(getattr(junk, name)) * 1.5)
+        set_fitted_part(junk, name, np.asarray(fitted_part(junk, name)) * 1.5)
         assert not audit(junk, X, y).holds
     for name in ("C", "alpha", "n_clusters", "n_components", "max_iter"):
         if name in params and name in model.settings:

@@ -54,7 +54,7 @@ def test_every_solver_finds_the_same_axes(svd_solver, rows):
 
 @pytest.mark.parametrize("svd_solver", ["arpack", "randomized", "power"])
 def test_iterative_solvers_that_are_asked_for_all_axes_give_them(svd_solver):
-    model = PCA(svd_solver=svd_solver).fit(IRIS)
+    model = PCA(4, svd_solver=svd_solver).fit(IRIS)
     exact = PCA(svd_solver="full").fit(IRIS)
     np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=1e-10)
 
@@ -420,3 +420,11 @@ def test_impossible_ranks_are_refused(bad):
 def test_unknown_algorithms_are_refused():
     with pytest.raises(DataError, match="algorithm='quick'"):
         TruncatedSVD(2, algorithm="quick").fit(DIGITS)
+
+
+def test_arpack_leaves_one_axis_out_unless_told_how_many_as_scikit_learns_does():
+    for X in (IRIS, IRIS[:3]):
+        model, theirs = (cls(svd_solver="arpack", random_state=0).fit(X) for cls in (PCA, decomposition.PCA))
+        assert model.n_components_ == theirs.n_components_ == min(X.shape) - 1
+        assert model.certificate_.holds
+        assert audit(model, X).holds

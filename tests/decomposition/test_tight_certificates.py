@@ -12,7 +12,17 @@ from scipy import sparse
 from sklearn import decomposition
 from sklearn.datasets import load_digits, load_wine
 
-from certifit import PCA, IncrementalPCA, ProbabilisticPCA, RobustPCA, TrimmedPCA, TruncatedSVD, audit, linalg
+from certifit import (
+    PCA,
+    IncrementalPCA,
+    ProbabilisticPCA,
+    RobustPCA,
+    TrimmedPCA,
+    TruncatedSVD,
+    audit,
+    compare,
+    linalg,
+)
 from certifit.checkers.decomposition import probabilistic_pca as certificates
 from certifit.checkers.decomposition import saddle
 from certifit.rows import as_rows
@@ -343,3 +353,21 @@ def test_fit_and_audit_agree_and_wrong_models_do_not_hold(seed):
             wrong.noise_variance_ = np.nan
             with contextlib.suppress(ValueError):
                 assert not audit(wrong, X, sample_weight=w).holds
+
+
+def test_planes_are_compared_only_with_those_of_the_same_problem():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    models = {
+        "pca": PCA(2),
+        "power": PCA(2, svd_solver="power", random_state=0),
+        "batches": IncrementalPCA(2),
+        "scikit-learn's": decomposition.PCA(2),
+        "through zero": TruncatedSVD(2),
+        "three": PCA(3),
+        "likeliest": ProbabilisticPCA(2),
+        "relevant": ProbabilisticPCA("ard"),
+    }
+    table = compare({name: model.fit(X) for name, model in models.items()}, X, show=False)
+    problems = table.problems
+    assert problems["pca"] == problems["power"] == problems["batches"] == problems["scikit-learn's"]
+    assert len(set(problems.values())) == 5

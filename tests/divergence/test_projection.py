@@ -11,6 +11,7 @@ from certifit import DataError
 from certifit.divergence import Divergence, Mixture, entropy, kl, minimise_kl
 from certifit.divergence.plots import plot_directions, plot_projection_path
 from certifit.families import (
+    Beta,
     Binomial,
     DiagonalGaussian,
     Exponential,
@@ -198,3 +199,17 @@ def test_plots():
     ax = plot_directions(bimodal(), Gaussian)
     x, density = ax.lines[0].get_data()
     np.testing.assert_allclose(density, stats.norm(0, math.sqrt(6.7)).pdf(x), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("p", "family", "words"),
+    [
+        (Binomial(0.3, 20), Gaussian, "one is discrete and the other continuous"),
+        (Gaussian(0.0, 1.0), Poisson, "one is discrete and the other continuous"),
+        (Beta(2.0, 3.0), Gaussian, "has mass where p has none"),
+    ],
+)
+def test_a_reverse_divergence_that_is_infinite_is_refused_in_words_of_its_own(p, family, words):
+    with pytest.raises(DataError, match=words) as refused:
+        minimise_kl(p, family, "reverse")
+    assert "column" not in str(refused.value)

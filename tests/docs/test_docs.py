@@ -4,9 +4,11 @@ import doctest
 import importlib
 import pkgutil
 import re
+import warnings
 from pathlib import Path
 
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import certifit
 
@@ -43,3 +45,29 @@ def test_files_that_pages_name_exist(page):
         and not any((base / name).exists() for base in (ROOT, ROOT / "src" / "certifit"))
     ]
     assert missing == []
+
+
+def blocks(page):
+    """Pairs of code and of what it prints, as a page shows them."""
+    pattern = r"```python\n(.*?)```\n\n```text\n(.*?)```"
+    return re.findall(pattern, page.read_text(), re.DOTALL)
+
+
+def without_digits(text):
+    """Words and layout of a print; of numbers the first two digits, because the last ones depend on the processor."""
+    return re.sub(r"(\d\.?\d?)[\d.]*(e[-+]\d+)?", r"\1\2", re.sub(" +|-{5,}", " ", text))
+
+
+def test_the_readme_prints_what_it_shows(capsys):
+    found = blocks(ROOT / "README.md")
+    assert len(found) == 2
+    for code, shown in found:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # scikit-learn's, which the page speaks of
+            exec(code, {})
+        printed = capsys.readouterr().out
+        ours = [line for line in shown.splitlines() if not line.startswith("scikit-learn ")]
+        lines = [line for line in printed.splitlines() if not line.startswith("scikit-learn ")]
+        assert len(lines) == len(printed.splitlines()) - len(shown.splitlines()) + len(ours)
+        for line, expected in zip(lines, ours, strict=True):
+            assert without_digits(line) == without_digits(expected), f"README shows {expected!r}, printed {line!r}"

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from certifit import (
+    CertificateWarning,
     ElasticNet,
     GeneralizedLinearRegressor,
     LinearRegression,
@@ -98,3 +99,59 @@ def test_a_covariance_of_columns_whose_squares_overflow():
     assert found.holds
     off = next(check for check in found.checks if check.name.startswith("covariance_"))
     assert off.residual < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("far", "near"), [(0.0, 1.0), (0.0, 1e-11), (1e3, 1.0), (1e3, 1e-8), (1e8, 1.0), (1e8, 1e-4)]
+)
+def test_exact_fits_hold_far_from_zero(far, near):
+    """The intercept belongs to the coefficients as they are stored; of a deviance of rounding no digit is asked."""
+    rng = np.random.default_rng(7)
+    Z = rng.normal(size=(30, 3))
+    Z[:, 1] = Z[:, 0] + near * Z[:, 1]
+    X, slopes = Z + far, [1.0, 2.0, 3.0]
+    for model, y in (
+        (LinearRegression(), X @ slopes + 1),
+        (LinearRegression(), X @ slopes + 1 + 1e-6 * rng.normal(size=30)),
+        (GeneralizedLinearRegressor("gamma"), np.exp(0.3 * Z @ slopes)),
+    ):
+        model.fit(X, y)
+        assert model.certificate_.holds
+        assert audit(model, X, y).holds
+
+
+def test_rounding_excuses_a_small_share_of_the_objective_only():
+    """x₂ = 1 + x₁ but for its rounding, which a fit then explains by coefficients of 1e14: no digit is proved."""
+    x = np.array([0.318, -0.851, -0.0869, -1.06, 1.34, 2.52, 2.37, -1.37, 0.0685, 0.223, 1.61, 0.402]) * 1e-6
+    y = np.array([0.216, 0.067, 0.146, 0.054, 0.598, 1.83, 1.74, 0.041, 0.181, 0.201, 0.851, 0.238])
+    X = np.column_stack([x, 1 + x])
+    with pytest.warns(CertificateWarning):
+        model = GeneralizedLinearRegressor("gamma").fit(X, y)
+    found = audit(model, X, y)
+    assert np.abs(model.coef_).max() > 1e12
+    assert found.gap > 0.01 * found.objective
+    assert not found.holds
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+@pytest.mark.parametrize("family", ["gaussian", "gamma"])
+def test_an_exact_fit_has_no_likelihood(family, far):
+    """Residuals that are rounding have a likelihood of rounding: there is none, and no standard errors are shown."""
+    rng = np.random.default_rng(11)
+    Z = rng.normal(size=(25, 2))
+    eta = Z @ [0.5, 0.25] + 1
+    y = np.exp(eta) if family == "gamma" else eta
+    model = GeneralizedLinearRegressor(family).fit(Z + far, y)
+    assert model.exact_fit_
+    assert model.loglikelihood_ == np.inf
+    assert "the fit is exact" in model.summary()
+    assert not any(word in model.summary() for word in ("log-likelihood", "AIC", "std err"))
+    assert audit(model, Z + far, y).holds
+    model.loglikelihood_ = 500.0
+    assert not audit(model, Z + far, y).holds
+    y = y * (1 + 1e-5 * rng.normal(size=25))
+    model = GeneralizedLinearRegressor(family).fit(Z + far, y)
+    assert not model.exact_fit_
+    assert "log-likelihood" in model.summary()
+    model.loglikelihood_ = np.inf
+    assert not audit(model, Z + far, y).holds

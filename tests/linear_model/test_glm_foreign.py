@@ -3,10 +3,12 @@
 import copy
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn import linear_model
 
-from certifit import GeneralizedLinearRegressor, audit
+from certifit import GeneralizedLinearRegressor, LinearRegression, audit, compare
 from certifit.exceptions import DataError
 
 N = 80
@@ -136,16 +138,19 @@ def test_glum_has_a_class_of_our_name():
 
 
 @pytest.mark.parametrize("model", [linear_model.Ridge(positive=True), linear_model.LassoCV(positive=True)], ids=str)
-def test_constraints_are_refused(model):
-    with pytest.raises(DataError, match="positive=True"):
-        audit(model.fit(Z, Y), Z, Y)
+def test_coefficients_held_above_zero_are_audited(model):
+    model.fit(Z, Y)
+    assert audit(model, Z, Y).holds
+    model.coef_ = np.where(model.coef_ > 0, model.coef_, -1e-3)
+    assert not audit(model, Z, Y).holds
 
 
-def test_several_targets_are_refused():
-    both = np.column_stack([Y, Y])
-    for model in (linear_model.Ridge(), linear_model.RidgeCV(), linear_model.LinearRegression()):
-        with pytest.raises(DataError, match="each target by itself"):
-            audit(model.fit(Z, both), Z, both)
+def test_several_targets_are_audited_and_joint_penalties_refused():
+    both = np.column_stack([Y, Z[:, 0] - Y**2])
+    for model in (linear_model.Ridge([1.0, 3.0]), linear_model.RidgeCV(), linear_model.LinearRegression()):
+        assert audit(model.fit(Z, both), Z, both).holds
+        model.coef_[1] *= 1.2
+        assert not audit(model, Z, both).holds
     for model in (linear_model.MultiTaskLasso(), linear_model.MultiTaskElasticNetCV()):
         with pytest.raises(DataError, match="each target"):
             audit(model.fit(Z, both), Z, both)
@@ -175,3 +180,33 @@ def test_settings_that_no_fit_could_have_had(alpha):
     model.power = 0.5
     with pytest.raises(DataError, match="power"):
         audit(model, Z, Y)
+
+
+@pytest.mark.parametrize("prepend", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array])
+def test_a_constant_column_of_statsmodels_may_be_left_out(sm, prepend, form):
+    rng = np.random.default_rng(8)
+    Z = rng.normal(size=(60, 3))
+    y = rng.poisson(np.exp(0.3 * Z[:, 0])).astype(float)
+    design = sm.add_constant(Z, prepend=prepend)
+    for fit in (sm.OLS(y, design).fit(), sm.GLM(y, design, family=sm.families.Poisson()).fit(tol=1e-12)):
+        found = audit(fit, form(Z), y)
+        assert found.holds
+        assert found.objective == pytest.approx(audit(fit).objective)
+        with pytest.raises(DataError, match="is not the constant 1"):
+            audit(fit, np.roll(design, 1, axis=1), y)
+        with pytest.raises(DataError, match="2 features"):
+            audit(fit, Z[:, :2], y)
+        fit.params[0] += 0.1
+        assert not audit(fit, form(Z), y).holds
+
+
+def test_statsmodels_results_are_compared_with_models_that_have_an_intercept(sm):
+    rng = np.random.default_rng(9)
+    Z, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    models = {"theirs": sm.OLS(y, sm.add_constant(Z)).fit(), "ours": LinearRegression().fit(Z, y)}
+    found = compare(models, Z, y, show=False)
+    assert not found.differences()
+    assert all(c.holds for c in found.certificates.values())
+    models["weighted"] = sm.WLS(y, sm.add_constant(Z), weights=rng.uniform(1, 2, size=40)).fit()
+    assert len({*compare(models, Z, y, show=False).problems.values()}) == 2

@@ -145,7 +145,7 @@ def test_summary_prints_proved_digits_only():
     wide = tuple(0.02 * abs(v) for v in (*model.coef_, float(model.intercept_)))
     object.__setattr__(model.certificate_, "parameter_error", (wide,))
     assert f"{model.coef_[0]:.5g}" not in model.summary()
-    assert re.search(rf"x0 +{model.coef_[0]:.1g} ", model.summary())
+    assert re.search(rf"x0 +{model.coef_[0]:.1g} ", str(model.summary()))
     object.__setattr__(model.certificate_, "parameter_error", ())
     assert "coef (unproved)" in model.summary()
     assert errors != wide

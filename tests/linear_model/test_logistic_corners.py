@@ -5,6 +5,7 @@ import pytest
 from sklearn import linear_model
 
 from certifit import CertificateWarning, DataError, LogisticRegression, NoSolutionError, audit
+from certifit.checkers.linear_model.logistic import likelihood
 from tests.common.catalogue import three, two
 from tests.linear_model.logistic_tables import SOLVERS, certified, exact
 
@@ -150,7 +151,8 @@ def test_a_separating_direction_of_many_numbers_is_told_in_a_sentence():
     with pytest.raises(NoSolutionError) as error:
         LogisticRegression(penalty=None).fit(X, np.repeat(np.arange(5), 5))
     assert len(str(error.value)) <= 400
-    assert "50 numbers" in str(error.value)
+    assert "column 0, column 1, column 2, column 3 and 5 more" in str(error.value)
+    assert "(50 numbers)" in str(error.value.certificate)
     assert np.shape(error.value.certificate.witness) == (5, 10)
 
 
@@ -167,3 +169,21 @@ def test_an_intercept_that_has_lost_its_digits_is_not_certified(penalty):
     assert not model.certificate_.holds
     assert not again.holds
     assert model.certificate_.objective == pytest.approx(again.objective, rel=1e-9)
+
+
+def test_an_inverse_is_enlarged_by_what_rounding_may_hide():
+    """The smallest eigenvalue is taken to be smaller by m n eps, and all by the rounding of the scores."""
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    H = Q @ np.diag([1.0, 1.0, 1e-10]) @ Q.T
+    scale = 1 / np.sqrt(np.diag(H))
+    smallest = np.linalg.eigvalsh(H * scale * scale[:, None])[0]
+    few, many, off = (
+        likelihood._enlarged_inverse(H.reshape(1, 3, 1, 3), score, n).reshape(3, 3)
+        for score, n in ((0.0, 10), (0.0, 30_000), (0.1, 10))
+    )
+    eps = np.finfo(float).eps
+    lost = [3 * (n + 64 + 16) * eps / smallest for n in (10, 30_000)]
+    np.testing.assert_allclose(many, few * (1 - lost[0]) / (1 - lost[1]), rtol=1e-6)
+    np.testing.assert_allclose(off, few * np.exp(0.2), rtol=1e-12)
+    assert (np.diag(few) > np.diag(np.linalg.inv(H)) * (1 + lost[0] / 2)).all()
+    assert likelihood._enlarged_inverse((H - 1e-10 * np.eye(3)).reshape(1, 3, 1, 3), 0.0, 10) is None

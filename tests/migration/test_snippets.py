@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from certifit import CertificateWarning
 from certifit.migration.counterparts import counterpart
+from certifit.migration.script_check import check_script
 
 SNIPPETS = sorted((Path(__file__).parent / "snippets").glob("*.py"))
 # Scripts that do not run with certifit, and why.
@@ -67,6 +68,12 @@ def test_snippet(path):
         np.testing.assert_allclose(ours, theirs, atol=tolerance * np.abs(theirs).max(), rtol=0, err_msg=name)
     for name, value in most.items():
         assert least[name] <= value + 1e-4 * abs(value), name  # as closely as both converge
+
+
+@pytest.mark.parametrize("path", SNIPPETS, ids=lambda path: path.stem)
+def test_certifit_check_agrees(path):
+    """What the command says of a script is what happens."""
+    assert check_script(path.read_text()).runs == (path.stem not in DOES_NOT_RUN)
 
 
 def test_the_list_is_long_enough():

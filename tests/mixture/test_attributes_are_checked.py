@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn import mixture
 
-from certifit import DataError, GaussianMixture, Mixture, audit
+from certifit import DataError, GaussianMixture, Mixture, audit, compare
 from tests.mixture.mixture_tables import every_shape, two_groups
 
 
@@ -134,3 +134,21 @@ def test_far_from_0_fit_and_audit_say_the_same(offset, seed):
             model.fit(X)
         assert model.certificate_.holds == audit(model, X).holds
         assert offset > 1e8 or model.certificate_.holds
+
+
+def test_mixtures_are_compared_only_with_those_of_the_same_problem():
+    """Different numbers, shapes and penalties are different problems; different starts are not."""
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [6.0], [12.0]], 20, axis=0)
+    models = {
+        "one": GaussianMixture(2, random_state=0),
+        "another start": GaussianMixture(2, random_state=1, init_params="random_from_data"),
+        "three": GaussianMixture(3, random_state=0),
+        "diagonal": GaussianMixture(2, covariance_type="diag", random_state=0),
+        "penalised": GaussianMixture(2, reg_covar=0.1, random_state=0),
+        "scikit-learn's": mixture.GaussianMixture(2, random_state=0),
+    }
+    table = compare({name: model.fit(X) for name, model in models.items()}, X, show=False)
+    problems = list(table.problems.values())
+    assert problems[0] == problems[1]
+    assert len(set(problems)) == 5
+    assert any("reg_covar=0.1" in words for words in table.differences())

@@ -93,3 +93,26 @@ def test_refusals():
             GaussianMixture(1).fit(X * scale)
     with pytest.raises(DataError, match="column 1 of X without a single value"):
         GaussianMixture(1).fit(np.column_stack([X[:, 0], np.full(len(X), np.nan)]))
+<<<<<<< HEAD
+    with pytest.raises(DataError, match="variational"):
+        refuse_bayesian_mixture(mixture.BayesianGaussianMixture())
+
+
+def test_rows_immensely_far_from_the_others_are_refused_in_words():
+    """Beside 1e24 of variance along the outlier's direction, the other variances are rounding."""
+    X = np.random.default_rng(0).normal(size=(6, 5))
+    X[0] *= 1e13
+    with pytest.raises(DataError, match="immensely far from the others"):
+        GaussianMixture(random_state=0).fit(X)
+
+
+def test_a_covariance_that_the_next_step_would_lose_does_not_hold():
+    """Without the far rows' scatter the model is definite; with it, one more step is not."""
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    model = GaussianMixture(random_state=0).fit(X)
+    X[0] *= 1e13
+    found = audit(model, X)
+    assert not found.holds
+    assert "not definite after one step" in "".join(found.failures())
+=======
+>>>>>>> newm

@@ -90,6 +90,29 @@ def test_refused_values():
         GaussianNB().partial_fit([[1.0], [2.0]], [0, 5], classes=[0, 1])
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (GaussianNB(priors=[-1.0, 2.0]), "Priors must be non-negative"),
+        (GaussianNB(priors=[0.5, 0.25, 0.25]), "Number of priors must match number of classes"),
+        (BernoulliNB(class_prior=[2.0, 1.0]), "The sum of the priors should be 1"),
+        (ComplementNB(), r"Negative values in data passed to ComplementNB \(input X\)"),
+        (CategoricalNB(), r"Negative values in data passed to CategoricalNB \(input X\)"),
+        (CategoricalNB(min_categories=[[3, 2]]), r"'min_categories' should have shape \(1,\)"),
+    ],
+)
+def test_errors_have_scikit_learns_words_too(model, words):
+    """Whoever looks for an error by its words finds them."""
+    with pytest.raises(ValueError, match=words):
+        model.fit([[-1.0], [2.0]], [0, 1])
+
+
+def test_small_pseudo_counts_are_raised_with_a_warning():
+    with pytest.warns(UserWarning, match="alpha too small will result in numeric errors"):
+        model = BernoulliNB(alpha=0.0, force_alpha=False).fit([[0.0], [1.0]], [0, 1])
+    assert np.isfinite(model.feature_log_prob_).all()
+
+
 @pytest.mark.parametrize("ours", [GaussianNB, *DISCRETE])
 def test_a_refused_batch_changes_nothing(ours):
     X, y = digits()

@@ -15,7 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import certifit
-from certifit.plots import plot_boundary, plot_coefficients, plot_components, plot_confusion, plot_machine
+from certifit.plots import (
+    plot_boundary,
+    plot_coefficients,
+    plot_components,
+    plot_confusion,
+    plot_machine,
+    plot_scree,
+)
 from certifit.plots.boundary import make_plane
 from certifit.plots.tables import view_table
 
@@ -263,7 +270,7 @@ def test_bars_are_coefficients_with_names():
         order = np.argsort(-np.abs(model.coef_[0]))
         np.testing.assert_allclose([bar.get_width() for bar in ax.patches], model.coef_[0, order])
         assert [label.get_text() for label in ax.get_yticklabels()] == X.columns[order].tolist()
-        assert ax.get_xlabel() == "← setosa      coefficient      versicolor →"
+        assert ax.get_xlabel() == "← for setosa      coefficient      for versicolor →"
 
 
 def test_rows_of_kernel_machines_are_pairs_positive_for_the_first():
@@ -284,3 +291,19 @@ def test_several_targets_and_sparse_coefficients():
     model = linear_model.LogisticRegression(max_iter=500).fit(X, NAMES)
     dense = plot_coefficients(model).images[0].get_array()
     np.testing.assert_array_equal(plot_coefficients(model.sparsify()).images[0].get_array(), dense)
+
+
+def test_the_levels_of_a_regression_are_round_numbers():
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    ax = plot_boundary(certifit.Ridge().fit(x, 3 * x[:, 0] - x[:, 1]), x)
+    bar = ax.get_figure().axes[1]
+    ticks = [float(label.get_text().replace("−", "-")) for label in bar.get_yticklabels() if label.get_text()]
+    steps = np.diff(ticks)
+    assert np.allclose(steps, steps[0])
+    assert any(np.isclose(steps[0], times * 10.0**power) for power in (-1, 0) for times in range(1, 10))
+
+
+def test_the_legend_of_a_scree_plot_lies_on_no_bar():
+    ax = plot_scree(certifit.PCA(2).fit(load_iris().data))
+    ax.get_figure().canvas.draw()
+    assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1

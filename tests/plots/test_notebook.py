@@ -16,6 +16,8 @@ from certifit.plots import *
 X, y = load_iris(return_X_y=True, as_frame=True)
 names = load_iris().target_names[y]
 two = X.iloc[:, 2:]
+from certifit.core.compiling import notice
+notice.told = True  # the line on compiling is not what is looked at here
 """
 
 CELLS = [
@@ -82,3 +84,17 @@ with figures_apart():
     words = svg(plot_losses())"""
     )
     assert pages.cells[0].outputs == []
+
+
+def test_progress_in_a_notebook_is_text_that_needs_no_widgets():
+    page = execute(
+        "import certifit, numpy as np\nX = np.random.default_rng(0).normal(size=(3000, 4))\ny = X[:, 0] > 0.3",
+        "model = certifit.LogisticRegression().set_callbacks(certifit.ProgressBar()).fit(X, y)",
+        "model.set_callbacks().fit(X, y);",
+    )
+    outputs = page.cells[1].outputs
+    assert [output.output_type for output in outputs] == ["display_data"]
+    text = outputs[0].data["text/plain"]
+    assert text.startswith("LogisticRegression ━━━━━━ pass")
+    assert len(text) <= 80
+    assert page.cells[2].outputs == []

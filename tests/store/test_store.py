@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 import certifit
 from certifit import PCA, SVC, Certificate, KMeans, LogisticRegression, Mixture, load, save
-from certifit.datasets import load_penguins
+from certifit.datasets import penguins_table
 from certifit.exceptions import DataError
 from certifit.families import Gamma, Gaussian, GaussianFixedVariance
 from certifit.store import atomic_file
@@ -66,7 +66,7 @@ MODELS = {
         kernel=2.0 * RBF(0.1) * Linear() + (0.01 * Polynomial(2, 0.1, 1.0)).exp(), probability=True
     ).fit(X, y),
     "families": lambda: Mixture([Gamma, Gaussian, "gamma", Gaussian], 2, random_state=0).fit(X),
-    "table": lambda: TableClassifier().fit(load_penguins(), "species"),
+    "table": lambda: TableClassifier().fit(penguins_table(), "species"),
 }
 
 
@@ -87,7 +87,7 @@ def test_round_trip_is_exact(model, tmp_path):
     again = load(tmp_path / "model.certifit")
     assert same_model(model, again)
     assert again.certificate_.to_dict() == model.certificate_.to_dict()
-    data = load_penguins() if isinstance(model, TableClassifier) else X
+    data = penguins_table() if isinstance(model, TableClassifier) else X
     use = "predict_proba" if hasattr(model, "predict_proba") else "transform"
     assert (getattr(model, use)(data) == getattr(again, use)(data)).all()
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn import svm
 
 from certifit import SVC, SVR, DataError, LinearSVC, LinearSVR, audit
+from tests.svm.linear.linear_cases import free_svc, free_svr
 
 CLASSES, NUMBERS = (
     ("hinge", "squared_hinge", "huberised_hinge"),
@@ -112,7 +113,7 @@ def test_rows_without_weight_prove_nothing(loss):
     X = rng.normal(size=(200, 4))
     y = (X[:, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
     w = (np.arange(200) < 60) * 1.0
-    best = LinearSVC(loss=loss).fit(X[:60], y[:60])
+    best = free_svc(loss=loss).fit(X[:60], y[:60])
     zero = copy.deepcopy(best)
     zero.coef_, zero.intercept_ = 0 * best.coef_, 0 * best.intercept_
     found = audit(zero, X, y, sample_weight=w)
@@ -126,8 +127,8 @@ def test_coefficients_are_as_near_to_the_minimiser_as_they_say(penalize):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 3))
     y = X @ [1.0, -2.0, 0.5] + 3 + rng.normal(size=80)
-    rough = LinearSVR(C=0.1, tol=1e-2, penalize_intercept=penalize).fit(X, y)
-    near = LinearSVR(C=0.1, tol=1e-12, penalize_intercept=penalize).fit(X, y)
+    rough = free_svr(C=0.1, tol=1e-2, penalize_intercept=penalize).fit(X, y)
+    near = free_svr(C=0.1, tol=1e-12, penalize_intercept=penalize).fit(X, y)
     for found in (rough.certificate_, audit(rough, X, y)):
         ((*beta, b),) = found.parameter_error
         assert np.linalg.norm(rough.coef_ - near.coef_) <= beta[0] < 1

@@ -12,9 +12,9 @@ from certifit.losses import Hinge, HuberisedHinge
 from certifit.losses.hinges import HINGES, rounded_hinge
 from certifit.rows import as_rows
 from certifit.svm.linear.interior_point import InteriorPointTuning, WorkingSetProblem, solve_working_set
-from certifit.svm.linear.linear_svm import LinearSVC
 from certifit.svm.linear.primal_sums import PrimalQuery, SvmObjective, SvmWorkingSet, dual_bound, measure_block
 from certifit.svm.linear.slacks import OneAgainstRest
+from tests.svm.linear.linear_cases import free_svc
 
 SEEDS = st.integers(0, 2**32 - 1)
 HINGE = Hinge().shape
@@ -54,7 +54,7 @@ def test_weak_duality(seed, name, C):
     beta, b = rng.normal(size=3), rng.normal()
     bound = dual(u, C, loss, X, y, w)
     assert bound <= primal(beta, b, C, loss, X, y, w)
-    assert bound <= LinearSVC(C, loss=name).fit(X, y, sample_weight=w).certificate_.objective * (1 + 1e-12)
+    assert bound <= free_svc(C, loss=name).fit(X, y, sample_weight=w).certificate_.objective * (1 + 1e-12)
 
 
 @given(SEEDS, st.sampled_from(sorted(HINGES)), st.sampled_from([0.1, 1.0]), st.sampled_from([0.0, None, 0.25]))
@@ -68,7 +68,7 @@ def test_a_pass_bounds_the_minimum_from_below(seed, name, width, rho):
     (block,) = rows
     (sums,) = measure_block((query,), SvmObjective(hinge, 1.0, rho, None), block).each
     intercept = {"fit_intercept": rho is not None, "penalize_intercept": bool(rho), "intercept_scaling": 2.0}
-    best = LinearSVC(loss=name, tol=1e-9, **intercept).fit(X, y, sample_weight=w)
+    best = free_svc(loss=name, tol=1e-9, **intercept).fit(X, y, sample_weight=w)
     assert dual_bound(sums, hinge, rho) <= best.certificate_.objective * (1 + 1e-9)
 
 
@@ -77,7 +77,7 @@ def test_strong_duality(name):
     """The slopes at the solution are a dual point of the same value: -φ'(m) where the loss is smooth."""
     _, X, y, w = problem(0, n=200)
     loss = HINGES[name]
-    model = LinearSVC(loss=name, tol=1e-12).fit(X, y, sample_weight=w)
+    model = free_svc(loss=name, tol=1e-12).fit(X, y, sample_weight=w)
     value = primal(model.coef_[0], model.intercept_[0], 1.0, loss, X, y, w)
     if loss.kinks:  # any slope at the kink: those with β = -Σ w u y x and Σ w u y = 0 are found by a linear program
         m, Z = y * model.decision_function(X), np.column_stack([X, np.ones(len(X))])
@@ -131,7 +131,7 @@ def test_the_interior_point_method_solves_the_whole_problem(name):
     assert (alpha[m > 1 + hinge.e + 1e-6] <= 1e-9).all()
     if np.isfinite(hinge.top):
         np.testing.assert_allclose(alpha[m < 1 - hinge.e - 1e-6], w[m < 1 - hinge.e - 1e-6], rtol=1e-9)
-    best = LinearSVC(loss=name, tol=1e-10).fit(X, y, sample_weight=w)
+    best = free_svc(loss=name, tol=1e-10).fit(X, y, sample_weight=w)
     np.testing.assert_allclose(value, best.certificate_.objective, rtol=1e-9)
 
 

@@ -36,24 +36,22 @@ def audit(
     sample_weight: Any = None,
     *,
     tol: float | None = None,
-    like: str | None = None,
+    like: str | type | None = None,
     **beside: Any,
 ) -> Certificate:
     """Recompute a fitted model's certificate from the data. The checker uses no code of the solver.
 
     Parameters
     ----------
-    model : fitted certifit or scikit-learn PCA, TruncatedSVD, LocallyLinearEmbedding, KMeans (also MiniBatchKMeans,
-        BisectingKMeans and faiss.Kmeans), KernelPCA, GaussianMixture, BayesianGaussianMixture, Mixture,
-        LogisticRegression, LinearDiscriminantAnalysis, naive Bayes, linear or generalised linear model, support
-        vector machine, Nystroem, RBFSampler, SelectKBest, any class of the same name with the same fitted attributes,
-        a TableClassifier, or results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (these carry their
-        data: X and y may be left out). Of a Pipeline the last step is audited on what the steps before it produce,
-        and so is every step that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its
-        regressor, of a CalibratedClassifierCV(ensemble=False) its classifier
+    model : any fitted estimator of certifit; a class of scikit-learn, celer, glum, skglm or faiss of the same name
+        with the same fitted attributes (also SelectKBest, MiniBatchKMeans, BisectingKMeans, LogisticRegressionCV); or
+        results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (they carry their data: X and y may be
+        left out). Of a Pipeline the last step is audited on what the steps before it produce, and so is every step
+        that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a
+        CalibratedClassifierCV(ensemble=False) its classifier
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
-    like : the name of a known class whose problem the model solved, for classes that are not known by their name
+    like : a known class, or its name, whose problem the model solved, for classes that are not known by their name
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
         clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
 
@@ -63,8 +61,11 @@ def audit(
     """
     if tol is not None:
         Setting(float, least=0, below=1).check("tol", tol)
+    like = like.__name__ if isinstance(like, type) else like
     if like is not None and not isinstance(like, str):
-        raise DataError(got=f"like={like!r}", wanted="the name of a class", fix="like='LogisticRegression', say.")
+        raise DataError(
+            got=f"like={like!r}", wanted="a class or its name", fix="like=LogisticRegression or its name, say."
+        )
     unwrapped = None if like else unwrap(model, X, y)
     if unwrapped is not None:
         found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)
@@ -87,18 +88,15 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
         )
     model._check_settings()
     found = audit(model.model_, model.encode_labelled(X, y, sample_weight), tol=tol)
-    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.encoding_changes(X, y, sample_weight))
+    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.disagreements(X, y, sample_weight))
     return replace(found, checks=(*found.checks, *checks))
 
 
 def _tolerance(model: Any, tol: float | None, tuning: AuditTuning = AuditTuning()) -> float:
     if tol is not None:
         return float(tol)
-    return (
-        min(float(getattr(model, "tol", tuning.foreign)), tuning.loosest)
-        if isinstance(model, Estimator)
-        else tuning.foreign
-    )
+    own = getattr(model, "tol", None) if isinstance(model, Estimator) else None
+    return tuning.foreign if own is None else min(float(own), tuning.loosest)
 
 
 def _check_arguments(model: Any, X: Any, beside: dict[str, Any], known: AuditedModel) -> None:

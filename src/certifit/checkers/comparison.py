@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -86,7 +86,7 @@ class Comparison:
 
 
 def compare(
-    models: Mapping[str, Any],
+    models: Mapping[str, Any] | Sequence[Any],
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
@@ -100,7 +100,7 @@ def compare(
 
     Parameters
     ----------
-    models : fitted models by name
+    models : fitted models by name, or a list of them, which are then named by their classes
     X, y, sample_weight : the data they were all fitted on
     tol : relative gap to ask for, as in `audit`
     show : whether to print; by default, unless a notebook shows what is returned
@@ -113,16 +113,32 @@ def compare(
     >>> all(c.holds for c in table.certificates.values())
     True
     """
-    if not isinstance(models, Mapping) or not models:
-        raise DataError(
-            got="no models by name", wanted="a dictionary of fitted models", fix="compare({'mine': model}, X, y)"
-        )
+    models = _by_name(models)
     found = {name: audit(model, X, y, sample_weight, tol=tol) for name, model in models.items()}
     problems = {name: _problem(model, X, y) for name, model in models.items()}
     comparison = Comparison({name: _sharpen(name, found, problems) for name in models}, problems)
     if show or (show is None and not _in_notebook()):
         print(comparison)
     return comparison
+
+
+def _by_name(models: Mapping[str, Any] | Sequence[Any]) -> Mapping[str, Any]:
+    """Models by name; those of a list by their class, with library and number where that alone is not enough."""
+    if isinstance(models, list | tuple) and models:
+        kinds = [type(model) for model in models]
+        names = [kind.__name__ for kind in kinds]
+        if len(set(names)) < len(names):
+            names = [f"{kind.__module__.partition('.')[0]} {kind.__name__}" for kind in kinds]
+        if len(set(names)) < len(names):
+            names = [f"{name} ({i})" for i, name in enumerate(names, 1)]
+        return dict(zip(names, models, strict=True))
+    if not isinstance(models, Mapping) or not models:
+        raise DataError(
+            got="no models" if isinstance(models, Mapping | list | tuple) else f"a {type(models).__name__}",
+            wanted="fitted models by name, or a list of them",
+            fix="compare({'mine': mine, 'theirs': theirs}, X, y)",
+        )
+    return models
 
 
 def _in_notebook() -> bool:

@@ -21,6 +21,8 @@ def refusal(model: Any, like: str | None, known: tuple[str, ...]) -> DataError:
         return DataError(
             got=f"the class {model.__name__}", wanted="a fitted model", fix=f"{model.__name__}(…).fit(…)"
         )
+    if name not in _UNPROVED and not any(hasattr(model, method) for method in ("fit", "predict", "params")):
+        return DataError(got=f"a {name}", wanted="a fitted model", fix="audit(model, X, y)")
     return DataError(
         got=f"a {name}, {_what_it_is(model, known)}", wanted="a model that audit knows", fix=_fix(model, known)
     )
@@ -49,9 +51,7 @@ def _fix(model: Any, known: tuple[str, ...]) -> str:
         return solves[1]
     if base is not None:
         return f"If it minimises what {base} does: audit(model, …, like={base!r})."
-    if not hasattr(model, "fit") and not hasattr(model, "predict"):
-        return "audit(model, X, y) with a model that was fitted."
-    return "If it minimises what a model that audit knows does, name that one: audit(model, …, like='Ridge'), say."
+    return "help(certifit.audit) names those that it knows; like= names one whose problem this model solves too."
 
 
 # They are audited by what they hold once they are fitted.
@@ -62,17 +62,16 @@ _WRAPPERS = {
 
 # By class name: what a model is, and what could be audited in its place.
 _UNPROVED: dict[str, tuple[str, str]] = {
-    "RFE": ("which keeps no importances of its steps", "RecursiveElimination makes the same choices and is audited."),
-    "RFECV": ("which keeps no importances", "RecursiveElimination(…, cv=…) makes the same choices and is audited."),
+    "RFE": ("which keeps no importances of its steps", "certifit.RFE makes the same choices and is audited."),
+    "RFECV": ("which keeps no importances", "certifit.RFECV makes the same choices and is audited."),
     "SequentialFeatureSelector": (
         "which keeps no scores of its candidates",
-        "SequentialSelector makes the same choices and is audited.",
+        "certifit.SequentialFeatureSelector makes the same choices and is audited.",
     ),
     "SelectFromModel": (
         "whose choice is a threshold on another model",
         "Audit that one: audit(model.estimator_, …).",
     ),
-    "VarianceThreshold": ("which compares variances with a threshold", "SelectFeatures('variance') is audited."),
     "MeanShift": ("which seeks modes of a density, not squared distances", "KMeans is audited."),
     "AffinityPropagation": ("whose centres are rows chosen by similarities", "KMeans is audited."),
     "SpectralClustering": ("whose clusters are of a graph", "audit the k-means step: KMeans on its embedding."),

@@ -13,7 +13,14 @@ from functools import cache, partial
 from typing import Any
 
 from certifit.checkers.cluster.adapter import audit_clusters, centres
-from certifit.checkers.decomposition.adapter import audit_pca, audit_ppca, audit_svd
+from certifit.checkers.decomposition.adapter import (
+    audit_pca,
+    audit_ppca,
+    audit_svd,
+    pca_problem,
+    ppca_problem,
+    svd_problem,
+)
 from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
@@ -23,15 +30,27 @@ from certifit.checkers.feature_selection.adapter import (
     audit_filter,
     audit_l1,
     audit_sequential,
+    audit_variances,
 )
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
 from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
-from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels
+from certifit.checkers.linear_model.ridge_classifier import audit_ridge_classifier, ridge_classifier_problem
+from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels, statsmodels_problem
 from certifit.checkers.manifold.adapter import audit_lle
+<<<<<<< HEAD
+from certifit.checkers.mixture.adapter import (
+    MIXTURE,
+    audit_gaussian_mixture,
+    gaussian_mixture_problem,
+    refuse_bayesian_mixture,
+)
+from certifit.checkers.mixture.families_adapter import audit_mixture, mixture_problem
+=======
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture
 from certifit.checkers.mixture.bayesian_adapter import audit_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture
+>>>>>>> newm
 from certifit.checkers.naive_bayes.adapter import (
     audit_bernoulli_nb,
     audit_categorical_nb,
@@ -42,9 +61,10 @@ from certifit.checkers.naive_bayes.adapter import (
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.refusals import refusal
-from certifit.checkers.svm.adapter import audit_svc, audit_svr, machine_problem
+from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
-from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
+from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr, linear_machine_problem
+from certifit.checkers.tree.adapter import audit_tree
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -89,37 +109,60 @@ def audited_models() -> dict[str, AuditedModel]:
     ppca = ("components_", "explained_variance_", "mean_", "noise_variance_")
     split = ("low_rank_", "sparse_", "components_", "singular_values_", "mean_")
     return {
-        "ProbabilisticPCA": AuditedModel(audit_ppca, ppca),
+        "ProbabilisticPCA": AuditedModel(audit_ppca, ppca, ppca_problem),
         "RobustPCA": AuditedModel(audit_robust_pca, split),
         "TrimmedPCA": AuditedModel(audit_trimmed_pca, TRIMMED),
         **dict.fromkeys(
             ("PCA", "IncrementalPCA"),
-            AuditedModel(audit_pca, ("components_", "mean_", "explained_variance_"), _pca_problem),
+            AuditedModel(audit_pca, ("components_", "mean_", "explained_variance_"), pca_problem),
         ),
         "KernelPCA": AuditedModel(audit_kernel_pca, ("eigenvalues_", "eigenvectors_", "X_fit_")),
         "LocallyLinearEmbedding": AuditedModel(audit_lle, ("embedding_", "reconstruction_error_")),
         **dict.fromkeys(filters, AuditedModel(audit_filter, ("scores_",))),
-        "SequentialSelector": AuditedModel(audit_sequential, ("support_", "path_", "candidate_scores_")),
-        "RecursiveElimination": AuditedModel(audit_elimination, ("support_", "ranking_", "importances_")),
+        "VarianceThreshold": AuditedModel(audit_variances, ("variances_",)),
+        **dict.fromkeys(
+            ("SequentialSelector", "SequentialFeatureSelector"),
+            AuditedModel(audit_sequential, ("support_",)),
+        ),
+        **dict.fromkeys(
+            ("RecursiveElimination", "RFE", "RFECV"),
+            AuditedModel(audit_elimination, ("support_", "ranking_")),
+        ),
         "L1Selector": AuditedModel(audit_l1, ("coef_", "proved_zero_", "path_")),
-        "TruncatedSVD": AuditedModel(audit_svd, ("components_", "singular_values_")),
+        "TruncatedSVD": AuditedModel(audit_svd, ("components_", "singular_values_"), svd_problem),
         **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), clusters),
         "Kmeans": AuditedModel(audit_clusters, ("centroids",), _cluster_problem, ("effort",)),  # of faiss
+<<<<<<< HEAD
+        "GaussianMixture": AuditedModel(audit_gaussian_mixture, MIXTURE, gaussian_mixture_problem),
+        "Mixture": AuditedModel(audit_mixture, ("weights_", "parameters_"), mixture_problem),
+        "BayesianGaussianMixture": AuditedModel(refuse_bayesian_mixture, MIXTURE),
+=======
         "GaussianMixture": AuditedModel(audit_gaussian_mixture, MIXTURE),
         "Mixture": AuditedModel(audit_mixture, ("weights_", "parameters_")),
         "BayesianGaussianMixture": AuditedModel(audit_bayesian_mixture, (*MIXTURE, "mean_precision_")),
+>>>>>>> newm
         **dict.fromkeys(
             ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
+        ),
+        **dict.fromkeys(
+            ("RidgeClassifier", "RidgeClassifierCV"),
+            AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
         ),
         "LinearDiscriminantAnalysis": AuditedModel(audit_linear_discriminants, (*classifier, "means_", "priors_")),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),
-        **dict.fromkeys(("LinearSVC", "SGDClassifier"), AuditedModel(audit_linear_svc, classifier)),
-        "LinearSVR": AuditedModel(audit_linear_svr, linear),
+        **dict.fromkeys(
+            ("LinearSVC", "SGDClassifier"), AuditedModel(audit_linear_svc, classifier, linear_machine_problem)
+        ),
+        "LinearSVR": AuditedModel(audit_linear_svr, linear, linear_machine_problem),
         "HardMarginSVC": AuditedModel(audit_hard_margin, (*machine, "margin_")),
         "SVC": AuditedModel(audit_svc, machine, machine_problem),
         "SVR": AuditedModel(audit_svr, machine, machine_problem),
+        "NuSVC": AuditedModel(audit_svc, machine, machine_problem),
+        "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
+        "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
+        **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),
@@ -133,15 +176,13 @@ def audited_models() -> dict[str, AuditedModel]:
             for name in ("GeneralizedLinearRegressor", *CLAIMS)
         },
         **{
-            f"{name}Results{wrapper}": AuditedModel(audit_statsmodels, ("params", "model"), beside=beside)
+            f"{name}Results{wrapper}": AuditedModel(
+                audit_statsmodels, ("params", "model"), statsmodels_problem, beside
+            )
             for wrapper in ("", "Wrapper")
             for name in results
         },
     }
-
-
-def _pca_problem(model: Any) -> Problem:
-    return Problem(f"reconstruction error with {len(model.components_)} components")
 
 
 def _cluster_problem(model: Any) -> Problem:

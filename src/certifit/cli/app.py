@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
@@ -30,7 +31,9 @@ class Commands(TyperGroup):
             message = words(error)
             if message is None:
                 raise
-            typer.echo(f"certifit: {message}", err=True)
+            from certifit.cli.screen import wrap
+
+            typer.echo(wrap(f"certifit: {message}", get_terminal_size().columns), err=True)
             raise typer.Exit(BAD_INPUT) from error
         except KeyboardInterrupt:
             typer.echo("certifit: interrupted", err=True)
@@ -77,6 +80,15 @@ def fit(
         Path | None, typer.Option(help="Where the HTML report goes.  [default: TABLE-report.html]")
     ] = None,
     folds: Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 for none.")] = 5,
+    task: Annotated[
+        str, typer.Option(help="`classification` or `regression`; `auto` decides by the target.")
+    ] = "auto",
+    family: Annotated[
+        str,
+        typer.Option(
+            help="Of a quantity: `gaussian`, `poisson`, `negative_binomial` or `gamma`; `auto` decides by it."
+        ),
+    ] = "auto",
     C: Annotated[float, typer.Option("--C", help="Inverse strength of the penalty.")] = 1.0,
     class_weight: Annotated[
         str | None, typer.Option(help="`balanced`: every class counts the same.", show_default=False)
@@ -85,17 +97,23 @@ def fit(
     drop: Annotated[
         list[str] | None, typer.Option(help="Column not to use; may be repeated.", show_default=False)
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to use though it only tells the rows apart; may be repeated.", show_default=False),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Shuffles the rows into folds.")] = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Fit a certified classifier to a table.
+    """Fit a certified model to a table.
 
-    Says what is in the table, fits, proves, cross-validates, saves the model and writes an HTML report.
+    Says what is in the table and whether the target is a class or a quantity, fits a classifier or a regression,
+    proves, cross-validates, saves the model and writes an HTML report.
     """
     from certifit.cli.commands.fit import FitSettings, run_fit
 
-    settings = FitSettings(target, folds, C, class_weight, weight, tuple(drop or ()), seed)
+    columns = {"drop": tuple(drop or ()), "keep": tuple(keep or ())}
+    settings = FitSettings(target, folds, C, class_weight, weight, seed=seed, task=task, family=family, **columns)
     if not run_fit(table, settings, output, report, _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
 
@@ -117,21 +135,18 @@ def predict(
     model: Model,
     table: Table,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file to write.  [default: standard output]")
+        Path | None,
+        typer.Option("--output", "-o", help="CSV or Parquet file to write.  [default: CSV on standard output]"),
     ] = None,
 ) -> None:
-    """Predict the class of each row, as CSV.
+    """Predict the class or the quantity of each row, as CSV or Parquet.
 
-    One line for each row: the prediction and the probability of every class.
+    One line for each row: the prediction and, of a class, the probability of every class. The table is read block by
+    block, so that it may be larger than memory.
     """
-    from certifit.cli.commands.predict import predictions_csv
-    from certifit.store import write_atomically
+    from certifit.cli.commands.predict import run_predict
 
-    content = predictions_csv(model, table, output, _screen(False, False))
-    if output is None:
-        typer.echo(content, nl=False)
-    else:
-        write_atomically(output, content)
+    run_predict(model, table, output, _screen(False, False))
 
 
 @app.command()
@@ -171,8 +186,10 @@ def demo() -> None:
     holds = run_audit(model, table, screen) and holds
     screen.heading("Try next")
     screen.say(f"open {report} in a browser")
-    screen.say(f"certifit predict {model} {table}")
+    screen.say(f"certifit predict {model} YOUR_TABLE.csv")
     screen.say("certifit fit YOUR_TABLE.csv --target COLUMN")
+    screen.say("the sample table is at")
+    screen.say(f"  {table}")
     if not holds:
         raise typer.Exit(NOT_PROVED)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
 from certifit.store import load
-from certifit.table.table_classifier import TableClassifier
+from certifit.table.table_model import TableModel
 
 
 @contextmanager
@@ -20,13 +20,13 @@ def warnings_as_notes(screen: Screen) -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        screen.note(str(warning.message).removeprefix("TableClassifier: "))
+        screen.note(str(warning.message).removeprefix("TableClassifier: ").removeprefix("TableRegressor: "))
 
 
-def load_table_model(path: Path) -> TableClassifier:
+def load_table_model(path: Path) -> TableModel:
     """The model in this file; a model of another kind is refused."""
     model = load(path)
-    if not isinstance(model, TableClassifier):
+    if not isinstance(model, TableModel):
         raise DataError(
             got=f"a saved {type(model).__name__}",
             wanted="a model written by `certifit fit`",

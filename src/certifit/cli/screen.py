@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -17,7 +18,11 @@ from certifit.core.progress import ProgressBar
 
 
 class Screen:
-    """Prints to `file`; progress and notes go to stderr. Words from data are shown as they are, never as markup."""
+    """Prints to `file`; progress and notes go to stderr. Words from data are shown as they are, never as markup.
+
+    Lines are broken between words at the edge of the terminal, and at 80 columns in a file or a pipe; a path or a
+    command that is longer stays whole, so that it can be copied.
+    """
 
     def __init__(self, *, quiet: bool, json: bool, file: IO[str] | None = None) -> None:
         self.json = json
@@ -25,18 +30,24 @@ class Screen:
         plain: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
         self._out = Console(file=file, quiet=self._silent, **plain)
         self._err = Console(stderr=True, quiet=self._silent, **plain)
-        if not self._out.is_terminal:
-            self._out.width = 160  # a file or a pipe has no edge to wrap at
 
-    def say(self, text: str = "") -> None:
-        self._out.print(_visible(text), soft_wrap=True)
+    def say(self, text: str = "", style: str | None = None) -> None:
+        self._out.print(wrap(_visible(text), self._out.width), style=style, soft_wrap=True)
 
     def heading(self, text: str) -> None:
-        self._out.print(f"\n{_visible(text)}", style="bold", soft_wrap=True)
+        self.say(f"\n{text}", style="bold")
+
+    def pairs(self, lines: Sequence[tuple[str, str]]) -> None:
+        """Labels and values, side by side; a value that does not fit has a line of its own."""
+        width = max(len(label) for label, _ in lines)
+        for label, value in lines:
+            fits = width + 4 + len(value) <= self._out.width
+            text = f"  {label:<{width}}  {value}" if fits else f"  {label}\n    {value}"
+            self._out.print(_visible(text), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Something to know that is not a result."""
-        self._err.print(f"note: {_visible(text)}", soft_wrap=True)
+        self._err.print(wrap(f"note: {_visible(text)}", self._err.width, "      "), soft_wrap=True)
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]], right: Iterable[int] = ()) -> None:
         """`right` are the numbers of the right-aligned columns."""
@@ -45,7 +56,13 @@ class Screen:
             table.add_column(name, justify="right" if i in set(right) else "left", overflow="fold")
         for row in rows:
             table.add_row(*(_visible(str(cell)) for cell in row))
-        self._out.print(table)
+        if self._out.is_terminal:
+            self._out.print(table)
+            return
+        with self._out.capture() as text:
+            self._out.print(table)
+        for line in text.get().splitlines():
+            self._out.print(line.rstrip(), soft_wrap=True)
 
     def certificate(self, certificate: Certificate) -> None:
         self._out.print(_visible(str(certificate)), style="green" if certificate.holds else "red", soft_wrap=True)
@@ -74,6 +91,12 @@ class Screen:
         with Progress(*columns, TimeElapsedColumn(), console=self._err, transient=True, disable=quiet) as bar:
             task = bar.add_task(words, total=total)
             yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def wrap(text: str, width: int, indent: str = "") -> str:
+    """Break lines between words; a longer word stays whole, so that a path can be copied."""
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
+    return "\n".join(textwrap.fill(line, max(20, width), **options) for line in text.split("\n"))
 
 
 def _visible(text: str) -> str:

@@ -1,3 +1,4 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.cluster.kmeans import KMeans as KMeans
+from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
 from certifit.cluster.choose_k import choose_clusters as choose_clusters

@@ -89,4 +89,5 @@ def power_of_two(length: float) -> float:
     >>> power_of_two(6.0)
     0.125
     """
-    return 2.0 ** -int(np.frexp(length)[1]) if 0 < length < np.inf else 1.0
+    # The largest power of two that is a float scales the smallest numbers to 2⁻⁵¹ at least.
+    return 2.0 ** min(1023, -int(np.frexp(length)[1])) if 0 < length < np.inf else 1.0

@@ -21,6 +21,7 @@ Reference: Lloyd, Least squares quantization in PCM (1982).
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,13 +70,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         Seconds after which the best clustering so far is returned. Where it passes while a start is still drawn (from
         thousands of clusters), the other centres are rows at random, and one pass is made.
     random_state : int, RandomState or None
+    algorithm, copy_x, verbose : ignored
+        Distances are saved wherever bounds allow it, the input is never changed, and progress is shown by
+        `set_callbacks`; accepted so that scikit-learn code runs unchanged.
 
     Attributes
     ----------
     cluster_centers_ : (n_clusters, d) float64
     labels_ : (n,) the nearest centre of each row, the lowest number among equals
     inertia_ : float, Σ w |x - c|²
-    n_iter_ : int (diagnostic)
+    n_iter_ : int, passes over the rows from the best start, at most max_iter (diagnostic)
     history_ : tuple of Mark, the objective and the (relative) gain still promised at each pass (diagnostic)
     certificate_ : Certificate
 
@@ -105,6 +109,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         "swaps": Setting(int, least=0, choices=("auto",), other=lambda value: isinstance(value, bool)),
         "target_ratio": Setting(float, least=1, none=True),
     }
+    ignored: ClassVar[tuple[str, ...]] = ("algorithm", "copy_x", "verbose")
+    differences: ClassVar[dict[str, str]] = {
+        "tol": "It is the share of the objective that one more step may gain, which the certificate states; in "
+        "scikit-learn it is how far centres may move.",
+        "n_init": "Given centres are tried once, whatever the number.",
+        "cluster_centers_": "Centres are float64 for float32 rows too: their means have these digits.",
+        "random_state": "Equal seeds draw other starts than scikit-learn's, and swaps of centres follow them.",
+    }
     _tuning: ClassVar[KMeansTuning] = KMeansTuning()
 
     def __init__(
@@ -119,6 +131,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         tol=1e-6,
         max_time=None,
         random_state=None,
+        verbose=0,
+        copy_x=True,
+        algorithm="lloyd",
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -129,6 +144,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         self.tol = tol
         self.max_time = max_time
         self.random_state = random_state
+        self.verbose = verbose
+        self.copy_x = copy_x
+        self.algorithm = algorithm
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -139,12 +157,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         k = int(self.n_clusters)
-        if rows.n_rows < k:
-            raise DataError(
-                got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={k})",
-                wanted="at least one row for each cluster",
-                fix="Ask for fewer clusters.",
-            )
+        self._check_rows(rows)
         init, n_init, swaps = self.init, self._number_of_starts(), self._number_of_swaps(rows, k)
         lloyd = Lloyd(rows, k, self._tuning)
         exact = best_intervals(rows, k, self._tuning)
@@ -167,16 +180,32 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             "cluster_centers_": best.params.centres,
             "labels_": lloyd.labels(),
             "inertia_": best.objective,
-            "n_iter_": best.n_iter,
+            "n_iter_": min(best.n_iter + 1, int(self.max_iter)),
             "history_": best.history,
             "certificate_": self._certificate(best, clusters, bound),
+            **self._more_attributes(clusters),
         }
+
+    def _check_rows(self, rows: Rows) -> None:
+        if rows.n_rows < self.n_clusters:
+            raise DataError(
+                got=f"fewer rows than clusters (n_samples={rows.n_rows} should be >= n_clusters={self.n_clusters})",
+                wanted="at least one row for each cluster",
+                fix="Ask for fewer clusters.",
+            )
+
+    def _more_attributes(self, clusters: ClusterSums) -> Attributes:
+        """Further fitted attributes, from each cluster's sums."""
+        return {}
 
     @property
     def _is_seeded(self) -> bool:
         return isinstance(self.init, str) and self.init == "k-means++"
 
     def _number_of_starts(self) -> int:
+        if isinstance(self.n_init, Integral) and int(self.n_init) > 1 and not is_drawn(self.init):
+            warn_caller(f"Got n_init={self.n_init} and the centres to start from: one start is made.", RuntimeWarning)
+            return 1
         if self.n_init != "auto":
             return int(self.n_init)
         if self.target_ratio is not None and is_drawn(self.init):

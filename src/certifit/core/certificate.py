@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from certifit.core.text_table import text_pairs, wrapped
+
 Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistical", "impossible"]
 
 
@@ -146,7 +148,7 @@ class Certificate:
             out.append(("ratio", f"at most {self.ratio:.4g} times the optimum"))
         for check in self.checks:
             verdict = "" if check.passed else "  <- fails"
-            out.append((check.name, f"{check.residual:.3g} <= {check.limit:.3g}{verdict}"))
+            out.append((check.name, f"{check.residual:z.3g} <= {check.limit:.3g}{verdict}"))
         for name, value in self.facts.items():
             out.append((name, value if isinstance(value, str) else f"{value:.6g}"))
         if self.parameter_error:
@@ -163,17 +165,16 @@ class Certificate:
         if not known:
             return "nothing is proved about single ones"
         words = f"within {max(known):.2g} of the minimiser's"
-        if len(known) == len(errors):
+        missing = len(errors) - len(known)
+        if not missing:
             return words
         # An intercept that is not penalised may have no unique best value.
-        only_intercepts = all(math.isfinite(error) for row in self.parameter_error for error in row[:-1])
-        unknown = "intercepts" if only_intercepts else f"{len(errors) - len(known)} of them"
-        return f"{words}; nothing is proved about {unknown}"
+        if all(math.isfinite(error) for row in self.parameter_error for error in row[:-1]):
+            return f"{words}; nothing is proved about intercepts"
+        return f"all but {missing} of {len(errors)} {words}; nothing is proved about those {missing}"
 
     def __str__(self) -> str:
-        lines = self.lines()
-        width = max(len(label) for label, _ in lines)
-        return "\n".join([f"{self.kind}: {self.claim}"] + [f"  {a:<{width}}  {b}" for a, b in lines])
+        return f"{wrapped(f'{self.kind}: {self.claim}', indent=4)}\n{text_pairs(self.lines())}"
 
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.proved else "#b42318"

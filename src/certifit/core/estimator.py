@@ -10,13 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.core.answers import wrap_methods
 from certifit.core.certificate import Certificate
+from certifit.core.compiling import notice
+from certifit.core.cure import cure
 from certifit.core.settings import Settings
 from certifit.core.unknown_parameters import refusing_unknown, unknown_parameter
 from certifit.core.watch import Attributes, Watch
@@ -96,7 +100,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     certificate_: Certificate
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Let an unknown parameter be refused in words that name the class, not the parent whose `__init__` it is."""
+        """Give methods lazy answers, and refuse unknown parameters in words that name the class, not its parent."""
+        wrap_methods(cls)
         super().__init_subclass__(**keywords)
         if "__init__" in vars(cls):
             cls.__init__ = refusing_unknown(cls.__init__)  # type: ignore[method-assign]
@@ -133,6 +138,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         with self._all_or_nothing():
             self._check_settings()
+            notice.install()
             rows = self._rows_to_fit(X, y, sample_weight, targets=targets)
             context = self._init_callback_context(max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
@@ -147,10 +153,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             )
             certificate: Certificate = attributes["certificate_"]
             if not certificate.holds:
-                message = f"{type(self).__name__}: " + "; ".join(certificate.failures())
+                words = [*certificate.failures(), cure(self.get_params(deep=False), attributes, self._usual_passes())]
+                message = f"{type(self).__name__}: " + "; ".join(part for part in words if part)
                 warn_caller(message, CertificateWarning)
         self.__dict__.update(attributes)
         return self
+
+    def _usual_passes(self) -> int | None:
+        """Return the default of max_iter; None where there is none."""
+        parameter = signature(type(self)).parameters.get("max_iter")
+        return parameter.default if parameter is not None and isinstance(parameter.default, int) else None
 
     def _check_settings(self) -> None:
         """Refuse settings that are wrong by themselves or together, before any row is read."""

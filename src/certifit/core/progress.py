@@ -1,16 +1,111 @@
 """A progress bar that shows how the gap of a fit falls, by scikit-learn's callbacks.
 
 The bar is logarithmic, from the first gap to the tolerance. While a loop cannot bound its gap, the bar shows the
-share of the allowed passes that were made.
+share of the allowed passes that were made. On a terminal rich draws it; in a notebook it is a line of text that is
+written anew in its place, which needs no widgets. A line has at most 80 columns.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from certifit.core.compiling import in_notebook
+
+
+@dataclass
+class LoopLine:
+    """What is shown of one loop."""
+
+    name: str
+    share: float = 0.0  # of the way to the tolerance
+    passes: int = 0
+    objective: str = ""
+    gap: str = ""
+
+
+class ProgressLines(Protocol):
+    """A place where lines are shown and changed."""
+
+    def show(self, key: int, line: LoopLine) -> None:
+        """Show a loop's line, a new one or one to be changed."""
+
+    def stop(self) -> None:
+        """Show everything as it is at the end."""
+
+
+class TerminalLines:
+    """Lines drawn by rich."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=6),
+            TextColumn("pass {task.fields[passes]}"),
+            TextColumn("objective {task.fields[objective]}"),
+            TextColumn("gap {task.fields[gap]}"),
+            TimeElapsedColumn(),
+        )
+        self.screen = Progress(*columns, console=console)
+        self.tasks: dict[int, TaskID] = {}
+        self.screen.start()
+
+    def show(self, key: int, line: LoopLine) -> None:
+        fields: dict[str, Any] = {"passes": line.passes, "objective": line.objective, "gap": line.gap}
+        if key not in self.tasks:
+            self.tasks[key] = self.screen.add_task(line.name, total=1.0, **fields)
+        self.screen.update(self.tasks[key], completed=line.share, **fields)
+
+    def stop(self) -> None:
+        self.screen.stop()
+
+
+class NotebookLines:
+    """Lines of text in the output of a notebook's cell, all of them written anew a few times a second."""
+
+    def __init__(self, seconds_between: float = 0.1) -> None:
+        self.seconds_between = seconds_between
+        self.lines: dict[int, LoopLine] = {}
+        self.begin = self.written = time.perf_counter()
+        self.handle: Any = None
+
+    def show(self, key: int, line: LoopLine) -> None:
+        self.lines[key] = line
+        if self.handle is None or time.perf_counter() - self.written > self.seconds_between:
+            self._write()
+
+    def stop(self) -> None:
+        if self.lines:
+            self._write()
+
+    def _write(self) -> None:
+        from IPython.display import display
+
+        self.written = time.perf_counter()
+        minutes, seconds = divmod(int(self.written - self.begin), 60)
+        text = "\n".join(f"{_line_text(line)} {minutes}:{seconds:02d}" for line in self.lines.values())
+        content = {"text/plain": text}
+        if self.handle is None:
+            self.handle = display(content, raw=True, display_id=True)
+        else:
+            self.handle.update(content, raw=True)
+
+
+def _short_name(estimator: str, loop: str, most: int = 20) -> str:
+    """Return the names of estimator and loop, or where these are long the estimator's alone."""
+    both = f"{estimator} {loop}"
+    return both if len(both) <= most else estimator
+
+
+def _line_text(line: LoopLine, bar: int = 6) -> str:
+    full = round(bar * line.share)
+    words = f"pass {line.passes} objective {line.objective} gap {line.gap}"
+    return f"{line.name} {'━' * full}{'╌' * (bar - full)} {words}"
 
 
 class ProgressBar:
@@ -19,7 +114,7 @@ class ProgressBar:
     Parameters
     ----------
     console : rich.console.Console or None
-        Where to draw; standard error by default, so that printed results stay clean.
+        Where to draw; standard error by default, so that printed results stay clean, or in a notebook its cell.
     max_propagation_depth : int or None, default=1
         How deep inside meta-estimators (searches, pipelines) to show loops.
 
@@ -38,21 +133,14 @@ class ProgressBar:
     def __init__(self, console: Console | None = None, max_propagation_depth: int | None = 1) -> None:
         self.console = console
         self.max_propagation_depth = max_propagation_depth
-        self._screens: dict[Any, Progress] = {}
-        self._bars: dict[Any, tuple[TaskID, float]] = {}
+        self._screens: dict[Any, ProgressLines] = {}
+        self._bars: dict[int, tuple[LoopLine, float]] = {}  # by loop: its line and its first gap
 
     def setup(self, estimator: Any, context: Any) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("pass {task.fields[passes]}"),
-            TextColumn("objective {task.fields[objective]}"),
-            TextColumn("gap {task.fields[gap]}"),
-            TimeElapsedColumn(),
-        )
-        screen = Progress(*columns, console=self.console or Console(stderr=True))
-        screen.start()
-        self._screens[context.root_uuid] = screen
+        if self.console is None and in_notebook():
+            self._screens[context.root_uuid] = NotebookLines()
+        else:
+            self._screens[context.root_uuid] = TerminalLines(self.console or Console(stderr=True))
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         pass
@@ -64,23 +152,19 @@ class ProgressBar:
             return
         loop = context.parent
         if id(loop) not in self._bars:
-            name = f"{loop.estimator_name} {loop.task_name}"
-            first = step.gain if math.isfinite(step.gain) else math.nan
-            task = screen.add_task(name, total=1.0, passes=0, objective="", gap="")
-            self._bars[id(loop)] = task, first
-        task, first = self._bars[id(loop)]
-        if math.isnan(first) and math.isfinite(step.gain):
-            self._bars[id(loop)] = task, step.gain
+            self._bars[id(loop)] = LoopLine(_short_name(loop.estimator_name, loop.task_name)), math.nan
+        line, first = self._bars[id(loop)]
         bounded = math.isfinite(step.gain)
-        done = closed(first, step.gain, context.tol) if bounded else (context.task_id + 1) / (loop.max_subtasks or 1)
-        shown = f"{step.gain:.1e} -> {context.tol:.1e}" if bounded else "-"
-        screen.update(
-            task,
-            completed=done if bounded or math.isnan(first) else None,
-            passes=context.task_id + 1,
-            objective=f"{step.objective:.8g}",
-            gap=shown,
-        )
+        if math.isnan(first) and bounded:
+            first = step.gain
+            self._bars[id(loop)] = line, first
+        if bounded:
+            line.share = closed(first, step.gain, context.tol)
+        elif math.isnan(first):
+            line.share = (context.task_id + 1) / (loop.max_subtasks or 1)
+        line.passes, line.objective = context.task_id + 1, f"{step.objective:.6g}"
+        line.gap = f"{step.gain:.1e}" if bounded else "-"
+        screen.show(id(loop), line)
 
     def teardown(self, estimator: Any, context: Any) -> None:
         screen = self._screens.pop(context.root_uuid, None)

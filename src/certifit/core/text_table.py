@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 
 
 def text_table(lines: Sequence[Sequence[str]], align: str = "l", rule: bool = False) -> str:
@@ -50,3 +52,26 @@ def html_table(lines: Sequence[Sequence[str]], align: str = "l", caption: str = 
     ]
     above = f"<caption style='text-align:left'>{html.escape(caption)}</caption>" if caption else ""
     return f"<table>{above}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def wrapped(text: str, width: int = 80, indent: int = 0) -> str:
+    """Return text with its lines broken between words; further lines are indented, and a longer word stays whole."""
+    options = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(text, width, subsequent_indent=" " * indent, **options)  # type: ignore[arg-type]
+
+
+def text_pairs(pairs: Sequence[tuple[str, str]], width: int = 80, widest_label: int = 38) -> str:
+    """Return labels and values as two columns, indented by two blanks and broken between words.
+
+    >>> print(text_pairs([("gap", "0.5"), ("holds", "yes, and this is a value that goes on")], width=30))
+      gap    0.5
+      holds  yes, and this is a
+             value that goes on
+    """
+    first = min(widest_label, max(len(label) for label, _ in pairs))
+    lines = []
+    for label, value in pairs:
+        sides = (wrapped(label, first, indent=2), wrapped(value, max(20, width - first - 4)))
+        for left, right in zip_longest(*(side.split("\n") for side in sides), fillvalue=""):
+            lines.append(f"  {left:<{first}}  {right}".rstrip())
+    return "\n".join(lines)

@@ -20,6 +20,7 @@ class Watch:
         self.estimator, self.context = estimator, context
         self.data = {"X": X, "y": y, "metadata": metadata}
         self.attributes: Callable[[Any], Attributes] | None = None
+        self.added = 0.0  # objective of parts of the model that were fitted before, on top of which the loop's comes
         self._pass: Any = None
 
     @contextmanager
@@ -42,7 +43,8 @@ class Watch:
 
     def end(self, params: Any, step: Step[Any], tol: float) -> bool:
         # `ProgressBar` reads these. Contexts live as long as the fit, so they keep no parameters.
-        self._pass.step, self._pass.tol = step._replace(params=None), tol
+        shown = step._replace(params=None, objective=step.objective + self.added)
+        self._pass.step, self._pass.tol = shown, tol
         attributes = self.attributes
         return bool(
             self._pass.call_on_fit_task_end(

@@ -33,6 +33,10 @@ class Bounds(NamedTuple):
 def kl_bounds(f: Distribution, g: Distribution) -> Bounds:
     """Return bounds on KL(f, g) for mixtures or single members, without draws or integrals.
 
+    Parameters
+    ----------
+    f, g : members of families or mixtures of them
+
     >>> from certifit.divergence import Mixture
     >>> from certifit.families import Gaussian
     >>> f = Mixture([0.5, 0.5], [Gaussian(-3.0, 1.0), Gaussian(3.0, 1.0)])

@@ -61,7 +61,11 @@ def kl(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0) -> Divergen
 
 
 def jensen_shannon(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0) -> Divergence:
-    """Return the mean of KL(p, m) and KL(q, m), m = (p + q)/2: symmetric, at most ln 2. Arguments as for `kl`.
+    """Return the mean of KL(p, m) and KL(q, m), m = (p + q)/2: symmetric, at most ln 2.
+
+    Parameters
+    ----------
+    p, q, draws, random_state : as for `kl`
 
     >>> jensen_shannon([1.0, 0.0], [0.0, 1.0])
     0.6931471805599453 (disjoint supports: p and q share no entry)
@@ -70,7 +74,11 @@ def jensen_shannon(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0)
 
 
 def total_variation(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0) -> Divergence:
-    """Return the largest difference in the probability of an event, ½ Σ|p - q| <= 1. Arguments as for `kl`.
+    """Return the largest difference in the probability of an event, ½ Σ|p - q| <= 1.
+
+    Parameters
+    ----------
+    p, q, draws, random_state : as for `kl`
 
     >>> total_variation([0.5, 0.5], [0.25, 0.75])
     0.25
@@ -79,7 +87,11 @@ def total_variation(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0
 
 
 def hellinger(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0) -> Divergence:
-    """Return the Hellinger distance sqrt(½ Σ(√p - √q)²), a metric of at most 1. Arguments as for `kl`.
+    """Return the Hellinger distance sqrt(½ Σ(√p - √q)²), a metric of at most 1.
+
+    Parameters
+    ----------
+    p, q, draws, random_state : as for `kl`
 
     >>> hellinger([1.0, 0.0], [0.36, 0.64])  # 1 - 0.6 = 0.4, and its root
     0.6324555320336759
@@ -94,7 +106,12 @@ def hellinger(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0) -> D
 
 
 def renyi(p: Any, q: Any, alpha: float, *, draws: int = DRAWS, random_state: Any = 0) -> Divergence:
-    """Return the Rényi divergence log(Σ p^α q^(1-α))/(α - 1) of order α > 0; α = 1 is `kl`. Arguments as for `kl`.
+    """Return the Rényi divergence log(Σ p^α q^(1-α))/(α - 1) of order α > 0; α = 1 is `kl`.
+
+    Parameters
+    ----------
+    p, q, draws, random_state : as for `kl`
+    alpha : the order, above 0
 
     >>> from certifit.families import Gaussian
     >>> renyi(Gaussian(0.0, 1.0), Gaussian(1.0, 1.0), 0.5)  # α (difference of means)²/2
@@ -121,7 +138,11 @@ def renyi(p: Any, q: Any, alpha: float, *, draws: int = DRAWS, random_state: Any
 
 
 def cross_entropy(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0) -> Estimate:
-    """Return -E_p log q(x), the mean code length of q for x from p, in nats. Arguments as for `kl`.
+    """Return -E_p log q(x), the mean code length of q for x from p, in nats.
+
+    Parameters
+    ----------
+    p, q, draws, random_state : as for `kl`
 
     Densities may exceed one, so this may be negative. It equals entropy(p) + kl(p, q), and also exists for a discrete
     p and a continuous q.
@@ -137,7 +158,11 @@ def cross_entropy(p: Any, q: Any, *, draws: int = DRAWS, random_state: Any = 0) 
 
 
 def entropy(p: Any, *, draws: int = DRAWS, random_state: Any = 0) -> Estimate:
-    """Return -E log p(x) in nats, for densities the differential entropy, which may be negative; p as for `kl`.
+    """Return -E log p(x) in nats, for densities the differential entropy, which may be negative.
+
+    Parameters
+    ----------
+    p, draws, random_state : as for `kl`
 
     >>> entropy([0.5, 0.25, 0.25]) / np.log(2)  # bits
     1.5

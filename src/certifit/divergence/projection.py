@@ -90,11 +90,12 @@ def minimise_kl(
     ----------
     p : a member of a family, a `Mixture`, a tuple (values, probabilities), or a sample: array (n,) or (n, d), or
         anything `as_rows` takes
+    family : the class to project on, such as `Gaussian`
     direction : "forward", KL(p, q), or "reverse", KL(q, p), which needs a distribution of numbers
     method : "closed" (moment matching; forward only) or "gradient" (descent, with its path and gradients)
     start : where the descent begins; by default, forward, at a fit to p with distorted weights; reverse, at the
         forward projections of p and of each component of a mixture, and the best result is kept
-    tol : the descent ends when a step promises less than this
+    tol, max_iter : the descent ends when a step promises less than tol, or after max_iter steps
     draws, random_state : for Monte Carlo, where x are vectors
     known : parameters of the family that are given, such as n of Binomial
 
@@ -211,7 +212,13 @@ def _project_reverse(
 ) -> Projection:
     objective = ReverseDivergence(p)
     starts = [start] if start is not None else _starts(p, family, known)
-    if math.isinf(objective.at(starts[0]).value):
+    if not starts or starts[0].support.discrete != components(p)[0].support.discrete:
+        raise DataError(
+            got=f"p and a family ({family.__name__}) of which one is discrete and the other continuous",
+            wanted="both discrete or both continuous: KL(q, p) of the reverse direction is infinite otherwise",
+            fix="minimise_kl(p, family) projects forward, which is all there is.",
+        )
+    if not math.isfinite(objective.at(starts[0]).value):
         raise DataError(
             got=f"{starts[0]}, which has mass where p has none",
             wanted="a family whose members live where p lives: elsewhere KL(q, p) is infinite",

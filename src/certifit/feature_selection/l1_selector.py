@@ -209,7 +209,9 @@ class L1Selector(Selector):
         names = rows.names if rows.names is not None else np.array([f"x{j}" for j in range(rows.n_features)], object)
         asked = int(self.alphas) if isinstance(self.alphas, Integral) else len(self.alphas)
         used = (path.coef[chosen] != 0).any(axis=0)
-        claim = screening.PathClaim(chosen, proved, nonzero[chosen], used, asked - len(path))
+        claim = screening.PathClaim(
+            chosen, float(path.alphas[chosen]), proved, nonzero[chosen], used, asked - len(path)
+        )
         return {
             "support_": nonzero[chosen],
             "proved_zero_": names[proved[chosen]],

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,26 @@ from certifit.feature_selection.subset_search import (
     mean_and_error,
 )
 from certifit.rows import Array, Rows
+
+
+class FoldEliminations(NamedTuple):
+    """What eliminations on the training rows of every fold have come to, for each of m numbers of columns."""
+
+    n_features: Array  # (m,) falling
+    mean: Array  # (m,) score over the folds
+    error: Array  # (m,) its standard error
+    scores: Array  # (folds, m)
+    kept: Array  # (folds, m, d) bool
+
+    @property
+    def best(self) -> int:
+        """Return the smallest number of columns with the best mean score."""
+        return int(self.n_features[self.mean == self.mean.max()].min())
+
+    @property
+    def path(self) -> dict[str, Array]:
+        """Return numbers of columns, scores and errors as a selector's `path_`."""
+        return {"n_features": self.n_features, "score": self.mean, "error": self.error}
 
 
 def _is_share(value: Any) -> bool:
@@ -109,28 +129,40 @@ class RecursiveElimination(SubsetSearch):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began, d = time.perf_counter(), rows.n_features
         trial, step = self._trial(rows), self._step_size(d)
-        path: dict[str, Array] = {name: np.zeros(0) for name in ("n_features", "score", "error")}
-        if self.n_features_to_select != "auto":
-            keep = column_count(self.n_features_to_select, d, "n_features_to_select")
-        elif self.cv is None:
-            keep = column_count(0.5, d, "n_features_to_select")
-        else:
-            path = self._cross_validate(trial, step)
-            best = np.flatnonzero(path["score"] == path["score"].max())
-            keep = int(path["n_features"][best].min())
+        keep = self._asked_columns(d)
+        folds = self._cross_validate(trial, step) if keep is None else None
+        keep = folds.best if folds is not None else int(keep or 1)
         deadline = np.inf if self.max_time is None else began + self.max_time
         table, ranking = self._eliminate(trial, keep, step, deadline)
         support = ranking == 1
-        objective = -float(trial.scores(support).mean())
+        beside = self._beside(trial, support, folds)
+        objective = self._loss(trial, support, beside)
         steps = checker.EliminationSteps(table, ranking, support, keep, step)
         return {
             "support_": support,
             "ranking_": ranking,
             "importances_": table,
-            "path_": path,
+            "path_": {name: np.zeros(0) for name in ("n_features", "score", "error")}
+            if folds is None
+            else folds.path,
             "n_features_wanted_": keep,
+            **beside,
             "certificate_": checker.certify_elimination(steps, objective, self.tol),
         }
+
+    def _beside(self, _trial: SubsetTrial, _support: Array, _folds: FoldEliminations | None) -> Attributes:
+        """Return further fitted attributes."""
+        return {}
+
+    def _loss(self, trial: SubsetTrial, support: Array, _beside: Attributes) -> float:
+        """Return minus the score of the columns kept."""
+        return -float(trial.scores(support).mean())
+
+    def _asked_columns(self, d: int) -> int | None:
+        """Return how many columns the settings ask for, None where cross-validation chooses."""
+        if self.n_features_to_select != "auto":
+            return column_count(self.n_features_to_select, d, "n_features_to_select")
+        return column_count(0.5, d, "n_features_to_select") if self.cv is None else None
 
     def _step_size(self, d: int) -> int:
         """Return how many columns are left out at a time."""
@@ -146,12 +178,16 @@ class RecursiveElimination(SubsetSearch):
                 watch.begin()
                 present = left == 0
                 table.append(self._importances(trial.fit(present), present))
-                left[least_important(table[-1], min(step, int(present.sum()) - keep))] = len(table)
+                left[self._least_important(table[-1], min(step, int(present.sum()) - keep))] = len(table)
                 stop = watch.end(left == 0, Step(None, float((left == 0).sum()), np.inf), 0.0)
                 if stop or time.perf_counter() >= deadline:
                     break
         ranking = np.where(left == 0, 1, len(table) + 2 - left)
         return np.array(table).reshape(-1, d), ranking
+
+    def _fewest_columns(self) -> int:
+        """Return the smallest number of columns that cross-validation tries."""
+        return 1
 
     def _importances(self, fitted: Any, present: Array) -> Array:
         """Return the importances (d,) in a fit on the columns present (a mask), NaN for the others."""
@@ -159,27 +195,29 @@ class RecursiveElimination(SubsetSearch):
         importances[present] = column_importances(fitted, self.importance_getter)
         return importances
 
-    def _cross_validate(self, trial: SubsetTrial, step: int) -> dict[str, Array]:
+    def _cross_validate(self, trial: SubsetTrial, step: int) -> FoldEliminations:
         """Return for each number of columns the mean score over folds that eliminate on their own training rows."""
         d = trial.X.shape[1]
-        sizes = [max(1, d - i * step) for i in range(-(-(d - 1) // step) + 1)]
+        least = min(self._fewest_columns(), d)
+        sizes = [max(least, d - i * step) for i in range(-(-(d - least) // step) + 1)]
         scores = np.empty((len(trial.folds), len(sizes)))
+        kept = np.empty((*scores.shape, d), bool)
         for f, (train, test) in enumerate(trial.folds):
             present, fitted = np.ones(d, bool), None
             with self._watch.loop(f"fold {f + 1} of {len(scores)}", len(sizes) - 1, as_support) as watch:
                 for i, size in enumerate(sizes):
                     watch.begin()
                     if fitted is not None:
-                        leaving = least_important(self._importances(fitted, present), int(present.sum()) - size)
+                        leaving = self._least_important(self._importances(fitted, present), int(present.sum()) - size)
                         present[leaving] = False
+                    kept[f, i] = present
                     fitted = trial.fit(present, train)
                     scores[f, i] = trial.score(fitted, present, test)
                     watch.end(present.copy(), Step(None, -float(scores[f, : i + 1].max()), np.inf), 0.0)
         mean, error = np.array([mean_and_error(column) for column in scores.T]).T
-        return {"n_features": np.array(sizes), "score": mean, "error": error}
+        return FoldEliminations(np.array(sizes), mean, error, scores, kept)
 
-
-def least_important(importance: Array, n: int) -> Array:
-    """Return the numbers of the n columns that matter least, the last among equals; NaN marks columns already out."""
-    order = np.lexsort((-np.arange(len(importance)), importance))  # NaN sorts to the end
-    return order[:n]
+    def _least_important(self, importance: Array, n: int) -> Array:
+        """Return the n columns that matter least, the last among equals; NaN marks columns that are already out."""
+        order = np.lexsort((-np.arange(len(importance)), importance))  # NaN sorts to the end
+        return order[:n]

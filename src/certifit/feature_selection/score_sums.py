@@ -145,6 +145,35 @@ def _products_about(x0: Array, y0: float, block: Block) -> CentredProducts:
         return CentredProducts(float(w.sum()), w @ Z, float(w @ v), xx, (w * v) @ Z, float(w @ v**2))
 
 
+# ------------------------------------------------------------------------------------------------- ranges
+class ColumnRanges:
+    """The smallest and largest value of each column where it is not missing; `+` is the range of both."""
+
+    def __init__(self, low: Array, high: Array) -> None:
+        self.low, self.high = low, high  # (d,) each
+
+    def __add__(self, other: ColumnRanges) -> ColumnRanges:
+        return ColumnRanges(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+
+    @property
+    def width(self) -> Array:
+        """Return largest less smallest value (d,), NaN for a column that is missing throughout."""
+        with np.errstate(over="ignore"):
+            return self.high - self.low
+
+
+def column_ranges(rows: Rows) -> ColumnRanges:
+    """Return the range of each column over the rows with a positive weight."""
+    return rows.sum(_block_ranges)
+
+
+def _block_ranges(block: Block) -> ColumnRanges:
+    X = as_dense(block.X[block.w > 0]).astype(np.float64, copy=False)
+    if not len(X):
+        return ColumnRanges(*np.full((2, X.shape[1]), np.nan))
+    return ColumnRanges(np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0))
+
+
 # --------------------------------------------------------------------------------------- tables of counts
 @dataclass(frozen=True)
 class ValueTables:

@@ -125,8 +125,8 @@ def information(table: Array) -> tuple[float, float]:
 def _entropy_excess(t: Array) -> Array:
     """Return (1 + t) log(1 + t) - t, of which KL is the mean at t = joint / product - 1, without cancelling.
 
-    >>> _entropy_excess(np.array([-1.0, 0.0, 1e-10])).tolist()
-    [1.0, 0.0, 5e-21]
+    >>> _entropy_excess(np.array([-1.0, 0.0, 1e-20])).tolist()
+    [1.0, 0.0, 5e-41]
     """
     near = np.abs(t) < 0.05
     small, far = np.where(near, t, 0.0), np.where(near, 1.0, t)
@@ -213,6 +213,28 @@ SCORES: dict[str, ScoreFunction] = {
 }
 
 
+def _finite_correlation(rows: Rows, k: int) -> FeatureScores:
+    """Return the F of the correlation, the largest number in place of infinity."""
+    found = _correlation(rows, k)
+    return found._replace(scores=np.minimum(found.scores, np.finfo(np.float64).max))
+
+
+def _pearson(rows: Rows, _k: int) -> FeatureScores:
+    """Return the correlation with the target, with its sign, 0 for a constant column."""
+    s = centred_products(rows)
+    varies = (s.xx > s.weight * (8 * EPS * np.abs(s.x)) ** 2) & (s.yy > s.weight * (8 * EPS * abs(s.y)) ** 2)
+    r = ratio(s.xy, np.sqrt(s.xx) * np.sqrt(s.yy))
+    return FeatureScores(np.clip(np.where(varies, r, 0.0), -1.0, 1.0), None)
+
+
+# Those of `SelectFeatures`, and what scikit-learn's functions of these names return.
+FUNCTION_SCORES: dict[str, ScoreFunction] = {
+    **SCORES,
+    "f_regression": ScoreFunction("numbers", _finite_correlation),
+    "r_regression": ScoreFunction("numbers", _pearson),
+}
+
+
 class MeasuredScores(NamedTuple):
     """The scores of the columns, with the total weight and the number of classes of the rows."""
 
@@ -282,6 +304,10 @@ def feature_scores(X: Any, y: Any = None, score: str = "anova", sample_weight: A
 def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return F of the analysis of variance and its p-values, (d,) each, accurate at any offset.
 
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
+
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.feature_selection import SelectKBest
     >>> SelectKBest(anova_f, k=2).fit(*load_iris(return_X_y=True)).get_support()
@@ -293,6 +319,10 @@ def anova_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return F of the correlation with a numeric target and its p-values, (d,) each, accurate at any offset.
 
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
+
     >>> correlation_f([[0.0], [1.0], [2.0], [4.0]], [0.0, 1.0, 2.0, 3.0])[0].round(4)
     array([56.3333])
     """
@@ -301,6 +331,10 @@ def correlation_f(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
     """Return the mutual information (nats, less its bias) of discrete columns with the class, and G-test p-values.
+
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
 
     For measurements by nearest neighbours use scikit-learn's `mutual_info_classif`, which needs all rows at once.
 
@@ -312,6 +346,10 @@ def mutual_information(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 def jeffreys(X: Any, y: Any) -> Array:
     """Return the symmetric KL between the classes' distributions of each column, Bernoulli if 0 or 1, else Gaussian.
+
+    Parameters
+    ----------
+    X, y : as for `feature_scores`
 
     >>> jeffreys([[0.0], [2.0], [3.0], [5.0]], [0, 0, 1, 1])
     array([9.])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -27,6 +28,9 @@ class Selector(SelectorMixin, Estimator):
     def transform(self, X: Any) -> Any:
         """Return the columns that were kept, as an array, or as a CSR matrix where X is sparse."""
         rows = self._rows(X)
+        if not self.support_.any():
+            words = "No features were selected: every column was left out. Loosen the settings of the selector."
+            warnings.warn(words, UserWarning, stacklevel=2)
         if isinstance(rows, ArrayRows):
             return rows.X[:, self.support_]
         return rows.map(partial(_take_columns, self.support_))

@@ -94,7 +94,7 @@ class SequentialSelector(SubsetSearch):
         began, d = time.perf_counter(), rows.n_features
         steps, forward = self._steps(d), self.direction == "forward"
         trial = self._trial(rows)
-        start = -np.inf if forward else float(trial.scores(np.ones(d, bool)).mean())
+        start, least_gain = self._start(trial), self._least_gain()
         taken: list[int] = []
         reached: list[tuple[float, float]] = [(start, 0.0)]  # mean score and its standard error, from the start on
         table: list[Array] = []
@@ -106,7 +106,7 @@ class SequentialSelector(SubsetSearch):
                 break
             table.append(means)
             best = int(np.nanargmax(means))
-            if self.n_features_to_select == "auto" and means[best] - reached[-1][0] < self.tol:
+            if least_gain is not None and means[best] - reached[-1][0] < least_gain:
                 break
             taken.append(best)
             reached.append((float(means[best]), float(errors[best])))
@@ -115,15 +115,26 @@ class SequentialSelector(SubsetSearch):
         scores, errors = np.array(reached[1:]).reshape(-1, 2).T
         support, columns = kept_columns(taken, d, forward), np.array(taken, int)
         candidates = np.array(table).reshape(-1, d)
-        least_gain = float(self.tol) if self.n_features_to_select == "auto" else None
         path = checker.GreedyPath(candidates, columns, scores, support, forward, steps, start, least_gain)
         return {
             "support_": support,
             "path_": {"column": columns, "score": scores, "error": errors},
             "candidate_scores_": candidates,
             "start_score_": start,
-            "certificate_": checker.certify_greedy(path, self.tol),
+            "certificate_": checker.certify_greedy(path, self._tolerance()),
         }
+
+    def _start(self, trial: SubsetTrial) -> float:
+        """Return the score that the first step must improve on."""
+        return -np.inf if self.direction == "forward" else float(trial.scores(np.ones(trial.X.shape[1], bool)).mean())
+
+    def _least_gain(self) -> float | None:
+        """Return the gain without which no step is taken, None where all steps asked for are."""
+        return float(self.tol) if self.n_features_to_select == "auto" else None
+
+    def _tolerance(self) -> float:
+        """Return the tolerance that the certificate states."""
+        return float(self.tol)
 
     def _steps(self, d: int) -> int:
         """Return the largest number of steps that the settings ask for."""
@@ -144,7 +155,7 @@ class SequentialSelector(SubsetSearch):
         rest = np.setdiff1d(np.arange(d), taken)
         found = trial.each([kept_columns([*taken, int(j)], d, forward) for j in rest], self.n_jobs)
         means, errors = np.full((2, d), np.nan)
-        most = "at most " if self.n_features_to_select == "auto" else ""
+        most = "" if self._least_gain() is None else "at most "
         stop = False
         with self._watch.loop(f"step {len(taken) + 1} of {most}{steps}", len(rest) - 1, as_support) as watch:
             for j in rest:

@@ -15,13 +15,13 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_array, check_consistent_length, has_fit_parameter
 
 from certifit.core import Attributes, Objective
 from certifit.core.scoring import find_scorer, fit_copy, score_fitted
 from certifit.exceptions import DataError
 from certifit.feature_selection.selector import Selector
-from certifit.rows import Array, Matrix, Rows
+from certifit.rows import Array, ArrayRows, Matrix, Rows
 from certifit.rows.checks import Target
 from certifit.rows.folds import Fold, make_folds
 
@@ -121,15 +121,35 @@ class SubsetSearch(Selector):
         """Return whether the estimator takes NaN."""
         return bool(get_tags(self.estimator).input_tags.allow_nan)
 
+    def _as_rows(self, X: Any, y: Any, sample_weight: Any, target: Target, targets: int, reset: bool) -> Rows:
+        """Return rows; a target of several columns is passed on to the estimator as it is."""
+        if target == "none" or not _has_columns(y):
+            return super()._as_rows(X, y, sample_weight, target, targets, reset)
+        data = super()._as_rows(X, None, sample_weight, "none", targets, reset).load()
+        y = check_array(y, dtype=None, input_name="y")
+        check_consistent_length(data.X, y)
+        return ArrayRows(data.X, y, data.w, data.names)
+
     def _trial(self, rows: Rows) -> SubsetTrial:
         """Return the rows with the estimator, folds and scorer of the settings."""
-        return SubsetTrial.of(rows, self.estimator, self.scoring, self.cv)
+        return SubsetTrial.of(rows, self.estimator, self.scoring, self._splits())
+
+    def _splits(self) -> Any:
+        """Return what makes the folds; None fits and scores on all rows."""
+        return self.cv
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Return minus the mean score on these rows of the columns kept, cross-validated unless cv is None."""
         rows = self._rows(X, y, sample_weight, target=self.target)
         loss = -float(self._trial(rows).scores(self.support_).mean())
         return Objective(loss, loss, 0.0)
+
+
+def _has_columns(y: Any) -> bool:
+    """Return whether a target is a table of several columns."""
+    if isinstance(y, (list, tuple)):
+        return bool(y) and isinstance(y[0], (list, tuple, np.ndarray)) and len(y[0]) > 1
+    return getattr(y, "ndim", 1) == 2 and y.shape[1] > 1
 
 
 def as_support(mask: Array) -> Attributes:

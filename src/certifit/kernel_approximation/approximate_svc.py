@@ -85,12 +85,14 @@ class ApproximateSVC(LinearSVC):
     ('optimal', True, 0.95)
     """
 
-    penalize_intercept, intercept_scaling, multi_class = False, 1.0, "ovr"
+    penalty, penalize_intercept, intercept_scaling, multi_class = "l2", False, 1.0, "ovr"
     settings: ClassVar[Settings] = {
         **LinearSVC.settings,
         "features": Setting(choices=("nystroem", "fourier")),
         "cache_size": Setting(float, least=0),
     }
+    ignored: ClassVar[tuple[str, ...]] = ()
+    differences: ClassVar[dict[str, str]] = {}
     _feature_tuning: ClassVar[ApproximateSVCTuning] = ApproximateSVCTuning()
 
     def __init__(

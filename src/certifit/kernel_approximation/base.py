@@ -65,9 +65,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     def _chosen_gamma(self, rows: Rows) -> float:
         if rows.in_memory:  # elsewhere this would be one more pass over the rows
             rows.sum(_squares_refused)
-        if isinstance(self.gamma, str):
-            return 1.0 / rows.n_features if self.gamma == "auto" else _scale_gamma(rows)
-        return float(self.gamma)
+        if self.gamma == "scale":
+            return _scale_gamma(rows)
+        return 1.0 / rows.n_features if self.gamma in ("auto", None) else float(self.gamma)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))

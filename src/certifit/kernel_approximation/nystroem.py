@@ -16,9 +16,10 @@ import numpy as np
 from scipy.linalg import eigh
 
 from certifit.checkers.kernel_approximation import kernel_error as certificates
+from certifit.checkers.plain.kernels import table_function
 from certifit.core import Attributes, Certificate
 from certifit.core.settings import Setting, Settings
-from certifit.exceptions import NoSolutionError
+from certifit.exceptions import DataError, NoSolutionError
 from certifit.kernel_approximation.base import KernelFeatures
 from certifit.kernel_approximation.landmarks import RULES, LandmarkKernel, LandmarkTuning, choose_landmarks
 from certifit.kernel_approximation.nystroem_problem import NystroemProblem, is_well_conditioned
@@ -44,22 +45,34 @@ class NystroemTuning:
     landmarks: LandmarkTuning = field(default_factory=LandmarkTuning)
 
 
+@dataclass
+class PolynomialShape:
+    """What a kernel with a name needs besides gamma."""
+
+    degree: int
+    coef0: float
+
+
 class Nystroem(KernelFeatures):
     """Features of any kernel from landmarks among the rows, with the largest error of a kernel value proved.
 
     Parameters
     ----------
-    kernel : 'rbf', 'linear', 'poly', 'sigmoid' or callable(A, B), default='rbf'
-        As of SVC.
-    gamma : 'scale', 'auto' or float, default='scale'
-        As of SVC.
-    coef0, degree : of 'poly' and 'sigmoid', default=0.0 and 3
-    n_components : int, default=300
+    kernel : 'rbf', 'linear', 'poly' ('polynomial'), 'sigmoid' or callable, default='rbf'
+        A callable gives k(x, z) for all rows of two tables, as of SVC, or for two rows.
+    gamma : 'scale', 'auto', float or None, default=None
+        'scale' and 'auto' as of SVC; None is 'auto', 1 / columns.
+    coef0, degree : of 'poly' and 'sigmoid'; None, the default, is 1.0 and 3
+    kernel_params : dict or None, default=None
+        Further arguments of a callable kernel, by name.
+    n_components : int, default=100
         Most landmarks; fewer are used where they give all rows exactly.
     landmarks : 'auto', 'rpcholesky' or 'uniform', default='auto'
         Draw each by the part of k(x, x) that those before it do not explain (randomly pivoted Cholesky), or all at
         once by weight; 'auto' tries both and keeps those that leave the smaller error.
     random_state : int, RandomState or None
+    n_jobs : ignored
+        Accepted so that scikit-learn's calls run.
 
     Attributes
     ----------
@@ -83,9 +96,15 @@ class Nystroem(KernelFeatures):
 
     settings: ClassVar[Settings] = {
         **KernelFeatures.settings,
-        "kernel": Setting(choices=tuple(KERNELS), other=callable, other_words="a callable"),
-        "degree": Setting(int, least=0),
+        "gamma": Setting(float, least=0, below=np.inf, choices=("scale", "auto"), none=True),
+        "kernel": Setting(choices=(*KERNELS, "polynomial"), other=callable, other_words="a callable"),
+        "degree": Setting(int, least=0, none=True),
         "landmarks": Setting(choices=tuple(RULES)),
+    }
+    ignored: ClassVar[tuple[str, ...]] = ("n_jobs",)
+    differences: ClassVar[dict[str, str]] = {
+        "kernel": "Other names of sklearn.metrics.pairwise, such as 'chi2', are passed as functions: chi2_kernel.",
+        "random_state": "Landmarks are other rows for the same seed: they are drawn by what they leave unexplained.",
     }
     _tuning: ClassVar[NystroemTuning] = NystroemTuning()
 
@@ -93,20 +112,33 @@ class Nystroem(KernelFeatures):
         self,
         kernel="rbf",
         *,
-        gamma="scale",
-        coef0=0.0,
-        degree=3,
-        n_components=300,
-        landmarks="auto",
+        gamma=None,
+        coef0=None,
+        degree=None,
+        kernel_params=None,
+        n_components=100,
         random_state=None,
+        n_jobs=None,
+        landmarks="auto",
     ):
         self.kernel = kernel
         self.gamma = gamma
         self.coef0 = coef0
         self.degree = degree
+        self.kernel_params = kernel_params
         self.n_components = n_components
-        self.landmarks = landmarks
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.landmarks = landmarks
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.kernel_params and not callable(self.kernel):
+            raise DataError(
+                got=f"kernel_params with kernel={self.kernel!r}",
+                wanted="gamma, coef0 and degree for a kernel with a name",
+                fix="kernel_params are for callables.",
+            )
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         gamma = self._chosen_gamma(rows)
@@ -125,7 +157,10 @@ class Nystroem(KernelFeatures):
         return {**fitted, "certificate_": _certified(NystroemMap(kernel, L, N), rows)}
 
     def _kernel(self, gamma: float) -> KernelFunction:
-        return self.kernel if callable(self.kernel) else KERNELS[self.kernel](self, gamma)
+        if callable(self.kernel):
+            return table_function(self.kernel, self.kernel_params)
+        shape = PolynomialShape(3 if self.degree is None else self.degree, 1.0 if self.coef0 is None else self.coef0)
+        return KERNELS["poly" if self.kernel == "polynomial" else self.kernel](shape, gamma)
 
     def kernel_function(self) -> KernelFunction:
         """The kernel that the features approximate."""

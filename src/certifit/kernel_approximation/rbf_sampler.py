@@ -25,9 +25,9 @@ class RBFSampler(KernelFeatures):
 
     Parameters
     ----------
-    gamma : 'scale', 'auto' or float, default='scale'
-        As of SVC.
-    n_components : int, default=300
+    gamma : float, 'scale' or 'auto', default=1.0
+        'scale' and 'auto' as of SVC.
+    n_components : int, default=100
     random_state : int, RandomState or None
 
     Attributes
@@ -43,12 +43,12 @@ class RBFSampler(KernelFeatures):
     >>> from sklearn.datasets import load_iris
     >>> from certifit import RBFSampler
     >>> X, _ = load_iris(return_X_y=True)
-    >>> model = RBFSampler(n_components=1000, random_state=0).fit(X)
+    >>> model = RBFSampler(gamma="scale", n_components=1000, random_state=0).fit(X)
     >>> model.certificate_.kind, model.certificate_.holds, model.certificate_.objective < 0.02
     ('statistical', True, True)
     """
 
-    def __init__(self, *, gamma="scale", n_components=300, random_state=None):
+    def __init__(self, *, gamma=1.0, n_components=100, random_state=None):
         self.gamma = gamma
         self.n_components = n_components
         self.random_state = random_state

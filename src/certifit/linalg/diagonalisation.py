@@ -48,6 +48,7 @@ def diagonalisable(A: Any, *, tol: float | None = None) -> Diagonalisable:
 
     Parameters
     ----------
+    A : array or sparse matrix (n, n)
     tol : relative distance below which matrices count as the same; None for rounding, 16 n eps
 
     >>> found = diagonalisable([[0.0, -1.0], [1.0, 0.0]])

@@ -78,6 +78,7 @@ def eigen(
     Parameters
     ----------
     A : array, sparse matrix or linear operator (d, d), symmetric
+    k : how many eigenvalues; None for all
     method : "lapack"; for some pairs only "arpack", "lobpcg", "krylov" (randomised block Krylov) or "power" (power
         iteration with deflation, whose convergence is in `trace`); "auto" takes LAPACK for small matrices or many
         pairs, else ARPACK

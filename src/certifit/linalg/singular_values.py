@@ -57,6 +57,8 @@ def svd(A: Any, k: int | None = None, *, method: str = "auto", tol: float = 1e-8
 
     Parameters
     ----------
+    A : array or sparse matrix (m, n)
+    k : how many singular values; None for all
     method : "lapack"; for some triplets only "arpack" or "randomized" (block Krylov from a random block, as many
         products as `tol` takes); "auto" takes LAPACK for small matrices or many triplets, else ARPACK
     tol : residuals |Av - σu| asked for, relative to |A|
@@ -76,7 +78,12 @@ def svd(A: Any, k: int | None = None, *, method: str = "auto", tol: float = 1e-8
 
 
 def low_rank(A: Any, k: int, *, method: str = "auto", tol: float = 1e-8, random_state: Any = 0) -> LowRank:
-    """Find the nearest matrix of rank k to A (m, n), dense or sparse, and its distance; parameters as of `svd`.
+    """Find the nearest matrix of rank k to A (m, n), dense or sparse, and its distance.
+
+    Parameters
+    ----------
+    A, method, tol, random_state : as for `svd`
+    k : the rank
 
     >>> near = low_rank([[2.0, 0.0], [0.0, 1.0]], 1)
     >>> near.toarray().round(9) + 0.0

@@ -7,4 +7,7 @@ from certifit.linear_model.regressors import LinearRegression as LinearRegressio
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
 from certifit.linear_model.regressors import PoissonRegressor as PoissonRegressor
 from certifit.linear_model.regressors import Ridge as Ridge
+from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier
 from certifit.linear_model.regressors import TweedieRegressor as TweedieRegressor
+from certifit.linear_model.regularisation_path import enet_path as enet_path
+from certifit.linear_model.regularisation_path import lasso_path as lasso_path

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
 from certifit.core.proved_digits import proved_digits
+from certifit.core.summary import Summary
 from certifit.core.text_table import text_table
 from certifit.exceptions import DataError, NotAvailableError
 from certifit.linear_model.glm.block_statistics import scores
@@ -56,6 +58,7 @@ class InferenceSums(Sums):
     pearson: float  # Σ w (y - μ)² / V(μ)
     base: float  # see ResponseFamily.base
     rows: float  # Σ w
+    rounding: float  # half deviance of residuals that are nothing but rounding
 
     def at_objective(self, half_deviance: float, squares: bool) -> InferenceSums:
         """The same with the half deviance that the fit's certificate states, which has lost no digits."""
@@ -83,14 +86,18 @@ def _block_sums(
     information: Array | float = 0.0
     score_products: Array | float = 0.0
     clusters: Any = 0.0
+    curvature = loss.expected(eta)
     if kind is not None:
-        information = sandwich(Z, w * loss.expected(eta), coordinates.appends_one)
+        information = sandwich(Z, w * curvature, coordinates.appends_one)
     if kind == "sandwich":
         score_products = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
     if kind == "clustered":
         clusters = _by_cluster(Z, w * u, coordinates, response.clusters)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    b = coordinates.coefficients(theta, block.X.shape[1])[1]
+    size = np.abs(eta) + np.abs(response.offset) + abs(b) + (np.abs(y) if loss.concordance == 0 else 1.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / loss.family.variance(mu))
+        rounding = 0.5 * float(w @ (curvature * (InferenceTuning().exact * size) ** 2))
     return InferenceSums(
         information,
         score_products,
@@ -100,6 +107,7 @@ def _block_sums(
         float(w @ pearson),
         float(response.times @ np.broadcast_to(loss.family.base(y, response.trials), y.shape)),
         float(response.times.sum()),
+        rounding,
     )
 
 
@@ -156,8 +164,9 @@ def likelihood_attributes(
     dispersion = (e.pearson / df if df > 0 else np.nan) if free else 1.0
     why = why or (no_degrees_of_freedom(e.rows, m) if free else "")
     deviance = 2 * max(0.0, e.half_deviance)
-    perfect = free and deviance == 0  # a density without spread is infinite where the points are
-    loglik = np.inf if perfect else family.log_likelihood(e.base, deviance, e.rows)
+    # A density without spread is infinite where the points are; what rounding makes of that is no likelihood.
+    exact = free and family.name != "tweedie" and e.half_deviance <= e.rounding
+    loglik = np.inf if exact else family.log_likelihood(e.base, deviance, e.rows)
     cov = None
     if not why and kind is not None:
         C = coordinates.covariance(covariance(kind, e, dispersion), d)
@@ -167,6 +176,7 @@ def likelihood_attributes(
         "deviance_": deviance,
         "null_deviance_": 2 * max(0.0, e.null),
         "dispersion_": float(dispersion),
+        "pearson_chi2_": float(e.pearson),
         "df_resid_": df,
         "loglikelihood_": float(loglik),
         "covariance_": cov,
@@ -196,6 +206,11 @@ class Inference(ABC):
     covariance: Any  # the setting: how it is computed
     certificate_: Certificate
     fit_intercept: Any
+
+    @property
+    def exact_fit_(self) -> bool:
+        """Whether the residuals are nothing but rounding: a likelihood and errors of theirs would say nothing."""
+        return False
 
     @property
     @abstractmethod
@@ -246,15 +261,43 @@ class Inference(ABC):
         table = self.coefficient_table(level)
         return np.column_stack([table.lower, table.upper])
 
-    def summary(self, level: float = 0.95) -> str:
-        """The fit on one page: what was fitted, how well, and the coefficients."""
+    def summary(self, level: float = 0.95) -> Summary:
+        """The fit on one page: what was fitted, how well, and the coefficients.
+
+        Parameters
+        ----------
+        level : float between 0 and 1, default=0.95
+            Of the confidence intervals.
+
+        Returns
+        -------
+        Summary : prints as a table of at most 80 columns; notebooks show it as one
+        """
         facts = self._facts()
-        if self.covariance_ is not None:
+        if self.covariance_ is not None and not self.exact_fit_:
             facts.append(("standard errors", str(self.covariance)))
-        head = text_table(facts)
-        if self.covariance_ is None:
-            return f"{head}\n\nno standard errors: {self.no_errors_because_}"
-        return f"{head}\n\n{self.coefficient_table(level)}"
+            return Summary(tuple(facts), self.coefficient_table(level).lines(), self._notes())
+        exact = "the fit is exact, its residuals are rounding"
+        why = f"no standard errors: {exact if self.exact_fit_ else self.no_errors_because_}"
+        table, left = self._plain_table()
+        return Summary(tuple(facts), table, (*left, *self._notes(), why))
+
+    def _notes(self) -> tuple[str, ...]:
+        """What `summary` says below the table."""
+        return ()
+
+    def _plain_table(self, most: int = 50) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+        """The coefficients with their proved digits, at most so many lines of them, and what was left out."""
+        names, values = self._estimates()
+        proved = self._parameter_errors(len(values))
+        digits = shown_digits(values, proved)
+        shown, left = np.arange(len(values)), tuple[str, ...]()
+        if len(values) > most:
+            used = int(np.count_nonzero(values))
+            shown = np.sort(np.argsort(-np.abs(values), kind="stable")[:most])
+            left = (f"The {most} largest of {len(values)} estimates, {used} of which are not 0; all are in coef_.",)
+        heading = ("", "coef" if proved is not None else "coef (unproved)")
+        return (heading, *((names[j], digits[j]) for j in shown)), left
 
 
 @dataclass(frozen=True)
@@ -288,25 +331,34 @@ class CoefficientTable:
         return cls(tuple(names), estimate, error, statistic, p, *ends, level, df is not None)
 
     def __str__(self) -> str:
+        return text_table(self.lines(), "lr")
+
+    def lines(self) -> tuple[tuple[str, ...], ...]:
+        """The table as lines of cells, the heading first."""
         tail = f"{(1 - self.level) / 2:.3g}"
         letter = "t" if self.t else "z"
         coef = "coef" if self.proved is not None else "coef (unproved)"
         head = ["", coef, "std err", letter, f"P>|{letter}|", f"[{tail}", f"{1 - (1 - self.level) / 2:.3g}]"]
         lines = [head]
         columns = (self.estimate, self.standard_error, self.statistic, self.p_value, self.lower, self.upper)
-        shown = [f"{value:.5g}" for value in self.estimate]
-        if self.proved is not None:
-            shown = [proved_digits(float(v), float(e)) for v, e in zip(self.estimate, self.proved, strict=True)]
+        shown = shown_digits(self.estimate, self.proved)
         for name, digits, values in zip(self.names, shown, zip(*columns, strict=True), strict=True):
             if np.isnan(values[1]):
                 lines.append([name, "left out", *[""] * 5])
                 continue
             _, error, statistic, p, lower, upper = (float(v) for v in values)
-            numbers = [digits, f"{error:.4g}", f"{statistic:.3f}", _p(p), f"{lower:.4g}", f"{upper:.4g}"]
+            numbers = [digits, f"{error:.4g}", f"{statistic:.3f}", p_value_words(p), f"{lower:.4g}", f"{upper:.4g}"]
             lines.append([name, *numbers])
-        return text_table(lines, "lr")
+        return tuple(map(tuple, lines))
 
 
-def _p(p: float) -> str:
+def shown_digits(values: Array, proved: Array | None) -> list[str]:
+    """Estimates (m,) with the digits that are proved; with five where it is not known how far they can be off."""
+    if proved is None:
+        return [f"{value:.5g}" for value in values]
+    return [proved_digits(float(v), float(e)) for v, e in zip(values, proved, strict=True)]
+
+
+def p_value_words(p: float) -> str:
     """A p-value in few characters."""
     return "<1e-16" if p < 1e-16 else f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"

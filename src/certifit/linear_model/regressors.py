@@ -6,9 +6,14 @@ scikit-learn. Everything else (certificate, standard errors, offsets) is `Genera
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+from scipy import sparse
+
+from certifit.core.settings import Setting, Settings
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
+from certifit.linear_model.regularisation_path import enet_path
 
 
 class _NamedRegressor(GeneralizedLinearRegressor):
@@ -20,17 +25,65 @@ class _NamedRegressor(GeneralizedLinearRegressor):
     l1_ratio: Any = 0.0
     power: Any = 1.5
     theta: Any = 1.0
+    differences: ClassVar[dict[str, str]] = {
+        "tol": "A proved relative gap, 1e-6 by default, where scikit-learn's is the size of a gradient or a step.",
+        "coef_": "float64 also for float32 rows: the certificate is about the numbers that are stored.",
+    }
+
+
+def _are_strengths(value: Any) -> bool:
+    """Whether these are strengths of penalties, one for each target."""
+    values = np.asarray(value)
+    return values.ndim == 1 and values.dtype.kind in "iuf" and bool(((values >= 0) & (values < np.inf)).all())
 
 
 class LinearRegression(_NamedRegressor):
     """Least squares by a backward-stable method, with standard errors.
 
     Nearly collinear columns are made orthogonal first, so that the digits the data determine are there; columns that
-    are exact combinations of others are left out and named.
+    are exact combinations of others are left out and named. Several targets are fitted one by one.
 
     Parameters
     ----------
-    fit_intercept, tol, covariance, collinear, max_iter, max_time, warm_start : see GeneralizedLinearRegressor
+    fit_intercept : bool, default=True
+        Whether to add an intercept.
+    tol : float, default=1e-6
+        Relative gap at which to stop, and less: the fit goes on until each coefficient is within 1e-12 of its
+        standard error.
+    positive : bool, default=False
+        Hold all coefficients at 0 or above, without standard errors; the intercept stays free. Nothing is proved
+        where columns are combinations of others.
+    covariance : 'classical', 'sandwich', 'clustered' or None, default='classical'
+        How the standard errors are computed; None saves the time.
+    collinear : 'drop' or 'refuse', default='drop'
+        What to do with columns that are combinations of others.
+    max_iter : int, default=1000
+        Most passes over the rows.
+    max_time : float or None, default=None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+    copy_X, n_jobs : ignored
+        Accepted so that scikit-learn's calls run; X is never changed.
+
+    Attributes
+    ----------
+    coef_ : (d,), or (targets, d) where y has several columns
+    intercept_ : float, or (targets,)
+    rank_ : int
+        Number of columns that are not combinations of others; the intercept counts as the very first.
+    deviance_ : float, or (targets,)
+        The sum of squared residuals.
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, for one target
+    standard_errors_, p_values_ : (d1,), the intercept first, for one target
+    covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
+    no_errors_because_ : why there are no standard errors; empty where there are
+    collinear_ : numbers of the columns left out
+    certificate_ : Certificate
+        Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
+    n_iter_ : int, or (targets,)
+        Number of updates (diagnostic).
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -40,11 +93,24 @@ class LinearRegression(_NamedRegressor):
     (array([2.03]), 0.98, True)
     """
 
+    several_targets = True
+    keeps_one_column = True
+    settings: ClassVar[Settings] = {**_NamedRegressor.settings, "positive": Setting(bool)}
+    ignored: ClassVar[tuple[str, ...]] = ("copy_X", "n_jobs")
+    differences: ClassVar[dict[str, str]] = {
+        "singular_": "Not computed, since the fit does not need them: see numpy.linalg.svd, with compute_uv=False.",
+        "coef_": "0 for columns that are combinations of those before them, where scikit-learn takes the shortest; "
+        "float64 also for float32 rows.",
+    }
+
     def __init__(
         self,
         *,
         fit_intercept=True,
+        copy_X=True,
         tol=1e-6,
+        n_jobs=None,
+        positive=False,
         covariance="classical",
         collinear="drop",
         max_iter=1000,
@@ -52,12 +118,20 @@ class LinearRegression(_NamedRegressor):
         warm_start=False,
     ):
         self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
         self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
         self.covariance = covariance
         self.collinear = collinear
         self.max_iter = max_iter
         self.max_time = max_time
         self.warm_start = warm_start
+
+    @property
+    def rank_(self) -> int:
+        """Number of columns that are not combinations of others, the intercept among those."""
+        return int(self.coef_.shape[-1] - len(self.collinear_))
 
 
 class _PenalisedRegressor(_NamedRegressor):
@@ -66,17 +140,59 @@ class _PenalisedRegressor(_NamedRegressor):
     covariance = "classical"
     collinear = "drop"
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-6, max_iter=1000, max_time=None, warm_start=False):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
+
+class _PenalisedSquares(_PenalisedRegressor):
+    """Least squares with a penalty, of one target or several."""
+
+    several_targets = True
+    settings: ClassVar[Settings] = {
+        **_NamedRegressor.settings,
+        "positive": Setting(bool),
+        "alpha": Setting(
+            float,
+            least=0,
+            below=np.inf,
+            other=_are_strengths,
+            other_words="an array of such numbers, one for each target",
+        ),
+    }
 
 
-class Ridge(_PenalisedRegressor):
-    """Least squares with the penalty alpha |β|².
+class Ridge(_PenalisedSquares):
+    """Least squares with the penalty alpha |β|²: Σ w (y - μ)² + alpha |β|².
+
+    Parameters
+    ----------
+    alpha : float or (targets,), default=1.0
+        Strength of the penalty, of all rows together; one for each target where y has several columns.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is never penalised.
+    max_iter : int or None, default=None
+        Most passes over the rows; None means 1000, of which one or two are needed.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved.
+    positive : bool, default=False
+        Hold all coefficients at 0 or above; the intercept stays free.
+    max_time : float or None, default=None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+    copy_X, random_state, solver : ignored
+        Accepted so that scikit-learn's calls run; X is never changed, and the fit is deterministic.
+
+    Attributes
+    ----------
+    coef_ : (d,), or (targets, d) where y has several columns
+    intercept_ : float, or (targets,)
+    deviance_ : float, or (targets,)
+        The sum of squared residuals.
+    collinear_ : (0,)
+        No column is left out beside a penalty.
+    certificate_ : Certificate
+        Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
+    n_iter_ : int, or (targets,)
+        Number of updates (diagnostic).
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -86,10 +202,97 @@ class Ridge(_PenalisedRegressor):
     """
 
     penalty_per_row = False
+    settings: ClassVar[Settings] = {**_PenalisedSquares.settings, "max_iter": Setting(int, least=0, none=True)}
+    ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
+    differences: ClassVar[dict[str, str]] = {
+        **_PenalisedSquares.differences,
+        "solver_": "There is one solver, Newton's method, for every table, dense or sparse.",
+        "alpha=0": "Least squares as LinearRegression has them: 0 for columns that are combinations of others.",
+    }
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        copy_X=True,
+        max_iter=None,
+        tol=1e-6,
+        solver="auto",
+        positive=False,
+        random_state=None,
+        max_time=None,
+        warm_start=False,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.max_time = max_time
+        self.warm_start = warm_start
 
 
-class Lasso(_PenalisedRegressor):
+class _SparseSquares(_PenalisedSquares):
+    """Least squares with an L1 penalty among others, which makes many coefficients exactly 0."""
+
+    settings: ClassVar[Settings] = {**_PenalisedSquares.settings, "alpha": _NamedRegressor.settings["alpha"]}
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_", "dual_gap_")
+    ignored: ClassVar[tuple[str, ...]] = ("copy_X", "precompute", "random_state", "selection")
+    path = staticmethod(enet_path)
+    differences: ClassVar[dict[str, str]] = {
+        **_PenalisedSquares.differences,
+        "fit": "check_input= is not there: rows are always checked.",
+        "alpha=0": "Least squares without a warning; beside an L1 penalty no precomputed Gram matrix is read.",
+    }
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """The coefficients as a CSR matrix (1, d), or (targets, d)."""
+        return sparse.csr_matrix(self.coef_)
+
+
+class Lasso(_SparseSquares):
     """Least squares with an L1 penalty: Σ w (y - μ)² / (2 Σ w) + alpha |β|₁.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, per unit of row weight; 0 is least squares.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is never penalised.
+    max_iter : int, default=1000
+        Most passes over the rows.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+    positive : bool, default=False
+        Hold all coefficients at 0 or above; the intercept stays free.
+    max_time : float or None, default=None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    copy_X, precompute, random_state, selection : ignored
+        Accepted so that scikit-learn's calls run; X is never changed, and the fit is deterministic.
+
+    Attributes
+    ----------
+    coef_ : (d,), or (targets, d) where y has several columns
+    intercept_ : float, or (targets,)
+    sparse_coef_ : CSR matrix (1, d), or (targets, d), of the same numbers
+    dual_gap_ : float, or (targets,)
+        The proved gap divided by the sum of the weights, scikit-learn's unit (diagnostic).
+    deviance_ : float, or (targets,)
+        The sum of squared residuals.
+    collinear_ : (0,)
+        No column is left out beside a penalty.
+    certificate_ : Certificate
+        Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
+    n_iter_ : int, or (targets,)
+        Number of updates (diagnostic).
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -100,9 +303,74 @@ class Lasso(_PenalisedRegressor):
 
     l1_ratio = 1.0
 
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        precompute=False,
+        copy_X=True,
+        max_iter=1000,
+        tol=1e-6,
+        warm_start=False,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        max_time=None,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.max_time = max_time
 
-class ElasticNet(_PenalisedRegressor):
+
+class ElasticNet(_SparseSquares):
     """Least squares with both penalties: Σ w (y - μ)² / (2 Σ w) + alpha (ρ |β|₁ + (1 - ρ)/2 |β|²), ρ = l1_ratio.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, per unit of row weight; 0 is least squares.
+    l1_ratio : float between 0 and 1, default=0.5
+        Share ρ of the penalty that is |β|₁.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is never penalised.
+    max_iter : int, default=1000
+        Most passes over the rows.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+    positive : bool, default=False
+        Hold all coefficients at 0 or above; the intercept stays free.
+    max_time : float or None, default=None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    copy_X, precompute, random_state, selection : ignored
+        Accepted so that scikit-learn's calls run; X is never changed, and the fit is deterministic.
+
+    Attributes
+    ----------
+    coef_ : (d,), or (targets, d) where y has several columns
+    intercept_ : float, or (targets,)
+    sparse_coef_ : CSR matrix (1, d), or (targets, d), of the same numbers
+    dual_gap_ : float, or (targets,)
+        The proved gap divided by the sum of the weights, scikit-learn's unit (diagnostic).
+    deviance_ : float, or (targets,)
+        The sum of squared residuals.
+    collinear_ : (0,)
+        No column is left out beside a penalty.
+    certificate_ : Certificate
+        Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
+    n_iter_ : int, or (targets,)
+        Number of updates (diagnostic).
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -112,16 +380,101 @@ class ElasticNet(_PenalisedRegressor):
     """
 
     def __init__(
-        self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, tol=1e-6, max_iter=1000, max_time=None, warm_start=False
+        self,
+        alpha=1.0,
+        *,
+        l1_ratio=0.5,
+        fit_intercept=True,
+        precompute=False,
+        max_iter=1000,
+        copy_X=True,
+        tol=1e-6,
+        warm_start=False,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        max_time=None,
     ):
-        super().__init__(
-            alpha, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, max_time=max_time, warm_start=warm_start
-        )
+        self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.copy_X = copy_X
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.max_time = max_time
 
 
-class PoissonRegressor(_PenalisedRegressor):
-    """Counts with a log link.
+class _CountRegressor(_PenalisedRegressor):
+    """A generalised linear model with scikit-learn's arguments."""
+
+    ignored: ClassVar[tuple[str, ...]] = ("solver", "verbose")
+    differences: ClassVar[dict[str, str]] = {
+        **_PenalisedRegressor.differences,
+        "max_iter": "1000 by default: passes over the rows, of which a fit needs few.",
+    }
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        solver="lbfgs",
+        max_iter=1000,
+        tol=1e-6,
+        warm_start=False,
+        verbose=0,
+        max_time=None,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.max_time = max_time
+
+
+class PoissonRegressor(_CountRegressor):
+    """Counts with a log link, and the penalty alpha/2 |β|² beside the mean of half the deviance.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, per unit of row weight; 0 is maximum likelihood.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is never penalised.
+    max_iter : int, default=1000
+        Most passes over the rows.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved, where the loss allows.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+    max_time : float or None, default=None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    solver, verbose : ignored
+        Accepted so that scikit-learn's calls run; there is one solver, Newton's method.
+
+    Attributes
+    ----------
+    coef_ : (d,)
+    intercept_ : float
+    deviance_ : float
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
+    standard_errors_, p_values_ : (d1,), the intercept first, without a penalty
+    covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
+    no_errors_because_ : why there are no standard errors; empty where there are
+    collinear_ : numbers of the columns left out
+    certificate_ : Certificate
+        Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
+    n_iter_ : int
+        Number of updates (diagnostic).
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -133,8 +486,41 @@ class PoissonRegressor(_PenalisedRegressor):
     family = "poisson"
 
 
-class GammaRegressor(_PenalisedRegressor):
-    """Positive amounts with a log link.
+class GammaRegressor(_CountRegressor):
+    """Positive amounts with a log link, and the penalty alpha/2 |β|² beside the mean of half the deviance.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, per unit of row weight; 0 is maximum likelihood.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is never penalised.
+    max_iter : int, default=1000
+        Most passes over the rows.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved, where the loss allows.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+    max_time : float or None, default=None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    solver, verbose : ignored
+        Accepted so that scikit-learn's calls run; there is one solver, Newton's method.
+
+    Attributes
+    ----------
+    coef_ : (d,)
+    intercept_ : float
+    deviance_ : float
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
+    standard_errors_, p_values_ : (d1,), the intercept first, without a penalty
+    covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
+    no_errors_because_ : why there are no standard errors; empty where there are
+    collinear_ : numbers of the columns left out
+    certificate_ : Certificate
+        Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
+    n_iter_ : int
+        Number of updates (diagnostic).
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -146,16 +532,45 @@ class GammaRegressor(_PenalisedRegressor):
     family = "gamma"
 
 
-class TweedieRegressor(_PenalisedRegressor):
+class TweedieRegressor(_CountRegressor):
     """Variance μ^power: 0 normal, 1 Poisson, between 1 and 2 amounts with exact zeros, 2 gamma, 3 inverse Gaussian.
 
     Parameters
     ----------
     power : float, default=0.0
+        Of the variance μ^power; nothing between 0 and 1.
     alpha : float, default=1.0
-    link : 'auto', 'identity' or 'log'
+        Strength of the penalty, per unit of row weight; 0 is maximum likelihood.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is never penalised.
+    link : 'auto', 'identity' or 'log', default='auto'
         'auto' is identity for power <= 0 and log beyond.
-    fit_intercept, tol, max_iter, max_time, warm_start : see GeneralizedLinearRegressor
+    max_iter : int, default=1000
+        Most passes over the rows.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved, where the loss allows.
+    warm_start : bool, default=False
+        Start from the previous fit's coefficients.
+    max_time : float or None, default=None
+        Seconds after which the best fit so far is returned, with what is proved about it.
+    solver, verbose : ignored
+        Accepted so that scikit-learn's calls run; there is one solver, Newton's method.
+
+    Attributes
+    ----------
+    coef_ : (d,)
+    intercept_ : float
+    deviance_ : float
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_, aic_, bic_ : floats, without a penalty
+    standard_errors_, p_values_ : (d1,), the intercept first, without a penalty
+    covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
+    no_errors_because_ : why there are no standard errors; empty where there are
+    collinear_ : numbers of the columns left out
+    certificate_ : Certificate
+        Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
+    n_iter_ : int
+        Number of updates (diagnostic).
+    history_ : objective, relative gap and seconds at every pass (diagnostic)
 
     Examples
     --------
@@ -174,16 +589,23 @@ class TweedieRegressor(_PenalisedRegressor):
         alpha=1.0,
         fit_intercept=True,
         link="auto",
-        tol=1e-6,
+        solver="lbfgs",
         max_iter=1000,
-        max_time=None,
+        tol=1e-6,
         warm_start=False,
+        verbose=0,
+        max_time=None,
     ):
-        super().__init__(
-            alpha, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, max_time=max_time, warm_start=warm_start
-        )
         self.power = power
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
         self.link = link
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.max_time = max_time
 
 
 __all__ = [

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.manifold import locally_linear as certificates
@@ -121,6 +122,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     neighbors_ : (n, n_neighbors) row numbers, nearest first
     parts_ : (n,) the number of each row's part of the neighbour graph, 0 everywhere where there is one
     X_fit_ : (n, d) the rows, for `transform`
+    nbrs_ : scikit-learn's NearestNeighbors of these rows
     n_iter_ : int, the most steps of block Lanczos for any part (diagnostic)
     certificate_ : Certificate
 
@@ -347,6 +349,16 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """The part of the neighbour graph (n,) that each fitted row belongs to."""
         check_is_fitted(self)
         return connected_parts(self.neighbors_)
+
+    @property
+    def nbrs_(self) -> NearestNeighbors:
+        """scikit-learn's search among the fitted rows, for code that asks it; nothing here depends on it."""
+        check_is_fitted(self)
+        exact = self.neighbors_algorithm in ("kd_tree", "ball_tree", "brute")
+        search = NearestNeighbors(
+            n_neighbors=self.n_neighbors, algorithm=self.neighbors_algorithm if exact else "auto"
+        )
+        return search.fit(self.X_fit_)
 
     @property
     def _n_features_out(self) -> int:

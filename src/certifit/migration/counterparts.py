@@ -51,7 +51,7 @@ def sklearn_room(room: str) -> ModuleType | None:
 def counterpart(room: str, name: str) -> Counterpart | None:
     """Both libraries' class or function of this name in this room, where both have one."""
     entry, theirs = PUBLIC.get(name), sklearn_room(room)
-    if entry is None or entry.room != room or theirs is None or name not in getattr(theirs, "__all__", ()):
+    if entry is None or entry.room != room or name not in getattr(theirs, "__all__", dir(theirs)):
         return None
     return Counterpart(name, room, entry.load(), getattr(theirs, name))
 

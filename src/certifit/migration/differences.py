@@ -7,6 +7,7 @@ has no reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,9 @@ from certifit.migration.small_fits import documented_attributes, fitted_attribut
 
 # Every fit sets these two from the table it gets, by scikit-learn's own validation.
 _ALWAYS = {"n_features_in_", "feature_names_in_"}
+
+# Why an argument of a method is in no class.
+EVERYWHERE = {"check_input": "Every table is checked, which takes one look at each entry."}
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,19 @@ def parameter_differences(pair: Counterpart) -> dict[str, Difference]:
 
 
 def _parameters(pair: Counterpart, ours: Signature, theirs: Signature) -> Iterator[Difference]:
-    """Parameters that are missing, ignored, by another place or by another default; "deprecated" is no default."""
+    """Parameters that are missing, ignored, or have another place or default; "deprecated" and "warn" are none."""
     here = ours.parameters
+    takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in here.values())
     for place, (name, wanted) in enumerate(theirs.parameters.items()):
         if wanted.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             continue
         default, reason = _words(wanted), pair.reasons.get(name, "")
         if name not in here:
-            yield Difference(pair.name, name, "parameter", default, "not there", reason)
+            if not takes_any:
+                yield Difference(pair.name, name, "parameter", default, "not there", reason)
         elif name in pair.ignored:
             yield Difference(pair.name, name, "parameter", default, "ignored", reason)
-        elif wanted.default != "deprecated" and not _same(wanted.default, here[name].default):
+        elif wanted.default not in ("deprecated", "warn") and not _same(wanted.default, here[name].default):
             yield Difference(pair.name, name, "default", default, _words(here[name]), reason)
         elif wanted.kind is Parameter.POSITIONAL_OR_KEYWORD and not _at(place, here[name], ours):
             yield Difference(pair.name, name, "parameter", f"at place {place + 1}", "by name", reason)
@@ -84,6 +90,9 @@ def _at(place: int, parameter: Parameter, ours: Signature) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether two defaults are equal; functions are, where both libraries have them under one name."""
+    if callable(a) and callable(b):
+        return getattr(a, "__name__", a) == getattr(b, "__name__", b)
     return a is b or (type(a) is type(b) and a == b) or (isinstance(a, int | float) and a == b)
 
 
@@ -103,10 +112,12 @@ def _attributes(pair: Counterpart) -> Iterator[Difference]:
 
 def _methods(pair: Counterpart) -> Iterator[Difference]:
     for name in sorted(public_methods(pair.theirs)):
+        if re.fullmatch(r"set_\w+_request", name):
+            continue  # scikit-learn makes it of a method's arguments, which are compared
         reason = pair.reasons.get(name, "")
         if not hasattr(pair.ours, name):
             yield Difference(pair.name, name, "method", "method", "not there", reason)
-        elif not name.startswith("set_"):
+        else:
             yield from _arguments(pair, name)
 
 
@@ -118,7 +129,8 @@ def _arguments(pair: Counterpart, method: str) -> Iterator[Difference]:
     for name, wanted in signature(getattr(pair.theirs, method)).parameters.items():
         if name not in here and wanted.kind is not Parameter.VAR_KEYWORD:
             full = f"{method}({name})"
-            yield Difference(pair.name, full, "argument", _words(wanted), "not there", pair.reasons.get(full, ""))
+            reason = pair.reasons.get(full) or EVERYWHERE.get(name, "")
+            yield Difference(pair.name, full, "argument", _words(wanted), "not there", reason)
 
 
 def public_methods(kind: type) -> set[str]:

@@ -50,7 +50,7 @@ def fitted_attributes(pair: Counterpart, kind: type) -> set[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X, y)
-        found.update(_present(model))
+            found.update(_present(model))
     return found
 
 

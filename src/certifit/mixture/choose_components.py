@@ -67,7 +67,8 @@ class MixtureChoice(NamedTuple):
     def __str__(self) -> str:
         return text_table(self.table(), "rlrrrrrll")
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return html_table(self.table(), "rlrrrrrll")

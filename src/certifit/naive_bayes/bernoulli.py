@@ -181,6 +181,7 @@ class BernoulliNB(DiscreteNB):
     feature_log_prob_ : (k, d) log p(yes | class)
     feature_count_ : (k, d) weight of the yes rows
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing entry (NaN) is left out of the counts and of a row's score.

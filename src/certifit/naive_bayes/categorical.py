@@ -87,7 +87,9 @@ class CategoricalColumns(ColumnModel):
 
     def _check(self, X: Array) -> None:
         if (X < 0).any():
-            raise _wrong_category(f"Negative values in data (down to {np.nanmin(X):g})")
+            raise _wrong_category(
+                f"Negative values in data passed to CategoricalNB (input X), down to {np.nanmin(X):g}"
+            )
         odd = (np.floor(X) != X) & ~np.isnan(X)
         if self.whole and odd.any():
             row, j = (int(i) for i in np.argwhere(odd)[0])
@@ -150,6 +152,7 @@ class CategoricalNB(DiscreteNB):
     feature_log_prob_, category_count_ : for each column an array (k, categories)
     n_categories_ : (d,) the widths of these tables
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing entry (NaN) is left out of the counts and of a row's score. Fractions are cut off, as scikit-learn does.
@@ -183,6 +186,7 @@ class CategoricalNB(DiscreteNB):
             raise DataError(
                 got=f"min_categories={self.min_categories!r}",
                 wanted=f"a whole number, {self.n_features_in_} of them, or None",
+                fix=f"'min_categories' should have shape ({self.n_features_in_},) if it is an array.",
             )
         return CategoricalColumns(self._alpha(), least, whole=False, most_cells=self._tuning.most_cells)
 

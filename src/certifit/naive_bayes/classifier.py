@@ -145,8 +145,8 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
             if first:
                 raise DataError(
                     got="no classes in the first call to partial_fit",
-                    wanted="classes=, every label there will be",
-                    fix="Later calls do not need it.",
+                    wanted="every label there will be",
+                    fix="classes must be passed on the first call to partial_fit; later calls do not need it.",
                 )
             return self.classes_
         known = np.unique(np.asarray(classes))
@@ -154,6 +154,7 @@ class NaiveBayesClassifier(ClassifierMixin, Estimator):
             raise DataError(
                 got=f"classes={known.tolist()}",
                 wanted=f"those of the first call to partial_fit, {self.classes_.tolist()}, or none",
+                fix="What is given is not the same as on last call to partial_fit.",
             )
         return known
 
@@ -218,9 +219,16 @@ def check_prior(prior: Any, k: int, name: str) -> Array | None:
     if prior is None:
         return None
     p = np.asarray(prior, dtype=np.float64)
-    if p.shape != (k,) or not (p >= 0).all() or not np.isclose(p.sum(), 1.0):
+    fixes = {
+        "Number of priors must match number of classes.": p.shape != (k,),
+        "Priors must be non-negative.": not (p >= 0).all(),
+        "The sum of the priors should be 1.": not np.isclose(p.sum(), 1.0),
+    }
+    wrong = [words for words, is_wrong in fixes.items() if is_wrong]
+    if wrong:
         raise DataError(
             got=f"{name}={np.array2string(p, threshold=10)}",
             wanted=f"{k} probabilities, one for each class in sorted order, that sum to 1",
+            fix=wrong[0],
         )
     return p

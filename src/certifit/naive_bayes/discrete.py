@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from certifit.core import Setting
+from certifit.exceptions import warn_caller
 from certifit.naive_bayes.classifier import NaiveBayesClassifier, check_prior
-from certifit.naive_bayes.smoothing import are_pseudo_counts, pseudo_counts
+from certifit.naive_bayes.smoothing import LEAST_PSEUDO_COUNT, are_pseudo_counts, pseudo_counts
 from certifit.rows import Array, Matrix
 
 
@@ -42,6 +43,13 @@ class DiscreteNB(NaiveBayesClassifier):
 
     class_log_prior_: Array
     feature_log_prob_: Any
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not self.force_alpha and np.min(self.alpha) < LEAST_PSEUDO_COUNT:
+            warn_caller(
+                "alpha too small will result in numeric errors, setting alpha = 1.0e-10; force_alpha=True keeps it"
+            )
 
     def _alpha(self) -> Any:
         """Pseudo-counts, a number or (d,)."""

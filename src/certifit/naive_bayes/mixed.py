@@ -124,6 +124,7 @@ class NaiveBayes(NaiveBayesClassifier):
     families_ : list of the family names of the columns
     parameters_ : for each family in use a dict with its `family`, its `columns` and its parameters by class
     class_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing entry (NaN) is left out of the sums and of a row's score.

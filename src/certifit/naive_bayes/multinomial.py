@@ -10,7 +10,7 @@ Teevan & Karger, Tackling the poor assumptions of naive Bayes text classifiers (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -45,13 +45,15 @@ class CountColumns(ColumnModel):
 
     State = ClassCounts
     sparse = True
+    model: ClassVar[str]  # the estimator whose columns these are, for its errors
 
     alpha: Any  # number or (d,)
 
     def _check(self, X: Matrix) -> None:
         values = X.data if sparse.issparse(X) else X
         if values.size and values.min() < 0:
-            raise DataError(got=f"Negative values in data (down to {values.min():g})", wanted="counts of at least 0")
+            got = f"Negative values in data passed to {self.model} (input X), down to {values.min():g}"
+            raise DataError(got=got, wanted="counts of at least 0")
 
     def sums(self, block: Block, k: int) -> ClassCounts:
         self._check(block.X)
@@ -62,6 +64,8 @@ class CountColumns(ColumnModel):
 @dataclass(frozen=True)
 class MultinomialColumns(CountColumns):
     """Counts scored by the probabilities of a class."""
+
+    model = "MultinomialNB"
 
     def params(self, state: ClassCounts) -> Array:
         return log_shares(smoothed_counts(state.total, self.alpha))
@@ -91,6 +95,8 @@ class ComplementParams(NamedTuple):
 @dataclass(frozen=True)
 class ComplementColumns(CountColumns):
     """Counts scored against the other classes: -log of their probabilities. With α = 0, the limit of α → 0."""
+
+    model = "ComplementNB"
 
     norm: bool = False  # divide the weights of a class by their sum
 
@@ -138,6 +144,7 @@ class MultinomialNB(DiscreteNB):
     feature_log_prob_ : (k, d) log-probability of each column in a draw
     feature_count_ : (k, d) weighted counts
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     A missing count is refused: the probabilities of a draw sum to one, so a column cannot be left out.
@@ -185,6 +192,7 @@ class ComplementNB(DiscreteNB):
     feature_log_prob_ : (k, d) weights, -log of the share of each column in the other classes
     feature_count_, feature_all_ : (k, d), (d,) weighted counts
     class_log_prior_, class_count_, classes_ : (k,)
+    sums_ : what `partial_fit` adds to
     certificate_ : Certificate
 
     Examples

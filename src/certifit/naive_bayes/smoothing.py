@@ -35,12 +35,15 @@ def weighted_log_sum(mass: Array, log_p: Array) -> float:
 
 
 # ---------------------------------------------------------------------------------------------------- pseudo-counts
+LEAST_PSEUDO_COUNT = 1e-10  # as in scikit-learn, unless `force_alpha`
+
+
 def pseudo_counts(alpha: Any, d: int, force_alpha: bool) -> Any:
     """The setting `alpha` as a number or an array (d,); at least 1e-10, as in scikit-learn, unless `force_alpha`."""
     counts = np.asarray(alpha, dtype=np.float64)
     if counts.ndim and counts.shape != (d,):
         raise DataError(got=f"alpha of shape {counts.shape}", wanted=f"a number, or {d} of them")
-    counts = counts if force_alpha else np.maximum(counts, 1e-10)
+    counts = counts if force_alpha else np.maximum(counts, LEAST_PSEUDO_COUNT)
     return counts if counts.ndim else float(counts)
 
 

@@ -42,3 +42,34 @@ def shrink_quadratic(H, q, lam, x, tol, max_sweeps):
         else:
             full = False
     return max_sweeps
+
+
+@njit(cache=True, nogil=True)
+def descend_nonnegative(H, q, x, tol, max_sweeps):
+    """Minimise ½ x·Hx + q·x over x >= 0, in place, coordinate after coordinate; x starts there.
+
+    H (m, m) symmetric positive semidefinite. Sweeps go on until no coordinate moves by more than tol in units of the
+    objective. Returns the number of sweeps.
+    """
+    m = x.shape[0]
+    r = q.copy()  # Hx + q
+    for j in range(m):
+        if x[j] != 0.0:
+            for i in range(m):
+                r[i] += H[j, i] * x[j]
+    for sweep in range(max_sweeps):
+        largest = 0.0
+        for j in range(m):
+            a = H[j, j]
+            if a <= 0.0:
+                continue
+            new = max(0.0, x[j] - r[j] / a)
+            move = new - x[j]
+            if move != 0.0:
+                x[j] = new
+                for i in range(m):
+                    r[i] += move * H[j, i]
+                largest = max(largest, a * move * move)
+        if largest <= tol:
+            return sweep + 1
+    return max_sweeps

@@ -38,6 +38,7 @@ class DescentPoint(NamedTuple):
     hessian: Array | None  # (m, m) where it was measured, in the rule's `columns`
     lam: Array | float = 0.0  # (m,) weights of an L1 penalty, which `value` counts and `gradient` does not
     screen: Array | None = None  # (m,) the gradient once the intercepts have moved to their best; None: `gradient`
+    rounding: float = 0.0  # rises of the value by this much are rounding, where it is a difference of larger numbers
 
 
 class Direction(Protocol):
@@ -77,7 +78,8 @@ def descend(
     """Accept the trial point and take the next step, or shorten the step from the last accepted point."""
     base, move = state.base, state.move
     if base is not None and move is not None:
-        allowed = base.value + tuning.sufficient * state.t * move.slope + tuning.rounding * abs(base.value)
+        allowed = base.value + tuning.sufficient * state.t * move.slope
+        allowed += tuning.rounding * abs(base.value) + base.rounding
         if not point.value <= allowed and state.t > tuning.shortest:
             t = state.t * _shorten(base.value, move.slope * state.t, point.value)
             return Step(state._replace(x=base.x + t * move.step, t=t), point.value, np.inf)

@@ -123,9 +123,9 @@ class WorkingSetSolver(ABC, Generic[P, M]):
 
     def update(self, at: P, found: M) -> Step[P]:
         """Note how good the point `at` is and go one round on, unless it is good enough."""
-        gap = found.primal - found.dual
+        gap, size = found.primal - found.dual, abs(found.primal)
         # a gap that is rounding of the primal objective counts as none
-        relative = gap / found.primal if gap > 8 * float(np.finfo(float).eps) * found.primal else 0.0
+        relative = gap / max(size, 1e-300) if gap > 8 * float(np.finfo(float).eps) * size else 0.0
         self.extra += relative <= self.tol
         if found.dual - self.last_progress > self.tuning.progress * gap:
             self.last_progress, self.idle = found.dual, 0

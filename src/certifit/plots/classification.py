@@ -67,7 +67,7 @@ def plot_coefficients(
     if k == 1:
         ax.barh(place, coef[0, order], color=np.where(coef[0, order] < 0, RED, BLUE), height=0.7)
         ax.axvline(0, color=ink(), linewidth=0.8)
-        sides = f"← {heads[0]}      coefficient      {heads[1]} →" if len(heads) == 2 else "coefficient"
+        sides = f"← for {heads[0]}      coefficient      for {heads[1]} →" if len(heads) == 2 else "coefficient"
         plain(ax.set_xlabel(sides))
         ax.set_ylim(len(order) - 0.5, -0.5)
         tidy(ax)

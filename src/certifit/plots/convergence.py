@@ -16,7 +16,8 @@ from certifit.plots.style import BLUE, GREY, new_axes, tidy
 def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
     """Draw the gain still promised after each pass of a fit, against seconds, on a logarithmic scale.
 
-    The dashed line is the tolerance at which the fit stops. A model made of several machines, fitted one after the
+    Time begins with the end of the first pass, which may have waited for loops to be compiled. The dashed line is the
+    tolerance at which the fit stops. A model made of several machines, fitted one after the
     other, has a line for each, from its own start.
 
     Parameters
@@ -59,12 +60,28 @@ def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
     ax = new_axes(ax, 6.4, 3.2)
     tol = model.certificate_.tol
     marks = [mark for loop in loops for mark in loop]
-    unit, scale = ("milliseconds", 1e3) if max(mark.seconds for mark in marks) < 1.0 else ("seconds", 1.0)
+    longest = max(loop[-1].seconds - loop[0].seconds for loop in loops if len(loop))
+    unit, scale = ("milliseconds", 1e3) if longest < 1.0 else ("seconds", 1.0)
     floor = min([g for g in (*(mark.gain for mark in marks), tol) if 0 < g < np.inf], default=1.0) / 10
+    _draw_loops(ax, loops, scale, floor)
+    if tol > 0:
+        ax.axhline(tol, color=GREY, linestyle="--", linewidth=1, label="asked for")
+    ax.set_yscale("log")
+    ax.margins(x=0.03)
+    ax.set_xlabel(f"{unit} since the first pass")
+    proved = model.certificate_.kind == "optimal"
+    ax.set_ylabel("gap / objective" if proved else "gain still promised")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def _draw_loops(ax: Axes, loops: Any, scale: float, floor: float) -> None:
+    """Draw a line for each loop, from the end of its first pass; `scale` is a second in the unit of the axis."""
     for i, loop in enumerate(loops):
         known = [mark for mark in loop if np.isfinite(mark.gain)]  # the first passes may promise nothing yet
         ax.plot(
-            [scale * mark.seconds for mark in known],
+            [scale * (mark.seconds - loop[0].seconds) for mark in known],
             [max(mark.gain, floor) for mark in known],
             "o-",
             color=BLUE,
@@ -72,13 +89,3 @@ def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
             markersize=4,
             label="_" if i else "after each pass" if len(loops) == 1 else f"after each pass, {len(loops)} machines",
         )
-    if tol > 0:
-        ax.axhline(tol, color=GREY, linestyle="--", linewidth=1, label="asked for")
-    ax.set_yscale("log")
-    ax.set_xlim(left=0)
-    ax.set_xlabel(f"{unit} since the start of the fit")
-    proved = model.certificate_.kind == "optimal"
-    ax.set_ylabel("gap / objective" if proved else "gain still promised")
-    ax.legend(frameon=False)
-    tidy(ax)
-    return ax

@@ -22,17 +22,21 @@ from matplotlib.axes import Axes
 from certifit.core.proved_digits import proved_digits
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
 from certifit.plots.style import figures_apart
+from certifit.report.pictures import plot_held_out
+from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.rows import Array
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
+from certifit.table.table_model import TableModel
+from certifit.table.table_regressor import TableRegressor
 
 
 @dataclass(frozen=True)
 class Report:
     """What the page is about."""
 
-    model: TableClassifier  # fitted
+    model: TableModel  # fitted
     data: LabelledTable  # the rows it was fitted to
     assessment: CrossValidation | str  # its cross-validation, or why there is none
     table: str  # name of the table, as the reader knows it
@@ -61,7 +65,8 @@ def render(report: Report) -> str:
         versions=_versions(),
         recheck=report.recheck,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        **_class_counts(report),
+        with_error=with_error,
+        **_model_words(report),
         **_coefficients(report),
     )
 
@@ -74,22 +79,41 @@ def _pictures(report: Report) -> dict[str, str]:
             "convergence": _image(plot_convergence(model)),
             "coefficients": _image(plot_coefficients(model)),
         }
-        if isinstance(report.assessment, CrossValidation):
+        if not isinstance(report.assessment, CrossValidation):
+            return pictures
+        if isinstance(model, TableClassifier):
             pictures["confusion"] = _image(plot_confusion(report.assessment.confusion, classes=model.classes_))
+        elif report.assessment.predicted is not None:
+            pictures["held_out"] = _image(plot_held_out(report.data.y, report.assessment.predicted))
     return pictures
 
 
-def _class_counts(report: Report) -> dict[str, Any]:
-    """How many rows each class has."""
-    labels, counts = np.unique(report.data.y, return_counts=True)
-    return {"class_counts": list(zip(map(str, labels), counts.tolist(), strict=True))}
+def _model_words(report: Report) -> dict[str, Any]:
+    """What kind of model this is, and what its target is like."""
+    model, classes = report.model, isinstance(report.model, TableClassifier)
+    kind = "Logistic regression"
+    if isinstance(model, TableRegressor):
+        kind = {"gaussian": "Least squares", "gamma": "Gamma regression"}.get(
+            model.family_, model.family_.replace("_", " ").capitalize() + " regression"
+        )
+    return {
+        "classifies": classes,
+        "kind": kind,
+        "family": f"{FAMILY_WORDS[model.family_]}: {model.family_because_}"
+        if isinstance(model, TableRegressor)
+        else "",
+        "log_link": isinstance(model, TableRegressor) and model.family_ != "gaussian",
+        "task": report.data.choice,
+        "target_words": target_words(report.data, most_classes=20),
+        "identifiers": [column.name for column in model.columns_ if column.identifies],
+    }
 
 
 def _coefficients(report: Report) -> dict[str, Any]:
     """The table of coefficients: the features with the largest ones first, as many as fit on a page."""
     model, most = report.model, report.most_classes
-    coef, intercept = model.model_.coef_, np.atleast_1d(model.model_.intercept_)
-    classes = [str(c) for c in model.classes_]
+    coef, intercept = np.atleast_2d(model.model_.coef_), np.atleast_1d(model.model_.intercept_)
+    classes = [str(c) for c in model.classes_] if isinstance(model, TableClassifier) else ["", "coefficient"]
     order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
     listed = order[: report.most_features]
     errors = model.certificate_.parameter_error

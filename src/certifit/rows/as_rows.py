@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,7 @@ def as_rows(
     missing: bool = False,
     finite: bool = True,
     reset: bool = True,
+    columns: Sequence[str] | None = None,
 ) -> Rows:
     """Turn a table of any kind into rows, and check it.
 
@@ -48,12 +50,14 @@ def as_rows(
         stream (such as a DuckDB relation) or dataset, path to a Parquet or CSV file or to a directory of Parquet
         files, a list or a pattern (data/*.parquet) of these, an address (s3://…), Dask array or frame
     y, sample_weight : arrays, or names of columns of X
-    estimator : its `n_features_in_` and `feature_names_in_` are set (`reset`) or compared
+    estimator : its `n_features_in_` and `feature_names_in_` are set or compared
     target : what y must be: nothing, classes or numbers (which become float64)
     targets : columns of y; where there are several, y is an array (n, targets) of numbers or a list of names
     sparse : whether sparse X is accepted
     missing : whether X may have missing entries, NaN or null, which become NaN
+    columns : names of the columns of X to learn from; all but y and sample_weight by default
     finite : whether arrays in memory are searched for infinities and NaN, which takes a pass over them
+    reset : whether the names and number of columns are noted in the estimator, else they are compared
 
     >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
     >>> rows.n_rows, rows.n_features, rows.dtype
@@ -65,6 +69,11 @@ def as_rows(
     >>> rows = as_rows(pa.table({"x": [1, 2], "z": [3, 4], "kind": ["a", "b"]}), y="kind", target="classes")
     >>> rows.names.tolist(), rows.load().y.tolist()
     (['x', 'z'], ['a', 'b'])
+
+    Rows of some columns only, which any `fit` takes in place of the table:
+
+    >>> as_rows(pa.table({"x": [1, 2], "z": [3, 4], "kind": ["a", "b"]}), columns=["z"]).names.tolist()
+    ['z']
     """
     estimator = BaseEstimator() if estimator is None else estimator
     if isinstance(X, Rows):
@@ -72,7 +81,9 @@ def as_rows(
             raise DataError(got="y or sample_weight beside rows", wanted="rows that carry their own")
         note_features(estimator, X.n_features, X.names, reset)
         return X
-    rows = _rows(X, y, sample_weight, estimator, TableTerms(target, targets, sparse, missing, finite), reset)
+    chosen = None if columns is None else tuple(columns)
+    terms = TableTerms(target, targets, sparse, missing, finite, chosen)
+    rows = _rows(X, y, sample_weight, estimator, terms, reset)
     return rows.relabel(as_numbers) if target == "numbers" else rows
 
 
@@ -83,7 +94,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: T
         return dask_rows(X, y, sample_weight, estimator, terms, reset)
     if type(X).__module__.partition(".")[0] == "narwhals" and hasattr(X, "to_native"):
         return _rows(X.to_native(), y, sample_weight, estimator, terms, reset)
-    if _may_be_source(X):
+    if may_be_source(X):
         from certifit.rows.sources.open_source import open_source
 
         source = open_source(X)
@@ -92,7 +103,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: T
     return _array_rows(X, y, sample_weight, estimator, terms, reset)
 
 
-def _may_be_source(X: Any) -> bool:
+def may_be_source(X: Any) -> bool:
     """Say whether X may be files or columns to be read, not numbers in memory."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and isinstance(X[0], (str, os.PathLike))
@@ -113,7 +124,8 @@ def _array_rows(
         if is_pandas(X):
             X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, terms, reset)
             options["dtype"] = np.float32 if (X.dtypes == np.float32).all() else np.float64
-        refuse_names(X, y, sample_weight, terms)
+        else:
+            refuse_names(X, y, sample_weight, terms)
         # A memory map stays on disk: only its first row is validated here.
         if isinstance(X, np.memmap):
             validate_data(estimator, X[:1], **options)

@@ -31,6 +31,7 @@ class TableTerms:
     sparse: bool = False  # X may be sparse
     missing: bool = False  # X may have NaN
     finite: bool = True  # arrays in memory are checked at once; else by the model, as it reads them
+    columns: tuple[str, ...] | None = None  # features by name; None for all columns beside target and weights
 
 
 def check_block(block: Block, terms: TableTerms, names: Array | None, targets: Sequence[str] = ()) -> None:

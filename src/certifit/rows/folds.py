@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from certifit.rows.block import Array, Matrix
 
@@ -20,7 +20,7 @@ def make_folds(cv: Any, X: Matrix, y: Array | None, classes: bool) -> Iterator[F
     return check_cv(cv, y, classifier=classes).split(X, y)
 
 
-def stratified_folds(codes: Array, n_folds: int, seed: int) -> Iterator[Fold]:
+def stratified_folds(codes: Array, n_folds: int, seed: int) -> list[Fold]:
     """Return shuffled folds of rows with class numbers `codes` (n,), each with nearly the same share of every class.
 
     >>> import numpy as np
@@ -28,4 +28,13 @@ def stratified_folds(codes: Array, n_folds: int, seed: int) -> Iterator[Fold]:
     >>> [sorted(codes[test].tolist()) for _, test in stratified_folds(codes, 2, seed=0)]
     [[0, 1], [0, 1]]
     """
-    return StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes)
+    return [*StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes)]
+
+
+def shuffled_folds(n_rows: int, n_folds: int, seed: int) -> list[Fold]:
+    """Return shuffled folds of this many rows, of nearly the same size.
+
+    >>> [len(test) for _, test in shuffled_folds(7, 2, seed=0)]
+    [4, 3]
+    """
+    return [*KFold(n_folds, shuffle=True, random_state=seed).split(range(n_rows))]

@@ -62,6 +62,7 @@ def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> 
             raise DataError(
                 got=f"labels that the model was not fitted on: {unknown.tolist()}",
                 wanted=f"labels among {classes.tolist()}",
+                fix=f"The target labels {unknown.tolist()} in y do not exist in the initial classes.",
             )
         total = np.zeros(len(classes))
         total[_codes(classes, labels)] = weight

@@ -44,13 +44,20 @@ def choose_columns(
         raise DataError(got=f"several columns of the same name: {list_names(twice)}", wanted="a name for each column")
     targets = tuple(find_column(name, names, "y") for name in named_targets(y, terms.targets))
     w = find_column(sample_weight, names, "sample_weight") if isinstance(sample_weight, str) else None
-    features = [name for name in names if name not in (*targets, w)]
-    if not reset:
+    features = _features(names, (*targets, w), terms)
+    if not reset and terms.columns is None:
         features = known_columns(estimator, names) or features
     if not features:
         raise DataError(got="a table without feature columns", wanted="at least one column besides y and weights")
     note_features(estimator, len(features), features, reset)
     return ColumnRoles(tuple(features), () if terms.target == "none" else targets, w)
+
+
+def _features(names: Sequence[Any], taken: Sequence[Any], terms: TableTerms) -> list[Any]:
+    """Return the columns that are neither target nor weights, or those of them that were chosen by name."""
+    if terms.columns is not None:
+        return [find_column(name, names, "columns") for name in terms.columns]
+    return [name for name in names if name not in taken]
 
 
 def named_targets(y: Any, targets: int) -> tuple[str, ...]:
@@ -88,12 +95,22 @@ def find_column(name: str, names: Sequence[Any], role: str) -> str:
     """Return `name` if it is a column, else raise an error that lists the columns."""
     if name in names:
         return name
-    near = difflib.get_close_matches(name, [str(other) for other in names], n=3, cutoff=0.6)
+    near = nearest_names(name, names)
     raise DataError(
         got=f"{role}={name!r}, which is not a column of X",
         wanted=f"one of its columns {list_names(names)}",
         fix=f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "",
     )
+
+
+def nearest_names(name: str, names: Iterable[Any], most: int = 3) -> list[str]:
+    """Return the names that `name` may be a misspelling of: most letters are the same, whatever their case.
+
+    >>> nearest_names("Specie", ["species", "sex"]), nearest_names("target", ["age", "t"])
+    (['species'], [])
+    """
+    known = {str(other).lower(): str(other) for other in names}
+    return [known[match] for match in difflib.get_close_matches(name.strip().lower(), known, n=most, cutoff=0.75)]
 
 
 def known_columns(estimator: BaseEstimator, names: Sequence[Any]) -> list[str] | None:
@@ -133,6 +150,12 @@ def refuse_columns(types: Mapping[str, Any], missing: bool) -> None:
 
 def refuse_names(X: Any, y: Any, sample_weight: Any, terms: TableTerms) -> None:
     """Refuse column names for y or sample_weight where the columns of X have no names."""
+    if terms.columns is not None:
+        raise DataError(
+            got=f"columns={list(terms.columns)} with {type(X).__name__} as X, which has no column names",
+            wanted="a table with named columns: a data frame, an Arrow table or a path",
+            fix="Of an array take the columns by number: X[:, [0, 2]].",
+        )
     for role, value, targets in (("y", y, terms.targets), ("sample_weight", sample_weight, 1)):
         if named_targets(value, targets):
             raise DataError(
@@ -157,11 +180,11 @@ def pandas_parts(
     if isinstance(sample_weight, str):
         taken.append(find_column(sample_weight, names, "sample_weight"))
         sample_weight = X[sample_weight]
-    features = [name for name in names if name not in taken]
-    known = None if reset else known_columns(estimator, names)
+    features = _features(names, taken, terms)
+    known = None if reset or terms.columns is not None else known_columns(estimator, names)
     if known is not None:
         features = [name for name in names if name in set(known)]
-    if len(features) < len(names):
+    if features != names:
         X = X[features]
     refuse_columns(dict(not_numbers(X)), terms.missing)
     # NumPy does not know pandas.NA.

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
@@ -39,7 +40,12 @@ def thread_count() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use `n` threads from now on (None: one per core). No result depends on it."""
+    """Use `n` threads from now on (None: one per core). No result depends on it.
+
+    Parameters
+    ----------
+    n : whole number of at least 1, or None
+    """
     global _chosen_threads
     if n is not None and n < 1:
         raise DataError(got=f"{n} threads", wanted="at least 1, or None to use every core")
@@ -124,9 +130,10 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
     """Call `work(i, block)` for every block, on `thread_count()` threads including this one.
 
     After the first error or interrupt every thread finishes its block and stops, and a generator of blocks is closed.
+    A single block is worked on by this thread alone: to start another takes longer than most small tables.
     """
     iterator = iter(blocks)
-    source = enumerate(iterator)
+    source: Iterator[tuple[int, T]] = enumerate(iterator)
     lock = threading.Lock()
     errors: list[BaseException] = []
     said = np.geterr()  # what the caller wants said of overflow and the like; NumPy's new threads do not know
@@ -143,11 +150,15 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
         except BaseException as error:
             errors.append(error)
 
+    helpers: list[threading.Thread] = []
     with single_threaded_blas():
-        helpers = [threading.Thread(target=run, daemon=True) for _ in range(thread_count() - 1)]
-        for thread in helpers:
-            thread.start()
         try:
+            first = list(islice(source, 2))
+            source = chain(first, source)
+            if len(first) > 1:
+                helpers = [threading.Thread(target=run, daemon=True) for _ in range(thread_count() - 1)]
+            for thread in helpers:
+                thread.start()
             run()
             for thread in helpers:
                 thread.join()
@@ -155,7 +166,8 @@ def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
         except BaseException as interrupt:
             errors.append(interrupt)
         for thread in helpers:
-            thread.join()
+            if thread.ident is not None:  # an interrupt may have come before it was started
+                thread.join()
     if isinstance(iterator, Generator):
         iterator.close()
     if errors:

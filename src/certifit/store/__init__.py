@@ -1,6 +1,7 @@
-"""Models in files, without pickle."""
+"""Models in files, without pickle, and predictions in files."""
 
 from certifit.store.atomic_file import write_atomically
 from certifit.store.model_file import load, save
+from certifit.store.predictions import write_predictions
 
-__all__ = ["load", "save", "write_atomically"]
+__all__ = ["load", "save", "write_atomically", "write_predictions"]

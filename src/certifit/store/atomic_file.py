@@ -6,12 +6,21 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file so that at any moment either the old or the whole new content is there.
+    """Write a file so that at any moment either the old or the whole new content is there."""
+    with open_atomically(path, f"{len(content):,} bytes") as file:
+        _write(file, content)
+
+
+@contextmanager
+def open_atomically(path: str | os.PathLike[str], what: str = "all of it") -> Iterator[IO[bytes]]:
+    """Open a file that appears, or takes the place of an older one, when it is closed without an error.
 
     A link is followed; a device or pipe is written to directly. An error leaves nothing behind.
     """
@@ -21,12 +30,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         if target.exists():
             mode = target.stat().st_mode
             if not stat.S_ISREG(mode):
-                target.write_bytes(content)
+                with open(target, "wb") as file:
+                    yield file
                 return
         temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.tmp")
         try:
             with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
-                _write(file, content)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
                 if mode is not None:
                     os.chmod(temporary, stat.S_IMODE(mode))
             os.replace(temporary, target)
@@ -36,7 +48,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     except OSError as error:
         raise OSError(
             error.errno or errno.EIO,
-            f"could not write {len(content):,} bytes ({error.strerror or error}); "
+            f"could not write {what} ({error.strerror or error}); "
             "nothing was written, and an older file there is as it was",
             os.fspath(path),
         ) from error
@@ -44,5 +56,3 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 def _write(file: Any, content: bytes) -> None:
     file.write(content)
-    file.flush()
-    os.fsync(file.fileno())

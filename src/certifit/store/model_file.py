@@ -32,6 +32,11 @@ FORMAT = 1
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted certifit model to one file, all or nothing.
 
+    Parameters
+    ----------
+    model : one of certifit's own models
+    path : where the file goes, by custom with the ending .certifit
+
     >>> import tempfile, certifit
     >>> model = certifit.PCA(n_components=1).fit([[1.0, 2.0], [3.0, 5.0], [5.0, 9.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +65,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model written by `save`. Anything but an intact file of a known format is refused."""
+    """Read a model written by `save`. Anything but an intact file of a known format is refused.
+
+    Parameters
+    ----------
+    path : the file
+    """
     content = Path(path).read_bytes()
     header = re.match(rb"certifit-model ([0-9]{1,4}) ([0-9a-f]{64})\n", content)
     if header is None:

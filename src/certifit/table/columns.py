@@ -7,30 +7,60 @@ they mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from difflib import get_close_matches
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
-from sklearn.utils.validation import check_array
 
 from certifit.exceptions import DataError
 from certifit.rows import Array
+from certifit.rows.named_columns import nearest_names
 
 Kind = Literal["number", "date", "yes/no", "category", "missing or not", "left out"]
 
 
 @dataclass(frozen=True)
 class TableTuning:
-    """When text counts as categories, and numbers as class labels."""
+    """When text counts as categories, and when a column only tells the rows apart.
+
+    Whole numbers that are all different and lie close together are row numbers, no measurements: of n numbers drawn
+    from 2n, two are equal except with a probability of about e^(-n/4).
+    """
 
     most_categories: int = 1000  # a column with more is left out, and said so
     few_texts: int = 10  # so many different texts may always be categories
     identifier_share: float = 0.9  # text with more different values than this share of its rows names the rows
-    most_numeric_classes: int = 50  # a target with more different numbers is a quantity, not a class
+    few_numbers: int = 5  # so many rows may have the numbers 1, 2, 3, … as a measurement
+    few_rows: int = 20  # from so many rows on, row numbers may have gaps: part of the rows may be elsewhere
+    widest_gaps: float = 2.0  # largest range of such row numbers, in numbers of rows
+    identifier_names: str = r"(?i)^(id|index|key|uuid|guid|row_?(id|names?|numbers?|no|nr)?)$|([_. -]id|[a-z]I[dD])$"
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """Values of a column that training did not see."""
+
+    column: str
+    kind: Literal["category", "missing"]
+    count: int
+    words: str  # what they are, and what becomes of them
+
+    def __str__(self) -> str:
+        return f"{self.count} value(s) of {self.column!r} are {self.words}"
+
+
+def add_up(surprises: Collection[Surprise]) -> list[Surprise]:
+    """One surprise for each column and kind: the values of several blocks together."""
+    total: dict[tuple[str, str], Surprise] = {}
+    for new in surprises:
+        old = total.get((new.column, new.kind))
+        total[new.column, new.kind] = new if old is None else replace(old, count=old.count + new.count)
+    return [*total.values()]
 
 
 @dataclass(frozen=True)
@@ -48,6 +78,7 @@ class Column:
     fill: float = 0.0  # what a missing entry becomes, after scaling
     categories: tuple[str, ...] = ()
     marks_missing: bool = False  # a last 0/1 column says in which rows it is missing
+    identifies: bool = False  # left out because it tells the rows apart; it can be kept
 
     def is_like(self, other: Column, close: float = 1e-9) -> bool:
         """Whether both do the same to a column, up to rounding; how its values are stored does not matter."""
@@ -71,8 +102,8 @@ class Column:
             names = [self.name] if self.kind != "missing or not" else []
         return names + ([f"{self.name} is missing"] if self.marks_missing else [])
 
-    def encode(self, values: pa.ChunkedArray) -> tuple[Array, list[str]]:
-        """(n, len(features)) numbers, and a sentence for each thing that training did not see."""
+    def encode(self, values: pa.ChunkedArray) -> tuple[Array, list[Surprise]]:
+        """(n, len(features)) numbers, and what training did not see."""
         surprises = []
         out = np.zeros((len(values), len(self.features)))
         if self.kind == "category":
@@ -83,10 +114,11 @@ class Column:
             out[row, code[row]] = 1.0
             unseen = np.flatnonzero((code < 0) & ~missing)
             if len(unseen):
-                surprises.append(
-                    f"{len(unseen)} value(s) of {self.name!r} are categories that training did not see (the first: "
-                    f"{text[int(unseen[0])].as_py()!r}); they count as none of the known ones"
+                first = text[int(unseen[0])].as_py()
+                words = (
+                    f"categories that training did not see (the first: {first!r}); they count as none of the known"
                 )
+                surprises.append(Surprise(self.name, "category", len(unseen), words))
         else:
             x = _numbers(self.name, values, self.kind)
             missing = np.isnan(x)
@@ -97,43 +129,16 @@ class Column:
             out[:, -1] = missing
         elif missing.any():
             filled = "count as no category" if self.kind == "category" else "take the training mean"
-            surprises.append(
-                f"{missing.sum()} value(s) of {self.name!r} are missing, none was in training; they {filled}"
-            )
+            words = f"missing, none was in training; they {filled}"
+            surprises.append(Surprise(self.name, "missing", int(missing.sum()), words))
         return out, surprises
-
-
-def as_table(X: Any) -> pa.Table:
-    """An Arrow table from an Arrow table, any frame with the Arrow interface (pandas, polars), or a 2-D array."""
-    try:
-        if isinstance(X, pa.Table):
-            table = X
-        elif hasattr(X, "iloc"):  # pandas, whose index is not a column
-            table = pa.Table.from_pandas(X, preserve_index=False)
-        elif hasattr(X, "__arrow_c_stream__"):
-            table = pa.table(X)
-        else:
-            X = check_array(X, dtype=None, ensure_all_finite="allow-nan")
-            table = pa.table({f"x{j}": pa.array(column, from_pandas=True) for j, column in enumerate(X.T)})
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(
-            got=f"a table that Arrow cannot hold ({error})",
-            wanted="one type of value in each column",
-            fix="Convert mixed columns to text or to numbers first.",
-        ) from error
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise DataError(got=f"columns with the same name: {repeated}", wanted="a different name for each column")
-    return table
 
 
 def pick(table: pa.Table, name: str, role: str = "column") -> pa.ChunkedArray:
     """One column by name; an error suggests the nearest name."""
     if name in table.column_names:
         return table[name]
-    lower = {known.lower(): known for known in table.column_names}
-    near = [lower[match] for match in get_close_matches(name.lower(), lower, n=1)]
+    near = nearest_names(name, table.column_names)
     raise DataError(
         got=f"no {role} {name!r} in the table",
         wanted=f"one of its columns: {', '.join(map(repr, table.column_names))}",
@@ -141,33 +146,79 @@ def pick(table: pa.Table, name: str, role: str = "column") -> pa.ChunkedArray:
     )
 
 
-def learn_columns(table: pa.Table, w: Array, tuning: TableTuning | None = None) -> tuple[Column, ...]:
-    """Decide for every column what becomes of it, from rows of positive weight `w`."""
-    return tuple(_learn(name, table[name], w, tuning or TableTuning()) for name in table.column_names)
+def learn_columns(
+    table: pa.Table, w: Array, keep: Collection[str] = (), tuning: TableTuning | None = None
+) -> tuple[Column, ...]:
+    """Decide for every column what becomes of it, from rows of positive weight `w`.
+
+    Columns that only tell the rows apart are left out, except those to `keep`.
+    """
+    tuning = tuning or TableTuning()
+    for name in keep:
+        pick(table, name, "column to keep")
+    return tuple(_learn(name, table[name], w, name in keep, tuning) for name in table.column_names)
 
 
-def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array, list[str], list[str]]:
+def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array, list[str], list[Surprise]]:
     """The whole matrix (n, d), the names of its columns, and what training did not see."""
     used = [column for column in columns if column.kind != "left out"]
     names = [name for column in used for name in column.features]
     X = np.empty((table.num_rows, len(names)))
     surprises, first = [], 0
     for column in used:
-        block, new = column.encode(pick(table, column.name))
+        if column.name not in table.column_names:
+            raise DataError(
+                got=f"a table without the column {column.name!r}, which the model was fitted with",
+                wanted=f"all of {', '.join(repr(c.name) for c in used)}",
+            )
+        block, new = column.encode(table[column.name])
         X[:, first : first + block.shape[1]] = block
         first += block.shape[1]
         surprises += new
     return X, names, surprises
 
 
-def _learn(name: str, values: pa.ChunkedArray, w: Array, tuning: TableTuning) -> Column:
+def _learn(name: str, values: pa.ChunkedArray, w: Array, keep: bool, tuning: TableTuning) -> Column:
     kind, stored = _kind(values.type), str(values.type)
     if kind == "left out":
         return Column(name, stored, kind, "left out: this type of column is not used")
     if types.is_dictionary(values.type):
         stored = f"categories of {values.type.value_type}"
     if kind == "category":
-        return _learn_category(name, stored, values, tuning)
+        column = _learn_category(name, stored, values, tuning)
+    else:
+        column = _learn_number(name, stored, values, w)
+    reason = "" if keep else _why_identifier(name, values, column, tuning)
+    if not reason:
+        return column
+    found: dict[str, Any] = {"missing": column.missing, "distinct": column.distinct}
+    return Column(name, stored, "left out", f"left out: {reason}", identifies=True, **found)
+
+
+def _why_identifier(name: str, values: pa.ChunkedArray, column: Column, tuning: TableTuning) -> str:
+    """Why a column only tells the rows apart; empty where it does not."""
+    rows, observed = len(values), len(values) - column.missing
+    if column.kind == "left out":
+        return ""
+    if re.fullmatch(r"\s*|Unnamed: \d+(_level_\d+)?|__index_level_\d+__", name):
+        return "it has no name, like an index"
+    if column.kind == "category":
+        many = max(tuning.few_texts, tuning.identifier_share * observed)
+        return f"{column.distinct:,} different texts in {observed:,} rows" if column.distinct > many else ""
+    whole = types.is_integer(values.type) and column.distinct == rows > tuning.few_numbers
+    if not whole:
+        return ""
+    ends = pc.min_max(values).as_py()
+    span = ends["max"] - ends["min"] + 1
+    if span == rows:
+        return f"it numbers the rows from {ends['min']} to {ends['max']}"
+    if rows >= tuning.few_rows and span <= tuning.widest_gaps * rows:
+        return f"it numbers the rows, from {ends['min']} to {ends['max']} with gaps"
+    return "a different number in each row, like an identifier" if re.search(tuning.identifier_names, name) else ""
+
+
+def _learn_number(name: str, stored: str, values: pa.ChunkedArray, w: Array) -> Column:
+    kind = _kind(values.type)
     x = _numbers(name, values, kind)
     seen = ~np.isnan(x)
     missing, distinct = int((~seen).sum()), len(np.unique(x[seen]))
@@ -192,23 +243,19 @@ def _learn_category(name: str, stored: str, values: pa.ChunkedArray, tuning: Tab
     text = _text(name, values)
     known = text.unique().drop_null()
     missing, distinct = text.null_count, len(known)
-    observed = len(text) - missing
     found: dict[str, Any] = {"name": name, "type": stored, "missing": missing, "distinct": distinct}
-    reason = ""
     if distinct == 0:
-        reason = "empty"
-    elif distinct == 1 and not missing:
-        reason = f"the same value everywhere ({known[0].as_py()!r})"
-    elif distinct > max(tuning.few_texts, tuning.identifier_share * observed):
-        reason = f"{distinct:,} different texts in {observed:,} rows, like an identifier"
-    elif distinct > tuning.most_categories:
-        reason = f"{distinct:,} categories, more than {tuning.most_categories:,}; group them to use them"
-    if reason:
-        return Column(kind="left out", done=f"left out: {reason}", **found)
+        return Column(kind="left out", done="left out: empty", **found)
+    if distinct == 1 and not missing:
+        return Column(kind="left out", done=f"left out: the same value everywhere ({known[0].as_py()!r})", **found)
     done = f"{distinct} categories, each 0 or 1" + (", missing entries too" if missing else "")
-    return Column(
-        kind="category", done=done, categories=tuple(sorted(known.to_pylist())), marks_missing=missing > 0, **found
-    )
+    categories = tuple(sorted(known.to_pylist()))
+    column = Column(kind="category", done=done, categories=categories, marks_missing=missing > 0, **found)
+    observed = len(text) - missing
+    if distinct > tuning.most_categories and distinct <= tuning.identifier_share * observed:
+        reason = f"{distinct:,} categories, more than {tuning.most_categories:,}; group them to use them"
+        column = replace(column, kind="left out", done=f"left out: {reason}", categories=(), marks_missing=False)
+    return column
 
 
 def _kind(t: pa.DataType) -> Kind:

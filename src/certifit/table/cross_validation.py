@@ -1,13 +1,14 @@
-"""How well a table model predicts rows it has not seen: stratified k-fold cross-validation beside a baseline.
+"""How well a table model predicts rows it has not seen: k-fold cross-validation beside a baseline.
 
-Everything is learnt again in each fold, the encoding of the columns included, so nothing leaks from the test rows.
-The baseline knows the class frequencies of the training rows and nothing else.
+Everything is learnt again in each fold, the encoding of the columns included, so nothing leaks from the test rows;
+only which columns tell the rows apart is known from all of them. The folds of a classifier are stratified by class.
+The baseline knows the class frequencies or the mean of the training rows and nothing else.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,14 +19,18 @@ from sklearn.metrics import (
     balanced_accuracy_score,
     confusion_matrix,
     log_loss,
+    mean_absolute_error,
     precision_recall_fscore_support,
+    r2_score,
+    root_mean_squared_error,
 )
 
-from certifit.exceptions import CertificateWarning, DataError
+from certifit.exceptions import CertificateWarning, DataError, NoSolutionError
 from certifit.rows import Array
-from certifit.rows.folds import stratified_folds
+from certifit.rows.folds import shuffled_folds, stratified_folds
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
+from certifit.table.table_model import TableModel
 
 
 class FoldScore(NamedTuple):
@@ -51,13 +56,23 @@ class ClassScore(NamedTuple):
 class CrossValidation:
     folds: int
     scores: tuple[FoldScore, ...]
-    classes: tuple[ClassScore, ...]
-    confusion: Array  # (k, k) rows (or weights) by true and predicted class
     notes: tuple[str, ...]  # what the reader should know
+    classes: tuple[ClassScore, ...] = ()
+    confusion: Array | None = None  # (k, k) rows (or weights) by true and predicted class
+    predicted: Array | None = None  # (n,) what a regressor says of each row, fitted to the other folds
+
+
+class HeldOutAnswers(NamedTuple):
+    """What the model and the baseline say of each row, learnt from the other folds."""
+
+    model: Array  # (n, k) probabilities, or (n,) means
+    baseline: Array
+    fold: Array  # (n,) number of each row's fold
+    notes: list[str]
 
 
 def cross_validate(
-    model: TableClassifier,
+    model: TableModel,
     data: LabelledTable,
     *,
     folds: int = 5,
@@ -68,6 +83,24 @@ def cross_validate(
 
     `progress(done, of)` is called before the first fold and after each.
     """
+    tell = progress or (lambda *_: None)
+    if isinstance(model, TableClassifier):
+        return _cross_validate_classes(model, data, folds, seed, tell)
+    n = len(data.y)
+    if n < 4:
+        return f"not cross-validated: {n} rows are too few"
+    notes = [f"{n // 2} folds instead of {folds}: there are {n} rows"] if 2 * folds > n else []
+    splits = shuffled_folds(n, min(folds, n // 2), seed)
+    held = _hold_out(model, data, splits, tell)
+    if isinstance(held, str):
+        return held
+    scores = tuple(_score(name, f, data.y, data.w, held) for name, f in _DISTANCES.items())
+    return CrossValidation(len(splits), scores, (*notes, *held.notes), predicted=held.model)
+
+
+def _cross_validate_classes(
+    model: TableClassifier, data: LabelledTable, folds: int, seed: int, tell: Callable[[int, int], Any]
+) -> CrossValidation | str:
     classes, code, counts = np.unique(data.y, return_inverse=True, return_counts=True)
     rarest = int(counts.argmin())
     smallest = int(counts[rarest])
@@ -80,68 +113,97 @@ def cross_validate(
     if smallest < folds:
         notes.append(f"{smallest} folds instead of {folds}: class {str(classes[rarest])!r} has {smallest} rows")
         folds = smallest
-    proba = np.zeros((len(data.y), len(classes)))
-    prior = np.zeros_like(proba)
-    fold_of = np.empty(len(data.y), dtype=int)
-    unproved = 0
-    tell = progress or (lambda *_: None)
-    tell(0, folds)
-    splits = stratified_folds(code, folds, seed)
-    for fold, (train, test) in enumerate(splits):
-        w = None if data.w is None else data.w[train]
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CertificateWarning)
-                warnings.filterwarnings("ignore", message="TableClassifier: ")  # a test fold may hold rare categories
-                fitted = clone(model).fit(data.table.take(train), data.y[train], w)
-                proba[test] = fitted.predict_proba(data.table.take(test))
-        except DataError as error:
-            return f"not cross-validated: fold {fold + 1} of {folds} cannot be fitted. {error}"
-        unproved += not fitted.certificate_.holds
-        share = np.bincount(code[train], w)
-        prior[test] = share / share.sum()
-        fold_of[test] = fold
-        tell(fold + 1, folds)
-    if unproved:
-        notes.append(f"in {unproved} of {folds} folds the certificate of the fit does not hold")
-    every, predicted = np.arange(len(classes)), proba.argmax(axis=1)
+    held = _hold_out(model, data, stratified_folds(code, folds, seed), tell)
+    if isinstance(held, str):
+        return held
+    every, predicted = np.arange(len(classes)), held.model.argmax(axis=1)
     precision, recall, _, _ = precision_recall_fscore_support(
         code, predicted, labels=every, sample_weight=data.w, zero_division=0.0
     )
     return CrossValidation(
         folds,
-        tuple(_score(name, f, code, data.w, (proba, prior), fold_of) for name, f in _METRICS.items()),
+        tuple(_score(name, f, code, data.w, held) for name, f in _METRICS.items()),
+        (*notes, *held.notes),
         tuple(
             ClassScore(str(c), float(p), float(r), int(n))
             for c, p, r, n in zip(classes, precision, recall, counts, strict=True)
         ),
         confusion_matrix(code, predicted, labels=every, sample_weight=data.w),
-        tuple(notes),
     )
 
 
-def _accuracy(code: Array, proba: Array, w: Array | None) -> float:
-    return accuracy_score(code, proba.argmax(axis=1), sample_weight=w)
+def _hold_out(
+    model: TableModel, data: LabelledTable, splits: Sequence[tuple[Array, Array]], tell: Callable[[int, int], Any]
+) -> HeldOutAnswers | str:
+    """Fit to all folds but one and predict that one, for each; a string says why where a fold cannot be fitted."""
+    # Part of the rows may have numbers with gaps: what tells rows apart is judged by all of them.
+    table = data.table.drop_columns([c.name for c in data.columns if c.identifies])
+    settings = {"keep": [c.name for c in data.columns if c.kind != "left out"]}
+    code = np.unique(data.y, return_inverse=True)[1]
+    said: list[tuple[Array, Array, Array]] = []
+    unproved = 0
+    tell(0, len(splits))
+    for fold, (train, test) in enumerate(splits):
+        w = data.weights[train]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CertificateWarning)
+                warnings.filterwarnings("ignore", message="Table(Classifier|Regressor): ")  # rare categories, say
+                given = None if data.w is None else w
+                fitted = clone(model).set_params(**settings).fit(table.take(train), data.y[train], given)
+                if isinstance(fitted, TableClassifier):
+                    said.append((test, fitted.predict_proba(table.take(test)), _shares(code, train, w, len(test))))
+                else:
+                    mean = np.full(len(test), np.average(data.y[train], weights=w))
+                    said.append((test, fitted.predict(table.take(test)), mean))
+        except (DataError, NoSolutionError) as error:
+            return f"not cross-validated: fold {fold + 1} of {len(splits)} cannot be fitted. {error}"
+        unproved += not fitted.certificate_.holds
+        tell(fold + 1, len(splits))
+    order = np.argsort(np.concatenate([test for test, _, _ in said]))
+    fold_of = np.repeat(np.arange(len(said)), [len(test) for test, _, _ in said])
+    notes = [f"in {unproved} of {len(splits)} folds the certificate of the fit does not hold"] if unproved else []
+    ours, base = (np.concatenate([part[i] for part in said])[order] for i in (1, 2))
+    return HeldOutAnswers(ours, base, fold_of[order], notes)
 
 
-def _balanced_accuracy(code: Array, proba: Array, w: Array | None) -> float:
-    return balanced_accuracy_score(code, proba.argmax(axis=1), sample_weight=w)
+def _shares(code: Array, train: Array, w: Array, rows: int) -> Array:
+    """The class frequencies (rows, k) of the training rows, the same for every row."""
+    share = np.bincount(code[train], w, code.max() + 1)
+    return np.tile(share / share.sum(), (rows, 1))
 
 
-def _log_loss(code: Array, proba: Array, w: Array | None) -> float:
-    return log_loss(code, proba, labels=np.arange(proba.shape[1]), sample_weight=w)
+def _accuracy(code: Array, proba: Array, sample_weight: Array | None) -> float:
+    return accuracy_score(code, proba.argmax(axis=1), sample_weight=sample_weight)
+
+
+def _balanced_accuracy(code: Array, proba: Array, sample_weight: Array | None) -> float:
+    return balanced_accuracy_score(code, proba.argmax(axis=1), sample_weight=sample_weight)
+
+
+def _log_loss(code: Array, proba: Array, sample_weight: Array | None) -> float:
+    return log_loss(code, proba, labels=np.arange(proba.shape[1]), sample_weight=sample_weight)
 
 
 _METRICS = {"accuracy": _accuracy, "balanced accuracy": _balanced_accuracy, "log loss": _log_loss}
 
 
-def _score(
-    name: str, metric: Any, code: Array, w: Array | None, predictions: tuple[Array, Array], fold_of: Array
-) -> FoldScore:
-    """Mean and standard error over the folds, for the model's and the baseline's probabilities."""
+_DISTANCES = {
+    "R²": r2_score,
+    "mean absolute error": mean_absolute_error,
+    "root mean squared error": root_mean_squared_error,
+}
+
+
+def _score(name: str, metric: Any, truth: Array, w: Array | None, held: HeldOutAnswers) -> FoldScore:
+    """Mean and standard error over the folds, for the model and the baseline."""
     out = []
-    tests = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    for proba in predictions:
-        values = np.array([metric(code[t], proba[t], None if w is None else w[t]) for t in tests])
+    tests = [held.fold == fold for fold in range(held.fold.max() + 1)]
+    for said in (held.model, held.baseline):
+        values = np.array([_measure(metric, truth[t], said[t], None if w is None else w[t]) for t in tests])
         out += [float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))]
     return FoldScore(name, *out)
+
+
+def _measure(metric: Any, truth: Array, said: Array, w: Array | None) -> float:
+    return float(metric(truth, said, sample_weight=w))

@@ -1,40 +1,49 @@
-"""The rows of a table that can be learnt from: their columns, labels and weights, and how the columns are encoded."""
+"""The rows of a table that can be learnt from: columns, targets and weights, and how the columns are encoded."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows
 from certifit.rows.checks import check_weights
-from certifit.table.columns import Column, TableTuning, as_table, encode_columns, learn_columns, pick
+from certifit.table.columns import Column, encode_columns, learn_columns, pick
+from certifit.table.reading import as_table, has_names
+from certifit.table.targets import Task, TaskChoice, choose_task, class_labels, quantities
 
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """Rows with a label and a positive weight."""
+    """Rows with a target and a positive weight."""
 
     table: pa.Table  # the columns that are neither target nor weight
-    y: Array  # (n,) labels
+    y: Array  # (n,) labels, or numbers
     w: Array | None  # (n,) row weights
     unlabelled: int  # rows left out because their target is missing
     named: bool  # whether the columns came with names of their own
+    choice: TaskChoice  # whether y are classes or a quantity, and why
     target: str | None = None  # name of the target column
     weight: str | None = None  # name of the weight column
+    keep: tuple[str, ...] = ()  # columns to use though they only tell the rows apart
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """What becomes of every column, learnt once from these rows."""
-        return learn_columns(self.table, np.ones(len(self.y)) if self.w is None else self.w)
+        return learn_columns(self.table, self.weights, self.keep)
+
+    @property
+    def weights(self) -> Array:
+        """(n,) row weights, 1 where none were given."""
+        return np.ones(len(self.y)) if self.w is None else self.w
 
     def encode(self) -> EncodedRows:
         """The rows as numbers, by the encoding learnt from these rows."""
@@ -55,14 +64,17 @@ class EncodedRows(ArrayRows):
         return fingerprint(self.X, self.data.y, self.data.w)
 
 
-def labelled_table(X: Any, y: Any = None, sample_weight: Any = None) -> LabelledTable:
+def labelled_table(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    task: Task | Literal["auto"] = "classification",
+    keep: Collection[str] = (),
+) -> LabelledTable:
     """Split a table into columns, target and weights; leave out rows without a target or with weight 0."""
     if isinstance(X, LabelledTable):
-        if y is not None or sample_weight is not None:
-            raise DataError(
-                got="y or sample_weight beside labelled rows", wanted="labelled rows that carry their own"
-            )
-        return X
+        return _as_it_is(X, y, sample_weight, task, keep)
     table = as_table(X)
     if table.num_rows == 0:
         raise DataError(got="a table with no rows", wanted="at least one row")
@@ -71,15 +83,27 @@ def labelled_table(X: Any, y: Any = None, sample_weight: Any = None) -> Labelled
     w = _weights(table, sample_weight)
     features = table.drop_columns(named)
     known = pc.is_valid(target).to_numpy(zero_copy_only=False)
-    keep = known if w is None else known & (w > 0)
-    if not keep.any():
+    keep_rows = known if w is None else known & (w > 0)
+    if not keep_rows.any():
         raise DataError(got="a target that is missing in every row", wanted="rows with a label")
-    if not keep.all():
-        features, target, w = features.filter(keep), target.filter(keep), None if w is None else w[keep]
-    names = (name if isinstance(name, str) else None for name in (y, sample_weight))
+    if not keep_rows.all():
+        features, target = features.filter(keep_rows), target.filter(keep_rows)
+        w = None if w is None else w[keep_rows]
+    choice = choose_task(target) if task == "auto" else TaskChoice(task, "as asked")
+    values = class_labels(target) if choice.task == "classification" else quantities(target)
+    roles = [name if isinstance(name, str) else None for name in (y, sample_weight)]
     return LabelledTable(
-        features, _labels(target, TableTuning()), w, int((~known).sum()), hasattr(X, "__arrow_c_stream__"), *names
+        features, values, w, int((~known).sum()), has_names(X), choice, roles[0], roles[1], tuple(keep)
     )
+
+
+def _as_it_is(data: LabelledTable, y: Any, sample_weight: Any, task: str, keep: Collection[str]) -> LabelledTable:
+    """Labelled rows again, for a model that may keep other columns."""
+    if y is not None or sample_weight is not None:
+        raise DataError(got="y or sample_weight beside labelled rows", wanted="labelled rows that carry their own")
+    if task not in ("auto", data.choice.task):
+        raise DataError(got=f"rows labelled for {data.choice.task}", wanted=f"rows labelled for {task}")
+    return data if tuple(keep) == data.keep else replace(data, keep=tuple(keep))
 
 
 def _target_array(y: Any, n_rows: int) -> pa.Array:
@@ -108,33 +132,6 @@ def _weights(table: pa.Table, sample_weight: Any) -> Array | None:
             )
         sample_weight = column.to_numpy()
     return check_weights(sample_weight, table.num_rows)
-
-
-def _labels(target: pa.Array | pa.ChunkedArray, tuning: TableTuning) -> Array:
-    """Labels as an array of text, whole numbers or booleans; a quantity is refused."""
-    if pa.types.is_dictionary(target.type):
-        target = target.cast(target.type.value_type)
-    y = np.asarray(target.to_numpy(zero_copy_only=False) if isinstance(target, pa.Array) else target.to_numpy())
-    if y.dtype == object and all(isinstance(label, str) for label in y):
-        y = y.astype(str)
-    if y.dtype.kind not in "biufU":
-        raise DataError(
-            got=f"a target of type {target.type}",
-            wanted="classes: text, whole numbers or true/false",
-            fix="Convert the target column to text.",
-        )
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise DataError(got="a target with infinite values: y contains infinity", wanted="classes")
-    distinct = len(np.unique(y))
-    kind = type_of_target(y)
-    if kind == "continuous" or (y.dtype.kind in "iuf" and distinct > tuning.most_numeric_classes):
-        raise DataError(
-            got=f"a target that is a quantity, with {distinct:,} different numbers (Unknown label type: continuous)",
-            wanted=f"classes: text, true/false, or at most {tuning.most_numeric_classes} different whole numbers",
-            fix="This version fits classifiers only; regression is not there yet. Predict a class made from the "
-            "quantity (above or below its median, say), or convert the column to text if its numbers are codes.",
-        )
-    return y
 
 
 def fingerprint(X: Array, y: Array, w: Array | None) -> str:

@@ -17,7 +17,7 @@ from certifit.checkers.svm.joint_linear import certify
 from certifit.checkers.svm.linear_adapter import audit_linear_svc
 from certifit.exceptions import CertificateWarning
 from certifit.rows import ArrayRows, set_threads
-from certifit.svm.linear.linear_svm import LinearSVC
+from tests.svm.linear.linear_cases import free_svc
 
 KINDS = {"weston-watkins": (2.0, False), "crammer-singer": (1.0, True)}
 INTERCEPTS = [{}, {"penalize_intercept": True, "intercept_scaling": 2.0}, {"fit_intercept": False}]
@@ -55,7 +55,7 @@ def test_three_symmetric_points(kind, C):
     X = np.column_stack([np.cos(angle), np.sin(angle)])
     margin, largest = KINDS[kind]
     t = min(2 * margin / 3, (1.5 if largest else 3.0) * C)
-    model = LinearSVC(C, multi_class=kind, tol=1e-12).fit(X, [0, 1, 2])
+    model = free_svc(C, multi_class=kind, tol=1e-12).fit(X, [0, 1, 2])
     np.testing.assert_allclose(model.coef_, t * X, atol=1e-6)
     slack = max(0.0, margin - 1.5 * t) * (1 if largest else 2)
     np.testing.assert_allclose(model.certificate_.objective, 1.5 * t * t + 3 * C * slack, rtol=1e-10)
@@ -66,8 +66,8 @@ def test_three_symmetric_points(kind, C):
 def test_two_classes_are_the_binary_machine(kind, times, intercept):
     X, y = iris()
     X, y = X[50:], y[50:]
-    model = LinearSVC(0.5, multi_class=kind, tol=1e-10, **intercept).fit(X, y)
-    binary = LinearSVC(0.5 * times, loss="hinge", tol=1e-10, fit_intercept=model.fit_intercept).fit(X, y)
+    model = free_svc(0.5, multi_class=kind, tol=1e-10, **intercept).fit(X, y)
+    binary = free_svc(0.5 * times, loss="hinge", tol=1e-10, fit_intercept=model.fit_intercept).fit(X, y)
     if model.penalize_intercept:
         binary.set_params(penalize_intercept=True, intercept_scaling=2.0).fit(X, y)
     assert model.coef_.shape == (1, 4)
@@ -103,7 +103,7 @@ def test_free_biases_against_a_general_solver(kind):
     best = minimize(cost, start, bounds=bounds, constraints={"type": "ineq", "fun": lead}, method="SLSQP",
                     options=options)  # fmt: skip
     assert best.success
-    model = LinearSVC(C, multi_class=kind, tol=1e-10).fit(X, y)
+    model = free_svc(C, multi_class=kind, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(model.certificate_.objective, best.fun, rtol=1e-6)
 
 
@@ -113,7 +113,7 @@ def test_liblinear_finds_the_same_minimum(load):
     X, y = load(return_X_y=True)
     X, C = scale(X), 0.1
     peer = svm.LinearSVC(C=C, multi_class="crammer_singer", tol=1e-6, max_iter=10**5, random_state=0).fit(X, y)
-    model = LinearSVC(C, multi_class="crammer_singer", penalize_intercept=True, tol=1e-7).fit(X, y)
+    model = free_svc(C, multi_class="crammer_singer", penalize_intercept=True, tol=1e-7).fit(X, y)
     theirs = value(peer.coef_, peer.intercept_, X, y, "crammer-singer", C, 1.0)
     np.testing.assert_allclose(model.certificate_.objective, theirs, rtol=1e-5)
     np.testing.assert_allclose(model.coef_, peer.coef_, atol=2e-3 * np.abs(peer.coef_).max())
@@ -139,7 +139,7 @@ def test_liblinears_machine_is_audited():
 def test_objective_certificate_and_checker_agree(kind, intercept):
     X, y = iris()
     w = np.random.default_rng(0).exponential(size=len(y))
-    model = LinearSVC(0.5, multi_class=kind, tol=1e-8, **intercept).fit(X, y, sample_weight=w)
+    model = free_svc(0.5, multi_class=kind, tol=1e-8, **intercept).fit(X, y, sample_weight=w)
     mine = model.certificate_
     expected = value(model.coef_, model.intercept_, X, y, kind, 0.5, rho(model), w)
     assert mine.holds
@@ -157,7 +157,7 @@ def test_objective_certificate_and_checker_agree(kind, intercept):
 def test_bounds_are_honest_for_any_model(kind):
     """Whatever the coefficients, no bound is above the minimum."""
     X, y = iris()
-    best = LinearSVC(2.0, multi_class=kind, tol=1e-10).fit(X, y).certificate_.objective
+    best = free_svc(2.0, multi_class=kind, tol=1e-10).fit(X, y).certificate_.objective
     rng = np.random.default_rng(0)
     claimed = ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[kind], 2.0, 0.0)
     for size in (0.0, 0.1, 100.0):
@@ -189,7 +189,7 @@ def test_feasible_points_are_feasible(kind, free):
 @every_kind
 def test_sparse_rows_offsets_and_weights(kind):
     X, y = iris()
-    fit = partial(LinearSVC, multi_class=kind, tol=1e-9)
+    fit = partial(free_svc, multi_class=kind, tol=1e-9)
     plain = fit().fit(X, y)
     np.testing.assert_allclose(fit().fit(sparse.csr_array(X), y).coef_, plain.coef_, atol=1e-4)
     far = fit().fit(X + 1e6, y)
@@ -203,7 +203,7 @@ def test_sparse_rows_offsets_and_weights(kind):
 @every_kind
 def test_rows_without_entries_and_opposite_labels(kind):
     """All rows the same: every score is the same, and what is lost is the margin of each wrong class."""
-    model = LinearSVC(multi_class=kind, tol=1e-9).fit(np.zeros((6, 2)), [0, 1, 2, 0, 1, 2])
+    model = free_svc(multi_class=kind, tol=1e-9).fit(np.zeros((6, 2)), [0, 1, 2, 0, 1, 2])
     margin, largest = KINDS[kind]
     np.testing.assert_allclose(model.certificate_.objective, 6 * margin * (1 if largest else 2), rtol=1e-9)
     assert model.certificate_.holds
@@ -234,7 +234,7 @@ CORNERS = ("huge C", "tiny C", "unscaled", "columns of very unequal scale", "far
 @pytest.mark.parametrize("name", CORNERS)
 def test_corners_end_proved(kind, name):
     X, y, settings = corner(name)
-    model = LinearSVC(multi_class=kind, **settings).fit(X, y)
+    model = free_svc(multi_class=kind, **settings).fit(X, y)
     assert model.certificate_.relative_gap <= 1e-4
     assert audit_linear_svc(model, X, y, None, 1e-4).holds
 
@@ -243,7 +243,7 @@ def test_corners_end_proved(kind, name):
 def test_units_do_not_matter(kind):
     """β x stays where x is 1e-9 x, β 1e9 β and C 1e18 C; the objective is 1e18 as large."""
     X, y = iris()
-    plain, tiny = LinearSVC(multi_class=kind).fit(X, y), LinearSVC(1e18, multi_class=kind).fit(1e-9 * X, y)
+    plain, tiny = free_svc(multi_class=kind).fit(X, y), free_svc(1e18, multi_class=kind).fit(1e-9 * X, y)
     np.testing.assert_allclose(tiny.certificate_.objective, 1e18 * plain.certificate_.objective, rtol=1e-10)
     np.testing.assert_allclose(tiny.coef_, 1e9 * plain.coef_, rtol=1e-5, atol=1e-5)
 
@@ -254,8 +254,8 @@ def test_rows_without_weight_decide_nothing(kind):
     X, y = iris()
     w = ((y != 1) & (np.arange(150) % 7 > 0)).astype(float)
     model, rest = (
-        LinearSVC(multi_class=kind).fit(X, y, sample_weight=w),
-        LinearSVC(multi_class=kind).fit(X[w > 0], y[w > 0]),
+        free_svc(multi_class=kind).fit(X, y, sample_weight=w),
+        free_svc(multi_class=kind).fit(X[w > 0], y[w > 0]),
     )
     np.testing.assert_allclose(model.certificate_.objective, rest.certificate_.objective, rtol=1e-10)
     np.testing.assert_allclose(model.coef_, rest.coef_, atol=1e-6)
@@ -272,7 +272,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind):
         set_threads(n)
         try:
             with pytest.warns(CertificateWarning):
-                found.append(LinearSVC(0.01, multi_class=kind, max_iter=4).fit(X, y))
+                found.append(free_svc(0.01, multi_class=kind, max_iter=4).fit(X, y))
         finally:
             set_threads(None)
     for other in found[1:]:
@@ -285,10 +285,10 @@ def test_out_of_time_and_passes():
     X, y = load_digits(return_X_y=True)
     for limit in ({"max_time": 0.0}, {"max_iter": 0}):
         with pytest.warns(CertificateWarning, match="of the optimum"):
-            model = LinearSVC(multi_class="crammer-singer", tol=1e-9, **limit).fit(X / 16, y)
+            model = free_svc(multi_class="crammer-singer", tol=1e-9, **limit).fit(X / 16, y)
         assert model.coef_.shape == (10, 64)
 
 
 def test_unknown_kind():
     with pytest.raises(DataError, match="multi_class='all'"):
-        LinearSVC(multi_class="all").fit(*iris())
+        free_svc(multi_class="all").fit(*iris())

@@ -14,10 +14,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from certifit import DataError
-from certifit.datasets import load_penguins
+from certifit.checkers.plain.best_intercepts import middle_of_best
+from certifit.datasets import penguins_table
 from certifit.svm.kernel.gram import KernelCache, gram_of
 from certifit.svm.kernel.kernels import RBF
-from certifit.svm.kernel.smo import best_intercept
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR
 from tests.common.catalogue import three, two
@@ -67,7 +67,7 @@ def test_the_best_intercept_beats_every_other():
     for _ in range(50):
         t, y, C = rng.normal(size=9), rng.choice([-1.0, 1.0], 9), rng.integers(1, 4, 9).astype(float)
         y[:2] = [-1.0, 1.0]
-        loss = [C @ np.maximum(y * (t - b), 0.0) for b in (best_intercept(t, y, C), *t)]
+        loss = [C @ np.maximum(y * (t - b), 0.0) for b in (middle_of_best(t, y, C), *t)]
         assert loss[0] <= min(loss) + 1e-12
 
 
@@ -81,7 +81,7 @@ def digits(first, second):
 
 def measured_penguins():
     """Penguins of three species, without those whose measurements are missing."""
-    table = load_penguins()
+    table = penguins_table()
     names = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     X = np.column_stack([table[name].to_numpy(zero_copy_only=False).astype(float) for name in names])
     known = np.isfinite(X).all(axis=1)

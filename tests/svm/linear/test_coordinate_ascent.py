@@ -13,8 +13,8 @@ from certifit.svm.linear.coordinate_ascent import (
     DualTerms,
     ascend,
 )
-from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
 from tests.common.tuning import tuned
+from tests.svm.linear.linear_cases import free_svc, free_svr
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 
@@ -112,7 +112,7 @@ def test_combining_saves_rounds(monkeypatch):
     counts = []
     for tuning in (CoordinateAscentTuning(), CoordinateAscentTuning(combined_rounds=10**6)):
         rounds.clear()
-        assert tuned(LinearSVC(loss="hinge"), ascent=tuning).fit(X, y).certificate_.holds
+        assert tuned(free_svc(loss="hinge"), ascent=tuning).fit(X, y).certificate_.holds
         counts.append(len(rounds))
     assert counts[0] < 0.6 * counts[1]
 
@@ -130,7 +130,7 @@ class TestStartOfALargeTable:
     @pytest.mark.parametrize("intercept", [{}, {"penalize_intercept": True}, {"fit_intercept": False}])
     def test_same_objective(self, noise, intercept):
         X, eta = self.table(noise)
-        for model, y in ((LinearSVC(loss="hinge"), eta > 0), (LinearSVR(epsilon=0.1), eta)):
+        for model, y in ((free_svc(loss="hinge"), eta > 0), (free_svr(epsilon=0.1), eta)):
             model.set_params(tol=1e-8, **intercept)
             expected = model.fit(X, y).certificate_.objective
             certificate = tuned(model, dual_start_entries=100).fit(X, y).certificate_
@@ -141,7 +141,7 @@ class TestStartOfALargeTable:
         """The working set is too small: the machine goes on by Newton's method."""
         start = {"dual_start_entries": 100, "dual_start_gap": 0.5, "dual_start_width": 0.0}
         X, eta = self.table(1.0)
-        model = tuned(LinearSVC(loss="hinge", tol=1e-8), **start, dual_start_rows_per_column=1).fit(X, eta > 0)
+        model = tuned(free_svc(loss="hinge", tol=1e-8), **start, dual_start_rows_per_column=1).fit(X, eta > 0)
         assert model.certificate_.holds
 
     def test_same_bits_for_any_number_of_threads(self):
@@ -150,7 +150,7 @@ class TestStartOfALargeTable:
         try:
             for threads in (1, 3):
                 set_threads(threads)
-                found.append(tuned(LinearSVC(loss="hinge"), dual_start_entries=100).fit(X, eta > 0).coef_)
+                found.append(tuned(free_svc(loss="hinge"), dual_start_entries=100).fit(X, eta > 0).coef_)
         finally:
             set_threads(None)
         assert np.array_equal(*found)

@@ -16,9 +16,8 @@ from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_
 from certifit.exceptions import CertificateWarning
 from certifit.losses import EpsilonInsensitive, HuberisedHinge, SquaredEpsilonInsensitive
 from certifit.losses.hinges import HINGES
-from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
 from tests.common.tuning import tuned
-from tests.svm.linear.linear_cases import LOSSES, cancer, every_loss, noisy
+from tests.svm.linear.linear_cases import LOSSES, cancer, every_loss, free_svc, free_svr, noisy
 
 RESIDUAL = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
 INTERCEPTS = [{}, {"penalize_intercept": True}, {"penalize_intercept": True, "intercept_scaling": 3.0}]
@@ -45,7 +44,7 @@ def value(model, X, y, w=1.0):
 def test_two_points(loss):
     """x = ±1, y = ±1: min ½ β² + 2C φ(β); for the hinge β = min(1, 2C), for its square β = 4C / (1 + 4C)."""
     for C in (0.1, 0.3, 10.0):
-        model = LinearSVC(C, loss=loss, tol=1e-12).fit([[-1.0], [1.0]], ["a", "b"])
+        model = free_svc(C, loss=loss, tol=1e-12).fit([[-1.0], [1.0]], ["a", "b"])
         beta = np.linspace(0, 2, 2_000_001)
         best = beta[np.argmin(0.5 * beta**2 + 2 * C * LOSSES[loss].value(beta))]
         np.testing.assert_allclose(model.coef_, [[best]], atol=1e-6)
@@ -55,10 +54,10 @@ def test_two_points(loss):
 
 def test_absolute_loss_without_columns_of_use_is_the_median():
     y = [1.0, 2.0, 10.0]
-    model = LinearSVR(tol=1e-10).fit(np.zeros((3, 1)), y)
+    model = free_svr(tol=1e-10).fit(np.zeros((3, 1)), y)
     np.testing.assert_allclose(model.intercept_, [2.0], rtol=1e-9)
     assert model.coef_.tolist() == [0.0]
-    weighted = LinearSVR(tol=1e-10).fit(np.zeros((3, 1)), y, sample_weight=[1, 1, 5])
+    weighted = free_svr(tol=1e-10).fit(np.zeros((3, 1)), y, sample_weight=[1, 1, 5])
     np.testing.assert_allclose(weighted.intercept_, [10.0], rtol=1e-9)
 
 
@@ -66,7 +65,7 @@ def test_absolute_loss_without_columns_of_use_is_the_median():
 @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
 def test_hinge_with_a_free_intercept_is_libsvm(C):
     X, y = cancer()
-    model, peer = LinearSVC(C, loss="hinge", tol=1e-9).fit(X, y), svm.SVC(C=C, kernel="linear", tol=1e-9).fit(X, y)
+    model, peer = free_svc(C, loss="hinge", tol=1e-9).fit(X, y), svm.SVC(C=C, kernel="linear", tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-4, atol=1e-5 * np.abs(peer.coef_).max())
     np.testing.assert_array_equal(model.predict(X), peer.predict(X))
     assert model.certificate_.bound <= value(model, X, y) * (1 + 1e-12)
@@ -80,7 +79,7 @@ def test_hinge_with_a_free_intercept_is_libsvm(C):
 def test_a_penalised_intercept_is_liblinear(loss, scaling, data):
     X, y = data()
     options = {"C": 0.5, "loss": loss, "intercept_scaling": scaling}
-    model = LinearSVC(**options, penalize_intercept=True, tol=1e-11).fit(X, y)
+    model = free_svc(**options, penalize_intercept=True, tol=1e-11).fit(X, y)
     peer = svm.LinearSVC(**options, tol=1e-9, max_iter=10**6, dual=True, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-3, atol=1e-4)
     peer.penalize_intercept = True
@@ -93,7 +92,7 @@ def test_a_penalised_intercept_is_liblinear(loss, scaling, data):
 @pytest.mark.parametrize("epsilon", [0.0, 20.0])
 def test_regression_is_scikit_learns(loss, epsilon):
     X, y = load_diabetes(return_X_y=True)
-    model = LinearSVR(epsilon=epsilon, C=10.0, loss=loss, penalize_intercept=True, tol=1e-10).fit(X, y)
+    model = free_svr(epsilon=epsilon, C=10.0, loss=loss, penalize_intercept=True, tol=1e-10).fit(X, y)
     peer = svm.LinearSVR(epsilon=epsilon, C=10.0, loss=loss, tol=1e-10, max_iter=10**6, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), peer.predict(X), rtol=1e-3)
     losses = 10 * RESIDUAL[loss](epsilon).value(y - model.predict(X)).sum()
@@ -104,7 +103,7 @@ def test_regression_is_scikit_learns(loss, epsilon):
 
 def test_regression_with_a_free_intercept_is_libsvm():
     X, y = load_diabetes(return_X_y=True)
-    model = LinearSVR(epsilon=10.0, C=10.0, tol=1e-10).fit(X, y)
+    model = free_svr(epsilon=10.0, C=10.0, tol=1e-10).fit(X, y)
     peer = svm.SVR(kernel="linear", epsilon=10.0, C=10.0, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.coef_, peer.coef_[0], rtol=1e-6)  # the best intercept is not unique here
     found = audit_linear_svr(peer, X, y, None, 1e-8)
@@ -118,7 +117,7 @@ def test_audit_of_stochastic_gradients():
     alpha = 0.01
     peer = SGDClassifier(alpha=alpha, max_iter=1000, tol=1e-5, random_state=0).fit(X, y)
     C = 1 / (alpha * len(X))
-    found, best = audit_linear_svc(peer, X, y, None, 1e-4), LinearSVC(C, loss="hinge", tol=1e-9).fit(X, y)
+    found, best = audit_linear_svc(peer, X, y, None, 1e-4), free_svc(C, loss="hinge", tol=1e-9).fit(X, y)
     peer.C, peer.penalize_intercept = C, False
     np.testing.assert_allclose(found.objective, value(peer, X, y), rtol=1e-12)
     assert not found.holds
@@ -165,7 +164,7 @@ def test_what_rounding_hides_is_not_claimed(loss):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < 2], y[y < 2]
     with pytest.warns(CertificateWarning, match="objective within"):
-        model = LinearSVC(C=1e16, loss=loss).fit(X, y)
+        model = free_svc(C=1e16, loss=loss).fit(X, y)
     assert not audit_linear_svc(model, X, y, None, 1e-4).holds
     widest = HardMarginSVC().fit(X, y)
     model.coef_, model.intercept_ = widest.coef_, widest.intercept_  # rows on the margin, up to rounding
@@ -184,7 +183,7 @@ def test_the_objective_is_the_one_written_down_and_proved(loss, intercept, class
     X, y = X[y < classes + (classes == 2)], y[y < classes + (classes == 2)]
     y = y % classes
     w = np.random.default_rng(0).exponential(size=len(X))
-    model = LinearSVC(0.7, loss=loss, tol=1e-10, **intercept).fit(X, y, sample_weight=w)
+    model = free_svc(0.7, loss=loss, tol=1e-10, **intercept).fit(X, y, sample_weight=w)
     assert model.certificate_.holds
     np.testing.assert_allclose(model.certificate_.objective, value(model, X, y, w), rtol=1e-12)
     np.testing.assert_allclose(model.objective(X, y, w).total, value(model, X, y, w), rtol=1e-12)
@@ -199,7 +198,7 @@ def test_the_objective_is_the_one_written_down_and_proved(loss, intercept, class
 @pytest.mark.parametrize("change", [-1.0, 1.02])
 def test_sabotage_is_noticed(loss, intercept, change):
     X, y = noisy()
-    model = LinearSVC(loss=loss, **intercept).fit(X, y)
+    model = free_svc(loss=loss, **intercept).fit(X, y)
     best = model.certificate_.objective
     for name in ("coef_", "intercept_"):
         saved = getattr(model, name)
@@ -219,7 +218,7 @@ def test_sabotage_is_noticed(loss, intercept, change):
 
 def test_a_wrong_dual_is_noticed():
     X, y = noisy()
-    model = tuned(LinearSVC(loss="hinge"), newton_columns=2).fit(X, y)
+    model = tuned(free_svc(loss="hinge"), newton_columns=2).fit(X, y)
     assert model.dual_coef_.shape == (1, len(X))
     assert audit_linear_svc(model, X, y, None, 1e-4).holds
     best, model.coef_ = model.certificate_.objective, 1.05 * model.coef_
@@ -232,10 +231,10 @@ def test_a_wrong_dual_is_noticed():
 @every_loss
 def test_out_of_passes_the_proved_gap_is_true(loss):
     X, y = cancer()
-    best = LinearSVC(loss=loss, tol=1e-10).fit(X, y).certificate_.objective
+    best = free_svc(loss=loss, tol=1e-10).fit(X, y).certificate_.objective
     for passes in range(1, 5):
         with pytest.warns(CertificateWarning):
-            model = LinearSVC(loss=loss, max_iter=passes).fit(X, y)
+            model = free_svc(loss=loss, max_iter=passes).fit(X, y)
         assert model.n_iter_ <= passes
         c = model.certificate_
         assert 0 <= c.objective - best * (1 - 1e-9) <= c.gap + 1e-9 * best
@@ -245,7 +244,7 @@ def test_out_of_passes_the_proved_gap_is_true(loss):
 def test_a_new_loss_needs_a_line_in_losses_and_one_in_the_checker(monkeypatch):
     monkeypatch.setitem(HINGES, "narrow_hinge", HuberisedHinge(0.1))
     X, y = noisy()
-    model = LinearSVC(loss="narrow_hinge", tol=1e-9).fit(X, y)
+    model = free_svc(loss="narrow_hinge", tol=1e-9).fit(X, y)
     np.testing.assert_allclose(
         model.certificate_.objective,
         penalty(model) + HuberisedHinge(0.1).value(np.where(y == 1, 1, -1) * model.decision_function(X)).sum(),
@@ -261,8 +260,8 @@ def test_a_new_loss_needs_a_line_in_losses_and_one_in_the_checker(monkeypatch):
 def test_weights_are_repetitions_and_zeros_absences(loss):
     X, y = noisy()
     w = np.arange(len(X)) % 3
-    weighted = LinearSVC(loss=loss, tol=1e-11).fit(np.where(w[:, None] > 0, X, 1e6), y, sample_weight=w)
-    repeated = LinearSVC(loss=loss, tol=1e-11).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    weighted = free_svc(loss=loss, tol=1e-11).fit(np.where(w[:, None] > 0, X, 1e6), y, sample_weight=w)
+    repeated = free_svc(loss=loss, tol=1e-11).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(weighted.certificate_.objective, repeated.certificate_.objective, rtol=1e-10)
 
@@ -270,8 +269,8 @@ def test_weights_are_repetitions_and_zeros_absences(loss):
 def test_class_weights_multiply_row_weights():
     X, y = load_iris(return_X_y=True)
     w = np.linspace(1, 2, len(X))
-    a = LinearSVC(class_weight={0: 2.0, 1: 0.5}, tol=1e-11).fit(X, y, sample_weight=w)
-    b = LinearSVC(tol=1e-11).fit(X, y, sample_weight=w * np.array([2.0, 0.5, 1.0])[y])
+    a = free_svc(class_weight={0: 2.0, 1: 0.5}, tol=1e-11).fit(X, y, sample_weight=w)
+    b = free_svc(tol=1e-11).fit(X, y, sample_weight=w * np.array([2.0, 0.5, 1.0])[y])
     np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-6)
     assert audit_linear_svc(a, X, y, w, 1e-10).holds
 
@@ -281,12 +280,12 @@ def test_class_weights_multiply_row_weights():
 def test_parquet_and_csr_give_the_same(loss, tmp_path):
     X, y = noisy(3000)
     X[np.abs(X) < 0.5] = 0
-    model = LinearSVC(loss=loss, tol=1e-10).fit(X, y)
+    model = free_svc(loss=loss, tol=1e-10).fit(X, y)
     names = [f"x{j}" for j in range(X.shape[1])]
     pq.write_table(pa.table({**dict(zip(names, X.T, strict=True)), "y": y}), tmp_path / "t.parquet")
-    from_file = LinearSVC(loss=loss, tol=1e-10).fit(str(tmp_path / "t.parquet"), "y")
+    from_file = free_svc(loss=loss, tol=1e-10).fit(str(tmp_path / "t.parquet"), "y")
     np.testing.assert_allclose(from_file.coef_, model.coef_, rtol=1e-9)
-    csr = LinearSVC(loss=loss, tol=1e-10).fit(sparse.csr_array(X), y)
+    csr = free_svc(loss=loss, tol=1e-10).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(csr.coef_, model.coef_, rtol=1e-4, atol=1e-6)
     assert audit_linear_svc(csr, sparse.csr_array(X), y, None, 1e-8).holds
 
@@ -294,7 +293,7 @@ def test_parquet_and_csr_give_the_same(loss, tmp_path):
 @pytest.mark.parametrize("loss", ["hinge", "huberised_hinge"])
 def test_a_long_table_starts_from_some_rows(loss):
     X, y = noisy(30_000)
-    model = LinearSVC(loss=loss).fit(X, y)
+    model = free_svc(loss=loss).fit(X, y)
     assert model.certificate_.holds
     assert audit_linear_svc(model, X, y, None, 1e-4).holds
     assert model.n_iter_ <= 8
@@ -307,8 +306,8 @@ def test_dual_ascent_gives_the_same_objective(loss, intercept, form):
     """What wide tables are solved by, on a narrow one."""
     X, y = load_iris(return_X_y=True)
     X = form(scale(X))
-    newton = LinearSVC(loss=loss, tol=1e-10, **intercept).fit(X, y)
-    model = tuned(LinearSVC(loss=loss, tol=1e-6, max_iter=2000, **intercept), newton_columns=2).fit(X, y)
+    newton = free_svc(loss=loss, tol=1e-10, **intercept).fit(X, y)
+    model = tuned(free_svc(loss=loss, tol=1e-6, max_iter=2000, **intercept), newton_columns=2).fit(X, y)
     best = newton.certificate_.objective
     assert model.certificate_.holds
     assert best * (1 - 1e-9) <= model.certificate_.objective <= best * (1 + 1e-6)
@@ -319,8 +318,8 @@ def test_dual_ascent_gives_the_same_objective(loss, intercept, form):
 def test_dual_ascent_for_regression():
     X, y = load_diabetes(return_X_y=True)
     X = scale(X)
-    newton = LinearSVR(epsilon=5.0, tol=1e-10).fit(X, y)
-    model = tuned(LinearSVR(epsilon=5.0, tol=1e-5), newton_columns=2).fit(X, y)
+    newton = free_svr(epsilon=5.0, tol=1e-10).fit(X, y)
+    model = tuned(free_svr(epsilon=5.0, tol=1e-5), newton_columns=2).fit(X, y)
     assert model.certificate_.holds
     np.testing.assert_allclose(model.certificate_.objective, newton.certificate_.objective, rtol=1e-5)
     assert audit_linear_svr(model, X, y, None, 1e-5).holds

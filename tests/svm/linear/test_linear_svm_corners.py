@@ -11,7 +11,7 @@ from certifit import DataError, audit
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.exceptions import CertificateWarning
 from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
-from tests.svm.linear.linear_cases import LOSSES, every_loss, noisy
+from tests.svm.linear.linear_cases import LOSSES, every_loss, free_svc, free_svr, noisy
 
 
 @every_loss
@@ -19,7 +19,7 @@ from tests.svm.linear.linear_cases import LOSSES, every_loss, noisy
 @pytest.mark.parametrize("separable", [True, False])
 def test_any_C(loss, C, separable):
     X, y = noisy()
-    model = LinearSVC(C, loss=loss).fit(X, (X[:, 0] > 1).astype(int) if separable else y)
+    model = free_svc(C, loss=loss).fit(X, (X[:, 0] > 1).astype(int) if separable else y)
     assert model.certificate_.holds
     if separable and C > 1:
         assert model.score(X, X[:, 0] > 1) == 1
@@ -28,7 +28,7 @@ def test_any_C(loss, C, separable):
 @every_loss
 def test_columns_of_any_scale(loss):
     X, y = noisy()
-    model = LinearSVC(loss=loss).fit(X * [1e6, 1e-6, 1, 1e3, 1e-3] + [1e8, 0, 0, 1e5, 0], y)
+    model = free_svc(loss=loss).fit(X * [1e6, 1e-6, 1, 1e3, 1e-3] + [1e8, 0, 0, 1e5, 0], y)
     assert model.certificate_.holds
     assert model.score(X * [1e6, 1e-6, 1, 1e3, 1e-3] + [1e8, 0, 0, 1e5, 0], y) > 0.7
 
@@ -36,7 +36,7 @@ def test_columns_of_any_scale(loss):
 @every_loss
 def test_rows_with_both_labels_cancel(loss):
     X, y = noisy()
-    model = LinearSVC(loss=loss).fit(np.vstack([X, X]), np.append(y, 1 - y))
+    model = free_svc(loss=loss).fit(np.vstack([X, X]), np.append(y, 1 - y))
     np.testing.assert_allclose(model.coef_, 0, atol=1e-9)
     np.testing.assert_allclose(model.certificate_.objective, 2 * len(X) * LOSSES[loss].value(0.0), rtol=1e-9)
 
@@ -44,7 +44,7 @@ def test_rows_with_both_labels_cancel(loss):
 @every_loss
 def test_classes_of_very_unequal_weight(loss):
     X, y = load_iris(return_X_y=True)
-    model = LinearSVC(loss=loss, class_weight={0: 1000, 1: 1e-4, 2: 1e-4}).fit(X, y)
+    model = free_svc(loss=loss, class_weight={0: 1000, 1: 1e-4, 2: 1e-4}).fit(X, y)
     assert model.certificate_.holds
 
 
@@ -53,7 +53,7 @@ def test_classes_of_very_unequal_weight(loss):
 def test_rows_of_very_unequal_weight(loss, n):
     """Few rows have nearly all the weight; in the long table some rows stand for all in the first Hessians."""
     X, y = noisy(n, d=25 if n > 300 else 5)
-    model = LinearSVC(loss=loss).fit(X, y, sample_weight=np.random.default_rng(1).exponential(size=n) ** 6)
+    model = free_svc(loss=loss).fit(X, y, sample_weight=np.random.default_rng(1).exponential(size=n) ** 6)
     assert model.certificate_.holds
 
 
@@ -68,7 +68,7 @@ def test_a_small_table_of_weights_of_eight_decades():
     ]
     y = [0.0006110017566340415, -0.002358015929868308, 0.00035171627754217595, 0.001534914319472781, -0.00121141515]
     w = [5888.454470787375, 6.683614805948268, 0.00015257809051872462, 2.566893324244186, 0.004400960349280439]
-    model = LinearSVR().fit(X, y, w)
+    model = free_svr().fit(X, y, w)
     assert model.certificate_.holds
     assert audit_linear_svr(model, X, y, w, 1e-4).objective == pytest.approx(model.certificate_.objective, rel=1e-12)
 
@@ -77,7 +77,7 @@ def test_a_small_table_of_weights_of_eight_decades():
 def test_more_columns_than_rows(loss):
     X = np.random.default_rng(0).normal(size=(40, 200))
     y = np.arange(40) % 3
-    model = LinearSVC(loss=loss).fit(X, y)
+    model = free_svc(loss=loss).fit(X, y)
     assert model.certificate_.holds
     assert audit_linear_svc(model, X, y, None, 1e-4).holds
 
@@ -85,7 +85,7 @@ def test_more_columns_than_rows(loss):
 def test_what_is_too_large_is_refused():
     X, y = noisy()
     with pytest.raises(DataError, match="overflow"):
-        LinearSVC().fit(1e200 * X, y)
+        free_svc().fit(1e200 * X, y)
 
 
 @pytest.mark.parametrize("regression", [False, True])
@@ -100,7 +100,7 @@ def test_bad_settings(settings, regression):
 
 def test_negative_epsilon():
     with pytest.raises(DataError, match="epsilon"):
-        LinearSVR(epsilon=-1.0).fit(*noisy())
+        free_svr(epsilon=-1.0).fit(*noisy())
 
 
 def test_audit_says_what_it_cannot_read():
@@ -133,15 +133,15 @@ def test_sparse_columns_far_from_zero(loss):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
     X += y[:, None]
-    near = LinearSVC(loss=loss, tol=1e-9).fit(X, y)
-    far = LinearSVC(loss=loss, tol=1e-9).fit(sparse.csr_array(X + 1e6), y)
+    near = free_svc(loss=loss, tol=1e-9).fit(X, y)
+    far = free_svc(loss=loss, tol=1e-9).fit(sparse.csr_array(X + 1e6), y)
     np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-4)
     assert far.n_iter_ <= 2 * near.n_iter_ + 2
     assert far.certificate_.holds
 
 
 @pytest.mark.parametrize(
-    "model", [LinearSVC(loss="hinge"), LinearSVC(), LinearSVC(multi_class="crammer-singer"), LinearSVR()]
+    "model", [free_svc(loss="hinge"), free_svc(), free_svc(multi_class="crammer-singer"), free_svr()]
 )
 def test_what_rounding_the_intercept_hides_is_not_claimed(model):
     """Far from 0 the intercept makes up for coef · mean and has no digits left for the margin."""
@@ -160,7 +160,7 @@ def test_of_many_best_intercepts_the_middle_one_is_kept(columns):
     """A tube so wide that many intercepts cost nothing; by either solver."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, columns)), np.linspace(-1.0, 2.0, 20)
-    model = LinearSVR(epsilon=5.0, penalize_intercept=False).fit(X, y)
+    model = free_svr(epsilon=5.0, penalize_intercept=False).fit(X, y)
     np.testing.assert_allclose(model.coef_, 0, atol=1e-12)
     np.testing.assert_allclose(model.intercept_, [0.5], atol=1e-9)  # the middle of [2 - 5, -1 + 5]
     assert audit(model, X, y).holds

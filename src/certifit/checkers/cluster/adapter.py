@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from certifit.checkers.cluster.kmeans import ClusterCheckTuning, certify
 from certifit.checkers.cluster.semidefinite_bound import ProofInFit
 from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.core import Certificate, Estimator
+from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
-from certifit.rows import Array
+from certifit.rows import Array, Block, Rows
 
 
 def centres(model: Any) -> Array:
@@ -56,4 +58,21 @@ def audit_clusters(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, 
     tuning = ClusterCheckTuning().with_effort(effort)
     if effort == 1 and isinstance(model, Estimator):
         tuning = replace(tuning, gram=ProofInFit().work(rows.n_rows, target))
-    return certify(C, labels, tol, rows, target, inertia, tuning=tuning)
+    found = certify(C, labels, tol, rows, target, inertia, tuning=tuning)
+    if not (isinstance(model, Estimator) and hasattr(model, "counts_")):
+        return found
+    return replace(found, checks=(*found.checks, _check_counts(numbers(model, "counts_"), C, labels, rows)))
+
+
+def _check_counts(counts: Array, C: Array, labels: Any, rows: Rows) -> Check:
+    """Check the weights of the clusters, by which the next batch is held against all rows before it."""
+    if counts.shape != (len(C),):
+        raise DataError(got=f"counts_ of shape {counts.shape}", wanted=f"one for each of {len(C)} centres")
+    # Labels that name no centre fail a check of their own.
+    weight = np.bincount(np.clip(np.asarray(labels), 0, len(C) - 1), rows.map(_block_weights), len(C))
+    off = float(np.abs(counts - weight).max() / (weight.sum() or 1.0))
+    return Check("counts_ off the weights of the clusters, relative", off, 1e-9)
+
+
+def _block_weights(block: Block) -> Array:
+    return block.w

@@ -45,7 +45,7 @@ def line_bound(rows: Rows, k: int, *, tuning: LineTuning = LineTuning()) -> floa
     if len(x) <= k:
         return 0.0
     size = float(np.abs(x).max())
-    scale = 2.0 ** -int(np.frexp(size)[1])  # exact; squares neither over- nor underflow
+    scale = 2.0 ** min(1023, -int(np.frexp(size)[1]))  # exact; squares neither over- nor underflow
     x = x * scale
     most, moved = min(tuning.most_numbers, tuning.most_cells // k), 0.0
     if len(x) > most:

@@ -13,6 +13,7 @@ from certifit.checkers.decomposition import probabilistic_pca as ppca
 from certifit.checkers.decomposition.captured_variance import PCACheckTuning, digits_of_own_fit
 from certifit.checkers.decomposition.component_count import check_component_count
 from certifit.checkers.fitted import fitted_rows, numbers
+from certifit.checkers.problem import Problem
 from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
@@ -64,6 +65,24 @@ def audit_ppca(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> C
         ppca.PPCAModel(B, variances, mean, float(numbers(model, "noise_variance_")), *asked), tol, rows
     )
     return replace(found, checks=(*found.checks, *check_counts(model, len(B), rows), *check_signs(model, B)))
+
+
+# ------------------------------------------------------------------------------------- problems in words
+def pca_problem(model: Any) -> Problem:
+    """The same for every PCA with so many components, whatever its solver."""
+    return Problem(f"squared distances to the best plane of {len(model.components_)} dimensions")
+
+
+def svd_problem(model: Any) -> Problem:
+    """As that of PCA, but for planes through zero."""
+    return Problem(f"squared distances to the best plane of {len(model.components_)} dimensions through zero")
+
+
+def ppca_problem(model: Any) -> Problem:
+    """The same for every probabilistic PCA with so many components."""
+    ard = isinstance(getattr(model, "n_components", None), str) and model.n_components == "ard"
+    penalty = "relevance of each component" if ard else "none"
+    return Problem(f"Gaussian log-likelihood with {len(model.components_)} components", penalty)
 
 
 # ------------------------------------------------------------------------------------- what several models share

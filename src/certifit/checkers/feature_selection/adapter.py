@@ -9,19 +9,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from certifit.checkers.feature_selection import greedy, l1_choice, screening
-from certifit.checkers.feature_selection.scores import target_of
-from certifit.checkers.feature_selection.univariate import FilterClaim, certify_filter
+from certifit.checkers.feature_selection.scores import plain_variances, target_of
+from certifit.checkers.feature_selection.univariate import (
+    FilterClaim,
+    certify_filter,
+    certify_function,
+    certify_variances,
+)
 from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.core import Certificate, Check
+from certifit.checkers.refusals import refusal
+from certifit.core import Certificate, Check, Estimator
 from certifit.core.scoring import find_scorer, fit_copy, is_classifier, score_fitted
 from certifit.exceptions import DataError
 from certifit.rows import Array, Matrix, Rows, encode_labels
-from certifit.rows.checks import Target
+from certifit.rows.checks import TableTerms, Target
 from certifit.rows.folds import make_folds
 
 
@@ -60,11 +66,25 @@ def _shaped(model: Any, name: str, values: Any, shape: tuple[int | None, ...]) -
 
 
 # --------------------------------------------------------------------------------------------------------- filters
-WITHOUT_PVALUES = ("variance", "jeffreys")  # scores that are no test
+WITHOUT_PVALUES = ("variance", "jeffreys", "r_regression")  # scores that are no test
+
+# by the name of a score function of ours or scikit-learn's, our name for the score
+SCORE_NAMES = {
+    "f_classif": "anova",
+    "f_regression": "f_regression",
+    "r_regression": "r_regression",
+    "anova_f": "anova",
+    "correlation_f": "correlation",
+    "mutual_information": "information",
+    "jeffreys": "jeffreys",
+    "chi2": "chi2",
+}
 
 
 def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a SelectFeatures, or a selector of scikit-learn such as SelectKBest with a known score function."""
+    if isinstance(model, Estimator) and not isinstance(model.score_func, str):
+        return _audit_own_filter(model, X, y, sample_weight, tol)
     own = isinstance(model.score_func, str)
     name = model.score_func if own else _score_name(model)
     if own:
@@ -91,6 +111,93 @@ def audit_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     else:
         claim = FilterClaim(name, scores, p, model.get_support(), _count_kept(model, scores, p), False)
     return certify_filter(claim, k, tol, rows)
+
+
+def _audit_own_filter(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check a filter of ours under scikit-learn's name: scores from the data, and columns from these by its rule."""
+    d = int(model.n_features_in_)
+    scores = _shaped(model, "scores_", model.scores_, (d,))
+    p = None if model.pvalues_ is None else _shaped(model, "pvalues_", model.pvalues_, (d,))
+    kept = kept_by_rule(model, np.where(np.isnan(scores), -np.inf, scores), p)
+    rule = Check(
+        "columns kept that the rule leaves out, or the reverse", float((kept != model.get_support()).sum()), 0.0
+    )
+    name = SCORE_NAMES.get(_function_name(model.score_func))
+    if name is None:
+        certificate = _audit_function(model, scores, p, X, y, tol)
+        return replace(certificate, checks=(*certificate.checks, rule))
+    if (p is None) != (name in WITHOUT_PVALUES) or np.isnan(scores).any() or (p is not None and np.isnan(p).any()):
+        raise DataError(got=f"scores or p-values of {name} that are NaN or missing", wanted="those that its fit left")
+    target = target_of(name)
+    rows, k = fitted_rows(model, d, X, y, sample_weight, target), 1
+    if target == "classes":
+        labels = encode_labels(rows)
+        rows, k = labels.rows, len(labels.classes)
+    claim = FilterClaim(name, scores, p, kept, None, False, False)
+    certificate = certify_filter(claim, k, tol, rows)
+    return replace(certificate, checks=(*certificate.checks, rule))
+
+
+def _function_name(function: Any) -> str:
+    """The name of a function of ours or scikit-learn's; of any other, none that is known."""
+    home = str(getattr(function, "__module__", "")).partition(".")[0]
+    return str(getattr(function, "__name__", "")) if home in ("certifit", "sklearn") else ""
+
+
+def _audit_function(model: Any, scores: Array, p: Array | None, X: Any, y: Any, tol: float) -> Certificate:
+    """Call a score function of the user's again, twice: where the two differ it is random, and cannot be compared."""
+    data = fitted_rows(model, len(scores), X, None, None).load()
+    target = None if y is None else np.asarray(y)
+    first, second = (_called(model.score_func, data.X, target) for _ in range(2))
+    pairs = zip(first, second, strict=True)
+    same = all(a is None or b is None or np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+    certificate = certify_function(scores, p, model.get_support(), tol, first if same else None)
+    if same:
+        return certificate
+    claim = f"by the scores recorded, which are random and cannot be computed again, {certificate.claim}"
+    return replace(certificate, claim=claim)
+
+
+def _called(function: Any, X: Matrix, y: Array | None) -> tuple[Array, Array | None]:
+    found = function(X, y)
+    scores, p = found if isinstance(found, (list, tuple)) else (found, None)
+    return np.asarray(scores, float), None if p is None else np.asarray(p, float)
+
+
+def kept_by_rule(model: Any, scores: Array, p: Array | None) -> Array:
+    """The columns that a filter keeps by its rule, column by column."""
+    mode, parameter = FILTERS[type(model).__name__]
+    mode, d, asked = mode or model.mode, len(scores), getattr(model, parameter)
+    if mode in ("k_best", "percentile"):
+        last = mode == "k_best"  # of equals the last are kept, else the first
+        if last:
+            wanted = d if asked == "all" else min(int(asked), d)
+        else:
+            finite = np.nan_to_num(scores, posinf=np.finfo(float).max, neginf=np.finfo(float).min)
+            edge = np.percentile(finite, 100 - float(asked)) if 0 < asked < 100 else 0.0
+            above, ties = int((finite > edge).sum()), int((finite == edge).sum())
+            share = int(d * float(asked) / 100)
+            wanted = min(max(above, share), above + ties) if 0 < asked < 100 else d * (asked == 100)
+        order = sorted(range(d), key=lambda j: (-scores[j], -j if last else j))
+        return np.isin(np.arange(d), order[:wanted])
+    if p is None:
+        raise DataError(got=f"a {type(model).__name__} without p-values", wanted="those that its fit left")
+    if mode == "fdr":  # Benjamini & Hochberg (1995)
+        ranks = [i for i, value in enumerate(sorted(p), 1) if value <= float(asked) / d * i]
+        return p <= sorted(p)[ranks[-1] - 1] if ranks else np.zeros(d, bool)
+    return np.asarray(p < (asked if mode == "fpr" else asked / d))
+
+
+def audit_variances(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check the variances of a VarianceThreshold, ours or scikit-learn's, and the columns that it keeps."""
+    stated = np.asarray(model.variances_)
+    if stated.ndim != 1 or stated.dtype.kind != "f":
+        raise DataError(
+            got=f"variances_ of shape {stated.shape} and type {stated.dtype}", wanted="a number per column"
+        )
+    rows = fitted_rows(model, len(stated), X, None, sample_weight, TableTerms(missing=True))
+    variances, rounding = plain_variances(rows, model.threshold == 0)
+    return certify_variances(stated, variances, float(model.threshold), tol, rounding)
 
 
 # scikit-learn's filters: the mode of GenericUnivariateSelect that does the same, and the setting that it has
@@ -125,20 +232,11 @@ def _count_kept(model: Any, scores: Array, p: Array | None) -> int | None:
 
 def _score_name(model: Any) -> str:
     """Return our name for the score function of a scikit-learn selector, which may be scikit-learn's or ours."""
-    names = {
-        "f_classif": "anova",
-        "f_regression": "correlation",
-        "anova_f": "anova",
-        "correlation_f": "correlation",
-        "mutual_information": "information",
-        "jeffreys": "jeffreys",
-        "chi2": "chi2",
-    }
-    name = names.get(getattr(model.score_func, "__name__", ""))
+    name = SCORE_NAMES.get(getattr(model.score_func, "__name__", ""))
     if name is None:
         raise DataError(
             got=f"a {type(model).__name__} with score_func={model.score_func!r}",
-            wanted=f"a score function among {', '.join(names)}",
+            wanted=f"a score function among {', '.join(SCORE_NAMES)}",
         )
     return name
 
@@ -146,12 +244,10 @@ def _score_name(model: Any) -> str:
 # -------------------------------------------------------------------------------------------------------- searches
 def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check every choice of a SequentialSelector, scoring every candidate of every step again."""
+    _refuse_without(model, "candidate_scores_")
     support, forward = _support(model), model.direction == "forward"
     d = len(support)
-    automatic = isinstance(model.n_features_to_select, str)  # 'auto': go on while a step gains `tol`
-    kept = (
-        (d if forward else 1) if automatic else _asked_columns(model.n_features_to_select, d, "n_features_to_select")
-    )
+    asked, least = _greedy_terms(model, d)
     taken = _shaped(model, "path_['column']", model.path_["column"], (None,))
     if taken.dtype.kind not in "iu" or ((taken < 0) | (taken >= d)).any():
         raise DataError(got=f"path_['column'] {taken}", wanted=f"numbers of columns, from 0 to {d - 1}")
@@ -170,20 +266,46 @@ def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
         reached,
         support,
         forward,
-        kept if forward else d - kept,
+        asked,
         float(model.start_score_),
-        float(model.tol) if automatic else None,
+        least,
     )
     trial = _Refit.of(model, X, y, sample_weight)
-    return greedy.certify_greedy(path, tol, greedy.rescore(path, errors, trial.scores))
+    again = greedy.rescore(path, errors, trial.scores, from_start=not _like_sklearn(model))
+    return greedy.certify_greedy(path, tol, again)
+
+
+def _refuse_without(model: Any, name: str) -> None:
+    """Refuse a selector of scikit-learn, which keeps nothing of its steps."""
+    if not hasattr(model, name):
+        raise refusal(model, None, ())
+
+
+def _like_sklearn(model: Any) -> bool:
+    """Whether a search counts and stops by scikit-learn's rules, under its name."""
+    return type(model).__name__ in ("RFE", "RFECV", "SequentialFeatureSelector")
+
+
+def _greedy_terms(model: Any, d: int) -> tuple[int, float | None]:
+    """The number of steps that the settings of a sequential search ask for, and the gain that each must bring."""
+    asked, forward = model.n_features_to_select, model.direction == "forward"
+    automatic = isinstance(asked, str)  # 'auto': go on while a step gains `tol`
+    if not _like_sklearn(model):
+        kept = (d if forward else 1) if automatic else _asked_columns(asked, d, "n_features_to_select")
+        return kept if forward else d - kept, float(model.tol) if automatic else None
+    if automatic and model.tol is not None:
+        return d - 1, float(model.tol)
+    kept = d // 2 if automatic else int(asked) if isinstance(asked, Integral) else int(d * float(asked))
+    return kept if forward else d - kept, None
 
 
 def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check every step of a RecursiveElimination, fitting each again, and the cross-validated number of columns."""
+    _refuse_without(model, "importances_")
     support, getter = _support(model), model.step
     d = len(support)
     step = int(getter) if isinstance(getter, Integral) else max(1, int(float(getter) * d))
-    by_folds = isinstance(model.n_features_to_select, str) and model.cv is not None
+    by_folds = _chosen_by_folds(model)
     names = ("n_features", "score", "error")
     path = [_shaped(model, f"path_[{name!r}]", model.path_[name], (None,)) for name in names]
     if len({len(column) for column in path}) > 1 or bool(len(path[0])) != by_folds:
@@ -204,15 +326,54 @@ def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float
     if by_folds and (again.pairs or not len(found.importances)):
         tried = trial.eliminated_scores(step)
         beside = tuple((f"cross-validated {names[i]}", path[i], tried[i]) for i in range(3))
+        if hasattr(model, "fold_scores_"):
+            beside = (*beside, *_fold_tables(model, tried))
         again = greedy.Recomputed((*again.pairs, *beside))
-    certificate = greedy.certify_elimination(found, -float(trial.scores(support).mean()), tol, again)
+    if hasattr(model, "estimator_") and (again.pairs or not len(found.importances)):
+        again = greedy.Recomputed((*again.pairs, *trial.kept_estimator(support)))
+    certificate = greedy.certify_elimination(found, trial.loss(support), tol, again)
     told = abs(float(model.n_features_wanted_) - wanted)
     return replace(certificate, checks=(*certificate.checks, Check("n_features_wanted_ off by", told, 0.0)))
 
 
+def _chosen_by_folds(model: Any) -> bool:
+    """Whether cross-validation chooses the number of columns."""
+    if _like_sklearn(model):
+        return type(model).__name__ == "RFECV"
+    return isinstance(model.n_features_to_select, str) and model.cv is not None
+
+
+def _fold_tables(model: Any, tried: EliminatedFolds) -> tuple[tuple[str, Array, Array], ...]:
+    """What an RFECV states of its folds beside what they are when eliminated again."""
+    shape = tried.kept.shape
+    scores = _shaped(model, "fold_scores_", model.fold_scores_, shape[:2])
+    support = _shaped(model, "fold_support_", model.fold_support_, shape)
+    if support.dtype != bool:
+        raise DataError(got=f"fold_support_ of type {support.dtype}", wanted="True or False")
+    return (
+        ("scores of the folds", scores, tried.folds),
+        ("columns of the folds", support.reshape(-1, shape[2]), tried.kept.reshape(-1, shape[2])),
+    )
+
+
 def _wanted_by_settings(model: Any, d: int) -> int:
+    if _like_sklearn(model):
+        asked = model.n_features_to_select
+        if asked is None:
+            return d // 2
+        return min(int(asked), d) if isinstance(asked, Integral) else max(1, int(d * float(asked)))
     asked = 0.5 if isinstance(model.n_features_to_select, str) else model.n_features_to_select
     return _asked_columns(asked, d, "n_features_to_select")
+
+
+class EliminatedFolds(NamedTuple):
+    """Eliminations on the training rows of every fold, made again, for each of m numbers of columns."""
+
+    n_features: Array  # (m,)
+    mean: Array  # (m,) score
+    error: Array  # (m,) its standard error
+    folds: Array  # (folds, m) scores
+    kept: Array  # (folds, m, d) bool
 
 
 @dataclass(frozen=True)
@@ -242,9 +403,12 @@ class _Refit:
 
     def folds(self) -> list[tuple[Any, Any]]:
         """Return rows to fit and rows to score for each fold; cv=None fits and scores on all rows."""
-        if self.model.cv is None:
+        cv = self.model.cv
+        if cv is None and type(self.model).__name__ in ("RFECV", "SequentialFeatureSelector"):
+            cv = 5
+        if cv is None:
             return [(slice(None), slice(None))]
-        return [*make_folds(self.model.cv, self.X, self.y, classes=is_classifier(self.model.estimator))]
+        return [*make_folds(cv, self.X, self.y, classes=is_classifier(self.model.estimator))]
 
     def scores(self, columns: Array) -> Array:
         """Return the score of each fold with these columns."""
@@ -253,25 +417,49 @@ class _Refit:
     def _score(self, fitted: Any, columns: Array, rows: Any) -> float:
         return score_fitted(self.scorer, fitted, *self._cut(columns, rows))
 
-    def eliminated_scores(self, step: int) -> tuple[Array, Array, Array]:
+    def loss(self, columns: Array) -> float:
+        """Return minus the mean score with these columns, NaN where the estimator has no score."""
+        return -float(self.scores(columns).mean()) if hasattr(self.model.estimator, "score") else float("nan")
+
+    def kept_estimator(self, columns: Array) -> tuple[tuple[str, Array, Array], ...]:
+        """Return what the estimator that a selector keeps says of its rows, beside a new fit on the same columns."""
+        again, kept, X = self._fit(columns, slice(None)), self.model.estimator_, self._cut(columns, slice(None))[0]
+        if getattr(kept, "n_features_in_", X.shape[1]) != X.shape[1]:
+            raise DataError(
+                got=f"estimator_ of {kept.n_features_in_} columns",
+                wanted=f"one fitted to the {X.shape[1]} columns kept",
+            )
+        pairs = [("importances of estimator_", self._importances(kept), self._importances(again))]
+        for method in ("predict", "decision_function", "predict_proba"):
+            if hasattr(again, method):
+                stated, found = (np.asarray(getattr(model, method)(X)) for model in (kept, again))
+                if found.dtype.kind not in "biuf":  # labels that are words
+                    stated, found = (stated != found).astype(float), np.zeros(found.shape)
+                pairs.append((f"{method} of estimator_", stated.reshape(1, -1), found.reshape(1, -1)))
+        return tuple(pairs)
+
+    def eliminated_scores(self, step: int) -> EliminatedFolds:
         """Return numbers of columns, mean scores and standard errors, each fold eliminating on its training rows."""
-        d, found = self.X.shape[1], []
+        d, found, kept = self.X.shape[1], [], []
+        least = min(d, int(getattr(self.model, "min_features_to_select", 1)))
+        side = 1 if _like_sklearn(self.model) else -1  # of equals the first leave, or the last
         for train, test in self.folds():
-            left, row = np.arange(d), []
+            left, row, masks = np.arange(d), [], []
             while True:
                 mask = np.isin(np.arange(d), left)
                 fitted = self._fit(mask, train)
                 row.append((len(left), self._score(fitted, mask, test)))
-                if len(left) == 1:
+                masks.append(mask)
+                if len(left) <= least:
                     break
-                # the least important leave, the last of equals first
-                order = sorted(zip(self._importances(fitted), -left, strict=True))
-                gone = [-j for _, j in order[: min(step, len(left) - 1)]]
+                order = sorted(zip(self._importances(fitted), side * left, strict=True))
+                gone = [side * j for _, j in order[: min(step, len(left) - least)]]
                 left = np.setdiff1d(left, gone)
             found.append(row)
+            kept.append(masks)
         table = np.array(found)
         errors = np.array([greedy.standard_error(column) for column in table[:, :, 1].T])
-        return table[0, :, 0], table[:, :, 1].mean(axis=0), errors
+        return EliminatedFolds(table[0, :, 0], table[:, :, 1].mean(axis=0), errors, table[:, :, 1], np.array(kept))
 
     def importances(self, columns: Array) -> Array:
         """Return how much each of these columns matters to a fit on all rows."""
@@ -322,7 +510,9 @@ def audit_l1(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cert
         criterion, error = l1_choice.information_again(model, path, problem.weight), np.zeros(m)
     chosen = l1_choice.chosen_strength(path)
     used = path.nonzero[chosen]
-    claim = screening.PathClaim(chosen, path.proved, np.asarray(model.support_), used, len(alphas) - m)
+    claim = screening.PathClaim(
+        chosen, float(alphas[chosen]), path.proved, np.asarray(model.support_), used, len(alphas) - m
+    )
     checks = (*further, *l1_choice.path_checks(path, alphas, criterion, error), *_chosen_fit(model, path, chosen))
     return screening.certify_path(screened, claim, tol, rows.n_rows, checks)
 

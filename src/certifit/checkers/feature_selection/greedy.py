@@ -146,8 +146,11 @@ def certify_elimination(
     return _certificate(claim, objective, checks, (tol, steps, "importances computed again", again))
 
 
-def rescore(path: GreedyPath, errors: Array, scores: Callable[[Array], Array]) -> Recomputed:
-    """Score every candidate of every step again, by `scores(mask)`, one for each fold."""
+def rescore(path: GreedyPath, errors: Array, scores: Callable[[Array], Array], from_start: bool = True) -> Recomputed:
+    """Score every candidate of every step again, by `scores(mask)`, one for each fold.
+
+    A backward search starts at the score of all columns, unless it does not compare its first step with anything.
+    """
     d = len(path.support)
     table, spread = np.full(path.scores.shape, np.nan), np.full(len(path.taken), np.nan)
     for step in range(len(path.scores)):
@@ -158,7 +161,7 @@ def rescore(path: GreedyPath, errors: Array, scores: Callable[[Array], Array]) -
             table[step, j] = found.mean()
             if step < len(path.taken) and j == path.taken[step]:
                 spread[step] = standard_error(found)
-    start = -np.inf if path.forward else float(scores(np.ones(d, bool)).mean())
+    start = -np.inf if path.forward or not from_start else float(scores(np.ones(d, bool)).mean())
     begun = np.array([path.start]), np.array([start])
     return Recomputed(
         (("scores", path.scores, table), ("standard errors", errors, spread), ("scores of the start", *begun))

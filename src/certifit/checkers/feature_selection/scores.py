@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -28,7 +28,7 @@ def target_of(name: str) -> Literal["none", "classes", "numbers"]:
     match name:
         case "variance":
             return "none"
-        case "correlation" | "regression_information":
+        case "correlation" | "regression_information" | "f_regression" | "r_regression":
             return "numbers"
     return "classes"
 
@@ -44,7 +44,7 @@ def pvalues(name: str, scores: Array, n: float, k: int) -> Array | None:
     """Return the p-values that follow from scores on rows of total weight n, None where the score alone has none."""
     if name == "anova":
         return np.asarray(stats.f.sf(scores, k - 1, n - k))
-    if name == "correlation":
+    if name in ("correlation", "f_regression"):
         return np.asarray(stats.f.sf(scores, 1, n - 2))
     return np.asarray(stats.chi2.sf(scores, k - 1)) if name == "chi2" else None
 
@@ -187,6 +187,68 @@ def _correlation(rows: Rows, _k: int) -> Recomputed:
     return F, pvalues("correlation", F, float(n), 1)
 
 
+def _finite_correlation(rows: Rows, k: int) -> Recomputed:
+    F, p = _correlation(rows, k)
+    return np.minimum(F, np.finfo(np.float64).max), p
+
+
+def _pearson(rows: Rows, _k: int) -> Recomputed:
+    m, s, mean = _with_target(rows)
+    syy = s.yy - s.y**2 / s.weight
+    varies = (m.variance[0] > TINY * (m.origin + m.offset[0]) ** 2) & (syy > s.weight * TINY * mean**2)
+    r = s.xy / np.sqrt(m.variance[0] * s.weight * syy)
+    return np.asarray(np.where(varies, np.clip(r, -1, 1), 0)), None
+
+
+# ---------------------------------------------------------------------------------------- missing entries
+def _variance_of_entries(centre: Array, block: Block) -> Array:
+    """Return weight, sum and sum of squares about a centre of the entries that are there  (3, d)."""
+    used = block.w > 0
+    X, w = dense(block.X)[used].astype(np.longdouble), block.w[used].astype(np.longdouble)
+    there = ~np.isnan(X)
+    Z = np.where(there, X - centre, 0)
+    return np.array([w @ there, w @ Z, w @ Z**2])
+
+
+class _Extremes(NamedTuple):
+    """The smallest and largest entry of each column  (d,)."""
+
+    low: Array
+    high: Array
+
+    def __add__(self, other: Any) -> _Extremes:
+        return _Extremes(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+
+
+def _extremes(block: Block) -> _Extremes:
+    X = dense(block.X)[block.w > 0].astype(np.float64)
+    empty = np.full((1, X.shape[1]), np.nan)
+    X = np.vstack([X, empty])
+    return _Extremes(np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0))
+
+
+def plain_variances(rows: Rows, with_ranges: bool) -> tuple[Array, Array]:
+    """Return the variance of each column over the entries that are there, or its range where wanted and smaller.
+
+    The second array is what rounding alone may make of each.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ends = rows.sum(_extremes)
+        centre = np.nan_to_num(ends.low / 2 + ends.high / 2).astype(np.longdouble)
+        weight, z, _ = rows.sum(partial(_variance_of_entries, centre))
+        centre = centre + np.where(weight > 0, z / weight, 0)
+        weight, z, zz = rows.sum(partial(_variance_of_entries, centre))
+        variance = np.where(weight > 0, np.maximum(zz / weight - (z / weight) ** 2, 0), np.nan)
+        width = ends.high.astype(np.longdouble) - ends.low
+        size = np.nan_to_num(np.fmax(np.abs(ends.low), np.abs(ends.high)))
+        # A range is exact: with it, a column is constant or not.
+        rounding = np.where((width == 0) & with_ranges, 0, TINY * size**2)
+    return (
+        np.asarray(np.fmin(variance, width) if with_ranges else variance, np.float64),
+        np.asarray(rounding, np.float64),
+    )
+
+
 # -------------------------------------------------------------------------------------------------- tables
 def _sum_by_class(k: int, block: Block) -> Array:
     X, y, w = _positive_rows(block)
@@ -295,4 +357,6 @@ PLAIN_SCORES: dict[str, Callable[[Rows, int], Recomputed]] = {
     "jeffreys": _jeffreys,
     "correlation": _correlation,
     "regression_information": _regression_information,
+    "f_regression": _finite_correlation,
+    "r_regression": _pearson,
 }

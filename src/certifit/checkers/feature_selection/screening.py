@@ -264,6 +264,7 @@ class PathClaim(NamedTuple):
     """The claims of a selector about a path of fits."""
 
     chosen: int  # which strength was chosen
+    alpha: float  # that strength
     proved: Array  # (strengths, d) bool, columns that it calls proved
     kept: Array  # (d,) bool, columns that it keeps
     used: Array  # (d,) bool, columns with a coefficient that is not 0
@@ -285,6 +286,10 @@ def certify_path(
         *further,
     )
     limit = (tol + allowance) * abs(chosen.objective)
-    facts = {"columns proved 0": float(chosen.proved.sum()), "columns kept": float(claim.kept.sum())}
+    facts: dict[str, float | str] = {
+        "strength chosen": claim.alpha,
+        "columns proved 0": float(chosen.proved.sum()),
+        "columns kept": float(claim.kept.sum()),
+    }
     words = "at the strength chosen the penalised loss is within gap of its minimum, in which the columns named are 0"
     return Certificate("optimal", words, chosen.objective, chosen.bound, tol, limit, checks, facts)

@@ -13,7 +13,7 @@ from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation import approximate_svc
 from certifit.checkers.kernel_approximation import kernel_error as checker
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.kernels import ForeignKernel, PlainKernel, PlainRadial
+from certifit.checkers.plain.kernels import ForeignKernel, PlainKernel, PlainRadial, table_function
 from certifit.checkers.svm import linear as linear_svm
 from certifit.checkers.svm.kernel_adapter import fitted_gamma, gamma_check, named_kernel, own_gamma
 from certifit.checkers.svm.linear_adapter import claimed_linear_svm
@@ -147,7 +147,7 @@ def _draw_again(model: Any, gamma: float, d: int, m: int) -> tuple[Array, Array]
 def _kernel(model: Any, rows: Rows) -> PlainKernel:
     """The kernel by its settings; scikit-learn's None stands for the defaults of its kernels."""
     if callable(model.kernel):
-        return ForeignKernel(model.kernel)
+        return ForeignKernel(table_function(model.kernel, getattr(model, "kernel_params", None)))
     coef0, degree = (1.0 if model.coef0 is None else model.coef0), (3 if model.degree is None else model.degree)
     return named_kernel(model.kernel, fitted_gamma(model, rows), degree, coef0)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,13 @@ from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
 from certifit.checkers.linear_model.glm_sums import GlmMeasure, measured
 from certifit.checkers.linear_model.inference import inference_checks
+from certifit.checkers.linear_model.several_targets import (
+    joint_certificate,
+    only_column,
+    pick_target,
+    target_columns,
+    target_model,
+)
 from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.checkers.problem import Problem
@@ -37,8 +45,10 @@ def audit_linear(
 
     `solved` is the name of the class whose problem it is, where that is not the model's own.
     """
+    if np.ndim(getattr(model, "coef_", 0.0)) == 2 and _has_several(model, target_columns(y)):
+        return _audit_several(model, X, y, sample_weight, tol, solved)
     claim = linear_claim(model, solved)
-    y = y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
+    y = only_column(y) if target_columns(y) == 1 else y
     several = getattr(y, "ndim", 1) > 1
     layout, y = lay_out(y, beside)
     coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
@@ -59,6 +69,36 @@ def audit_linear(
     if not own or found.kind == "impossible":
         return found
     return with_checks(found, _own_checks(model, here, rows))
+
+
+def _has_several(model: Any, targets: int | None) -> bool:
+    """Whether a model of this kind has a row of coefficients for each column of a y with so many."""
+    if isinstance(model, Estimator):
+        least = 1 if getattr(model, "keeps_one_column", False) else 2
+        return getattr(model, "several_targets", False) and targets is not None and targets >= least
+    return (targets or 1) > 1
+
+
+def _audit_several(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, solved: str | None) -> Certificate:
+    """Check a model of several targets, each as a model of its own."""
+    coef, intercept = numbers(model, "coef_"), numbers(model, "intercept_")
+    targets = target_columns(y)
+    several = intercept.shape == (len(coef),) or (intercept.ndim == 0 and not isinstance(model, Estimator))
+    if isinstance(X, Rows) or targets != len(coef) or not several:
+        raise DataError(
+            got=f"coefficients of shape {coef.shape}, intercepts of shape {intercept.shape} and "
+            f"{'one target' if targets is None else f'{targets} targets'}",
+            wanted="coefficients (d,) and an intercept, or a row of both for every column of y",
+        )
+    if isinstance(model, Estimator) and np.shape(model.deviance_) != (targets,):
+        raise DataError(got=f"deviance_ of shape {np.shape(model.deviance_)}", wanted=f"one for each of {targets}")
+    y = only_column(y) if targets == 1 else y
+    rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, TableTerms("numbers", targets))
+    found = [
+        audit_linear(target_model(model, k), rows.relabel(partial(pick_target, k)), None, None, tol, solved)
+        for k in range(targets)
+    ]
+    return joint_certificate(found)
 
 
 def prove(here: GlmMeasure, intercept: float, tol: float, rows: Rows, left_out: Array | None = None) -> Certificate:
@@ -95,9 +135,9 @@ def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
         return np.zeros(0, int)
     if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
         raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
-    if len(lost) and claim.alpha > 0:
+    if len(lost) and (claim.alpha > 0 or claim.positive):
         raise DataError(
-            got="collinear_ columns beside a penalty", wanted="none: a penalised fit leaves no column out"
+            got="collinear_ columns beside a penalty or positive=True", wanted="none: such a fit leaves no column out"
         )
     return lost.astype(int)
 
@@ -105,18 +145,19 @@ def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
 def _own_checks(model: Any, here: GlmMeasure, rows: Rows) -> tuple[Check, ...]:
     """The checks of what inference says of our fit."""
     claim = here.at.claim
-    names = ("deviance_", "null_deviance_", "dispersion_", "df_resid_", "loglikelihood_", "collinear_", "covariance_")
+    likelihood = ("deviance_", "null_deviance_", "pearson_chi2_", "dispersion_", "df_resid_", "loglikelihood_")
+    names = (*likelihood, "collinear_", "covariance_")
     attributes = {name: getattr(model, name) for name in names if name in vars(model)}
     none = model.covariance_ is None and not _may_have_errors(model, claim)
     checks = inference_checks(here, attributes, rows, None if none else model.covariance)
-    if model.covariance_ is not None and (claim.alpha > 0 or model.covariance is None):
+    if model.covariance_ is not None and (claim.alpha > 0 or claim.positive or model.covariance is None):
         checks = (*checks, Check("covariance_ of a fit that has none (1: yes)", 1.0, 0.0))
     return checks
 
 
 def _may_have_errors(model: Any, claim: GlmClaim) -> bool:
     """Whether this fit should have a covariance, unless that overflows."""
-    if claim.alpha > 0 or model.covariance is None or not model.certificate_.holds:
+    if claim.alpha > 0 or claim.positive or model.covariance is None or not model.certificate_.holds:
         return False
     return model.dispersion_ == model.dispersion_  # NaN where no row is left to estimate it from
 
@@ -125,30 +166,28 @@ def linear_claim(model: Any, solved: str | None = None) -> GlmClaim:
     """The problem that a fitted linear model says it has minimised."""
     if isinstance(model, Estimator):
         return _own_claim(model)
-    if getattr(model, "positive", False):
-        raise DataError(
-            got=f"a {type(model).__name__} with positive=True",
-            wanted="coefficients without constraints",
-            fix="Fit with positive=False; the same model with a penalty is audited.",
-        )
     name = solved or type(model).__name__
     if name == "GeneralizedLinearRegressor":
         return _glum_claim(model)
     if name not in CLAIMS:
         raise DataError(got=f"a {name}", wanted=f"one of {', '.join(CLAIMS)}")
-    return CLAIMS[name](model)
+    return CLAIMS[name](model)._replace(positive=bool(getattr(model, "positive", False)))
 
 
 def linear_problem(model: Any, solved: str | None = None) -> Problem:
     """The same in words, by which models can be compared."""
-    claim = linear_claim(model, solved)
+    return problem_of(linear_claim(model, solved))
+
+
+def problem_of(claim: GlmClaim) -> Problem:
+    """A claim in words."""
     family = claim.family if np.isnan(claim.power) else f"{claim.family}, power {claim.power!r}"
     family = family if np.isnan(claim.theta) else f"{family}, theta {claim.theta!r}"
     strength = f"alpha={claim.alpha!r} {'per row' if claim.per_row else 'in all'}, l1_ratio={claim.l1_ratio!r}"
     return Problem(
         f"half the deviance ({family}; {claim.link} link)",
         strength if claim.alpha > 0 else "none",
-        further="free intercept" if claim.intercept else "no intercept",
+        further=("free intercept" if claim.intercept else "no intercept") + ", β >= 0" * claim.positive,
     )
 
 
@@ -160,8 +199,9 @@ def _own_claim(model: Any) -> GlmClaim:
     if family == "tweedie" and power in (0, 1, 2, 3):
         family, power = family_of_power(power), np.nan
     link = _usual_link(family) if model.link == "auto" else model.link
-    penalty = float(model.alpha), float(model.l1_ratio), bool(model.penalty_per_row)
-    return GlmClaim(family, link, *penalty, bool(model.fit_intercept), power, theta)
+    penalty = _alpha(model), float(model.l1_ratio), bool(model.penalty_per_row)
+    claim = GlmClaim(family, link, *penalty, bool(model.fit_intercept), power, theta)
+    return claim._replace(positive=bool(model.positive))
 
 
 def _usual_link(family: str) -> str:

@@ -12,13 +12,17 @@ Dual point. Re-optimise b, so that uᵢ = φᵢ'(sᵢ) has Σ wᵢ uᵢ = 0, sca
 v = Σ wᵢ uᵢ xᵢ. Then (Fenchel)  P >= Σ wᵢ gᵢ(uᵢ) - Σⱼ (|vⱼ| - λ₁)₊² / 2λ₂  with g = -φ* of `response_conjugates`; with
 λ₂ = 0 the dual point is τu, τ = min(1, λ₁ / max |vⱼ|). No deviance is negative, so P >= 0 besides.
 
+Coefficients of at least 0 (`positive`). With δ = β* - β, g·δ is at least p·δ, where p is g without the positive
+slopes of coefficients that are 0, since those can only rise: every bound by the Hessian holds with p in the place of
+g. In the dual point only negative vⱼ count: min over βⱼ >= 0 of vⱼ βⱼ + λ₁ βⱼ + λ₂/2 βⱼ² is 0 for the others.
+
 Both give away what rounding may have added. The Hessian also bounds how far each coefficient is from the
 minimiser's, and so does a ridge penalty: |β - β*|² <= 2 gap / λ₂.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -61,7 +65,8 @@ from certifit.rows import Array, Block, Rows
 class GlmCheckTuning(NewtonBoundTuning):
     """When a Hessian is formed, how far rounding may excuse a gap, and which coefficients are absurd."""
 
-    most_rounding: float = 1e-3  # of the constant model's objective
+    most_rounding: float = 1e-3  # of the objective
+    exact: float = 1e-12  # of the constant model's objective: a fit that explains all but this is exact
     constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
     loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
     combination: float = 256.0  # what a column left out may differ from a combination of the others by, in m eps
@@ -73,6 +78,7 @@ class Proof(NamedTuple):
 
     bound: float = 0.0  # no deviance is negative
     rounding: float = 0.0
+    exists: bool = False  # whether it proves that there is a minimum
 
 
 class NewtonFindings(NamedTuple):
@@ -127,24 +133,29 @@ def certify_measured(
     objective = s.loss + paid
     checks = _plain_checks(at, s, intercept)
     provable = is_convex(claim) and (claim.alpha > 0 or concordance(claim) is not None)
-    words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
+    words = LinearModelClaims.of_deviance(claim.alpha > 0, claim.positive)
     if not (np.isfinite(objective) and all(check.passed for check in checks)):
         if provable:
             return Certificate("optimal", words, objective, 0.0, tol, tol * objective, checks)
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=checks)
     newton = _newton(here, penalty, rows, left_out, tuning)
     checks = (*checks, *newton.checks)
-    scale, most, stored = _scales(s, objective, intercept, rows.n_rows, tuning)
+    scale, most, stored = _scales(at, s, objective, intercept, rows.n_rows, tuning)
+    asked = tol * objective
     if not provable:
-        limit = tol * objective + min(2 * newton.rounding**2 + stored, most)
+        limit = asked + min(2 * newton.rounding**2 + stored, most)
         check = Check("half the squared Newton decrement", 0.5 * newton.decrement**2, limit)
         return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *checks))
     proof = _newton_proof(newton, objective, _rounding(at, s, paid, rows.n_rows), tuning)
-    if claim.alpha > 0 and objective - proof.bound > tol * objective + min(proof.rounding + stored, most):
+    if proof.exists:  # deviances are made from larger terms, whose rounding is all that is left of an exact fit
+        asked = tol * max(objective, min(16 * EPS * s.terms, tuning.exact * s.null))
+    if claim.alpha > 0 and objective - proof.bound > asked + min(proof.rounding + stored, most):
         proof = max(proof, _dual_proof(at, penalty, rows), key=lambda found: found.bound)
-        if objective - proof.bound > tol * objective and rows.n_rows <= tuning.dual_rows:
+        if objective - proof.bound > asked and rows.n_rows <= tuning.dual_rows:
             proof = max(proof, _solved_dual_proof(at, penalty, rows), key=lambda found: found.bound)
-    limit = tol * objective + min(proof.rounding + stored, most)
+    if claim.positive and not proof.bound > 0:  # rows that are fitted perfectly: what is left is rounding
+        proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
+    limit = asked + min(proof.rounding + stored, most)
     errors = _parameter_error(newton, penalty, objective - proof.bound, left_out, tuning)
     return Certificate(
         "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
@@ -152,27 +163,34 @@ def certify_measured(
 
 
 def _scales(
-    s: GlmQuadratic, objective: float, intercept: float, n_rows: int, tuning: GlmCheckTuning
+    at: GlmPoint, s: GlmQuadratic, objective: float, intercept: float, n_rows: int, tuning: GlmCheckTuning
 ) -> tuple[float, float, float]:
     """The scale of the objective, the most that rounding may excuse, and what storing the intercept costs.
 
     The scale is the constant model's objective: a model must explain more than rounding does. The minimiser's
-    intercept, and so each score, is stored to a few eps of itself: no fit can do better. Where the targets are
-    constant there is nothing to explain, and all is rounding.
+    intercept, and so each score, is stored to a few eps of itself: no fit can do better, though an intercept that
+    is larger than the constant model's excuses no more than other rounding does. That is a small share of the
+    objective or, where the fit is exact, next to nothing of the constant model's. Where the targets are constant
+    there is nothing to explain, and all is rounding.
     """
     unit = 0.0 if s.null_size == s.null else 1.0  # scores of a loss that is not a square are logarithms and the like
-    stored = 2 * s.curvature * (EPS * (abs(float(intercept)) + unit)) ** 2
+    stored, needed = (2 * s.curvature * (EPS * (abs(float(b)) + unit)) ** 2 for b in (intercept, at.y0 + at.null))
     rounded = stored + summation_error(n_rows) * s.null_size
     if not np.isfinite(s.null):
         return objective, tuning.most_rounding * objective, stored
     if s.null <= max(tuning.most_rounding * stored, rounded - stored if unit else 0.0):
         return max(objective, tuning.constant * rounded), tuning.constant * rounded, stored
-    return max(objective, s.null), tuning.most_rounding * s.null, stored
+    share = tuning.most_rounding
+    most = max(share * objective, tuning.exact * s.null, min(needed, share * s.null))
+    return max(objective, s.null), most, stored
 
 
 def _plain_checks(at: GlmPoint, s: GlmQuadratic, intercept: float) -> tuple[Check, ...]:
     """What needs no proof."""
     none = () if at.claim.intercept else (Check("intercept, which must be 0", abs(float(intercept)), 0.0),)
+    if at.claim.positive:
+        below = float(np.maximum(-at.beta, 0.0).max(initial=0.0))
+        none = (*none, Check("largest coefficient below 0, of which there must be none", below, 0.0))
     if not s.outside:
         return none
     return (*none, Check("rows whose score belongs to no mean", float(s.outside), 0.0))
@@ -188,7 +206,7 @@ def _newton(
     coordinates, at, s = here
     if s.H.ndim == 0 or not np.isfinite(s.g).all():
         return NewtonFindings(coordinates)
-    penalised = at.claim.alpha > 0
+    penalised = at.claim.alpha > 0 or at.claim.positive
     checks: tuple[Check, ...] = ()
     if not penalised and left_out is not None and len(left_out):
         checks = _left_out_checks(left_out, at, coordinates, rows, tuning)
@@ -233,7 +251,7 @@ def _with_penalty(
 ) -> tuple[Array, Array, Array]:
     """Hessian and smallest subgradient of data and penalty together, and what rounding leaves open of the latter."""
     share = summation_error(n_rows)
-    if at.claim.alpha == 0:
+    if at.claim.alpha == 0 and not at.claim.positive:
         return s.H, s.g, share * s.g_size.bound(coordinates)
     (lam1, lam2, _), beta, scale = penalty, at.beta, coordinates.scale
     d, H, g, size = len(beta), s.H.copy(), s.g.copy(), s.g_size.bound(coordinates).copy()
@@ -241,6 +259,8 @@ def _with_penalty(
         H[np.arange(d), np.arange(d)] += lam2 / scale / scale
         smooth, box = g[:d] + lam2 * beta / scale, lam1 / scale
         at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - box, 0.0)
+        if at.claim.positive:
+            at_zero = np.minimum(smooth + box, 0.0)
         g[:d] = np.where(beta == 0, at_zero, smooth + box * np.sign(beta))
         size[:d] += np.abs(lam2 * beta / scale) + box
     return H, g, share * size
@@ -318,7 +338,7 @@ def _newton_proof(newton: NewtonFindings, objective: float, off: float, tuning: 
         return Proof()
     gap = self_concordant_gap(nu, c)
     off = off + 8 * EPS * (objective + gap)
-    return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2)
+    return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2, exists=True)
 
 
 def _parameter_error(
@@ -344,14 +364,19 @@ def _parameter_error(
 def _dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
     """The bound of the dual point φ' at (β, best b)."""
     candidate = balanced_candidate(at, rows)
-    return Proof() if candidate is None else _proof_of(rows.sum(partial(dual_sums, candidate)), penalty, rows.n_rows)
+    if candidate is None:
+        return Proof()
+    return _proof_of(rows.sum(partial(dual_sums, candidate)), penalty, rows.n_rows, at.claim.positive)
 
 
-def _proof_of(s: GlmDualSums, penalty: DualPenalty, n_rows: int) -> Proof:
-    bound = lower_bound(s.rounded, penalty, n_rows)
+def _proof_of(s: GlmDualSums, penalty: DualPenalty, n_rows: int, positive: bool) -> Proof:
+    rounded, unrounded = s.rounded, s.unrounded
+    if positive:  # coefficients that are held at 0 or above cost nothing where v pulls them down
+        rounded, unrounded = (replace(sums, v=np.minimum(sums.v, 0.0)) for sums in (rounded, unrounded))
+    bound = lower_bound(rounded, penalty, n_rows)
     if not bound > 0:
         return Proof()
-    return Proof(bound, 2 * (lower_bound(s.unrounded, penalty, n_rows) - bound))
+    return Proof(bound, 2 * (lower_bound(unrounded, penalty, n_rows) - bound))
 
 
 def _solved_dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
@@ -374,4 +399,4 @@ def _solved_dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
     if at.claim.intercept:
         a = a - a.sum() / one.sum() * one
         a = a - a.mean()
-    return _proof_of(explicit_dual_sums(at.claim, -a / terms.w, terms), penalty, rows.n_rows)
+    return _proof_of(explicit_dual_sums(at.claim, -a / terms.w, terms), penalty, rows.n_rows, at.claim.positive)

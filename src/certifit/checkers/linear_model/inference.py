@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates
-from certifit.checkers.linear_model.glm_sums import GlmMeasure, GlmPoint, GlmQuadratic, row_terms
+from certifit.checkers.linear_model.glm_sums import GlmMeasure, GlmPoint, GlmQuadratic, RowTerms, row_terms
 from certifit.checkers.linear_model.newton_bound import conditioned_inverse, triangle_of
 from certifit.checkers.plain.dual_points import EPS, summation_error
 from certifit.checkers.plain.response_columns import response_columns
@@ -41,6 +41,7 @@ class InferenceTuning:
     """How far two computations of the same number may be apart."""
 
     close: float = 1e-6  # relative
+    exact: float = 32 * EPS  # residuals up to this share of what is summed in them are rounding
     covariance_parameters: int = 4000  # of a logistic fit, beyond which it has no covariance
     null_steps: int = 50  # of Newton's method for the constant model beside an offset
     collinear: float = 1e-7  # smallest eigenvalue of a scaled information below which columns are made orthogonal
@@ -51,7 +52,7 @@ class InferencePoint(NamedTuple):
 
     at: GlmPoint
     coordinates: ScaledCoordinates
-    null: float  # score of the constant model
+    null: float | None  # score of the constant model; None where its deviance is known or not asked for
     kind: str | None  # of the covariance; None: none is computed
     information: bool  # whether the information is summed; where it is the Hessian, it is known
 
@@ -81,6 +82,7 @@ class CheckedInferenceSums(Sums):
     products: Array  # (m, m) Σ w u² z zᵀ, or 0-d
     clusters: CheckedClusterScores
     moved: Array  # (m,) Σ w φ" s |z| with the rounding s of a row's score, or 0-d
+    rounding: float  # half deviance of residuals that are nothing but rounding
 
 
 def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
@@ -91,30 +93,48 @@ def _sums(point: InferencePoint, block: Block) -> CheckedInferenceSums:
     nothing = np.zeros(())
     information, products, clusters, moved = nothing, nothing, CheckedClusterScores({}), nothing
     with np.errstate(all="ignore"):
+        free = has_free_dispersion(claim)
+        curvature = expected_curvature(claim, eta) if free or point.information else nothing
         if point.information or point.kind in ("sandwich", "clustered"):
             Z = point.coordinates.scaled(terms.Z)
             sizes = np.abs(terms.Z) @ np.abs(point.at.beta) + np.abs(eta) + np.abs(terms.offset) + np.abs(y)
             slack = EPS * ((len(point.at.beta) + 4) * (sizes + 2 * abs(point.at.y0)))
             moved = (w * np.abs(terms.at.h) * slack) @ np.abs(Z)
         if point.information:
-            information = (Z * (w * expected_curvature(claim, eta))[:, None]).T @ Z
+            information = (Z * (w * curvature)[:, None]).T @ Z
         if point.kind == "sandwich":
             products = (Z * (times * (trials * u) ** 2)[:, None]).T @ Z
         if point.kind == "clustered":
             used = response_columns(claim.layout, block)[2] > 0
             clusters = _by_cluster(Z * (w * u)[:, None], claim, block, used)
-        mu = mean_and_slope(claim.link, eta)[0]
-        pearson = np.where(y == mu, 0.0, (y - mu) ** 2 / variance_of(claim, mu))
         return CheckedInferenceSums(
-            float(w @ loss(claim, point.null + terms.offset, y).phi),
-            float(w @ pearson),
+            0.0 if point.null is None else float(w @ loss(claim, point.null + terms.offset, y).phi),
+            _pearson(claim, terms),
             float(times @ saturated_part(claim, y, trials)),
             float(times.sum()),
             information,
             products,
             clusters,
             moved,
+            _rounding(point.at, terms, curvature) if free else 0.0,
         )
+
+
+def _pearson(claim: GlmClaim, terms: RowTerms) -> float:
+    """Σ w (y - μ)² / V(μ)."""
+    if (claim.family, claim.link) == ("gaussian", "identity"):
+        return float(terms.w @ terms.at.u**2)
+    mu = mean_and_slope(claim.link, terms.eta)[0]
+    return float(terms.w @ np.where(terms.y == mu, 0.0, (terms.y - mu) ** 2 / variance_of(claim, mu)))
+
+
+def _rounding(at: GlmPoint, terms: RowTerms, curvature: Array, tuning: InferenceTuning = InferenceTuning()) -> float:
+    """Half the deviance of rows whose residuals are nothing but rounding of what is summed in them."""
+    squares = (at.claim.family, at.claim.link) == ("gaussian", "identity")
+    intercept = abs(at.b + at.y0 - float(at.beta @ at.m))
+    size = np.abs(terms.eta + at.y0) + np.abs(terms.offset) + intercept
+    size = size + (np.abs(terms.y + at.y0) if squares else 1.0)
+    return 0.5 * float(terms.w @ (curvature * (tuning.exact * size) ** 2))
 
 
 def _by_cluster(scores: Array, claim: GlmClaim, block: Block, used: Array) -> CheckedClusterScores:
@@ -151,11 +171,15 @@ def inference_checks(
         stated = [float(attributes["deviance_"])] if "deviance_" in attributes else []
         return tuple(_agreement("deviance_", d, deviance, tuning.close * deviance + 2 * off) for d in stated)
     m = rows.n_features + claim.intercept - len(left_out)
-    null = _null_score(at, s, rows, tuning) if "null_deviance_" in attributes else 0.0
+    # Beside an intercept, or for squares, the deviance of the constant model is summed up already.
+    beside = claim.layout.offset is not None or claim.layout.exposure is not None
+    other = beside or not (claim.intercept or (claim.family, claim.link) == ("gaussian", "identity"))
+    null = _null_score(at, s, rows, tuning) if other and "null_deviance_" in attributes else None
     known = s.H.ndim > 0 and has_expected_curvature(claim)
     point = InferencePoint(at, coordinates, null, covariance, covariance is not None and not known)
     e = rows.sum(partial(_sums, point))
     e = replace(e, information=s.H) if known else e
+    e = replace(e, null=s.null) if null is None else e
     off = _off(at, s, rows.n_rows)
     mean_off = off + 4 * s.curvature * (EPS * at.y0) ** 2  # a mean of the targets is stored to eps
     found = _scalar_checks(attributes, claim, s, e, m, (off, mean_off, tuning.close))
@@ -183,12 +207,16 @@ def _scalar_checks(
     off, mean_off, close = allowed
     deviance, df = 2 * max(0.0, s.loss), e.rows - m
     stated = float(attributes.get("deviance_", deviance))
+    # Whether the fit is exact is told by the stated deviance too; at the edge either answer is right.
+    edge = 1 + close if np.isposinf(float(attributes.get("loglikelihood_", 0.0))) else 1 - close
+    spread = 0.0 if has_free_dispersion(claim) and stated <= 2 * edge * e.rounding else max(stated, 0.0)
     expected = {
         "deviance_": (deviance, 2 * off),
         "null_deviance_": (2 * max(0.0, e.null), 2 * mean_off),
+        "pearson_chi2_": (e.pearson, 4 * off),
         "df_resid_": (df, 0.0),
         # At the stated deviance, which is checked itself: its logarithm would magnify what rounding leaves of it.
-        "loglikelihood_": (log_likelihood(claim, e.saturated, max(stated, 0.0), e.rows), 16 * EPS * e.rows),
+        "loglikelihood_": (log_likelihood(claim, e.saturated, spread, e.rows), 16 * EPS * e.rows),
         "dispersion_": (1.0, 0.0),
     }
     if has_free_dispersion(claim):

@@ -5,6 +5,8 @@
 | OLS, Logit, Probit, Poisson, GLM | the likelihood of that family; freq_weights times var_weights are row weights |
 | WLS | least squares with its weights |
 | GLS, GLSAR | least squares on the whitened rows, which the results carry |
+
+A constant column of theirs is an intercept: it may be left out of the X of an audit, and is then added.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.linear_model import glm as checker
-from certifit.checkers.linear_model.adapter import family_of_power, prove
+from certifit.checkers.linear_model.adapter import family_of_power, problem_of, prove
 from certifit.checkers.linear_model.glm_sums import measured
 from certifit.checkers.plain.response_columns import lay_out
 from certifit.checkers.plain.response_losses import GlmClaim
+from certifit.checkers.problem import Problem, unshared_problem
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 from certifit.rows import Array
@@ -26,7 +30,7 @@ from certifit.rows.checks import TableTerms
 
 
 def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: float, **beside: Any) -> Certificate:
-    """Check a statsmodels fit. X is the design matrix with its constant column, as there; X and y may be None, for
+    """Check a statsmodels fit. X is the design matrix, with or without its constant column; X and y may be None, for
     the data that the results carry."""
     model = results.model
     _refuse_constraints(results)
@@ -38,6 +42,8 @@ def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: flo
         X, y = model.exog, model.endog
         if np.ndim(getattr(model, "n_trials", 1)) == 1 and np.any(np.asarray(model.n_trials) != 1):
             beside["trials"], y = model.n_trials, model.endog * model.n_trials
+    else:
+        X = _with_constant(model, X)
     if sample_weight is None:
         sample_weight = _weights(model, len(model.endog), X)
     offset = _offset(model)
@@ -53,6 +59,40 @@ def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: flo
     rows = fitted_rows(None, len(coef), X, y, sample_weight, TableTerms("numbers", layout.columns))
     most = checker.GlmCheckTuning().hessian_parameters
     return prove(measured(coef, 0.0, claim._replace(layout=layout), rows, most), 0.0, tol, rows)
+
+
+def statsmodels_problem(results: Any) -> Problem:
+    """The problem in words, by which it can be compared with other models'; weights and offsets are nobody else's."""
+    model = results.model
+    plain = type(model).__name__ not in ("GLS", "GLSAR")
+    if not plain or _weights(model, len(model.endog), model.exog) is not None or _offset(model) is not None:
+        return unshared_problem(results)
+    return problem_of(_statsmodels_claim(model)._replace(intercept=_constant(model) is not None))
+
+
+def _constant(model: Any) -> int | None:
+    """The number of the one column of the design matrix that is constant, and not 0; None where there is none."""
+    design = np.asarray(model.exog)
+    found = np.flatnonzero((design == design[0]).all(axis=0) & (design[0] != 0))
+    return int(found[0]) if len(found) == 1 else None
+
+
+def _with_constant(model: Any, X: Any) -> Any:
+    """X with the constant column of the fit where it lacks it; refused where that column is another one in X."""
+    place, width, shape = _constant(model), np.shape(model.exog)[1], np.shape(X)
+    if place is None or len(shape) != 2:
+        return X
+    value = float(np.asarray(model.exog)[0, place])
+    if shape[1] == width - 1:
+        if sparse.issparse(X):
+            return sparse.hstack([X[:, :place], np.full((shape[0], 1), value), X[:, place:]], format="csr")
+        return np.insert(np.asarray(X, dtype=np.float64), place, value, axis=1)
+    if shape[1] == width and isinstance(X, np.ndarray) and not (X[:, place] == value).all():
+        raise DataError(
+            got=f"rows whose column {place} is not the constant {value:g} that it was in the fit",
+            wanted="the design matrix of the fit, or the same without its constant column",
+        )
+    return X
 
 
 def _refuse_constraints(results: Any) -> None:

@@ -10,6 +10,7 @@ from certifit.checkers.fitted import fitted_rows, numbers
 from certifit.checkers.mixture import gaussian as checker
 from certifit.checkers.mixture.column_survey import survey_columns, variance_floor
 from certifit.checkers.mixture.em import ReportedFit
+from certifit.checkers.problem import Problem
 from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array
@@ -32,6 +33,13 @@ def audit_gaussian_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol:
     added = np.full(found.means.shape[1], float(getattr(model, "reg_covar", 0.0)))
     reported = float(getattr(model, "lower_bound_", np.nan))
     return checker.certify_fixed_point(found, added, tol, rows, reported, _repeated_numbers(model, found, added))
+
+
+def gaussian_mixture_problem(model: Any) -> Problem:
+    """The same for mixtures of as many components of the same shape, kept from collapse in the same way."""
+    loss = f"log-likelihood of {len(model.weights_)} Gaussians with {model.covariance_type} covariances"
+    way = "penalty of" if isinstance(model, Estimator) else "added after each step:"
+    return Problem(loss, f"{way} reg_covar={getattr(model, 'reg_covar', 0.0)}")
 
 
 def _fitted_mixture(model: Any) -> checker.FittedGaussianMixture:

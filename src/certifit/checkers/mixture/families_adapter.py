@@ -17,6 +17,7 @@ from certifit.checkers.mixture.column_survey import dense_rows
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.column_families import class_name, given_families
 from certifit.checkers.plain.univariate_families import UNIVARIATE_FAMILIES, Theta
+from certifit.checkers.problem import Problem
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows
@@ -40,6 +41,14 @@ def audit_mixture(model: Any, X: Any, _y: Any, sample_weight: Any, tol: float) -
         Check("parameter_names_ other than the columns'", float(list(model.parameter_names_) != labels), 0.0),
     )
     return checker.certify(fitted, tol, rows, reported_fit(model), more, model.prior_)
+
+
+def mixture_problem(model: Any) -> Problem:
+    """The same for mixtures of as many components of the same families and the same smoothing."""
+    families = ", ".join(map(str, model.families_))
+    return Problem(
+        f"log-likelihood of {len(model.weights_)} components of {families}", f"smoothing={model.smoothing}"
+    )
 
 
 def _fitted_mixture(model: Any, columns: list[checker.FamilyColumn]) -> checker.FittedFamilyMixture:

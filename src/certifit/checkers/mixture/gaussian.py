@@ -150,6 +150,9 @@ def certify(
     k = len(at.weights)
     before = rows.sum(partial(_expect, at))
     after = _maximise(at, before, kind, floor)
+    lost = float(sum(not _is_definite(C) for C in after.C))
+    if lost:
+        return refused_certificate(tol, *checks, *more, Check("covariances not definite after one step", lost, 0.0))
     rest = rows.sum(partial(_compare, at, after))
     W = before.weight
     result = EMStepResult(

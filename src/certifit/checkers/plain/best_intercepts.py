@@ -13,8 +13,8 @@ import numpy as np
 from certifit.rows import Array
 
 
-def middle_of_best(t: Array, s: Array, C: Array, same: float = 1e-12) -> float:
-    """The middle of the best intercepts; weights that differ by a share `same` of the whole are equal.
+def middle_of_best(t: Array, s: Array, C: Array) -> float:
+    """The middle of the best intercepts; weights that differ by no more than the rounding of their sum are equal.
 
     >>> middle_of_best(np.array([1.0, -1.0]), np.array([1.0, -1.0]), np.ones(2))
     0.0
@@ -27,8 +27,37 @@ def middle_of_best(t: Array, s: Array, C: Array, same: float = 1e-12) -> float:
         return 0.0
     order = np.argsort(t, kind="stable")
     below, level = np.cumsum(C[order], dtype=np.float64), float(C[s > 0].sum())
-    slack = same * float(below[-1])
+    slack = 4 * float(np.finfo(float).eps) * float(np.sqrt(len(t)) * below[-1])
     # right of the last kink the slope is the weight of s = -1: where that is 0, so is the slope
     low = t[order[min(int(np.searchsorted(below, level - slack)), len(t) - 1)]]
     high = t[order[min(int(np.searchsorted(below, level + slack)), len(t) - 1)]]
+    return float((low + high) / 2)
+
+
+def middle_without_loss(t: Array, s: Array, C: Array) -> float:
+    """The middle of the intercepts at which no row has a loss; 0 where there are none, or where they have no end.
+
+    >>> middle_without_loss(np.array([1.0, 4.0]), np.array([1.0, -1.0]), np.ones(2))
+    2.5
+    >>> middle_without_loss(np.array([1.0, 0.0]), np.array([1.0, -1.0]), np.ones(2))
+    0.0
+    """
+    low = float(t[(s > 0) & (C > 0)].max(initial=-np.inf))
+    high = float(t[(s < 0) & (C > 0)].min(initial=np.inf))
+    return (low + high) / 2 if -np.inf < low <= high < np.inf else 0.0
+
+
+def middle_of_quantile(m: Array, C: Array, total: float) -> float:
+    """The middle of the r with the smallest - total r + Σ C max(0, r - m): below it lies the weight `total`.
+
+    >>> middle_of_quantile(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 2.0)
+    2.5
+    """
+    counted = C > 0
+    m, C = m[counted], C[counted]
+    order = np.argsort(m, kind="stable")
+    below = np.cumsum(C[order], dtype=np.float64)
+    slack = 4 * float(np.finfo(float).eps) * float(np.sqrt(len(m)) * below[-1])
+    low = m[order[min(int(np.searchsorted(below, total - slack)), len(m) - 1)]]
+    high = m[order[min(int(np.searchsorted(below, total + slack)), len(m) - 1)]]
     return float((low + high) / 2)

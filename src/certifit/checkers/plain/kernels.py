@@ -183,11 +183,46 @@ class ForeignKernel(PlainKernel):
         return bool(getattr(self.function, "valid", False))
 
 
+@dataclass(frozen=True)
+class TableFunction:
+    """A user's function of two tables or, where it gives no table for these, of two rows, as scikit-learn has it."""
+
+    function: Callable[..., Any]
+    params: tuple[tuple[str, Any], ...] = ()  # further arguments, by name
+
+    def __call__(self, A: Any, B: Any) -> Array:
+        wanted, more = (A.shape[0], B.shape[0]), dict(self.params)
+        try:
+            K = self.function(A, B, **more)
+            K = K.toarray() if sparse.issparse(K) else np.asarray(K)
+        except Exception:  # whatever a function of rows does with tables: the rows below are the judge
+            K = np.empty(0)
+        if K.shape == wanted:
+            return K
+        left, right = dense(A), dense(B)
+        if np.size(self.function(left[0], right[0], **more)) != 1:  # neither of tables nor of rows: refused later
+            return K
+        return np.array([[self.function(x, z, **more) for z in right] for x in left], np.float64).reshape(wanted)
+
+    @property
+    def valid(self) -> bool:
+        """As the function says of itself."""
+        return bool(getattr(self.function, "valid", False))
+
+
+def table_function(function: Callable[..., Any], params: Any = None) -> Callable[[Any, Any], Any]:
+    """A kernel of certifit's as it is, which knows tables, or another function as one of tables."""
+    if hasattr(function, "valid") and not params:
+        return function
+    return TableFunction(function, tuple((params or {}).items()))
+
+
 # kernels that models name, of gamma, degree and coef0
 PLAIN_KERNELS: dict[str, Callable[[float, Any, float], PlainKernel]] = {
     "linear": lambda gamma, degree, coef0: PlainLinear(),
     "rbf": lambda gamma, degree, coef0: PlainRadial(gamma),
     "poly": lambda gamma, degree, coef0: PlainPolynomial(degree, gamma, coef0),
+    "polynomial": lambda gamma, degree, coef0: PlainPolynomial(degree, gamma, coef0),
     "sigmoid": lambda gamma, degree, coef0: PlainSigmoid(gamma, coef0),
 }
 

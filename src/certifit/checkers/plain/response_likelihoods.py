@@ -21,6 +21,8 @@ def has_free_dispersion(claim: GlmClaim) -> bool:
 def saturated_part(claim: GlmClaim, y: Array, trials: Array) -> Array:
     """The part of each row's log f(y; mean y) that no dispersion changes (rows,)."""
     if claim.family == "binomial":
+        if ((y == 0) | (y == 1)).all():  # there is one way only, and it is certain
+            return np.zeros_like(y)
         wins = y * trials
         ways = gammaln(trials + 1) - gammaln(wins + 1) - gammaln(trials - wins + 1)
         return ways + trials * (xlogy(y, y) + xlog1py(1 - y, -y))

@@ -37,6 +37,7 @@ class GlmClaim(NamedTuple):
     power: float = np.nan  # of Tweedie's variance
     theta: float = np.nan  # of the negative binomial's variance
     layout: ResponseLayout = ResponseLayout()
+    positive: bool = False  # whether coefficients are held at 0 or above
 
 
 class LossTerms(NamedTuple):
@@ -113,6 +114,7 @@ def term_size(claim: GlmClaim, y: Array) -> Array:
 def _form(claim: GlmClaim) -> Callable[[GlmClaim, Array, Array], LossTerms]:
     """The formulas of this family and link."""
     own: dict[tuple[str, str], Callable[[GlmClaim, Array, Array], LossTerms]] = {
+        ("gaussian", "identity"): _squares,
         ("binomial", "logit"): _binary,
         ("binomial", "probit"): _binary,
         ("binomial", "cloglog"): _binary,
@@ -127,6 +129,13 @@ def _form(claim: GlmClaim) -> Callable[[GlmClaim, Array, Array], LossTerms]:
     if (claim.family, claim.link) == ("tweedie", "log") and claim.power > 0:
         return _log_power
     return own.get((claim.family, claim.link), _by_chain_rule)
+
+
+def _squares(_claim: GlmClaim, eta: Array, y: Array) -> LossTerms:
+    """Half the square of a difference, which is rounded by a share of itself."""
+    u = eta - y
+    phi = 0.5 * u**2
+    return LossTerms(phi, u, np.ones_like(u), phi, np.abs(u))
 
 
 def _log_power(claim: GlmClaim, eta: Array, y: Array) -> LossTerms:

@@ -21,12 +21,13 @@ from scipy import sparse
 
 from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation.kernel_error import row_difference, same
+from certifit.checkers.plain.best_intercepts import middle_of_quantile
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.plain.kernels import GivenKernel, PlainLinear
+from certifit.checkers.plain.kernels import GivenKernel, PlainLinear, as_plain_kernel
 from certifit.checkers.problem import Problem
-from certifit.checkers.svm import joint_kernel, kernel
+from certifit.checkers.svm import joint_kernel, kernel, one_class
 from certifit.checkers.svm.joint_kernel import JointKernelSvm
-from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, SvmCheckTuning
+from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, NuClassMachine, NuTubeMachine, SvmCheckTuning
 from certifit.checkers.svm.kernel_adapter import PROVED, GramCheckTuning, kernel_of, semidefinite_on
 from certifit.checkers.svm.probability_adapter import ProbabilityClaim, with_probabilities
 from certifit.core import Certificate, Check, Estimator, Setting
@@ -71,13 +72,16 @@ def audit_svc(
     total = labels.weight if isinstance(model, Estimator) else np.bincount(code, minlength=k)
     factor = class_weight_vector(classes, total, getattr(model, "class_weight", None))
     weight = data.w * factor[code]
-    box = float(setting(model, "C", Setting(float, above=0, below=np.inf))) * weight
+    nu = _nu(model)
+    box = (_price(model) if nu is None else 1.0) * weight
     support, intercepts = support_rows(model, data), numbers(model, "intercept_").ravel()
     exact_shape(model, "intercept_", intercepts.shape)
     scheme = str(getattr(model, "multi_class", "ovo"))
     scheme = "ovo" if scheme == "ovr" and k == 2 else scheme
     coef = _checked_coefficients(model, len(support), len(intercepts), (k, scheme))
-    machines = _machines(scheme, k, code, coef, support, box, intercepts)
+    make = partial(_machines, scheme, k, code)
+    make = make if nu is None else partial(_nu_machines, make, nu)
+    machines = make(coef, support, box, intercepts)
     more = [class_order_check(model, code[support], k)]
     if hasattr(model, "class_weight_"):
         more.append(same("weights of classes differ from their meaning", numbers(model, "class_weight_"), factor))
@@ -87,9 +91,58 @@ def audit_svc(
     if not hasattr(model, "probability_slopes_"):
         return found
     values = partial(_values, machines, problem)
-    parts = _parts_left_out(fitted, problem, partial(_machines, scheme, k, code), code, tol, tuning)
+    parts = _parts_left_out(fitted, problem, make, code, tol, tuning)
     claim = ProbabilityClaim(model, X, code, weight, scheme == "ovo", values)
     return with_probabilities(replace(found, checks=(*found.checks, *parts)), claim)
+
+
+def _price(model: Any) -> float:
+    return float(setting(model, "C", Setting(float, above=0, below=np.inf)))
+
+
+def _nu(model: Any) -> float | None:
+    """The setting nu of a machine that has one; scikit-learn's others carry one of no use."""
+    if not type(model).__name__.startswith(("Nu", "OneClass")):
+        return None
+    return float(setting(model, "nu", Setting(float, above=0, most=1)))
+
+
+def _nu_machines(make: Callable[..., list[Any]], nu: float, *data: Any) -> list[KernelSvm]:
+    """Machines of nu as machines of C: they are divided by their margin, which their coefficients and nu give.
+
+    With C = weight / margin and Σ |β| = nu Σ C, the gap of the problem of nu is margin² times that of the one of C.
+    """
+    found = make(*data)
+    shares = [float(np.abs(machine.beta).sum()) / (nu * float(machine.C.sum())) for machine in found]
+    return [
+        NuClassMachine(m.rows, m.y, share * m.C, m.beta, m.intercept, None, nu, float(m.C.sum()))
+        for m, share in zip(found, shares, strict=True)
+    ]
+
+
+def audit_one_class(
+    model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, *, tuning: SvmAuditTuning = SvmAuditTuning()
+) -> Certificate:
+    """OneClassSVM: one machine and its level."""
+    data = fitted_rows(model, table_width(model), X, None, sample_weight, "none").load()
+    support, beta, nu = support_rows(model, data), np.zeros(data.n_rows), _nu(model)
+    assert nu is not None
+    coef = numbers(model, "dual_coef_")
+    if coef.shape != (1, len(support)):
+        raise DataError(got=f"dual_coef_ of shape {coef.shape}", wanted=f"(1, {len(support)})")
+    beta[support] = coef[0]
+    member = np.flatnonzero(data.w > 0)
+    intercept = float(exact_shape(model, "intercept_", (1,)).ravel()[0])
+    machine = one_class.OneClassMachine(member, data.w[member], beta[member], intercept, nu)
+    fitted = FittedSvm(model, data, support, data.w, [machine])
+    problem, checks = _kernel_problem(fitted, tuning)
+    found, findings = one_class.certify(machine, problem, tol, tuning.check)
+    order = class_order_check(model, np.zeros_like(support), 1)
+    more = [*checks, order, *_kept_checks(fitted, problem, [findings], tuning)]
+    if not isinstance(model, Estimator):
+        level = Check("offset_ is not minus the intercept, by", abs(float(model.offset_[0]) + intercept), 1e-9)
+        more.append(level)
+    return replace(found, checks=(*found.checks, *more))
 
 
 def audit_svr(
@@ -98,8 +151,8 @@ def audit_svr(
     """SVR: one machine for numbers."""
     rows = fitted_rows(model, table_width(model), X, y, sample_weight, "numbers")
     data = rows.load()
-    box = float(setting(model, "C", Setting(float, above=0, below=np.inf))) * data.w
-    epsilon = float(setting(model, "epsilon", Setting(float, least=0, below=np.inf)))
+    box, nu = _price(model) * data.w, _nu(model)
+    epsilon = 0.0 if nu is not None else float(setting(model, "epsilon", Setting(float, least=0, below=np.inf)))
     support, beta = support_rows(model, data), np.zeros(data.n_rows)
     coef = numbers(model, "dual_coef_")
     if coef.shape != (1, len(support)):
@@ -112,18 +165,44 @@ def audit_svr(
     fitted = FittedSvm(model, data, support, box, [machine])
     problem, checks = _kernel_problem(fitted, tuning)
     order = class_order_check(model, np.zeros_like(support), 1)
+    if nu is not None:
+        machine, more = _with_tube(machine, nu, problem, model)
+        fitted, checks = fitted._replace(machines=[machine]), [*checks, *more]
     return _certificate(fitted, problem, tol, [*checks, order], tuning)
+
+
+def _with_tube(machine: KernelSvm, nu: float, problem: KernelProblem, model: Any) -> tuple[KernelSvm, list[Check]]:
+    """A machine of nu with the tube that is best for it, and whether its coefficients have the sum that nu asks for.
+
+    With Σ |β| = nu Σ C the gap of the problem of nu is that of the problem of epsilon; a tube of width 0 may do with
+    less.
+    """
+    values = machine.values(as_plain_kernel(problem.kernel), problem.table, machine.rows)[:, 0]
+    total, size = nu * float(machine.C.sum()), float(np.abs(machine.y).max(initial=0.0)) or 1.0
+    epsilon = max(0.0, -middle_of_quantile(-np.abs(machine.y - values), machine.C, total))
+    short = 1.0 - float(np.abs(machine.beta).sum()) / total
+    free = epsilon <= 1e-9 * size and short > 0
+    checks = [Check("sum of coefficients differs from nu's, relative", 0.0 if free else abs(short), 1e-6)]
+    if isinstance(model, Estimator):
+        off = abs(float(numbers(model, "epsilon_")) - epsilon) / max(epsilon, float(np.ptp(machine.y)), 1e-300)
+        checks.append(Check("tube differs from the best one by, relative", off, 1e-5))
+    m = machine
+    return NuTubeMachine(m.rows, m.y, m.C, m.beta, m.intercept, epsilon, nu), checks
 
 
 def machine_problem(model: Any) -> Problem:
     """What a fitted machine minimises: equal for two machines if a bound proved for one holds for the other."""
     regression = () if hasattr(model, "classes_") else ("epsilon",)  # scikit-learn's classifiers carry one of no use
     names = ("kernel", "gamma", "degree", "coef0", "classes_", *regression)
-    ours = {"multi_class": getattr(model, "multi_class", "ovo"), "indefinite": getattr(model, "indefinite", "refuse")}
+    ours = {"multi_class": getattr(model, "multi_class", "ovo"), "projected": hasattr(model, "expansion_coef_")}
     told = {name: getattr(model, name, None) for name in names} | ours
+    nu = _nu(model)
+    loss = "hinge" if nu is None else f"hinge of {type(model).__name__}, nu={nu!r}"
+    if type(model).__name__ == "NuSVR":
+        told["epsilon"] = None
     return Problem(
-        "hinge",
-        f"½|β|²/C, C={model.C!r}",
+        loss,
+        f"½|β|²/C, C={getattr(model, 'C', 1.0)!r}",
         weights=f"class_weight={getattr(model, 'class_weight', None)!r}",
         further=", ".join(f"{name}={value!r}" for name, value in told.items()),
     )
@@ -209,7 +288,8 @@ def _kernel_problem(fitted: FittedSvm, tuning: SvmAuditTuning) -> tuple[KernelPr
         G[np.ix_(used, used)], onto = _projected(plain(dense(table[used]), dense(table[used])))
         checks += _projection_checks(fitted, used, onto)
         return KernelProblem(numbered, GivenKernel(G), True, "projected: eigenvalues below 0 became 0"), checks
-    if isinstance(plain, PlainLinear) and not sparse.issparse(X):
+    balanced = not isinstance(fitted.machines[0], one_class.OneClassMachine)  # coefficients of sum 0
+    if isinstance(plain, PlainLinear) and balanced and not sparse.issparse(X):
         return KernelProblem(X, PlainLinear(dense(X).mean(axis=0)), True, PROVED), checks
     proved, why = (True, PROVED) if plain.valid else semidefinite_on(plain, table, box > 0, tuning.gram)
     return KernelProblem(table, plain, proved, why), checks
@@ -306,18 +386,25 @@ def _values(machines: list[Any], problem: KernelProblem, rows: Array) -> Array:
 def _certificate(
     fitted: FittedSvm, problem: KernelProblem, tol: float, more: Sequence[Check], tuning: SvmAuditTuning
 ) -> Certificate:
-    model, support = fitted.model, fitted.support
     joint = isinstance(fitted.machines[0], JointKernelSvm)
     certify: Callable[..., Any] = joint_kernel.certify if joint else kernel.certify
     found, findings = certify(fitted.machines, problem, tol, tuning.check)
+    return replace(found, checks=(*found.checks, *more, *_kept_checks(fitted, problem, findings, tuning)))
+
+
+def _kept_checks(
+    fitted: FittedSvm, problem: KernelProblem, findings: list[Any], tuning: SvmAuditTuning
+) -> list[Check]:
+    """What a model keeps of its rows and support vectors, against what the checker found."""
+    model, support = fitted.model, fitted.support
     rows = None if fitted.precomputed else fitted.data.X
-    checks = [*found.checks, *more, *support_checks(model, support, fitted.box > 0, rows, tuning.close)]
+    checks = support_checks(model, support, fitted.box > 0, rows, tuning.close)
     if hasattr(model, "support_codes_"):
         checks += row_checks(model, fitted.machines, findings, tuning.close)
     if hasattr(model, "support_gram_") and len(support):
         own = dense(problem.table[support])
         checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), problem.kernel(own, own)))
-    return replace(found, checks=tuple(checks))
+    return checks
 
 
 def table_width(model: Any) -> int:

@@ -40,7 +40,7 @@ import numpy as np
 from scipy.optimize import brentq, lsq_linear
 
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
-from certifit.checkers.plain.best_intercepts import middle_of_best
+from certifit.checkers.plain.best_intercepts import middle_of_best, middle_without_loss
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, is_feasible, make_feasible
 from certifit.checkers.plain.dual_points import lower_bound as bound_of_dual_point
@@ -92,11 +92,20 @@ class ClaimedLinearSvm(NamedTuple):
         return PlainHinge(self.kappa, self.e, self.top)
 
     def settles(self, values: int, most: int = 50_000_000) -> bool:
-        """Whether several intercepts may be best: free ones beside a kink, of machines with so many scores at most.
+        """Whether several intercepts may be best: free ones, of machines with so many scores at most.
 
         More scores than `most` are not kept in memory by a fit.
         """
-        return self.rho == 0 and np.isinf(self.kappa) and values <= most
+        return self.rho == 0 and values <= most
+
+    def best_step(self, kink: Array, s: Array, u: Array) -> float:
+        """How much to add to an intercept to make it the middle of the best ones; `kink` is where losses begin.
+
+        A smooth loss has but one best intercept, unless some cost nothing.
+        """
+        if np.isinf(self.kappa):
+            return middle_of_best(kink, s, u)
+        return middle_without_loss(kink, s, u)
 
 
 class SignedSlacks(NamedTuple):
@@ -207,7 +216,8 @@ class _MachineCheck:
     def aside(self) -> float:
         """How far the intercept is from the middle of the best ones, beyond rounding, in sizes of a target."""
         z, s, q, u, length = self.at
-        off = abs(middle_of_best(s * z, s, u))  # z = q - s (β·x + b): at s z a change of b puts a row on its kink
+        # z = q - s (β·x + b): a change of b by s (z + e) puts a row where its loss begins
+        off = abs(self.claimed.best_step(s * (z + self.claimed.e), s, u))
         size = float(np.linalg.norm(self.beta)) * length + float(np.abs(self.beta) @ np.abs(self.m)) + abs(self.b)
         rounding = (SLACK_ROUNDING + EPS * len(self.beta)) * float((np.abs(q) + size).max())
         return max(0.0, off - rounding) / self.unit
@@ -345,7 +355,10 @@ class _MachineCheck:
             size = np.abs(A).max(axis=0, initial=0.0)
             size[size == 0] = 1.0
             missing = (self.G * self.theta - c) / size
-            return u * lsq_linear((A / size * u[:, None]).T, missing, (0.0, 1.0), "bvls", max_iter=10).x
+            # In units of the largest part that is missing: the solver stops at absolute sizes.
+            most = float(np.abs(missing).max(initial=0.0)) or 1.0
+            shares = lsq_linear((A / size * u[:, None]).T, missing / most, (0.0, 1.0 / most), "bvls", max_iter=10).x
+            return u * np.minimum(most * shares, 1.0)
 
         return near, multipliers
 

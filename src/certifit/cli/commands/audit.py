@@ -23,7 +23,7 @@ def run_audit(model_path: Path, table_path: Path, screen: Screen) -> bool:
             f"{table_path.name} differs from the table the model was fitted to "
             f"({data.n_rows:,} rows here, {model.n_rows_:,} there): the claim below is about this table"
         )
-    certificate = audit(model.model_, data)
+    certificate = audit(model.model_, data) if not same else audit(model, data.data)
     screen.certificate(certificate)
     screen.document({"same_table": same, "rows": data.n_rows, "certificate": certificate.to_dict()})
     return certificate.holds

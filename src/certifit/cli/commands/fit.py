@@ -7,17 +7,18 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from certifit.cli.files import check_writable, read_table
 from certifit.cli.screen import Screen
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.report import Report, render
+from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.store import save, write_atomically
 from certifit.table.columns import pick
 from certifit.table.cross_validation import CrossValidation, cross_validate
 from certifit.table.labelled_table import LabelledTable, labelled_table
 from certifit.table.table_classifier import TableClassifier
+from certifit.table.table_model import TableModel
+from certifit.table.table_regressor import FAMILIES, TableRegressor
 
 MOST_CLASSES = 20  # listed on the screen
 
@@ -32,6 +33,9 @@ class FitSettings(NamedTuple):
     weight: str | None = None
     drop: tuple[str, ...] = ()
     seed: int = 0
+    task: str = "auto"
+    family: str = "auto"
+    keep: tuple[str, ...] = ()
 
 
 def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path | None, screen: Screen) -> bool:
@@ -41,24 +45,24 @@ def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path
     report = Path(f"{stem}-report.html") if report is None else report
     for place in (output, report):  # before the work, not after it
         check_writable(place, path)
-    if not settings.C > 0:
-        raise DataError(got=f"--C {settings.C:g}", wanted="a number above 0", fix="Smaller values penalise more.")
-    if settings.folds == 1:
-        raise DataError(got="--folds 1", wanted="at least 2 folds, or 0 for no cross-validation")
+    _check_settings(settings)
     table = read_table(path)
     for name in settings.drop:
         pick(table, name, "column to drop")
         if name in (settings.target, settings.weight):
             raise DataError(got=f"--drop {name}, which is also the target or the weight", wanted="another column")
     table = table.drop_columns(list(settings.drop))
-    data = labelled_table(table, settings.target, settings.weight)
+    task: Any = settings.task
+    data = labelled_table(table, settings.target, settings.weight, task=task, keep=settings.keep)
+    model = _make_model(settings, data)
     _show_table(screen, path.name, settings, data)
 
-    model = TableClassifier(settings.C, class_weight=settings.class_weight)
     with screen.watch(model), warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is printed
         model.fit(data)
     save(model, output)
+    if isinstance(model, TableRegressor):
+        screen.say(f"fitted as {FAMILY_WORDS[model.family_]}: {model.family_because_} (--family names another)")
     screen.heading("Certificate")
     screen.certificate(model.certificate_)
 
@@ -68,15 +72,43 @@ def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path
     page = Report(model, data, assessment, path.name, _listed(settings, model), recheck)
     write_atomically(report, render(page).encode())
     screen.heading("Written")
-    for what, where in (("model", output), ("report", report), ("check again", recheck)):
-        screen.say(f"  {what:<11}  {where}")
-    screen.document(_document(path, model, assessment, output, report))
+    screen.pairs([("model", str(output)), ("report", str(report)), ("check again", recheck)])
+    screen.document(_document(path, model, data, assessment, output, report))
     return model.certificate_.holds
 
 
-def _assess(
-    model: TableClassifier, data: LabelledTable, settings: FitSettings, screen: Screen
-) -> CrossValidation | str:
+def _check_settings(settings: FitSettings) -> None:
+    """Refuse settings that are wrong by themselves, before the table is read."""
+    if not settings.C > 0:
+        raise DataError(got=f"--C {settings.C:g}", wanted="a number above 0", fix="Smaller values penalise more.")
+    if settings.folds == 1:
+        raise DataError(got="--folds 1", wanted="at least 2 folds, or 0 for no cross-validation")
+    for name, choices in (("task", ("auto", "classification", "regression")), ("family", FAMILIES)):
+        value = getattr(settings, name)
+        if value not in choices:
+            raise DataError(got=f"--{name} {value}", wanted=f"one of {', '.join(choices)}")
+
+
+def _make_model(settings: FitSettings, data: LabelledTable) -> TableModel:
+    """The model for this target, with the settings that it has; one that it has not is refused."""
+    if data.choice.task == "classification":
+        if settings.family != "auto":
+            raise DataError(
+                got=f"--family {settings.family} for classes",
+                wanted="a family only with a quantity",
+                fix="--task regression takes the target for a quantity.",
+            )
+        return TableClassifier(settings.C, class_weight=settings.class_weight, keep=settings.keep)
+    if settings.class_weight is not None:
+        raise DataError(
+            got=f"--class-weight {settings.class_weight} for a quantity",
+            wanted="class weights only with classes",
+            fix="--task classification takes the target for classes.",
+        )
+    return TableRegressor(1 / settings.C, family=settings.family, keep=settings.keep)
+
+
+def _assess(model: TableModel, data: LabelledTable, settings: FitSettings, screen: Screen) -> CrossValidation | str:
     if settings.folds == 0:
         return "not cross-validated, as asked"
     with screen.progress("cross-validating", settings.folds) as progress:
@@ -85,13 +117,13 @@ def _assess(
 
 def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledTable) -> None:
     columns = data.columns
-    labels, counts = np.unique(data.y, return_counts=True)
     rows = f"{len(data.y) + data.unlabelled:,} rows, {len(columns)} columns beside the target"
     screen.say(f"{name}: {rows}" + (f"; dropped: {', '.join(settings.drop)}" if settings.drop else ""))
-    few = slice(MOST_CLASSES)
-    shown = ", ".join(f"{label} {count:,}" for label, count in zip(labels[few], counts[few], strict=True))
-    more = f" and {len(labels) - MOST_CLASSES:,} more classes" if len(labels) > MOST_CLASSES else ""
-    screen.say(f"target {settings.target}: {shown}{more}")
+    screen.say(f"target {settings.target}: {target_words(data, MOST_CLASSES)}")
+    task, why = data.choice
+    other = "regression" if task == "classification" else "classification"
+    doubtful = settings.task == "auto" and data.y.dtype.kind in "iuf"
+    screen.say(f"{task}: {why}" + (f" (--task {other} says otherwise)" if doubtful else ""))
     if data.unlabelled:
         screen.say(f"{data.unlabelled:,} rows have no {settings.target}; they are left out")
     screen.table(
@@ -99,6 +131,9 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
         [(c.name, c.type, c.kind, f"{c.missing:,}", f"{c.distinct:,}", c.done) for c in columns],
         right=(3, 4),
     )
+    told = ", ".join(c.name or "(no name)" for c in columns if c.identifies)
+    if told:
+        screen.say(f"left out because they tell the rows apart: {told} (--keep uses one)")
     if any(c.marks_missing and c.kind != "category" for c in columns):
         screen.say("a missing entry takes its column's mean; a further 0/1 column marks it")
 
@@ -108,39 +143,39 @@ def _show_assessment(screen: Screen, assessment: CrossValidation | str) -> None:
     if isinstance(assessment, str):
         screen.say(assessment)
         return
+    baseline = "class frequencies only" if assessment.classes else "mean only"
     screen.table(
-        [f"{assessment.folds}-fold cross-validation", "this model", "class frequencies only"],
-        [
-            (s.name, f"{s.mean:.4f} ± {s.error:.4f}", f"{s.baseline:.4f} ± {s.baseline_error:.4f}")
-            for s in assessment.scores
-        ],
+        [f"{assessment.folds}-fold cross-validation", "this model", baseline],
+        [(s.name, with_error(s.mean, s.error), with_error(s.baseline, s.baseline_error)) for s in assessment.scores],
         right=(1, 2),
     )
-    screen.say()
-    screen.table(
-        ["class", "rows", "precision", "recall"],
-        [
-            (c.label, f"{c.rows:,}", f"{c.precision:.4f}", f"{c.recall:.4f}")
-            for c in assessment.classes[:MOST_CLASSES]
-        ],
-        right=(1, 2, 3),
-    )
+    if assessment.classes:
+        screen.say()
+        screen.table(
+            ["class", "rows", "precision", "recall"],
+            [
+                (c.label, f"{c.rows:,}", f"{c.precision:.4f}", f"{c.recall:.4f}")
+                for c in assessment.classes[:MOST_CLASSES]
+            ],
+            right=(1, 2, 3),
+        )
     if len(assessment.classes) > MOST_CLASSES:
         screen.say(f"and {len(assessment.classes) - MOST_CLASSES:,} more classes: see the report")
     for note in assessment.notes:
         screen.note(note)
 
 
-def _listed(settings: FitSettings, model: TableClassifier) -> dict[str, Any]:
+def _listed(settings: FitSettings, model: TableModel) -> dict[str, Any]:
     """FitSettings for the report, those with a value."""
-    listed = {**settings._asdict(), "tol": model.tol, "max_iter": model.max_iter}
-    listed["drop"] = ", ".join(settings.drop)
+    listed = {**settings._asdict(), "tol": model.get_params()["tol"], "max_iter": model.get_params()["max_iter"]}
+    listed |= {"drop": ", ".join(settings.drop), "keep": ", ".join(settings.keep)}
     return {name.replace("_", " "): value for name, value in listed.items() if value not in (None, "")}
 
 
 def _document(
     path: Path,
-    model: TableClassifier,
+    model: TableModel,
+    data: LabelledTable,
     assessment: CrossValidation | str,
     output: Path,
     report: Path,
@@ -150,28 +185,33 @@ def _document(
         "rows": model.n_rows_,
         "rows_without_target": model.unlabelled_,
         "target": model.target_,
-        "classes": [str(c) for c in model.classes_],
+        **data.choice._asdict(),
+        **_target_document(model),
         "columns": [
-            {
-                "name": c.name,
-                "type": c.type,
-                "kind": c.kind,
-                "missing": c.missing,
-                "distinct": c.distinct,
-                "done": c.done,
-            }
+            {name: getattr(c, name) for name in ("name", "type", "kind", "missing", "distinct", "done")}
             for c in model.columns_
         ],
         "certificate": model.certificate_.to_dict(),
-        "cross_validation": assessment
-        if isinstance(assessment, str)
-        else {
-            "folds": assessment.folds,
-            "scores": [s._asdict() for s in assessment.scores],
-            "classes": [c._asdict() for c in assessment.classes],
-            "confusion": assessment.confusion.tolist(),
-            "notes": list(assessment.notes),
-        },
+        "cross_validation": assessment if isinstance(assessment, str) else _assessment_document(assessment),
         "model": str(output),
         "report": str(report),
     }
+
+
+def _target_document(model: TableModel) -> dict[str, Any]:
+    if isinstance(model, TableRegressor):
+        return {"family": model.family_, "family_because": model.family_because_}
+    assert isinstance(model, TableClassifier)
+    return {"classes": [str(c) for c in model.classes_]}
+
+
+def _assessment_document(assessment: CrossValidation) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "folds": assessment.folds,
+        "scores": [s._asdict() for s in assessment.scores],
+        "notes": list(assessment.notes),
+    }
+    if assessment.confusion is not None:
+        found["classes"] = [c._asdict() for c in assessment.classes]
+        found["confusion"] = assessment.confusion.tolist()
+    return found

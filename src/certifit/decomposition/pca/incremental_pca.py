@@ -40,7 +40,11 @@ class IncrementalPCA(PCA):
 
     Attributes
     ----------
-    those of PCA, and
+    components_ : (k, d) orthonormal rows, as PCA's
+    explained_variance_, explained_variance_ratio_, singular_values_ : (k,)
+    mean_ : (d,)
+    n_components_, n_samples_ : int
+    noise_variance_ : float, average discarded variance
     var_ : (d,) variances of the columns (divided by the number of rows)
     n_samples_seen_ : int
     n_used_ : int, rows seen whose weight is positive
@@ -61,6 +65,14 @@ class IncrementalPCA(PCA):
     """
 
     settings: ClassVar[Settings] = {"tol": TOL}
+    ignored: ClassVar[tuple[str, ...]] = ("copy", "batch_size")
+    differences: ClassVar[dict[str, str]] = {
+        "partial_fit": "The scatter of all rows seen is kept, so that any batch may be small or sparse, and "
+        "n_components may change between batches.",
+        "n_components": "None is as many as columns or rows seen, not as the first batch has rows.",
+        "n_samples_seen_": "It is computed from n_samples_ and cannot be set.",
+        "components_": PCA.differences["components_"],
+    }
 
     def __init__(self, n_components=None, *, whiten=False, copy=True, batch_size=None, tol=1e-9):
         self.n_components = n_components

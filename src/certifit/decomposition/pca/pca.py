@@ -44,7 +44,8 @@ class PCA(LinearCodes, Estimator):
     ----------
     n_components : int, float in (0, 1), 'mle', 'cv' or None
         The number of components. A fraction asks for as many as have that share of the variance, 'mle' for Minka's
-        choice, 'cv' for the number under which held-out rows are likeliest (five folds), None for all.
+        choice, 'cv' for the number under which held-out rows are likeliest (five folds), None for all (with
+        svd_solver='arpack', all but one).
     whiten : bool, default=False
         Scale the components to unit variance in `transform`.
     svd_solver : 'auto', 'full', 'covariance_eigh', 'gram', 'arpack', 'randomized' or 'power'
@@ -83,6 +84,14 @@ class PCA(LinearCodes, Estimator):
 
     sparse = True
     settings: ClassVar[Settings] = {"tol": TOL, "svd_solver": Setting(choices=SOLVERS)}
+    ignored: ClassVar[tuple[str, ...]] = ("copy", "iterated_power", "n_oversamples", "power_iteration_normalizer")
+    differences: ClassVar[dict[str, str]] = {
+        "tol": "It is what every solver must prove, not ARPACK's own tolerance alone.",
+        "svd_solver": "Any solver takes sparse rows and any n_components, and iterates until tol is proved.",
+        "components_": "Fitted attributes are float64 for float32 rows too; codes have the type of the rows.",
+        "score": "The density does not depend on whiten, and where the model's covariance is singular it is refused: "
+        "there is no density.",
+    }
     _tuning: ClassVar[PCATuning] = PCATuning()
 
     def __init__(
@@ -116,6 +125,9 @@ class PCA(LinearCodes, Estimator):
         k = min(int(wanted) if whole else rows.n_features, rows.n_rows, rows.n_features)
         seed = check_random_state(self.random_state).randint(2**31)
         axes = decompose(rows, self.svd_solver, AxesWanted(k, self.tol, seed, tuning=self._tuning))
+        if wanted is None and self.svd_solver == "arpack":
+            # as in scikit-learn, whose ARPACK finds all directions but one
+            wanted = max(0, most_components(axes.count, axes.weight, rows.n_features) - 1)
         fitted = fitted_attributes(axes, wanted, rows.n_rows)
         if axes.S is None:
             check = PCACheckTuning(largest_order=self._tuning.largest_order)

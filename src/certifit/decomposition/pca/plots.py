@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import ask, check_drawable, last_step
 from certifit.plots.points import colour_values, scatter_values
-from certifit.plots.style import BLUE, GREY, RED, new_axes, tidy
+from certifit.plots.style import BLUE, GREY, RED, legend_beside, new_axes, tidy
 from certifit.plots.tables import view_table
 from certifit.rows import Array
 
@@ -63,7 +63,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     ax.axvline(k, color=GREY, linestyle="--", linewidth=1)
     kept = float(ratio.sum())
     title = f"{k} component{'s' * (k > 1)} keep{'s' * (k == 1)} {100 * kept:.2f} % of the variance"
-    if _proves_share(model):
+    if _proves_share(model) and kept < 1 - 1e-12:  # all components keep everything, which needs no proof
         most = proved_share(model)
         ax.fill_between([0.4, len(share) + 0.6], kept, most, color=RED, alpha=0.25, linewidth=0.5)
         title += _proved_words(model, most - kept)
@@ -74,7 +74,7 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.set_xlabel("component")
     ax.set_ylabel("share of the variance")
-    ax.legend(frameon=False, loc="best")
+    legend_beside(ax)  # inside, it would lie on a bar where there are few of them
     tidy(ax)
     return ax
 

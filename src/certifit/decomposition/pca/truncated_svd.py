@@ -59,6 +59,13 @@ class TruncatedSVD(LinearCodes, Estimator):
 
     sparse = True
     settings: ClassVar[Settings] = {"tol": TOL, "algorithm": Setting(choices=SOLVERS)}
+    ignored: ClassVar[tuple[str, ...]] = ("n_iter", "n_oversamples", "power_iteration_normalizer")
+    differences: ClassVar[dict[str, str]] = {
+        "algorithm": "'auto' is exact wherever a matrix of the smaller side fits in memory; 'randomized' iterates "
+        "until tol is proved, not n_iter times. ARPACK too may be asked for as many components as columns.",
+        "tol": "It is what every algorithm must prove, not ARPACK's own tolerance alone.",
+        "components_": "Fitted attributes are float64 for float32 rows too; codes have the type of the rows.",
+    }
     _tuning: ClassVar[PCATuning] = PCATuning()
 
     def __init__(

@@ -61,6 +61,11 @@ class GlmCoordinates:
     def coefficients(self, theta: Array, d: int) -> tuple[Array, float]:
         """θ as coefficients (d,) of the given columns, 0 for those left out, and the intercept."""
         full = self._full(theta[:, None], d)[:, 0]
+        if self.intercept and self.shift is not None:
+            # The intercept belongs to the coefficients as they are stored: far from 0 the two cancel.
+            free = replace(self, shift=None)._full(theta[:, None], d)[d, 0]
+            with np.errstate(over="ignore", invalid="ignore"):
+                full[d] = np.longdouble(free) - (np.asarray(full[:d], dtype=np.longdouble) * self.shift).sum()
         if not np.isfinite(full).all():
             raise DataError(
                 got="columns so small that their coefficients are too large for a number",

@@ -67,7 +67,7 @@ def finish(problem: GlmProblem, best: Solution[Any]) -> Attributes:
     if not np.isfinite(best.objective):
         refuse_start(loss)
     fitted = coefficients(coordinates, best.params.x, rows.n_features)
-    squares = loss.concordance == 0 == problem.penalty.alpha
+    squares = loss.concordance == 0 and not problem.penalty.biased
     few = rows.n_rows * rows.n_features <= problem.tuning.refined_entries
     if best.status == "converged" and squares and (coordinates.R is not None or few):
         assert problem.proof.anchor is not None
@@ -119,7 +119,7 @@ def _proved_by_the_loop(
     if not rounding <= problem.tuning.rounding_share * min(tol, 1e-6) * best.objective:
         return None
     limit = tol * best.objective + rounding
-    words = LinearModelClaims.penalised_deviance if claim.alpha > 0 else LinearModelClaims.deviance
+    words = LinearModelClaims.of_deviance(claim.alpha > 0, claim.positive)
     return Certificate("optimal", words, best.objective, bound, tol, limit, parameter_error=errors)
 
 
@@ -189,8 +189,8 @@ def coefficients(coordinates: GlmCoordinates, theta: Array, d: int) -> Attribute
 
 
 def scores_of(coef: Array, intercept: float, layout: ResponseLayout, block: Block) -> Array:
-    """β·x + b + offset of every row, rows without weight too."""
-    eta = block.X @ coef + intercept
+    """β·x + b + offset of every row, rows without weight too; (rows, k) of k targets."""
+    eta = block.X @ coef.T + intercept
     if layout.offset is not None:
         eta = eta + _beside(block, layout.offset)
     if layout.exposure is not None:

@@ -8,15 +8,25 @@ orthogonal first. Reference: McCullagh & Nelder, Generalized Linear Models (1989
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import stats
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.linear_model.adapter import linear_claim
+from certifit.checkers.linear_model.several_targets import (
+    only_column,
+    pick_target,
+    target_columns,
+    target_model,
+    target_strength,
+)
 from certifit.checkers.plain.response_columns import ResponseLayout, lay_out
-from certifit.core import Attributes, Estimator, Objective
+from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
@@ -32,8 +42,10 @@ from certifit.linear_model.inference import (
     last_pass,
     likelihood_attributes,
     no_degrees_of_freedom,
+    p_value_words,
     why_no_errors,
 )
+from certifit.linear_model.several_targets import fit_targets
 from certifit.losses.links import LINKS, link_function
 from certifit.losses.response_families import ResponseFamily, response_family
 from certifit.losses.response_losses import ResponseLoss, glm_loss
@@ -81,7 +93,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     coef_ : (d,)
     intercept_ : float
     deviance_ : float
-    null_deviance_, dispersion_, loglikelihood_, df_resid_ : floats, without a penalty
+    null_deviance_, pearson_chi2_, dispersion_, loglikelihood_, df_resid_ : floats, without a penalty
     aic_, bic_ : floats, derived from loglikelihood_ and df_resid_
     standard_errors_, p_values_ : (d1,), the intercept first
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
@@ -130,6 +142,9 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[GlmTuning] = GlmTuning()
     penalty_per_row = True  # alpha stands beside the mean over rows, not beside their sum
+    positive: Any = False  # whether coefficients are held at 0 or above
+    several_targets: ClassVar[bool] = False  # whether y may have several columns, each with its own coefficients
+    keeps_one_column: ClassVar[bool] = False  # whether a y of one column (n, 1) gives predictions (n, 1)
 
     def __init__(
         self,
@@ -188,6 +203,11 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
             offset, exposure, trials and clusters are arrays where y is one, and names of columns where y is one.
         """
         beside = {"offset": offset, "exposure": exposure, "trials": trials, "clusters": clusters}
+        targets = target_columns(y) if self.several_targets else None
+        y = only_column(y) if targets == 1 else y
+        if targets is not None and (targets > 1 or self.keeps_one_column):
+            refuse_beside(targets, beside)
+            return self._fit_rows(X, y, sample_weight, targets=targets, several=targets)
         layout, y = lay_out(y, beside)
         return self._fit_rows(X, y, sample_weight, targets=layout.columns, layout=layout)
 
@@ -198,6 +218,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = not self._loss().family.inside(np.array([-1.0]))[0]
+        tags.target_tags.multi_output = self.several_targets
         return tags
 
     def _loss(self) -> ResponseLoss:
@@ -205,37 +226,55 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return glm_loss(family, link_function(self.link, family.usual))
 
     def _penalty(self) -> ElasticNetPenalty:
-        return ElasticNetPenalty(float(self.alpha), float(self.l1_ratio), self.penalty_per_row)
+        strength = float(np.max(self.alpha))  # of several targets' the largest
+        return ElasticNetPenalty(strength, float(self.l1_ratio), self.penalty_per_row, bool(self.positive))
 
-    def _fit(self, rows: Rows, previous: Attributes, layout: ResponseLayout = ResponseLayout()) -> Attributes:
+    @property
+    def _most_passes(self) -> int:
+        return 1000 if self.max_iter is None else self.max_iter
+
+    def _fit(
+        self,
+        rows: Rows,
+        previous: Attributes,
+        layout: ResponseLayout = ResponseLayout(),
+        several: int | None = None,
+    ) -> Attributes:
+        if several is not None:
+            return self._fit_several(rows, previous, several)
+        refuse_strengths(self.alpha)
         loss, penalty, claim = self._loss(), self._penalty(), linear_claim(self)._replace(layout=layout)
         d = rows.n_features
         sample = evenly_spaced(rows, self._tuning.sample_rows)
         refuse_one_way(rows, sample, claim)
-        coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.alpha > 0)
+        coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.biased)
         lost = self._collinear(coordinates, rows)
         problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(self.tol, 1e-14), self._tuning)
         check_size(sample)
         null = null_score(sample, loss, layout)
         if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
-            theta = coordinates.theta(previous["coef_"], float(previous["intercept_"]))
+            start = np.maximum(previous["coef_"], 0.0) if penalty.positive else previous["coef_"]
+            theta = coordinates.theta(start, float(previous["intercept_"]))
         else:
             problem, theta = start_from(problem, sample, null)
-        with self._watch.loop("passes", self.max_iter, lambda state: coefficients(coordinates, state.x, d)) as watch:
-            best = minimise(problem, theta, max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
+        passes = self._most_passes
+        with self._watch.loop("passes", passes, lambda state: coefficients(coordinates, state.x, d)) as watch:
+            best = minimise(problem, theta, max_iter=passes, max_time=self.max_time, watcher=watch)
         fitted = finish(problem, best)
         certificate = prove(problem, best, fitted, claim, self.tol)
-        why = why_no_errors(penalty.alpha > 0, certificate, self.covariance)
-        if penalty.alpha > 0:  # the likelihood and standard errors of a penalised fit would mislead
+        why = self._why_no_errors(certificate)
+        assert problem.totals is not None
+        if penalty.biased:  # the likelihood and standard errors of a penalised fit would mislead
             deviance = 2 * max(0.0, certificate.objective - problem.penalty_at(best.params.x))
             evidence = {"deviance_": deviance, "covariance_": None}
         else:
-            assert problem.totals is not None
             null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
             theta = coordinates.theta(fitted["coef_"], float(fitted["intercept_"]))  # as it is stored
             e = last_pass(rows, theta, null, coordinates, loss, layout, None if why else self.covariance)
             e = e.at_objective(certificate.objective, squares=loss.concordance == 0)
             evidence = likelihood_attributes(e, loss.family, coordinates, d, self.covariance, why)
+        if "dual_gap_" in self.diagnostics:
+            evidence["dual_gap_"] = certificate.gap / problem.totals.weight
         return {
             **fitted,
             **evidence,
@@ -244,6 +283,14 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
             "history_": best.history,
             "certificate_": certificate,
         }
+
+    def _fit_several(self, rows: Rows, previous: Attributes, targets: int) -> Attributes:
+        """Fit each target by itself, with its own strength of the penalty where there are several."""
+        models = [copy.copy(self) for _ in range(targets)]
+        for k, model in enumerate(models):
+            model.alpha, model.covariance = target_strength(self.alpha, k, targets), None
+        relabels = [partial(pick_target, k) for k in range(targets)]
+        return fit_targets(models, self._watch, rows, relabels, previous if self.warm_start else {})
 
     def _collinear(self, coordinates: GlmCoordinates, rows: Rows) -> Array:
         """Numbers of the columns left out; refused if that was asked for."""
@@ -265,17 +312,30 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     @property
     def no_errors_because_(self) -> str:
         """Why there are no standard errors; empty where there are."""
-        why = why_no_errors(self._penalty().alpha > 0, self.certificate_, self.covariance)
+        why = self._why_no_errors(self.certificate_)
+        if np.ndim(self.coef_) == 2 and not why:
+            return "there are several targets: fit each by itself for its standard errors"
         if not why and self._loss().family.free_dispersion:
             why = no_degrees_of_freedom(self.df_resid_ + self._parameters, self._parameters)
         if why or self.covariance_ is not None:
             return why
         return "variances of the coefficients are too large for a number: rescale the columns"
 
+    def _why_no_errors(self, certificate: Certificate) -> str:
+        """Why standard errors would not be valid, whatever the columns are; empty if they are."""
+        if self.positive and not self._penalty().alpha > 0:
+            return "coefficients are held at 0 or above: the usual standard errors do not apply"
+        return why_no_errors(self._penalty().alpha > 0, certificate, self.covariance)
+
     @property
     def _parameters(self) -> int:
         """Number of coefficients that were estimated, the intercept among them."""
-        return len(self.coef_) - len(self.collinear_) + bool(self.fit_intercept)
+        return self.coef_.shape[-1] - len(self.collinear_) + bool(self.fit_intercept)
+
+    @property
+    def exact_fit_(self) -> bool:
+        """Whether the residuals are nothing but rounding; the log-likelihood is infinite then."""
+        return bool(np.isposinf(vars(self).get("loglikelihood_", 0.0)))
 
     @property
     def aic_(self) -> float:
@@ -289,10 +349,14 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return float(np.log(self.df_resid_ + self._parameters) * free - 2 * self.loglikelihood_)
 
     def _estimates(self) -> tuple[list[str], Array]:
-        names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self.coef_))]))]
-        if not self.fit_intercept:
-            return names, self.coef_
-        return ["intercept", *names], np.append(self.intercept_, self.coef_)
+        d = self.coef_.shape[-1]
+        names = [*map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))]
+        theta = np.atleast_2d(self.coef_)
+        if self.fit_intercept:
+            names, theta = ["intercept", *names], np.column_stack([np.ravel(self.intercept_), theta])
+        if np.ndim(self.coef_) == 1:
+            return names, theta[0]
+        return [f"target {k}: {name}" for k in range(len(theta)) for name in names], theta.ravel()
 
     def _student(self) -> float | None:
         return self.df_resid_ if self._loss().family.free_dispersion else None
@@ -301,21 +365,76 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         loss = self._loss()
         family = ("family, link", f"{loss.family.name}, {loss.link.name}")
         proof = ("proof", f"{self.certificate_.kind}: {self.certificate_.claim}")
-        if self._penalty().alpha > 0:
-            return [family, ("deviance", f"{self.deviance_:.6g}"), proof]
+        if not hasattr(self, "loglikelihood_"):
+            deviances = ", ".join(f"{deviance:.6g}" for deviance in np.ravel(self.deviance_)[:5])
+            return [family, *self._penalty_facts(), ("deviance", deviances), proof]
         rows = self.df_resid_ + self._parameters
+        squares = (loss.family.name, loss.link.name) == ("gaussian", "identity")
+        pearson = ("Pearson chi²", f"{self.pearson_chi2_:.6g}")
+        likelihood = [
+            ("log-likelihood", f"{self.loglikelihood_:.6g}"),
+            ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
+        ]
+        if self.exact_fit_:
+            likelihood = [("residuals", "rounding: the fit is exact")]
         return [
             family,
             ("rows, residual df", f"{rows:g}, {self.df_resid_:g}"),
             ("deviance (null)", f"{self.deviance_:.6g} ({self.null_deviance_:.6g})"),
+            *(self._variance_facts() if squares else [self._explained(), pearson]),
             ("dispersion", f"{self.dispersion_:.6g}" + ("" if loss.family.free_dispersion else " (fixed)")),
-            ("log-likelihood", f"{self.loglikelihood_:.6g}"),
-            ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
+            *likelihood,
             proof,
         ]
 
+    def _penalty_facts(self) -> list[tuple[str, str]]:
+        """What holds the coefficients back, in words."""
+        penalty = self._penalty()
+        held = [("constraint", "coefficients of at least 0")] if penalty.positive else []
+        if not penalty.alpha > 0:
+            return held
+        strengths = ", ".join(f"{alpha:g}" for alpha in np.ravel(self.alpha)[:5])
+        share = f", of which {100 * penalty.l1_ratio:g} % L1" if penalty.l1_ratio > 0 else ""
+        return [("penalty", f"alpha={strengths} {'per row' if penalty.per_row else 'in all'}{share}"), *held]
+
+    def _explained(self) -> tuple[str, str]:
+        """The pseudo-R² that compares deviances, as `score` does."""
+        share = 1 - self.deviance_ / self.null_deviance_ if self.null_deviance_ > 0 else np.nan
+        return "pseudo-R² (deviance)", f"{share:.4g}"
+
+    def _variance_facts(self) -> list[tuple[str, str]]:
+        """R², adjusted R² and the F test against the constant model, of least squares with an intercept."""
+        slopes, df = self._parameters - 1, self.df_resid_
+        if not (self.fit_intercept and slopes > 0 and df > 0 and self.null_deviance_ > 0):
+            return []
+        left = self.deviance_ / self.null_deviance_
+        facts = [("R², adjusted", f"{1 - left:.4g}, {1 - left * (df + slopes) / df:.4g}")]
+        if self.deviance_ > 0 and not self.exact_fit_:
+            F = (self.null_deviance_ - self.deviance_) / slopes / (self.deviance_ / df)
+            p = p_value_words(float(stats.f.sf(F, slopes, df)))
+            facts.append(("F, its p-value", f"{F:.4g} with {slopes} and {df:g} df, {p}"))
+        return facts
+
+    def _notes(self) -> tuple[str, ...]:
+        """Overdispersion in words, where the family fixes the dispersion and the targets can show it."""
+        loss = self._loss()
+        # Targets of 0 and 1 without trials have the log-likelihood -deviance/2: their spread follows from their mean.
+        if loss.family.free_dispersion or not hasattr(self, "loglikelihood_") or self.df_resid_ <= 0:
+            return ()
+        if loss.family.name == "binomial" and np.isclose(self.loglikelihood_, -0.5 * self.deviance_, rtol=1e-9):
+            return ()
+        ratio, p = self.pearson_chi2_ / self.df_resid_, float(stats.chi2.sf(self.pearson_chi2_, self.df_resid_))
+        spread = f"Pearson's chi² is {ratio:.3g} times its degrees of freedom (p-value {p_value_words(p)})"
+        if p >= 0.01:
+            return (f"{spread}: no sign of overdispersion.",)
+        says = f"{spread}: overdispersed, the targets spread more than the {loss.family.name} family says."
+        cure = (
+            "Classical standard errors are too small: use covariance='sandwich', or a family with a free dispersion."
+        )
+        return (f"{says} {cure}",)
+
     def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
-        """The scores η = β·x + b + offset, (n,)."""
+        """The scores η = β·x + b + offset, (n,); of several targets (n, targets)."""
         layout, beside = lay_out(None, {"offset": offset, "exposure": exposure})
         rows = self._rows(X, beside, target="numbers" if layout.columns > 1 else "none", targets=layout.columns - 1)
         layout = ResponseLayout(*(None if place is None else place - 1 for place in layout))
@@ -334,8 +453,29 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return loss.mean(eta)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D², the share of deviance explained: 1 - deviance / null deviance (R² for the gaussian family)."""
-        rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
+        """D², the share of deviance explained: 1 - deviance / null deviance (R² for the gaussian family).
+
+        Of several targets, the mean of theirs.
+        """
+        rows = self._labelled_rows(X, y, sample_weight)
+        if np.ndim(self.coef_) == 2:
+            return float(np.mean([model._score(part) for model, part in self._each_target(rows)]))
+        return self._score(rows)
+
+    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows with as many targets as the fit had."""
+        check_is_fitted(self)
+        targets = len(self.coef_) if np.ndim(self.coef_) == 2 else 1
+        if targets == 1 and self.several_targets and target_columns(y) == 1:
+            y = only_column(y)
+        return self._rows(X, y, sample_weight, target="numbers", targets=targets)
+
+    def _each_target(self, rows: Rows) -> list[tuple[Any, Rows]]:
+        """A model of each target alone, and the rows with that target."""
+        return [(target_model(self, k), rows.relabel(partial(pick_target, k))) for k in range(len(self.coef_))]
+
+    def _score(self, rows: Rows) -> float:
+        loss = self._loss()
         total = rows.sum(partial(targets_total, ResponseLayout()))
         theta, coordinates = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
         null = mean_score(loss, float(total[1]), float(total[0]))
@@ -343,8 +483,14 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return 1 - e.half_deviance / e.null if e.null > 0 else float(e.half_deviance == 0)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Half the deviance (data term) plus the penalty, on these rows."""
-        rows, loss = self._rows(X, y, sample_weight, target="numbers"), self._loss()
+        """Half the deviance (data term) plus the penalty, on these rows; the sum over several targets."""
+        rows = self._labelled_rows(X, y, sample_weight)
+        if np.ndim(self.coef_) == 2:
+            return Objective(*np.sum([model._objective(part) for model, part in self._each_target(rows)], axis=0))
+        return self._objective(rows)
+
+    def _objective(self, rows: Rows) -> Objective:
+        loss = self._loss()
         theta, coordinates = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
         s = rows.sum(
             partial(measure, theta, coordinates, loss, ResponseLayout(), GlmRequest(hessian=False, totals=True))
@@ -354,6 +500,27 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         lam1, lam2 = self._penalty().strengths(s.totals.weight)
         penalty = lam1 * float(np.abs(self.coef_).sum()) + 0.5 * lam2 * float((self.coef_**2).sum())
         return Objective(data + penalty, data, penalty)
+
+
+def refuse_beside(targets: int, beside: dict[str, Any]) -> None:
+    """Refuse what stands beside one target only."""
+    given = [name for name, value in beside.items() if value is not None]
+    if given:
+        raise DataError(
+            got=f"{', '.join(given)} beside {targets} targets",
+            wanted="one target, y (n,)",
+            fix="Fit each target by itself.",
+        )
+
+
+def refuse_strengths(alpha: Any) -> None:
+    """Refuse several penalties where there is one target."""
+    if np.size(alpha) != 1:
+        raise DataError(
+            got=f"{np.size(alpha)} penalties for one target",
+            wanted="one number",
+            fix="Several are for y with as many columns.",
+        )
 
 
 __all__ = ["CollinearWarning", "GeneralizedLinearRegressor"]

@@ -31,7 +31,12 @@ def refine(
     d = len(coef)
     inner = coordinates.pull(g if coordinates.intercept else g[:d], d)
     step, shift = coordinates.coefficients(-solve(inner), d)
-    return coef + step, intercept + shift
+    moved = coef + step
+    if coordinates.intercept and coordinates.shift is not None:
+        # What rounding takes from the coefficients is put into the intercept.
+        lost = (coef - moved) + step
+        shift += float(lost @ coordinates.shift)
+    return moved, intercept + shift
 
 
 def _gradient(coef: Array, intercept: float, layout: ResponseLayout, block: Block) -> Double:

@@ -5,6 +5,7 @@
 | when | method | proof |
 |---|---|---|
 | λ₁ > 0 | proximal Newton | self-concordance, where the loss has a constant R |
+| β >= 0 (`positive`) | Newton under the constraint | the same, by the slopes that the constraint leaves |
 | long tables, R > 0 | Newton from the subsample's solution and Hessian | the same, by the subsample's Hessian |
 | else | Newton | the same |
 
@@ -33,6 +34,7 @@ from certifit.numerics.factor import factor
 from certifit.numerics.moments import check_overflow
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, descend
 from certifit.optimise.newton import Newton
+from certifit.optimise.nonnegative_newton import NonnegativeNewton, nonnegative_subgradient
 from certifit.optimise.proximal_newton import Proximal, subgradient
 from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, RowReach
 from certifit.rows import Array, Rows
@@ -44,6 +46,12 @@ class ElasticNetPenalty(NamedTuple):
     alpha: float
     l1_ratio: float = 0.0
     per_row: bool = True
+    positive: bool = False  # whether coefficients are held at 0 or above
+
+    @property
+    def biased(self) -> bool:
+        """Whether the fit is not that of maximum likelihood."""
+        return self.alpha > 0 or self.positive
 
     def strengths(self, weight: float) -> tuple[float, float]:
         """The strengths λ₁ and λ₂ beside a sum over rows of this weight."""
@@ -85,7 +93,7 @@ class GlmProblem:
             _, lam2 = self.penalty.strengths(self.seed.weight)
             H = self.seed.H + lam2 * np.diag(self.penalised(len(self.seed.theta)))
             anchor = HessianPoint.at(self.seed.theta, H)
-        self.proof = ConcordanceProof(self.loss.concordance or 0.0, anchor, passing=self.penalty.alpha == 0)
+        self.proof = ConcordanceProof(self.loss.concordance or 0.0, anchor, passing=not self.penalty.biased)
 
     def measure(self, state: DescentState[Direction]) -> GlmPass:
         """One pass over all rows."""
@@ -128,8 +136,11 @@ class GlmProblem:
         self.rounding = self._rounding(theta, s)
         assert isinstance(s.reach, RowReach)
         self.proof.learn(theta, s.reach, hessian)
-        gap = self._gap(theta, subgradient(gradient, lam1, theta))
-        return DescentPoint(theta, value, gradient, self._relative(gap, value, hessian is not None), hessian, lam1)
+        held = self.penalised(len(theta)) > 0
+        slope = nonnegative_subgradient(gradient, lam1, held, theta) if self.penalty.positive else None
+        gap = self._gap(theta, subgradient(gradient, lam1, theta) if slope is None else slope)
+        relative = self._relative(gap, value, hessian is not None)
+        return DescentPoint(theta, value, gradient, relative, hessian, lam1, rounding=self.totals.floor)
 
     def _rounding(self, theta: Array, s: GlmPass) -> PassRounding:
         """What rounding may have done to a pass: in every φ' with an R > 0 no term is above |φ'| + 4 φ" + 2 |y|."""
@@ -148,7 +159,7 @@ class GlmProblem:
         self.distance = np.sqrt(decrement)
         gap = np.inf if self.loss.concordance is None else self.proof.gap(theta, g)
         self.proved = bool(np.isfinite(gap))
-        if self.proved or self.penalty.alpha * self.penalty.l1_ratio > 0:
+        if self.proved or self.penalty.positive or self.penalty.alpha * self.penalty.l1_ratio > 0:
             return gap
         return 0.5 * decrement
 
@@ -159,7 +170,7 @@ class GlmProblem:
         """
         assert self.totals is not None
         relative = gap / max(value, self.totals.floor, np.finfo(float).tiny)
-        if self.penalty.alpha > 0:
+        if self.penalty.biased:
             return relative
         free = 2 * value / max(1.0, self.totals.rows - self.coordinates.size(self.rows.n_features))
         unit = np.sqrt(free) if self.loss.family.free_dispersion else 1.0
@@ -189,8 +200,10 @@ def minimise(
     if problem.seed is not None:
         _, lam2 = problem.penalty.strengths(problem.seed.times * problem.seed.weight)
         H = problem.seed.times * problem.seed.H + lam2 * np.diag(problem.penalised(len(theta)))
-        rule = Newton(inverse=factor(H), wants_hessian=False, trial=problem.penalty.alpha == 0)
-    if problem.penalty.alpha * problem.penalty.l1_ratio > 0:
+        rule = Newton(inverse=factor(H), wants_hessian=False, trial=not problem.penalty.biased)
+    if problem.penalty.positive:
+        rule = NonnegativeNewton(problem.penalised(len(theta)) > 0)
+    elif problem.penalty.alpha * problem.penalty.l1_ratio > 0:
         rule = Proximal()
     return fixed_point(
         problem.measure,

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +24,7 @@ from certifit.checkers.mixture.column_survey import ColumnSurvey, survey_columns
 from certifit.checkers.mixture.gaussian import least_objective
 from certifit.core import Attributes, Solution
 from certifit.core.settings import Setting, Settings
+from certifit.exceptions import DataError
 from certifit.mixture.base import MixtureModel
 from certifit.mixture.em import EMPoint, MixtureEM, MixtureParameters
 from certifit.mixture.gaussian.collapse import collapsed_components, describe_collapse
@@ -62,6 +64,8 @@ class GaussianMixture(MixtureModel):
     random_state : int, RandomState or None
     warm_start : bool, default=False
         Start from the last fit, if that had as many components of the same shape and columns.
+    verbose, verbose_interval : ignored
+        Progress is shown by `set_callbacks`; accepted so that scikit-learn code runs unchanged.
 
     Attributes
     ----------
@@ -102,6 +106,17 @@ class GaussianMixture(MixtureModel):
         "covariance_type": Setting(choices=tuple(SHAPES)),
         "reg_covar": Setting(float, least=0, below=math.inf, choices=("auto",)),
     }
+    ignored: ClassVar[tuple[str, ...]] = ("verbose", "verbose_interval")
+    differences: ClassVar[dict[str, str]] = {
+        "tol": "It is what one more EM step may still gain, which the certificate proves; scikit-learn's bounds the "
+        "last gain, a thousand times as large, and often stops far from the maximum.",
+        "max_iter": "Ten times as many steps, because the tolerance is smaller.",
+        "reg_covar": "'auto' is in the columns' own units: 1e-6 swamps small numbers and is nothing beside large "
+        "ones. A number is a penalty that EM climbs with, not something added after each step.",
+        "lower_bound_": "It is the mean log-likelihood less the penalty, at the fitted parameters.",
+        "lower_bounds_": "The first is that of the start, so there is one more than steps.",
+        "random_state": "Equal seeds draw other starts than scikit-learn's.",
+    }
     _tuning: ClassVar[GaussianMixtureTuning] = GaussianMixtureTuning()
 
     def __init__(
@@ -120,6 +135,8 @@ class GaussianMixture(MixtureModel):
         max_time=None,
         random_state=None,
         warm_start=False,
+        verbose=0,
+        verbose_interval=10,
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -134,6 +151,8 @@ class GaussianMixture(MixtureModel):
         self.max_time = max_time
         self.random_state = random_state
         self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     # ---------------------------------------------------------------------------------------------- fit
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
@@ -141,12 +160,20 @@ class GaussianMixture(MixtureModel):
         survey = survey_columns(rows)
         floor = variance_floor(self.reg_covar, survey.spread)
         rng = check_random_state(self.random_state)
-        found, em = self._run_em(
-            rows,
-            lambda: self._start(survey, floor, rng, previous),
-            lambda point: _public_attributes(point.mixture),
-        )
-        return self._result(rows, survey, self._with_stored_means(found, em), em)
+        try:
+            found, em = self._run_em(
+                rows,
+                lambda: self._start(survey, floor, rng, previous),
+                lambda point: _public_attributes(point.mixture),
+            )
+            return self._result(rows, survey, self._with_stored_means(found, em), em)
+        except LinAlgError as error:
+            raise DataError(
+                got="a covariance that is not positive definite to rounding, because of rows immensely far from the "
+                f"others (reg_covar={self.reg_covar!r})",
+                wanted="variances whose ratios are within the digits of a float",
+                fix="Leave such rows out, rescale the columns, or raise reg_covar.",
+            ) from error
 
     def _start(
         self, survey: ColumnSurvey, floor: Array, rng: np.random.RandomState, previous: Attributes

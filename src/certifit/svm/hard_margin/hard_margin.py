@@ -84,6 +84,8 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     gamma_ : float
     slacks_, kkt_residuals_ : (n,) or (n, machines), as for SVC; slacks are rounding where ridge=0
     support_kinds_ : (n,) or (n, machines) words: 'margin' (α > 0) or 'none'
+    support_codes_ : `support_kinds_` as small numbers
+    shape_fit_ : (n, d) of the table
     n_iter_ : (machines,) steps
     history_ : for each machine its objective, relative gap and seconds at every step
     certificate_ : Certificate
@@ -111,6 +113,8 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         "ridge": Setting(float, least=0, below=np.inf),
         "decision_function_shape": Setting(choices=("ovr", "ovo")),
     }
+    ignored: ClassVar[tuple[str, ...]] = ()
+    differences: ClassVar[dict[str, str]] = {}
     _hull_tuning: ClassVar[HardMarginTuning] = HardMarginTuning()
     _pairs: ClassVar[OneVsOne] = OneVsOne()
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes, Estimator
 from certifit.core.settings import MAX_TIME, TOL, Setting, Settings
-from certifit.exceptions import DataError, NoSolutionError
+from certifit.exceptions import DataError, NoSolutionError, warn_caller
 from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.rows.block import Matrix
 from certifit.svm.kernel.expansion import expansion
@@ -40,6 +40,10 @@ from certifit.svm.kernel.training import (
 )
 
 
+class IndefiniteKernelWarning(UserWarning):
+    """A kernel matrix is not positive semidefinite: machines are stationary, and others may be better."""
+
+
 class KernelMachine(Estimator):
     """Settings, kernels and values of kernel machines; a subclass says which machines there are."""
 
@@ -55,8 +59,15 @@ class KernelMachine(Estimator):
         ),
         "kernel": Setting(choices=(*KERNELS, "precomputed"), other=callable, other_words="a callable"),
         "gamma": Setting(float, least=0, below=math.inf, choices=("scale", "auto")),
-        "indefinite": Setting(choices=("refuse", "project")),
+        "indefinite": Setting(choices=("warn", "refuse", "project")),
     }
+    ignored: ClassVar[tuple[str, ...]] = ("shrinking", "verbose")
+    differences: ClassVar[dict[str, str]] = {
+        "tol": "A proved relative duality gap, where scikit-learn's is the largest violation of a row.",
+        "max_iter": "Counts rounds of up to 1024 rows, where scikit-learn's counts pairs of rows.",
+    }
+    # whether coefficients have the sum 0, so that a linear kernel may measure rows from anywhere
+    balanced: ClassVar[bool] = True
     _tuning: ClassVar[KernelMachineTuning] = KernelMachineTuning()
 
     @property
@@ -75,9 +86,10 @@ class KernelMachine(Estimator):
         kernel = None if self._precomputed else self._kernel(gamma)
         if isinstance(kernel, Kernel):
             check_squares(X)
-        if isinstance(kernel, Linear) and not sparse.issparse(X):
+        if isinstance(kernel, Linear) and self.balanced and not sparse.issparse(X):
             kernel = CentredLinear(X.mean(axis=0, dtype=np.float64))
-        known, y = {"gamma_": gamma, "shape_fit_": loaded.X.shape}, np.asarray(loaded.y)[used]
+        known = {"gamma_": gamma, "shape_fit_": loaded.X.shape}
+        y = np.zeros(len(used)) if loaded.y is None else np.asarray(loaded.y)[used]  # one class has none
         valid, values = "positive semidefinite by construction", self._tuning.values
         data = TrainingRows(X, y, w, used, known, kernel, True, valid, tuning=values)
         return data if isinstance(kernel, Kernel) and kernel.valid else self._with_tried_kernel(data)
@@ -96,6 +108,14 @@ class KernelMachine(Estimator):
         if answer.verdict == "no" and project:
             found = projected_gram(G, data.X)
             return replace(data, X=found.gram, kernel=None, why=found.words, projected=found)
+        if answer.verdict == "no" and self._takes_indefinite:
+            warn_caller(
+                f"{type(self).__name__}: the kernel matrix is not positive semidefinite (over {rows} rows): its "
+                "machines are stationary, and others may be better. indefinite='project' takes the nearest matrix "
+                "that has one best machine.",
+                IndefiniteKernelWarning,
+            )
+            return replace(data, proved=False, why="not positive semidefinite: the objective has no bound")
         if answer.verdict == "no":
             raise NoSolutionError(
                 "Got a kernel matrix that is not positive semidefinite (the certificate carries a v with v'Gv < 0, "
@@ -106,6 +126,11 @@ class KernelMachine(Estimator):
         if answer and rows == n:
             return replace(data, why="positive semidefinite on these rows")
         return replace(data, proved=False, why=f"not refuted on {rows} of {n} rows")
+
+    @property
+    def _takes_indefinite(self) -> bool:
+        """Whether machines are trained though the kernel is none."""
+        return self.indefinite == "warn"
 
     def _task(self, name: str, began: float, attributes: ToAttributes) -> TrainingTask:
         """What training needs to know of this estimator."""
@@ -176,7 +201,18 @@ class KernelMachine(Estimator):
         if self.kernel != "linear":
             raise AttributeError("coef_ is there for kernel='linear' only: other kernels have none per column")
         check_is_fitted(self)
-        return slopes(self.support_vectors_, self._beta())
+        found = self._slopes(self.support_vectors_, self._beta())
+        found.flags.writeable = False  # it follows from dual_coef_: to change it would change no prediction
+        return found
+
+    @property
+    def fit_status_(self) -> int:
+        """0 where the certificate holds, else 1."""
+        check_is_fitted(self)
+        return int(not self.certificate_.holds)
+
+    def _slopes(self, X: Matrix, beta: Array) -> Array:
+        return slopes(X, beta) if self.balanced else np.asarray(beta.T @ X)
 
     def _beta(self) -> Array:
         """Coefficients of the support vectors (s, machines)."""
@@ -193,7 +229,7 @@ class KernelMachine(Estimator):
             return rows.map(partial(_given_values, centres, beta)) + self.intercept_
         kernel = self._kernel(self.gamma_)
         if isinstance(kernel, Linear):
-            return rows.map(partial(_linear_values, slopes(centres, beta))) + self.intercept_
+            return rows.map(partial(_linear_values, self._slopes(centres, beta))) + self.intercept_
         f = partial(_kernel_values, expansion(kernel, centres, beta, tuning=self._tuning.values))
         # a user's function may not be safe on several threads
         values = rows.map(f) if isinstance(kernel, Kernel) else np.concatenate([f(block) for block in rows])
@@ -201,15 +237,18 @@ class KernelMachine(Estimator):
 
     def _penalty(self) -> float:
         """Half of |f|², added up over all machines."""
+        return 0.5 * float(self._squares().sum())
+
+    def _squares(self) -> Array:
+        """|f|² of each machine (machines,)."""
         beta = self._beta()
         if hasattr(self, "support_gram_"):
-            return 0.5 * float((beta * (self.support_gram_ @ beta)).sum())
+            return np.asarray((beta * (self.support_gram_ @ beta)).sum(axis=0))
         kernel = self._kernel(self.gamma_)
         if isinstance(kernel, Linear):
-            return 0.5 * float(np.square(slopes(self.support_vectors_, beta)).sum())
+            return np.asarray(np.square(self._slopes(self.support_vectors_, beta)).sum(axis=1))
         f = expansion(kernel, self.support_vectors_, beta, float64=True, tuning=self._tuning.values)
-        values = f(self.support_vectors_)
-        return 0.5 * float((beta * values).sum())
+        return np.asarray((beta * f(self.support_vectors_)).sum(axis=0))
 
     def _check_square(self, rows: Rows) -> None:
         """Refuse a precomputed kernel that is not a square matrix."""

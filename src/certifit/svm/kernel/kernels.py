@@ -220,6 +220,10 @@ class ExponentialKernel(Kernel):
 def is_psd(G: Any) -> Definite:
     """Is this Gram matrix positive semidefinite up to rounding? Where not, `witness` is a v with vᵀGv < 0.
 
+    Parameters
+    ----------
+    G : array (n, n), symmetric
+
     >>> G = np.array([[1.0, 2.0], [2.0, 1.0]])
     >>> answer = is_psd(G)
     >>> bool(answer), bool(answer.witness @ G @ answer.witness < 0)
@@ -307,7 +311,7 @@ def variance_of_entries(X: Matrix, w: Array, block_rows: int = 2048) -> float:
             Z = X[part] - mean
             return np.array([w[part] @ Z.sum(axis=1), w[part] @ squared_lengths(Z)])
 
-        sums, squares = sum(over_blocks(moments, parts))
+        sums, squares = np.sum(over_blocks(moments, parts), axis=0)
     # The mean is rounded: where entries hardly differ, what is left of it would count.
     variance = float(squares / total - (sums / total) ** 2)
     # Entries that are all the same differ from their mean by rounding alone.

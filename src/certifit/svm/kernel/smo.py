@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from certifit.checkers.plain.best_intercepts import middle_of_best
 from certifit.core import Solution
 from certifit.core.loop import Watcher
 from certifit.optimise.working_sets import KernelRows, RoundLimits, RoundTuning, WorkingSetSolver
@@ -81,24 +82,10 @@ def measure_gap(dual: SvmDual, at: SvmDualPoint) -> SvmGap:
     """Primal and dual objective at a point."""
     f = at.f[dual.row]
     t = -dual.y * dual.p - f
-    intercept = best_intercept(t, dual.y, dual.C)
+    intercept = middle_of_best(t, dual.y, dual.C)
     square = float((dual.y * at.alpha) @ f)
     loss = float(dual.C @ np.maximum(dual.y * (t - intercept), 0.0))
     return SvmGap(t, intercept, 0.5 * square + loss, -float(dual.p @ at.alpha) - 0.5 * square)
-
-
-def best_intercept(t: Array, y: Array, C: Array) -> float:
-    """The b that makes Σ C max(0, y (t - b)) least; the middle, if a whole interval does.
-
-    >>> best_intercept(np.array([1.0, -1.0]), np.array([1.0, -1.0]), np.ones(2))
-    0.0
-    """
-    order = np.argsort(t)
-    slope = np.cumsum(C[order])  # the slope in b right of each t, less the slope at -inf
-    flat = float(C[y > 0].sum())
-    k = min(int(np.searchsorted(slope, flat * (1 - 1e-12))), len(t) - 1)
-    is_flat = k + 1 < len(t) and abs(slope[k] - flat) <= 1e-12 * flat
-    return float((t[order[k]] + t[order[k + 1]]) / 2 if is_flat else t[order[k]])
 
 
 class SmoSolver(WorkingSetSolver[SvmDualPoint, SvmGap]):

@@ -46,12 +46,15 @@ def solve_pairs(K, y, t, alpha, C, eps, max_steps):
         j, best = -1, 0.0
         for k in range(q):
             above = top - fall[k]
-            # rows that coincide have no curvature: only the bounds stop them, and nothing is divided by 0
-            curve = max(diagonal[i] + diagonal[k] - 2 * row[k], 1e-14 * (diagonal[i] + diagonal[k]) + 1e-300)
+            # rows that coincide have no curvature, those of a function that is no kernel may have less:
+            # only the bounds stop them, and nothing is divided by 0
+            flat = 1e-14 * (abs(diagonal[i]) + abs(diagonal[k])) + 1e-300
+            curve = max(diagonal[i] + diagonal[k] - 2 * row[k], flat)
             gain = above * above / curve
             if above > 0 and gain > best:
                 j, best = k, gain
-        curve = max(diagonal[i] + diagonal[j] - 2 * row[j], 1e-14 * (diagonal[i] + diagonal[j]) + 1e-300)
+        flat = 1e-14 * (abs(diagonal[i]) + abs(diagonal[j])) + 1e-300
+        curve = max(diagonal[i] + diagonal[j] - 2 * row[j], flat)
         move = (top - t[j]) / curve
         room_i = C[i] - alpha[i] if y[i] > 0 else alpha[i]
         room_j = alpha[j] if y[j] > 0 else C[j] - alpha[j]

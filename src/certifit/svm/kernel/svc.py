@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,8 +40,6 @@ SCHEMES: dict[str, MulticlassScheme] = {"ovo": OneVsOne(), "ovr": OneVsRest(), *
 def _with_probability(model: SVC) -> bool:
     if not model.probability:
         raise AttributeError("probabilities are there for probability=True only; set it before fit")
-    if hasattr(model, "certificate_") and not hasattr(model, "probability_slopes_"):
-        raise AttributeError("probability=True was set after the fit; fit again")
     return True
 
 
@@ -54,7 +53,7 @@ class SVC(ClassifierMixin, KernelMachine):
     kernel : 'rbf', 'linear', 'poly', 'sigmoid', 'precomputed' or callable(A, B), default='rbf'
         A callable gives k(x, z) for all rows of A and B, for instance a sum or product of `certifit.RBF`, `Linear`,
         `Polynomial` and numbers; it is asked for a part of the rows at a time. One that is not proved positive
-        semidefinite is tried on up to 1500 rows, and refused where these show that it is not.
+        semidefinite is tried on up to 1500 rows; `indefinite` says what to do where these show that it is not.
     degree, coef0 : of 'poly' and 'sigmoid', default=3 and 0.0
     gamma : 'scale', 'auto' or float, default='scale'
         'scale' is 1 / (columns · variance of all entries), rows counted by their weights; 'auto' is 1 / columns.
@@ -77,16 +76,18 @@ class SVC(ClassifierMixin, KernelMachine):
         one machine for all classes at once: see `certifit.svm.joint_kernel.joint_machine` for their losses.
     probability : bool, default=False
         Also learn probabilities, by five more fits on parts of the rows. See `predict_proba`.
-    indefinite : 'refuse' or 'project', default='refuse'
-        What to do with a kernel matrix that is not positive semidefinite: an error that carries the vector which
-        shows it, or (up to 3000 rows) the nearest one that is. Then new rows are projected alike, the certificate
-        speaks of the projected problem, and predictions need all rows of the fit, not support vectors only.
+    indefinite : 'warn', 'refuse' or 'project', default='warn'
+        What to do with a kernel matrix that is not positive semidefinite. 'warn' trains machines whose certificate
+        is `stationary`: no small change makes them better, but others may be (machines for all classes at once
+        refuse). 'refuse' is an error that carries the vector which shows it. 'project' takes (up to 3000 rows) the
+        nearest matrix that is: then new rows are projected alike, the certificate speaks of the projected problem,
+        and predictions need all rows of the fit, not support vectors only.
     decision_function_shape : 'ovr' or 'ovo'
         Of multi_class='ovo': votes for each class, or the values of the pairs.
     break_ties : bool, default=False
         Decide between classes of equally many votes by the values of `decision_function`, not by their order.
-    random_state : ignored
-        The fit is deterministic.
+    random_state, verbose : ignored
+        The fit is deterministic; accepted so that scikit-learn code runs unchanged.
 
     Attributes
     ----------
@@ -94,12 +95,14 @@ class SVC(ClassifierMixin, KernelMachine):
     support_vectors_ : (s, d); empty for a precomputed kernel
     n_support_ : (k,) how many in each class
     dual_coef_ : (k-1, s) coefficients y α, in scikit-learn's layout; (k, s) unless multi_class='ovo'
-    intercept_ : (machines,)
+    intercept_ : (machines,); where several are best, the middle of them
     classes_ : (k,)
     class_weight_ : (k,)
     gamma_ : float
     support_kinds_ : (n,) or (n, machines) words: 'margin' (0 < α < C), 'non-margin' (α = C) or 'none' (α = 0)
     slacks_, kkt_residuals_ : (n,) or (n, machines), losses and by how much each row misses its optimality condition
+    support_codes_ : `support_kinds_` as small numbers
+    shape_fit_ : (n, d) of the table
     n_iter_ : (machines,) rounds
     history_ : for each machine its objective, relative gap and seconds at every round
     probability_slopes_ : (pairs,) or (1,), with probability=True
@@ -132,6 +135,11 @@ class SVC(ClassifierMixin, KernelMachine):
         "multi_class": Setting(choices=tuple(SCHEMES)),
         "probability": Setting(bool),
     }
+    ignored: ClassVar[tuple[str, ...]] = (*KernelMachine.ignored, "random_state")
+    differences: ClassVar[dict[str, str]] = {
+        **KernelMachine.differences,
+        "probability": "False by default: probabilities are a part of this class, and not deprecated.",
+    }
 
     def __init__(
         self,
@@ -149,9 +157,10 @@ class SVC(ClassifierMixin, KernelMachine):
         max_time=None,
         multi_class="ovo",
         probability=False,
-        indefinite="refuse",
+        indefinite="warn",
         decision_function_shape="ovr",
         break_ties=False,
+        verbose=False,
         random_state=None,
     ):
         self.C = C
@@ -170,7 +179,12 @@ class SVC(ClassifierMixin, KernelMachine):
         self.indefinite = indefinite
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.verbose = verbose
         self.random_state = random_state
+
+    @property
+    def _takes_indefinite(self) -> bool:
+        return self.indefinite == "warn" and self.multi_class not in JOINT_SCHEMES
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -256,11 +270,15 @@ class SVC(ClassifierMixin, KernelMachine):
     def predict(self, X: Any) -> Array:
         """The class of each row (n,)."""
         check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise DataError(
+                got="break_ties=True with decision_function_shape='ovo'",
+                wanted="'ovr' to break ties",
+                fix="With 'ovo', break_ties must be False.",
+            )
         return self.classes_[self._winners(self._values(self._rows(X)))]
 
     def _winners(self, values: Array) -> Array:
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise DataError(got="break_ties=True with decision_function_shape='ovo'", wanted="'ovr' to break ties")
         k = len(self.classes_)
         return self._scheme(k).winners(values, k, self.break_ties)
 
@@ -275,9 +293,22 @@ class SVC(ClassifierMixin, KernelMachine):
         about other rows: in particular a boundary moved by class_weight or by a skewed sample is where the
         probabilities are even, because `predict` has it there.
         """
+        if hasattr(self, "certificate_") and not hasattr(self, "probability_slopes_"):
+            raise NotFittedError("predict_proba is not available when fitted with probability=False; fit again.")
         values, k = self._values(self._rows(X)), len(self.classes_)
         p = self._scheme(k).probabilities(values, self.probability_slopes_, k)
         return calibration.with_winner(p, self._winners(values))
+
+    @property
+    def probA_(self) -> Array:
+        """Minus the slopes of the probabilities, in LIBSVM's sign; empty without probabilities."""
+        check_is_fitted(self)
+        return -np.asarray(getattr(self, "probability_slopes_", np.empty(0)))
+
+    @property
+    def probB_(self) -> Array:
+        """Zeros beside `probA_`: probabilities are even where decision values are 0."""
+        return np.zeros_like(self.probA_)
 
     @available_if(_with_probability)
     def predict_log_proba(self, X: Any) -> Array:

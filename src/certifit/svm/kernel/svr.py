@@ -31,7 +31,7 @@ class SVR(RegressorMixin, KernelMachine):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, C, tol, shrinking, cache_size, max_iter, max_time, indefinite : as in SVC
+    kernel, degree, gamma, coef0, C, tol, shrinking, cache_size, max_iter, max_time, indefinite, verbose : as in SVC
     epsilon : float, default=0.1
         Error up to which a row costs nothing.
 
@@ -41,11 +41,13 @@ class SVR(RegressorMixin, KernelMachine):
     support_vectors_ : (s, d); empty for a precomputed kernel
     n_support_ : (1,)
     dual_coef_ : (1, s)
-    intercept_ : (1,)
+    intercept_ : (1,); where several are best, the middle of them
     gamma_ : float
     support_kinds_ : (n,) words: 'margin' (on the edge of the tube), 'non-margin' (outside it) or 'none' (inside)
     slacks_, kkt_residuals_ : (n,) losses, and by how much each row misses its optimality condition
-    n_iter_ : (1,) rounds
+    support_codes_ : `support_kinds_` as small numbers
+    shape_fit_ : (n, d) of the table
+    n_iter_ : int, rounds
     history_ : (1,) the objective, relative gap and seconds at every round
     certificate_ : Certificate
 
@@ -82,7 +84,8 @@ class SVR(RegressorMixin, KernelMachine):
         cache_size=200,
         max_iter=-1,
         max_time=None,
-        indefinite="refuse",
+        indefinite="warn",
+        verbose=False,
     ):
         self.kernel = kernel
         self.degree = degree
@@ -96,6 +99,7 @@ class SVR(RegressorMixin, KernelMachine):
         self.max_iter = max_iter
         self.max_time = max_time
         self.indefinite = indefinite
+        self.verbose = verbose
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
@@ -103,7 +107,7 @@ class SVR(RegressorMixin, KernelMachine):
         data = self._training_rows(rows.load())
         n = len(data.y)
         machine = KernelSvm(np.arange(n), data.y, self.C * data.w, np.zeros(n), 0.0, float(self.epsilon))
-        attributes = partial(_attributes, self, data)
+        attributes = partial(regression_attributes, self, data)
         found = train_each(self._task("rounds", began, attributes), data, [machine])
         fitted = replace(machine, beta=found.beta[:, 0], intercept=float(found.intercept[0]))
         return attributes(recheck(data, [fitted], found, float(self.tol), self._tuning))
@@ -123,11 +127,12 @@ class SVR(RegressorMixin, KernelMachine):
         return Objective(loss + penalty, loss, penalty)
 
 
-def _attributes(model: SVR, data: TrainingRows, trained: TrainedMachines) -> Attributes:
-    """Fitted attributes."""
-    support = np.flatnonzero(trained.beta)
+def regression_attributes(model: KernelMachine, data: TrainingRows, trained: TrainedMachines) -> Attributes:
+    """Fitted attributes of a model of one machine."""
+    support = np.flatnonzero(trained.beta[:, 0])
     return {
         **model.fitted_attributes(data, trained, support),
         "n_support_": np.array([len(support)], np.int32),
         "dual_coef_": trained.beta[support].T,
+        "n_iter_": sum(loop.n_iter for loop in trained.loops),
     }

@@ -194,7 +194,7 @@ def train_each(task: TrainingTask, data: TrainingRows, machines: Sequence[checke
     gram: Gram | None = None
     rounds = RoundLimits(task.tol, task.max_iter, None).most_rounds
     limit = (rounds + 1) * len(machines) - 1 if task.max_iter >= 0 else rounds
-    gather = partial(_gather, data, len(machines), task.tol)
+    collect = partial(gather, data, len(machines), task.tol)
     duals = [_dual(machine) for machine in machines]
     with task.watch.loop(task.name, limit, task.attributes) as watch:
         total = AllMachinesWatcher(watch, duals)
@@ -203,11 +203,11 @@ def train_each(task: TrainingTask, data: TrainingRows, machines: Sequence[checke
                 gram = task.gram(data, machine.rows, machine.C)
                 kept = kernel_rows(gram, task.cache_size)
             check = partial(_check, data, machine, dual, gram.lengths())
-            watch.attributes = lambda point, check=check: task.attributes(gather([*done, check(point)]))
+            watch.attributes = lambda point, check=check: task.attributes(collect([*done, check(point)]))
             found = smo.solve(dual, kept, task.limits(gram), total, task.tuning.smo, task.tuning.rounds)
             total.end_machine(found)
             done.append(check(found.params, found))
-    return gather(done)
+    return collect(done)
 
 
 class AllMachinesWatcher:
@@ -225,7 +225,7 @@ class AllMachinesWatcher:
     def end(self, params: Any, step: Step[Any], tol: float) -> bool:
         self._note(step.objective, step.gain)
         objective = sum(self.objectives)
-        gain = sum(self.gaps) / objective if objective > 0 else 0.0
+        gain = sum(self.gaps) / abs(objective) if objective != 0 else 0.0
         return self.watcher.end(params, Step(step.params, objective, gain), tol)
 
     def end_machine(self, found: Solution[Any]) -> None:
@@ -234,7 +234,7 @@ class AllMachinesWatcher:
         self.current += 1
 
     def _note(self, objective: float, relative: float) -> None:
-        self.objectives[self.current], self.gaps[self.current] = objective, relative * objective
+        self.objectives[self.current], self.gaps[self.current] = objective, relative * abs(objective)
 
 
 def _objective_at_zero(dual: smo.SvmDual) -> float:
@@ -243,7 +243,7 @@ def _objective_at_zero(dual: smo.SvmDual) -> float:
     return smo.measure_gap(dual, zero).primal
 
 
-def _gather(data: TrainingRows, machines: int, tol: float, done: list[Checked]) -> TrainedMachines:
+def gather(data: TrainingRows, machines: int, tol: float, done: list[Checked]) -> TrainedMachines:
     """All machines as one; those still to be trained, of `machines` in all, have no support vectors yet."""
     shape = (len(data.y), machines)
     beta, slacks, residuals, intercept = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(machines)

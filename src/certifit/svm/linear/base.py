@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 
 from certifit.checkers.svm.linear import CLAIM, ClaimedLinearSvm, certify
@@ -19,11 +20,9 @@ from certifit.checkers.svm.linear_rows import SLACK_ROUNDING, coefficient_error,
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.linear_model.linear_rows import row_shift
-from certifit.linear_model.linear_scores import score_rows
 from certifit.losses.hinges import HingeLoss
 from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.rows.sampling import evenly_spaced
-from certifit.svm.kernel.smo import best_intercept
 from certifit.svm.linear.dual_solver import DualSvmProblem, DualSvmState, solve_dual
 from certifit.svm.linear.primal_state import PrimalSvmGoal, PrimalSvmState
 from certifit.svm.linear.primal_sums import SvmObjective
@@ -53,6 +52,13 @@ def row_weights(block: Block) -> Array:
     return block.w
 
 
+def _scores_about(shift: Array | None, coef: Array, b: Array, block: Block) -> Array:
+    """Scores (rows, k) of coef (k, d) and b (k,); of dense rows about a shift: far from zero they lose digits."""
+    if shift is None or sparse.issparse(block.X):
+        return np.asarray(block.X @ coef.T + b)
+    return np.asarray((block.X - shift) @ coef.T + (b + coef @ shift))
+
+
 def shift_error(shift: Array | None, mass: float, coef: Array) -> float:
     """By how much rounding the intercept, as the shift is taken out of it, may change losses of weight `mass`."""
     return 0.0 if shift is None else SLACK_ROUNDING * mass * float((np.abs(coef) @ np.abs(shift)).sum())
@@ -67,8 +73,8 @@ class LinearSvmProof(NamedTuple):
     intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds its own, given coef_ (k, d)
     claim: str = CLAIM
     convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
-    # the attributes with the middle one of several best intercepts, and by how much that lowers the objective
-    settle: Callable[[Attributes], tuple[Attributes, float]] = lambda found: (found, 0.0)
+    # the attributes with the middle one of several best intercepts, and their objective
+    settle: Callable[[Attributes, float], tuple[Attributes, float]] = lambda found, objective: (found, objective)
     checked: Callable[[Attributes], Certificate] | None = None  # the checker's own certificate of these attributes
     small: bool = False  # whether that takes no time to speak of
 
@@ -134,7 +140,7 @@ class LinearSvmEstimator(Estimator):
         solve = partial(minimise_svm, problem, rules, sizes.unit, sizes.intercept)
         checked = partial(self._checked, rows)
         small = rows.in_memory and rows.n_rows * rows.n_features <= self._tuning.small_entries
-        settle = partial(self._settled, rows, rules)
+        settle = partial(self._settled, rows, rules, svm.shift, sizes.unit)
         proof = LinearSvmProof(
             svm.rho, problem.bound_rounding, rounding, intercept_error, settle=settle, checked=checked, small=small
         )
@@ -150,7 +156,8 @@ class LinearSvmEstimator(Estimator):
             return {**found, "dual_coef_": problem.dual_coef(machines)}
 
         solve = partial(solve_dual, problem, self._slack_sizes(rows).intercept)
-        settle, checked = partial(self._settled, rows, rules), partial(self._checked, rows)
+        sizes, checked = self._slack_sizes(rows), partial(self._checked, rows)
+        settle = partial(self._settled, rows, rules, None, sizes.unit)
         proof = LinearSvmProof(svm.rho, problem.bound_rounding, settle=settle, checked=checked)
         return self._solve_and_certify(solve, attributes, proof)
 
@@ -159,21 +166,33 @@ class LinearSvmEstimator(Estimator):
         hinge, epsilon = self.losses[self.loss].shape, getattr(self, "epsilon", None)
         return ClaimedLinearSvm(*hinge, float(self.C), self.intercept_weight(), epsilon, settled=True)
 
-    def _settled(self, rows: Rows, rules: tuple[SlackRule, ...], found: Attributes) -> tuple[Attributes, float]:
-        """The attributes with the middle one of several best intercepts, and what that gains."""
-        if not self._claimed().settles(rows.n_rows * len(rules)):
-            return found, 0.0
-        coef, b = np.atleast_2d(found["coef_"]), found["intercept_"].copy()
-        scores, y, w = rows.map(partial(score_rows, coef, b)), rows.map(row_targets), rows.map(row_weights)
-        gained = 0.0
+    def _settled(
+        self,
+        rows: Rows,
+        rules: tuple[SlackRule, ...],
+        shift: Array | None,
+        unit: float,
+        found: Attributes,
+        objective: float,
+    ) -> tuple[Attributes, float]:
+        """The attributes with the middle one of several best intercepts, and their objective."""
+        claimed, coef, b = self._claimed(), np.atleast_2d(found["coef_"]), found["intercept_"].copy()
+        penalty = 0.5 * float(np.square(coef).sum())
+        only_one = np.isfinite(claimed.kappa) and objective > (1 + 1e-9) * penalty  # beside a smooth loss
+        if only_one or not claimed.settles(rows.n_rows * len(rules)):
+            return found, objective
+        scores, y, w = rows.map(partial(_scores_about, shift, coef, b)), rows.map(row_targets), rows.map(row_weights)
+        losses = 0.0
         for c, rule in enumerate(rules):
             sides = rule(y)
             s, u = np.concatenate([side.s for side in sides]), np.tile(float(self.C) * w, len(sides))
-            kink = np.concatenate([side.s * side.q - scores[:, c] for side in sides])
-            step = best_intercept(kink[u > 0], s[u > 0], u[u > 0])
-            gained += float(u @ (np.maximum(s * kink, 0.0) - np.maximum(s * (kink - step), 0.0)))
-            b[c] += step
-        return {**found, "intercept_": b}, gained
+            z = np.concatenate([side.q - side.s * scores[:, c] for side in sides])
+            step, before = claimed.best_step(s * (z + claimed.e), s, u), b[c]
+            if abs(step) > self._tuning.settled * unit:
+                b[c] += step
+            losses += float(u @ claimed.hinge.value(z - s * (b[c] - before)))
+        moved = bool((b != found["intercept_"]).any())
+        return ({**found, "intercept_": b}, penalty + losses) if moved else (found, objective)
 
     def _checked(self, rows: Rows, found: Attributes) -> Certificate:
         """The checker's certificate of these attributes."""
@@ -190,8 +209,7 @@ class LinearSvmEstimator(Estimator):
         """Solve under watch; return the attributes of the best solution that was found, and its certificate."""
         with self._watch.loop("passes", self.max_iter, attributes) as watch:
             best = solve(max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
-        found, gained = proof.settle(attributes(best.params))
-        value, tol = best.objective - gained, float(self.tol)
+        (found, value), tol = proof.settle(attributes(best.params), best.objective), float(self.tol)
         coef = np.atleast_2d(found["coef_"])
         rounding = proof.rounding + proof.intercept_error(coef) + proof.bound_rounding(best.params, value)
         bound, limit = (1 - best.gain) * best.objective - rounding, (tol + 1e-12) * value + rounding

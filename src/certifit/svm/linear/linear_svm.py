@@ -3,7 +3,7 @@
     min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ (β·xᵢ + b))          φ the hinge, squared or Huberised; y = ±1
     min over β, b of   ½ |β|² + C Σᵢ wᵢ φ(yᵢ - β·xᵢ - b)          φ(r) = (|r| - ε)₊ or its square
 
-The intercept b is free; scikit-learn penalises it, which `penalize_intercept` does too. More than two classes: one
+The intercept b is penalised too, as LIBLINEAR does, unless `penalize_intercept=False`. More than two classes: one
 against the rest, each on its own (`svm.linear.base`), or all at once (`svm.joint_linear.proximal_multipliers`).
 Reference: Vapnik, Statistical Learning Theory (1998), chapter 10.
 """
@@ -20,8 +20,11 @@ from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import CLAIM as JOINT_CLAIM
 from certifit.checkers.svm.joint import ClaimedJointSvm
 from certifit.checkers.svm.joint_linear import certify as certify_jointly
+from certifit.checkers.svm.l1 import ClaimedL1Svm
+from certifit.checkers.svm.l1 import certify as certify_l1
 from certifit.core import Attributes, Certificate, Objective
 from certifit.core.settings import Setting, Settings
+from certifit.exceptions import DataError
 from certifit.linear_model.linear_scores import LinearScores, score_rows
 from certifit.losses.hinges import HINGES, RESIDUAL_HINGES
 from certifit.losses.multiclass_hinges import MULTICLASS_HINGES, MulticlassHinge
@@ -35,6 +38,7 @@ from certifit.svm.joint_linear.proximal_multipliers import (
 )
 from certifit.svm.joint_linear.tuning import JointSvmTuning
 from certifit.svm.linear.base import LinearSvmEstimator, LinearSvmProof, TargetSizes, shift_error
+from certifit.svm.linear.l1_newton import L1Machine, L1NewtonTuning, minimise_l1
 from certifit.svm.linear.slacks import EpsilonTube, one_against_rest
 
 
@@ -43,34 +47,40 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the losses against ½ |coef|².
+    penalty : 'l2' or 'l1', default='l2'
+        'l1' puts |coef| in the place of ½ |coef|², which leaves many coefficients 0, and |intercept| /
+        intercept_scaling in that of the intercept's square; with loss='squared_hinge' and multi_class='ovr' only.
     loss : 'squared_hinge', 'hinge' or 'huberised_hinge'
         The last is the hinge with its kink rounded over 1 ± ½.
+    C : float, default=1.0
+        Weight of the losses against ½ |coef|².
     multi_class : 'ovr', 'weston-watkins' or 'crammer-singer' (also 'crammer_singer')
         One machine for each class against the rest; or one problem for all classes, with the sum of the slacks
         max(0, 2 + f_k - f_y) of the wrong classes k as a row's loss, or with the largest of max(0, 1 + f_k - f_y).
         The last two need n k numbers in memory, and `loss` is not used (as in scikit-learn). With two classes
         Weston-Watkins is the machine of 'ovr' with loss='hinge' and the same C, Crammer-Singer that with 2C.
-    penalize_intercept : bool, default=False
-        Count intercept² / (2 intercept_scaling²) in the objective, as scikit-learn does.
+    penalize_intercept : bool, default=True
+        Count intercept² / (2 intercept_scaling²) in the objective, as scikit-learn does. A free intercept
+        (False) does not depend on where the columns have their zero.
     intercept_scaling : float, default=1.0
     fit_intercept : bool, default=True
     class_weight : dict, 'balanced' or None
     tol : float, default=1e-4
         Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved.
-    max_iter : int, default=200
+    max_iter : int, default=1000
         Passes over the data.
     max_time : float or None
         Seconds after which the best fit so far is returned, with what is proved about it.
     random_state : int or None
         Order of the rows where there are more than 2000 columns and multi_class='ovr'; None means 0. All other fits
         draw no random numbers.
+    dual, verbose : ignored
+        Accepted so that scikit-learn's calls run.
 
     Attributes
     ----------
     coef_ : (1, d) or (k, d)
-    intercept_ : (1,) or (k,)
+    intercept_ : (1,) or (k,); where several free ones are best, the middle of them
     classes_ : (k,)
     dual_coef_ : (1, n) or (k, n), where the certificate's bound comes from: for all classes at once, or over 2000
         columns (diagnostic)
@@ -98,39 +108,90 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     }
     settings: ClassVar[Settings] = {
         **LinearSvmEstimator.settings,
+        "penalty": Setting(choices=("l2", "l1")),
         "loss": Setting(choices=losses),
         "multi_class": Setting(choices=multiclass_hinges),
     }
+    ignored: ClassVar[tuple[str, ...]] = ("dual", "verbose")
+    differences: ClassVar[dict[str, str]] = {
+        "tol": "A proved relative gap, where scikit-learn's is the size of a gradient.",
+    }
+    _l1_tuning: ClassVar[L1NewtonTuning] = L1NewtonTuning()
     _joint_tuning: ClassVar[JointSvmTuning] = JointSvmTuning()
 
     def __init__(
         self,
-        C=1.0,
-        *,
+        penalty="l2",
         loss="squared_hinge",
-        multi_class="ovr",
-        penalize_intercept=False,
-        intercept_scaling=1.0,
-        fit_intercept=True,
-        class_weight=None,
+        *,
+        dual="auto",
         tol=1e-4,
-        max_iter=200,
-        max_time=None,
+        C=1.0,
+        multi_class="ovr",
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        penalize_intercept=True,
+        class_weight=None,
+        verbose=0,
         random_state=None,
+        max_iter=1000,
+        max_time=None,
     ):
         super().__init__(
             C, loss, penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state
         )
+        self.penalty = penalty
         self.multi_class = multi_class
         self.class_weight = class_weight
+        self.dual = dual
+        self.verbose = verbose
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.penalty == "l1" and (self.loss != "squared_hinge" or self.multi_class != "ovr"):
+            raise DataError(
+                got=f"penalty='l1' with loss={self.loss!r} and multi_class={self.multi_class!r}",
+                wanted="loss='squared_hinge' and multi_class='ovr'",
+            )
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
         rows = apply_class_weight(labels, self.class_weight)
+        if self.penalty == "l1":
+            return self._minimise_l1(rows, {"classes_": labels.classes})
         joint, fixed = self._joint_objective(), {"classes_": labels.classes}
         if joint is None:
             return self._minimise(rows, one_against_rest(len(labels.classes)), fixed)
         return self._minimise_jointly(rows, joint, fixed)
+
+    def _minimise_l1(self, rows: Rows, fixed: Attributes) -> Attributes:
+        """Fitted attributes of machines with an L1 penalty, one after another."""
+        d, k = rows.n_features, len(fixed["classes_"])
+        claimed, codes = self._claimed_l1(), range(k) if k > 2 else (1,)
+        ones = None if claimed.tau is None else 1.0 / claimed.tau if claimed.tau else 1.0
+        lam = np.ones(d) if ones is None else np.append(np.ones(d), float(bool(claimed.tau)))
+        theta, loops = np.zeros((len(codes), len(lam))), []
+
+        def attributes(at: np.ndarray) -> Attributes:
+            b = np.zeros(len(at)) if ones is None else ones * at[:, d]
+            return {**fixed, "coef_": at[:, :d].copy(), "intercept_": b}
+
+        for c, code in enumerate(codes):
+            machine = L1Machine(rows, code, claimed.C, ones, lam, 0.1 * float(self.tol), self._l1_tuning)
+            name = "passes" if len(codes) == 1 else f"passes, machine {c + 1} of {len(codes)}"
+            with self._watch.loop(name, self.max_iter, lambda _: attributes(theta)) as watch:
+                loops.append(minimise_l1(machine, self.max_iter, self.max_time, watch))
+            theta[c] = loops[-1].params.theta
+        found = attributes(theta)
+        certificate = certify_l1(found["coef_"], found["intercept_"], claimed, float(self.tol), rows)
+        history = tuple(mark for loop in loops for mark in loop.history)
+        n_iter = max(loop.n_iter for loop in loops)
+        return {**found, "n_iter_": n_iter, "history_": history, "certificate_": certificate}
+
+    def _claimed_l1(self) -> ClaimedL1Svm:
+        """The problem with an L1 penalty as the checker has it."""
+        tau = 1.0 / float(self.intercept_scaling) if self.penalize_intercept else 0.0
+        return ClaimedL1Svm(float(self.C), tau if self.fit_intercept else None)
 
     @property
     def _scheme(self) -> str:
@@ -176,6 +237,11 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
         self._check_settings()
         labels = encode_labels(self._rows(X, y, sample_weight, target="classes"), self.classes_)
         rows, joint = apply_class_weight(labels, self.class_weight), self._joint_objective()
+        if self.penalty == "l1":
+            claimed = self._claimed_l1()
+            total = certify_l1(self.coef_, self.intercept_, claimed, float(self.tol), rows).objective
+            penalty = float(np.abs(self.coef_).sum() + (claimed.tau or 0.0) * np.abs(self.intercept_).sum())
+            return Objective(total, total - penalty, penalty)
         if joint is None:
             return self._fitted_objective(rows, one_against_rest(len(self.classes_)))
         return joint_objective(rows, joint, self.coef_, self.intercept_)
@@ -191,6 +257,8 @@ class LinearSVR(RegressorMixin, LinearSvmEstimator):
         Weight of the losses against ½ |coef|².
     loss : 'epsilon_insensitive' or 'squared_epsilon_insensitive'
     penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state : see LinearSVC
+    dual, verbose : ignored
+        Accepted so that scikit-learn's calls run.
 
     Attributes
     ----------
@@ -214,25 +282,31 @@ class LinearSVR(RegressorMixin, LinearSvmEstimator):
         "loss": Setting(choices=losses),
         "epsilon": Setting(float, least=0, below=np.inf),
     }
+    ignored: ClassVar[tuple[str, ...]] = LinearSVC.ignored
+    differences: ClassVar[dict[str, str]] = LinearSVC.differences
 
     def __init__(
         self,
         *,
         epsilon=0.0,
+        tol=1e-4,
         C=1.0,
         loss="epsilon_insensitive",
-        penalize_intercept=False,
-        intercept_scaling=1.0,
         fit_intercept=True,
-        tol=1e-4,
-        max_iter=200,
-        max_time=None,
+        intercept_scaling=1.0,
+        penalize_intercept=True,
+        dual="auto",
+        verbose=0,
         random_state=None,
+        max_iter=1000,
+        max_time=None,
     ):
         super().__init__(
             C, loss, penalize_intercept, intercept_scaling, fit_intercept, tol, max_iter, max_time, random_state
         )
         self.epsilon = epsilon
+        self.dual = dual
+        self.verbose = verbose
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         return self._minimise(rows, (EpsilonTube(float(self.epsilon)),), {})

@@ -14,6 +14,7 @@ class LinearSvmTuning:
 
     newton_columns: int = 2000  # columns up to which Hessians are formed; beyond, `svm.linear.dual_solver` is used
     small_entries: int = 10_000  # of a table for which the checker is asked wherever a fit has not proved enough
+    settled: float = 1e-7  # in sizes of a target: so near to the middle of the best ones an intercept stays
 
     # start on some rows
     sample_rows: int = 8192  # rows of the sample, or

@@ -41,8 +41,8 @@ from certifit.checkers.linear_model.logistic.dual_point import (
 )
 from certifit.checkers.linear_model.newton_bound import (
     NewtonBoundTuning,
+    conditioned_inverse,
     independent,
-    inverse_of,
     self_concordant_distance,
     self_concordant_gap,
     triangle_of,
@@ -318,15 +318,13 @@ def _decrement(
     if not (np.isfinite(H).all() and np.isfinite(slope.r).all() and np.isfinite(slope.excess)):
         return nothing
     kept = np.arange(H.shape[1])
-    inverse = inverse_of(H)
+    inverse = _enlarged_inverse(H, score, rows.n_rows)
     if inverse is None and claim.lam + claim.lam1 == 0:
         # No curvature somewhere: collinear columns, or rows that are fitted perfectly.
         kept = independent(rows.sum(partial(triangle_of, coordinates)).R)
-        H = H[:, kept][..., kept]
-        inverse = inverse_of(H)
+        inverse = _enlarged_inverse(H[:, kept][..., kept], score, rows.n_rows)
     if inverse is None:
         return nothing
-    inverse = inverse / (1 - _inverse_error(H, inverse))
     r, off = slope.r[:, kept], slope.rounding[:, kept]
     with np.errstate(over="ignore", invalid="ignore"):
         square = float(np.einsum("aj,ajbl,bl", r, inverse, r))
@@ -338,15 +336,20 @@ def _decrement(
     return _Decrement(float(nu), c, inverse, kept)
 
 
-def _inverse_error(H: Array, inverse: Array) -> float:
-    """The share ρ of H that rounding may have added to it, at most one half.
+def _enlarged_inverse(H: Array, score: float, n_rows: int) -> Array | None:
+    """The inverse of a Hessian (k-1, m, k-1, m), enlarged by what rounding may have taken; None where that is all.
 
-    With the diagonal scaled to 1 rounding adds at most some eps times the order, against the smallest eigenvalue,
-    which is at least 1 over the trace of the inverse.
+    Scores that are off by `score` make every row's part smaller by at most the factor e^(-2 score), whatever the
+    direction, since |f"'| <= R f". Sums of n rows are off by n eps of the sizes of their terms, and p by a few eps;
+    the sizes are at most the roots of the products of two entries of the diagonal, since
+    p_a p_c <= sqrt(p_a (1 - p_a) p_c (1 - p_c)).
     """
     size = H.shape[0] * H.shape[1]
-    trace = float(np.diag(H.reshape(size, size)) @ np.diag(inverse.reshape(size, size)))
-    return min(0.5, 16 * EPS * size * trace)
+    found = conditioned_inverse(H.reshape(size, size))
+    if found is None:
+        return None
+    larger = found.inflation(summation_error(n_rows) + 16 * EPS) * float(np.exp(min(score, 100.0)))
+    return (larger**2 * found.inverse).reshape(H.shape) if np.isfinite(larger) else None
 
 
 def _parameter_error(

@@ -1,0 +1,69 @@
+"""Ridge regression on labels of ±1, ours or scikit-learn's: each class is a ridge regression of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
+from certifit.checkers.linear_model.glm import certify
+from certifit.checkers.linear_model.several_targets import joint_certificate
+from certifit.checkers.plain.response_losses import GlmClaim
+from certifit.checkers.problem import Problem
+from certifit.core import Certificate, Estimator, Setting
+from certifit.exceptions import DataError
+from certifit.rows import Array, apply_class_weight, encode_labels
+
+
+def sign_problems(classes: int) -> list[int]:
+    """Numbers of the classes that have a score: the second of two, else all."""
+    return [1] if classes == 2 else list(range(classes))
+
+
+def label_signs(number: int, y: Array | None, w: Array) -> tuple[Array, Array]:
+    """Targets 1 for the rows of a class and -1 for all others, from class numbers y, and the weights."""
+    assert y is not None
+    return np.where(y == number, 1.0, -1.0), w
+
+
+def ridge_claim(model: Any) -> GlmClaim:
+    """The problem that each class's coefficients claim to have solved."""
+    name = "alpha_" if hasattr(model, "alpha_") else "alpha"
+    alpha = float(setting(model, name, Setting(float, least=0, below=np.inf)))
+    claim = GlmClaim("gaussian", "identity", alpha, 0.0, False, bool(getattr(model, "fit_intercept", True)))
+    return claim._replace(positive=bool(getattr(model, "positive", False)))
+
+
+def ridge_classifier_problem(model: Any) -> Problem:
+    """The same in words, by which models can be compared."""
+    claim = ridge_claim(model)
+    return Problem(
+        f"squared residuals of labels ±1, {np.shape(model.coef_)[0]} scores",
+        f"alpha={claim.alpha!r} in all",
+        weights=f"class_weight={getattr(model, 'class_weight', None)!r}",
+        further=("free intercept" if claim.intercept else "no intercept") + ", β >= 0" * claim.positive,
+    )
+
+
+def audit_ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check every class's coefficients as a ridge regression on its labels of ±1."""
+    claim, coef, intercept = ridge_claim(model), numbers(model, "coef_"), numbers(model, "intercept_").ravel()
+    scores = sign_problems(len(np.ravel(model.classes_)))
+    exact_shape(model, "intercept_", (len(scores),))
+    if not isinstance(model, Estimator):  # scikit-learn's has (d,) for two classes
+        coef = np.atleast_2d(coef)
+    if coef.ndim != 2 or len(coef) != len(scores) or len(intercept) not in (1, len(scores)):
+        raise DataError(
+            got=f"coef_ of shape {coef.shape} and {len(intercept)} intercepts for {len(model.classes_)} classes",
+            wanted=f"coefficients of {len(scores)} scores, and as many intercepts",
+        )
+    rows = fitted_rows(model, coef.shape[1], X, y, sample_weight, "classes")
+    rows = apply_class_weight(encode_labels(rows, np.asarray(model.classes_)), getattr(model, "class_weight", None))
+    each = np.broadcast_to(intercept, len(scores))
+    found = [
+        certify(coef[place], float(each[place]), claim, tol, rows.relabel(partial(label_signs, k)))
+        for place, k in enumerate(scores)
+    ]
+    return joint_certificate(found)

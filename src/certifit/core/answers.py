@@ -1,0 +1,77 @@
+"""What the methods of every fitted estimator do with tables that are not in memory.
+
+`Estimator` wraps its subclasses' methods with these when a class is made, so that no room has to think of it:
+
+- `predict`, `transform` and the like of a Dask collection are lazy Dask arrays, computed partition by partition;
+- `score` takes targets and weights by name, as `fit` does, and any table that `fit` takes.
+
+A path is read block by block by `Rows.map`, which these methods call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import getattr_static
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+
+from certifit.rows.block import Array, Block
+
+LAZY = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
+
+
+def wrap_methods(cls: Any) -> None:
+    """Give the methods of an estimator's class the behaviour that this module describes."""
+    for name in LAZY:
+        method = getattr_static(cls, name, None)
+        if isinstance(method, FunctionType) and not hasattr(method, "is_lazy"):
+            setattr(cls, name, lazily(method))
+        elif hasattr(method, "fn") and not hasattr(method.fn, "is_lazy"):  # scikit-learn's `available_if`
+            method.fn = lazily(method.fn)
+    plain = getattr_static(cls, "score", None)
+    if plain is ClassifierMixin.score or plain is RegressorMixin.score:
+        cls.score = score_of_any_table(plain)
+
+
+def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method, which gives a lazy Dask array where its one argument is a Dask collection."""
+
+    @wraps(method)
+    def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if hasattr(X, "__dask_graph__") and not args and not kwargs:
+            from certifit.rows.sources.lazy_answers import lazy_answer
+
+            return lazy_answer(partial(method, self), X)
+        return method(self, X, *args, **kwargs)
+
+    answer.is_lazy = True  # type: ignore[attr-defined]
+    return answer
+
+
+def score_of_any_table(plain: Callable[..., float]) -> Callable[..., float]:
+    """Return scikit-learn's `score` for tables of any kind: targets and weights may be names of columns."""
+    classes = plain is ClassifierMixin.score
+
+    @wraps(plain)
+    def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        if all(isinstance(part, np.ndarray) or part is None for part in (X, y, sample_weight)):
+            return plain(self, X, y, sample_weight)
+        if not any(isinstance(part, str) or hasattr(part, "__dask_graph__") for part in (X, y, sample_weight)):
+            return plain(self, X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight, target="classes" if classes else "numbers")
+        found = rows.each(_targets_and_weights)
+        truth, w = (np.concatenate([part[i] for part in found]) for i in (0, 1))
+        measure = accuracy_score if classes else r2_score
+        return float(measure(truth, np.asarray(self.predict(X)), sample_weight=w))
+
+    return score
+
+
+def _targets_and_weights(block: Block) -> tuple[Array, Array]:
+    assert block.y is not None
+    return block.y, block.w

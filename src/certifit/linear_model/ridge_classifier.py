@@ -1,0 +1,138 @@
+"""Ridge regression on labels as a classifier.
+
+    min over β, b of   Σᵢ wᵢ (yᵢ - β·xᵢ - b)² / 2 + alpha/2 |β|²,    y = 1 for rows of a class, -1 for all others
+
+Two classes need one such problem, more one for each class; the class with the highest score is chosen.
+Reference: Rifkin, Yeo & Poggio, "Regularized least-squares classification" (2003).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from certifit.checkers.linear_model.ridge_classifier import label_signs, sign_problems
+from certifit.core import Attributes, Estimator, Objective
+from certifit.core.settings import LOOP, Setting, Settings
+from certifit.linear_model.linear_scores import LinearScores
+from certifit.linear_model.regressors import Ridge
+from certifit.linear_model.several_targets import fit_targets
+from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
+
+
+class RidgeClassifier(LinearScores, Estimator):
+    """Least squares on labels of ±1, with the penalty alpha |β|².
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, of all rows together.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is never penalised.
+    max_iter : int or None, default=None
+        Most passes over the rows; None means 1000, of which one or two are needed.
+    tol : float, default=1e-6
+        Relative gap at which to stop: objective - minimum <= tol * objective is then proved for every class.
+    class_weight : dict, 'balanced' or None, default=None
+    positive : bool, default=False
+        Hold all coefficients at 0 or above; the intercept stays free.
+    max_time : float or None, default=None
+        Seconds for each class after which the best fit so far is taken, with what is proved about it.
+    copy_X, random_state, solver : ignored
+        Accepted so that scikit-learn's calls run; X is never changed, and the fit is deterministic.
+
+    Attributes
+    ----------
+    coef_ : (1, d) or (k, d)
+    intercept_ : (1,) or (k,)
+    classes_ : (k,)
+    certificate_ : Certificate
+        Of all classes together; each class's gap is in it.
+    n_iter_ : (1,) or (k,)
+        Number of updates (diagnostic).
+    history_ : for each class objective, relative gap and seconds at every pass (diagnostic)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit import RidgeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RidgeClassifier().fit(X, y)
+    >>> round(model.score(X, y), 3), model.certificate_.holds
+    (0.853, True)
+    """
+
+    target = "classes"
+    sparse = True
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "max_iter": Setting(int, least=0, none=True),
+        "alpha": Setting(float, least=0, below=np.inf),
+        "positive": Setting(bool),
+    }
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
+    ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
+    differences: ClassVar[dict[str, str]] = {
+        **Ridge.differences,
+        "fit": "Several labels for each row (a y of 0 and 1 with several columns) are not taken.",
+    }
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        copy_X=True,
+        max_iter=None,
+        tol=1e-6,
+        class_weight=None,
+        solver="auto",
+        positive=False,
+        random_state=None,
+        max_time=None,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.class_weight = class_weight
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.max_time = max_time
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        labels = encode_labels(rows)
+        rows = apply_class_weight(labels, self.class_weight)
+        numbers = sign_problems(len(labels.classes))
+        limits = {"tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+        models = [
+            Ridge(self.alpha, fit_intercept=self.fit_intercept, positive=self.positive, **limits) for _ in numbers
+        ]
+        shared = {"classes_": labels.classes}
+        found = fit_targets(models, self._watch, rows, [partial(label_signs, k) for k in numbers], {}, shared)
+        kept = ("coef_", "intercept_", "n_iter_", "history_", "certificate_")
+        return {**shared, **{name: found[name] for name in kept}}
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Half the squared residuals of the labels ±1 (data term) plus the penalty, on these rows."""
+        rows = self._rows(X, y, sample_weight, target="classes")
+        rows = apply_class_weight(encode_labels(rows, self.classes_), self.class_weight)
+        coef = self._dense_coef
+        data = float(rows.sum(partial(_half_squares, coef, self.intercept_)))
+        penalty = 0.5 * float(self.alpha) * float((coef**2).sum())
+        return Objective(data + penalty, data, penalty)
+
+
+def _half_squares(coef: Array, intercept: Array, block: Block) -> float:
+    """Half the weighted squared residuals of a block, of all classes with a score."""
+    residuals = block.X @ coef.T + intercept
+    for column, k in enumerate(sign_problems(max(2, len(coef)))):
+        residuals[:, column] -= label_signs(k, block.y, block.w)[0]
+    return 0.5 * float(block.w @ (residuals**2).sum(axis=1))
+
+
+__all__ = ["RidgeClassifier"]

@@ -1,0 +1,89 @@
+"""Machines of nu trained one after another on the same rows, in the form of machines of C or epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.svm import kernel as checker
+from certifit.core import Solution
+from certifit.exceptions import DataError
+from certifit.rows import Array
+from certifit.svm.kernel import nu_smo
+from certifit.svm.kernel.gram import Gram, kernel_rows
+from certifit.svm.kernel.training import Checked, CheckedMachine, TrainedMachines, TrainingRows, TrainingTask, gather
+
+
+def train_each_nu(
+    task: TrainingTask, data: TrainingRows, machines: Sequence[checker.KernelSvm], nu: float
+) -> TrainedMachines:
+    """Solve for machines whose coefficients are still open; their C are the weights of their rows, times C."""
+    duals = [_dual(machine, nu) for machine in machines]
+    done: list[Checked] = []
+    collect = partial(gather, data, len(machines), task.tol)
+    with task.watch.loop(task.name, task.max_iter if task.max_iter >= 0 else 10**9, task.attributes) as watch:
+        for machine, dual in zip(machines, duals, strict=True):
+            gram: Gram = task.gram(data, machine.rows, machine.C)
+            check = partial(_check, data, machine, dual, gram.lengths())
+            watch.attributes = lambda point, check=check: task.attributes(collect([*done, check(point)]))
+            kept = kernel_rows(gram, task.cache_size)
+            found = nu_smo.solve(dual, kept, task.limits(gram), watch, task.tuning.smo, task.tuning.rounds)
+            done.append(check(found.params, found))
+    return collect(done)
+
+
+def _dual(machine: checker.KernelSvm, nu: float) -> nu_smo.NuDual:
+    rows, C, total = np.arange(len(machine.y)), machine.C, 0.5 * nu * float(machine.C.sum())
+    if machine.epsilon is not None:
+        both = np.tile(rows, 2), np.repeat([1.0, -1.0], len(rows)), np.tile(machine.y, 2), np.tile(C, 2)
+        return nu_smo.NuDual(*both, total, unit_margin=False)
+    least = min(float(C[machine.y == side].sum()) for side in (1.0, -1.0))
+    if total > least * (1 + 1e-12):
+        raise DataError(
+            got=f"nu={nu:g} for two classes of which one has {least / C.sum():.3g} of the weight",
+            wanted=f"nu up to {2 * least / C.sum():.3g}: the specified nu is infeasible",
+            fix="Take a smaller nu, or class_weight='balanced'.",
+        )
+    return nu_smo.NuDual(rows, machine.y, np.zeros(len(rows)), C, min(total, least), unit_margin=True)
+
+
+def fitted_machine(machine: checker.KernelSvm, dual: nu_smo.NuDual, point: nu_smo.SvmDualPoint) -> checker.KernelSvm:
+    """The machine at a point: of two classes divided by its margin, of numbers with its tube."""
+    found, beta = nu_smo.measure_gap(dual, point), _coefficients(dual, point, len(machine.rows))
+    if not dual.unit_margin:
+        m, epsilon, nu = machine, max(0.0, -found.margin), 2 * dual.total / float(machine.C.sum())
+        return checker.NuTubeMachine(m.rows, m.y, m.C, beta, found.intercept, epsilon, nu)
+    if not found.margin > 0:
+        raise DataError(
+            got="classes that no machine of this nu tells apart: its margin is 0",
+            wanted="rows whose classes differ",
+            fix="Take another nu or another kernel, or SVC.",
+        )
+    scale, weight = 1.0 / found.margin, float(machine.C.sum())
+    m, nu, b = machine, 2 * dual.total / weight, scale * found.intercept
+    return checker.NuClassMachine(m.rows, m.y, scale * m.C, scale * beta, b, None, nu, weight)
+
+
+def _coefficients(dual: nu_smo.NuDual, point: nu_smo.SvmDualPoint, n: int) -> Array:
+    return np.bincount(dual.row, dual.s * point.alpha, n)
+
+
+def _check(
+    data: TrainingRows,
+    machine: checker.KernelSvm,
+    dual: nu_smo.NuDual,
+    lengths: Array,
+    point: nu_smo.SvmDualPoint,
+    loop: Solution[Any] | None = None,
+) -> Checked:
+    """The machine at a point of its dual, and what the checker's formulas say of the values stored so far."""
+    fitted = fitted_machine(machine, dual, point)
+    size = float(np.abs(_coefficients(dual, point, len(machine.rows))).sum()) or 1.0
+    g = point.f * (float(np.abs(fitted.beta).sum()) / size)
+    f = data.predicted_values(machine.rows, fitted.beta, fitted.intercept, g)
+    error = checker.rounding_error(fitted.beta, lengths)
+    values = checker.SvmValues(f, fitted.beta, g, error, float(lengths.max(initial=0)))
+    return CheckedMachine(fitted, checker.assess(fitted, values), loop)

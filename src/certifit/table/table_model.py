@@ -1,0 +1,185 @@
+"""What models of mixed tables share: columns are encoded as numbers, and a linear model is fitted to these.
+
+The encoding (`table.columns`) is learnt from the training rows; the certificate is the one of the model inside, on
+the encoded rows. A fit holds the whole table in memory; predictions of a path are made block by block.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.core import LOOP, Estimator, Objective, Setting
+from certifit.core.settings import Settings
+from certifit.exceptions import CertificateWarning, DataError, warn_caller
+from certifit.rows import Array
+from certifit.table.columns import Column, add_up, encode_columns
+from certifit.table.labelled_table import EncodedRows, LabelledTable, labelled_table
+from certifit.table.reading import table_blocks
+from certifit.table.targets import Task
+
+
+class TableModel(Estimator):
+    """A model of a table whose columns may be text and may have missing entries."""
+
+    task: ClassVar[Task]
+    missing = True
+    settings: ClassVar[Settings] = {
+        "tol": LOOP["tol"],
+        "max_iter": LOOP["max_iter"],
+        "keep": Setting(
+            other=lambda value: isinstance(value, (tuple, list)) and all(isinstance(name, str) for name in value),
+            other_words="a list of names of columns",
+        ),
+    }
+    diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "fingerprint_")
+
+    keep: Any
+    columns_: tuple[Column, ...]
+    features_: list[str]
+    model_: Any
+    target_: str | None
+    weight_: str | None
+    n_rows_: int
+    unlabelled_: int
+
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> EncodedRows:
+        """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding learnt from them."""
+        data = labelled_table(X, y, sample_weight, task=self.task, keep=self.keep)
+        self._check_learnable(data)
+        self.n_features_in_ = data.table.num_columns
+        if data.named:
+            self.feature_names_in_ = np.array(data.table.column_names, dtype=object)
+        return data.encode()
+
+    def _check_learnable(self, data: LabelledTable) -> None:
+        """Refuse a table of one row, or without a column that varies."""
+        if len(data.y) < 2:
+            raise DataError(got="a table of one row (1 sample)", wanted="at least two rows")
+        if all(column.kind == "left out" for column in data.columns):
+            raise DataError(
+                got="no column to learn from: " + ", ".join(f"{c.name!r} {c.done}" for c in data.columns),
+                wanted="at least one column, beside the target, that varies",
+            )
+
+    @contextmanager
+    def _inner_fit(self, model: Any) -> Iterator[None]:
+        """While the model inside is fitted: it reports to the same callbacks, and warns through this estimator."""
+        with self._watch.inner_fit(model), warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertificateWarning)
+            yield
+
+    def _fitted(self, rows: EncodedRows, model: Any) -> dict[str, Any]:
+        """The fitted attributes that all models of tables have."""
+        return {
+            "columns_": rows.data.columns,
+            "features_": rows.features,
+            "model_": model,
+            "n_iter_": model.n_iter_,
+            "target_": rows.data.target,
+            "weight_": rows.data.weight,
+            "n_rows_": rows.n_rows,
+            "unlabelled_": rows.data.unlabelled,
+            "fingerprint_": rows.fingerprint,
+            "certificate_": model.certificate_,
+        }
+
+    @property
+    def left_out_(self) -> dict[str, str]:
+        """The columns that the model does not use, and why."""
+        return {c.name: c.done.removeprefix("left out: ") for c in self.columns_ if c.kind == "left out"}
+
+    def encode(self, X: Any) -> tuple[Array, list[str]]:
+        """The matrix (n, d) that the model sees, and the names of its columns.
+
+        Columns are found by name, so their order and further columns do not matter. What training did not see
+        (new categories, missing entries in a column that had none) is counted in a warning.
+        """
+        blocks = self._map_blocks(X, lambda matrix: matrix)
+        return blocks, [*self.features_]
+
+    def _map_blocks(self, X: Any, f: Callable[[Array], Array]) -> Array:
+        """f of the encoded rows (n, d), block by block where X is read from files."""
+        check_is_fitted(self)
+        d, found, surprises = self.n_features_in_, [], []
+        for table in table_blocks(X):
+            if not hasattr(self, "feature_names_in_") and table.num_columns != d:  # fitted to an array
+                raise DataError(
+                    got=f"an array of another width: X has {table.num_columns} features, but "
+                    f"{type(self).__name__} is expecting {d} features as input",
+                    wanted=f"the {d} columns of the training array",
+                )
+            matrix, _, new = encode_columns(self.columns_, table)
+            found.append(f(matrix))
+            surprises += new
+        for surprise in add_up(surprises):
+            warn_caller(f"{type(self).__name__}: {surprise}")
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def encode_labelled(self, X: Any, y: Any = None, sample_weight: Any = None) -> EncodedRows:
+        """Rows, targets and weights as `fit` encoded them; y and sample_weight default to the columns used there."""
+        data = self._labelled(X, y, sample_weight)
+        matrix, features = self.encode(data.table)
+        return EncodedRows(matrix, data, features)
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable:
+        check_is_fitted(self)
+        y = self.target_ if y is None else y
+        sample_weight = self.weight_ if sample_weight is None else sample_weight
+        if isinstance(X, LabelledTable):
+            y, sample_weight = None, None
+        return labelled_table(X, y, sample_weight, task=self.task, keep=self.keep)
+
+    def disagreements(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[str]:
+        """What is not as a fit to this table would have left it, in words; `audit` asks for it.
+
+        The encoding is learnt again. The order of the columns and how they are stored do not matter.
+        """
+        data = self._labelled(X, y, sample_weight)
+        again = {column.name: column for column in data.columns}
+        found = [
+            f"column {column.name!r} is encoded otherwise than these rows teach"
+            for column in self.columns_
+            if column.name not in again or not column.is_like(again[column.name])
+        ]
+        names = [column.name for column in self.columns_]
+        same = {
+            "features_ are not those of columns_": self.features_ == [f for c in self.columns_ for f in c.features],
+            "n_rows_ is not the number of labelled rows": self.n_rows_ == len(data.y),
+            "unlabelled_ is not the number of rows without a label": self.unlabelled_ == data.unlabelled,
+            "n_features_in_ is not the number of columns_": self.n_features_in_ == len(names),
+            "feature_names_in_ are not those of columns_": [*getattr(self, "feature_names_in_", names)] == names,
+            **{
+                f"{name} is not that of model_": getattr(self, name) == getattr(self.model_, name)
+                for name in ("tol", "max_iter")
+            },
+            **self._inner_agreement(data),
+        }
+        return found + [words for words, right in same.items() if not right]
+
+    @abstractmethod
+    def _inner_agreement(self, data: LabelledTable) -> dict[str, bool]:
+        """Whether the settings of the model inside are those that these rows and the settings here ask for."""
+
+    def predict(self, X: Any) -> Array:
+        """(n,) predictions: the most probable label, or the mean.
+
+        X is any table with the columns of the fit; a path is read block by block.
+        """
+        check_is_fitted(self)
+        return self._map_blocks(X, self.model_.predict)
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """The fitted model's objective on these rows: total, data term and penalty."""
+        return self.model_.objective(self.encode_labelled(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags

@@ -1,0 +1,164 @@
+"""What a target is: classes or a quantity, and what kind of quantity. These rules choose a model from y.
+
+Classes or a quantity, where nobody says which:
+
+- text, true/false and categories are classes;
+- numbers with a fraction are a quantity;
+- whole numbers are classes where they are few (up to 10) and each occurs often (5 rows on average), else a quantity.
+
+The family of a quantity (McCullagh & Nelder, Generalized Linear Models, 1989), where nobody says which:
+
+- counts, Poisson with a log link: whole numbers from 0 up, three different ones or more, some of them below 10, their
+  mean at most 1000; negative binomial where they vary more than Poisson's law allows (`table.overdispersion`);
+- positive amounts, gamma with a log link: every one above 0, and skewed to the right (skewness above 1);
+- any other amount: least squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils.multiclass import type_of_target
+
+from certifit.exceptions import DataError
+from certifit.rows import Array
+
+Task = Literal["classification", "regression"]
+Target: TypeAlias = Any  # an Arrow array, in one piece or several
+
+
+@dataclass(frozen=True)
+class TargetKindTuning:
+    """Where the rules above draw their lines."""
+
+    most_numeric_classes: int = 50  # a classifier takes no more different numbers for classes
+    few_numbers: int = 10  # so many different whole numbers may be classes without being called so
+    rows_each: int = 5  # so many rows each of them has on average
+    small_count: int = 10  # counts have some below
+    largest_mean_count: float = 1000.0
+    skewed: float = 1.0  # from this skewness on, positive amounts are gamma's
+
+
+class TaskChoice(NamedTuple):
+    """Classes or a quantity, and why."""
+
+    task: Task
+    why: str
+
+
+class FamilyChoice(NamedTuple):
+    """A family of the generalised linear models, and why."""
+
+    family: str
+    why: str
+
+
+def choose_task(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -> TaskChoice:
+    """Tell classes from a quantity, by the values that are there.
+
+    >>> choose_task(pa.array(["a", "b"])).task, choose_task(pa.array([1.5, 2.0])).task
+    ('classification', 'regression')
+    """
+    target = _unpacked(target).drop_null()
+    if not _is_number(target.type):
+        return TaskChoice("classification", f"{_type_words(target.type)} are classes")
+    y = _values(target)
+    distinct, n = len(np.unique(y)), len(y)
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        return TaskChoice("regression", "numbers with a fraction are a quantity")
+    if distinct <= 2:
+        return TaskChoice("classification", f"{distinct} different numbers are classes")
+    words = f"{distinct:,} different whole numbers in {n:,} rows"
+    if distinct <= tuning.few_numbers and n >= tuning.rows_each * distinct:
+        return TaskChoice("classification", f"{words} are few and come often, as classes do")
+    return TaskChoice("regression", f"{words} are a quantity")
+
+
+def choose_family(y: Array, w: Array, tuning: TargetKindTuning = TargetKindTuning()) -> FamilyChoice:
+    """Choose the family of a quantity y (n,) from its values and their weights w (n,).
+
+    >>> choose_family(np.array([0.0, 3.0, 1.0, 1.0]), np.ones(4)).family
+    'poisson'
+    >>> choose_family(np.array([0.3, 0.1, 0.2, 9.0]), np.ones(4)).family
+    'gamma'
+    """
+    mean = float(np.average(y, weights=w))
+    whole = bool((y == np.floor(y)).all()) and float(y.min()) >= 0 and len(np.unique(y)) > 2
+    if whole and y.min() < tuning.small_count and mean <= tuning.largest_mean_count:
+        return FamilyChoice("poisson", "whole numbers from 0 up, some of them small")
+    if y.min() <= 0:
+        return FamilyChoice("gaussian", "some of them are not positive")
+    skewness = _skewness(y, w, mean)
+    if skewness > tuning.skewed:
+        return FamilyChoice("gamma", f"all of them positive, and skewed to the right (skewness {skewness:.2g})")
+    return FamilyChoice("gaussian", f"all of them positive, but not skewed to the right (skewness {skewness:.2g})")
+
+
+def _skewness(y: Array, w: Array, mean: float) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        second, third = (float(np.average((y - mean) ** power, weights=w)) for power in (2, 3))
+    return third / second**1.5 if second > 0 and np.isfinite(second) else 0.0
+
+
+def class_labels(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -> Array:
+    """Labels as an array of text, whole numbers or booleans; a quantity is refused."""
+    target = _unpacked(target)
+    y = _values(target)
+    if y.dtype == object and all(isinstance(label, str) for label in y):
+        y = y.astype(str)
+    if y.dtype.kind not in "biufU":
+        raise DataError(
+            got=f"a target of type {target.type}",
+            wanted="classes: text, whole numbers or true/false",
+            fix="Convert the target column to text.",
+        )
+    _refuse_infinity(y, "classes")
+    distinct = len(np.unique(y))
+    many = distinct > tuning.few_numbers and (distinct > tuning.most_numeric_classes or 2 * distinct > len(y))
+    if type_of_target(y) == "continuous" or (y.dtype.kind in "iuf" and many):
+        raise DataError(
+            got=f"a target that is a quantity, with {distinct:,} different numbers in {len(y):,} rows "
+            "(Unknown label type: continuous)",
+            wanted=f"classes: text, true/false, or few whole numbers (at most {tuning.most_numeric_classes})",
+            fix="TableRegressor predicts quantities; if these numbers are codes, convert the column to text.",
+        )
+    return y
+
+
+def quantities(target: Target) -> Array:
+    """Numbers as float64; text and dates are refused."""
+    target = _unpacked(target)
+    if not _is_number(target.type) and not pa.types.is_boolean(target.type):
+        raise DataError(
+            got=f"a target of type {target.type}", wanted="numbers", fix="TableClassifier predicts classes."
+        )
+    y = _values(target.cast(pa.float64(), safe=False))
+    _refuse_infinity(y, "finite numbers")
+    return np.ascontiguousarray(y, dtype=np.float64)
+
+
+def _refuse_infinity(y: Array, wanted: str) -> None:
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise DataError(got="a target with infinite values: y contains infinity", wanted=wanted)
+
+
+def _unpacked(target: Target) -> Target:
+    return target.cast(target.type.value_type) if pa.types.is_dictionary(target.type) else target
+
+
+def _values(target: Target) -> Array:
+    return np.asarray(target.to_numpy(zero_copy_only=False) if isinstance(target, pa.Array) else target.to_numpy())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return any(f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+
+
+def _type_words(kind: pa.DataType) -> str:
+    if pa.types.is_boolean(kind):
+        return "true and false"
+    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return "words" if any(f(kind) for f in text) else f"values of type {kind}"

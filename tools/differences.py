@@ -1,0 +1,75 @@
+"""Write docs/differences.md: where certifit's classes differ from scikit-learn's of the same name, and why.
+
+python tools/differences.py            # writes the page
+python tools/differences.py --check    # fails where the page is not what it would write
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from certifit.migration.counterparts import Counterpart
+from certifit.migration.differences import Difference, all_differences
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "differences.md"
+HEAD = """# Differences from scikit-learn
+
+`python tools/differences.py` writes this page. Change `from sklearn.cluster import KMeans` to
+`from certifit.cluster import KMeans`: parameters, fitted attributes and methods have scikit-learn's names and
+meanings, but for what is listed here. `certifit check script.py` says which of it a script meets, without running it.
+
+- *ignored*: the parameter only steers scikit-learn's solver. It is accepted, kept and not used.
+- *not there*: a call that names it is refused, with the sentence given here.
+- Errors are `ValueError`s as in scikit-learn; their words say what was got, what was wanted and what to do.
+- Every class has more than its namesake: `certificate_`, `objective`, `max_time`, tables that do not fit in memory.
+
+`tests/migration/test_differences.py` compares the classes name by name and fails for a difference without a reason.
+"""
+
+
+def section(pair: Counterpart, found: tuple[Difference, ...]) -> str:
+    """One class: its ignored parameters in a line, all else in a table."""
+    lines = [f"### {pair.name}", ""]
+    ignored = [f"`{one.name}`" for one in found if one.ignored]
+    if ignored:
+        lines += [f"Ignored: {', '.join(ignored)}.", ""]
+    rest = [one for one in found if not one.ignored]
+    behaviour = {name: reason for name, reason in pair.reasons.items() if name not in {one.name for one in found}}
+    if rest or behaviour:
+        lines += ["| name | scikit-learn | here | why |", "| --- | --- | --- | --- |"]
+        lines += [
+            f"| `{one.name}` | {_cell(one, one.theirs)} | {_cell(one, one.ours)} | {one.reason} |" for one in rest
+        ]
+        lines += [f"| `{name}` | | | {reason} |" for name, reason in behaviour.items()]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def _cell(one: Difference, value: str) -> str:
+    """A default as code; else what stands there, or what kind of name it is."""
+    if one.kind == "default":
+        return f"`{value}`"
+    return value if value in ("not there", "by name") or value.startswith("at place") else one.kind
+
+
+def page() -> str:
+    parts = [HEAD]
+    for room, pairs in groupby(all_differences(), key=lambda entry: entry[0].room):
+        listed = [*pairs]
+        same = [f"`{pair.name}`" for pair, found in listed if not found and not pair.reasons]
+        parts.append(f"## {room}\n")
+        if same:
+            parts.append(f"No difference: {', '.join(same)}.\n")
+        parts += [section(pair, found) for pair, found in listed if found or pair.reasons]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    text = page()
+    if "--check" in sys.argv and (not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text):
+        sys.exit("docs/differences.md is not current: run python tools/differences.py")
+    if "--check" not in sys.argv:
+        PAGE.write_text(text, encoding="utf-8")
