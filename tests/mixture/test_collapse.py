@@ -93,9 +93,6 @@ def test_refusals():
             GaussianMixture(1).fit(X * scale)
     with pytest.raises(DataError, match="column 1 of X without a single value"):
         GaussianMixture(1).fit(np.column_stack([X[:, 0], np.full(len(X), np.nan)]))
-<<<<<<< HEAD
-    with pytest.raises(DataError, match="variational"):
-        refuse_bayesian_mixture(mixture.BayesianGaussianMixture())
 
 
 def test_rows_immensely_far_from_the_others_are_refused_in_words():
@@ -114,5 +111,3 @@ def test_a_covariance_that_the_next_step_would_lose_does_not_hold():
     found = audit(model, X)
     assert not found.holds
     assert "not definite after one step" in "".join(found.failures())
-=======
->>>>>>> newm

@@ -7,7 +7,7 @@ splits the one of the lowest column wins, then the one of the lowest threshold.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -54,7 +54,7 @@ class NodeToSplit(NamedTuple):
     total: Array  # (c,) int64
     weight: int
     limits: Array  # (2,) values that monotone columns allow
-    key: int  # random bits of this node
+    key: Any  # int64: random bits of this node
 
 
 class Split(NamedTuple):
