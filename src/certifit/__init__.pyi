@@ -55,9 +55,7 @@ from certifit.feature_selection.score_filters import SelectFpr as SelectFpr
 from certifit.feature_selection.score_filters import SelectFwe as SelectFwe
 from certifit.feature_selection.score_filters import SelectKBest as SelectKBest
 from certifit.feature_selection.score_filters import SelectPercentile as SelectPercentile
-from certifit.feature_selection.sequential_feature_selector import (
-    SequentialFeatureSelector as SequentialFeatureSelector,
-)
+from certifit.feature_selection.sequential_feature_selector import SequentialFeatureSelector as SequentialFeatureSelector
 from certifit.feature_selection.sequential_selector import SequentialSelector as SequentialSelector
 from certifit.svm.kernel.kernels import Sigmoid as Sigmoid
 from certifit.exceptions import SourceChangedError as SourceChangedError

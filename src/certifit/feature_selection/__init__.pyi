@@ -10,9 +10,7 @@ from certifit.feature_selection.score_filters import SelectFpr as SelectFpr
 from certifit.feature_selection.score_filters import SelectFwe as SelectFwe
 from certifit.feature_selection.score_filters import SelectKBest as SelectKBest
 from certifit.feature_selection.score_filters import SelectPercentile as SelectPercentile
-from certifit.feature_selection.sequential_feature_selector import (
-    SequentialFeatureSelector as SequentialFeatureSelector,
-)
+from certifit.feature_selection.sequential_feature_selector import SequentialFeatureSelector as SequentialFeatureSelector
 from certifit.feature_selection.sequential_selector import SequentialSelector as SequentialSelector
 from certifit.feature_selection.variance_threshold import VarianceThreshold as VarianceThreshold
 from certifit.feature_selection.scores import anova_f as anova_f
