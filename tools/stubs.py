@@ -22,6 +22,7 @@ ROOMS = (
     "naive_bayes",
     "svm",
     "table",
+    "tree",
 )
 OTHERS = ("datasets", "divergence", "exceptions", "families", "linalg", "losses", "plots")
 HEADER = "# Written by tools/stubs.py from certifit/registry.py.\n"

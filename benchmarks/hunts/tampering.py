@@ -9,6 +9,7 @@ import copy
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,9 @@ def tampered(value: Any, tamper: Any) -> Iterator[Any]:
         for i in sorted({0, len(value) // 2, len(value) - 1} & set(range(len(value)))):
             build = getattr(value, "_make", type(value))  # a named tuple takes its parts one by one
             yield from (build([*value[:i], hurt, *value[i + 1 :]]) for hurt in tampered(value[i], tamper))
+    elif is_dataclass(value) and not isinstance(value, type):
+        for name in [f.name for f in fields(value) if f.init]:
+            yield from (replace(value, **{name: hurt}) for hurt in tampered(getattr(value, name), tamper))
     elif (hurt := _damaged(value.toarray() if sparse.issparse(value) else value, tamper)) is not None:
         yield hurt
 
@@ -165,6 +169,8 @@ def differ(a: Any, b: Any, close: float = 1e-6, least: float = 0.0) -> bool:
         return True
     if isinstance(a, (tuple, list)):
         return len(a) != len(b) or any(differ(p, q, close, least) for p, q in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return set(a) != set(b) or any(differ(a[key], b[key], close, least) for key in a)
     if sparse.issparse(a):
         a, b = a.toarray(), b.toarray()
     if isinstance(a, (np.ndarray, float, np.number)):

@@ -30,6 +30,7 @@ _ROOMS = (
     "plots",
     "svm",
     "table",
+    "tree",
 )
 
 __all__ = sorted(PUBLIC)

@@ -6,6 +6,8 @@ from certifit.core import Certificate as Certificate
 from certifit.exceptions import CertificateWarning as CertificateWarning
 from certifit.naive_bayes.multinomial import ComplementNB as ComplementNB
 from certifit.exceptions import DataError as DataError
+from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
+from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
 from certifit.linear_model.regressors import GammaRegressor as GammaRegressor
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture as GaussianMixture
@@ -110,6 +112,7 @@ from certifit import naive_bayes as naive_bayes
 from certifit import plots as plots
 from certifit import svm as svm
 from certifit import table as table
+from certifit import tree as tree
 
 __all__: list[str]
 __version__: str

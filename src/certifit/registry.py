@@ -43,6 +43,7 @@ class _Proves:
     machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
+    splits = "every split is the best of its candidates, and every node says what its rows say"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
@@ -138,6 +139,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         "discriminant_analysis.linear",
         "means and covariance are those of the rows; coefficients and directions solve their equations",
     ),
+    Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits),
+    Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

@@ -168,7 +168,9 @@ def test_audit_fails_on_other_data_and_on_a_changed_model(model):
 
 
 def test_a_fit_without_proof_ends_with_code_1(monkeypatch):
-    monkeypatch.setattr("certifit.table.table_classifier.TableClassifier.__init__.__kwdefaults__", _one_step())
+    monkeypatch.setattr(
+        "certifit.table.table_classifier.TableClassifier.__init__.__wrapped__.__kwdefaults__", _one_step()
+    )
     out = run("fit", penguins_path(), "--target", "species", "--folds", 0, code=1).output
     assert re.search("holds +NO", out)
     assert os.path.exists("penguins-model.certifit")
@@ -177,7 +179,7 @@ def test_a_fit_without_proof_ends_with_code_1(monkeypatch):
 def _one_step():
     from certifit.table.table_classifier import TableClassifier
 
-    return {**TableClassifier.__init__.__kwdefaults__, "max_iter": 1}
+    return {**TableClassifier.__init__.__wrapped__.__kwdefaults__, "max_iter": 1}
 
 
 def test_predictions_are_the_models(model):

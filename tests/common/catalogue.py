@@ -7,13 +7,15 @@ and which scikit-learn estimator solves the same problem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.feature_selection import (
     GenericUnivariateSelect,
@@ -37,6 +39,8 @@ from certifit import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ElasticNet,
     GammaRegressor,
     GaussianMixture,
@@ -149,12 +153,22 @@ def apart(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return X + np.outer(y - 0.5, [1.0, -1.0, 0.0, 1.0]), y
 
 
+def fitted_part(model: Any, path: str) -> Any:
+    """A fitted attribute, or a part of one, such as `tree_.threshold`."""
+    return attrgetter(path)(model)
+
+
+def set_fitted_part(model: Any, path: str, value: Any) -> None:
+    name, _, part = path.partition(".")
+    setattr(model, name, replace(getattr(model, name), **{part: value}) if part else value)
+
+
 @dataclass(frozen=True)
 class Entry:
     cls: Callable[..., Estimator]
     params: dict[str, Any]
     data: Callable[..., tuple[np.ndarray, np.ndarray | None]]  # n -> X (n, 4), y
-    audited: tuple[str, ...]  # the fitted attributes that the certificate speaks of
+    audited: tuple[str, ...]  # the fitted attributes, or their parts, that the certificate speaks of
     peer: Callable[[], Any]  # scikit-learn's estimator of the same problem; where it has none, ours from elsewhere
     checked: dict[str, Any] = field(
         default_factory=dict
@@ -204,6 +218,7 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
+NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 RATES = np.array([[2.0, 5.0, 3.0, 2.0], [3.0, 8.0, 1.0, 3.0]])
@@ -339,6 +354,15 @@ CATALOGUE = [
     Entry(LinearDiscriminantAnalysis, {"solver": "lsqr", "shrinkage": 0.1, "priors": [0.2, 0.3, 0.5]}, three,
           (*LINEAR, "means_", "covariance_"), partial(SklearnLDA, "lsqr", 0.1, [0.2, 0.3, 0.5]),
           {"solver": "lsqr", "shrinkage": 0.1}),
+    Entry(DecisionTreeClassifier, {}, three, NODES, partial(trees.DecisionTreeClassifier, random_state=0)),
+    Entry(DecisionTreeClassifier, {"criterion": "entropy", "max_leaf_nodes": 8}, two, NODES,
+          partial(trees.DecisionTreeClassifier, criterion="entropy", max_leaf_nodes=8, random_state=0),
+          {"criterion": "entropy"}),
+    Entry(DecisionTreeRegressor, {"max_depth": 4}, amounts, NODES,
+          partial(trees.DecisionTreeRegressor, max_depth=4, random_state=0), {"max_depth": 4}),
+    Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
+          partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
+          {"min_weight_fraction_leaf": 0.05}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

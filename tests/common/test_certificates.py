@@ -24,7 +24,7 @@ from certifit import (
     audit,
 )
 from certifit.core import Check
-from tests.common.catalogue import every_estimator, every_sum, every_with
+from tests.common.catalogue import every_estimator, every_sum, every_with, fitted_part, set_fitted_part
 
 
 # ---------------------------------------------------------------------------------------- fit and audit
@@ -98,16 +98,16 @@ def test_sabotage_of_each_attribute_is_noticed(entry, damage):
     best = whole.certificate_.objective
     for name in entry.audited:
         model = copy.deepcopy(whole)
-        hurt = np.array(getattr(model, name))
+        hurt = np.array(fitted_part(model, name))
         numbers = hurt.dtype.kind == "i"  # labels: changing places is the only damage that leaves labels
         if (numbers and damage is not swap) or (damage is swap and hurt.size == 1):
             continue
         damage(hurt)
-        setattr(model, name, hurt)
+        set_fitted_part(model, name, hurt)
         checked = audit(model, X, y)
         assert not checked.holds, name
         assert checked.failures(), name
-        assert checked.bound <= best * (1 + 1e-12), name  # a bound for any model whatever
+        assert not checked.bound > best * (1 + 1e-12), name  # a bound for any model whatever, where there is one
 
 
 @every_with("max_iter")
@@ -141,7 +141,7 @@ def test_the_warning_states_the_proven_gap():
 def test_a_tighter_tolerance_is_judged_by_that_tolerance(entry):
     X, y = entry.data()
     damaged, name = entry.fit(), entry.audited[0]
-    setattr(damaged, name, getattr(damaged, name) * (1 + 1e-5))
+    set_fitted_part(damaged, name, fitted_part(damaged, name) * (1 + 1e-5))
     checked = audit(damaged, X, y, tol=1e-13)
     assert not checked.holds
     assert checked.tol == 1e-13

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 import certifit
 from certifit import CertificateWarning, DataError, ProgressBar
 from certifit.rows import ArrayRows
-from tests.common.catalogue import CATALOGUE, every_estimator, every_sum, every_with, unfitted
+from tests.common.catalogue import CATALOGUE, every_estimator, every_sum, every_with, fitted_part, unfitted
 
 
 def outputs(model, X):
@@ -41,7 +41,7 @@ def assert_same(a, b, **tolerance):
 
 
 def fitted(model, entry):
-    return {name: getattr(model, name) for name in entry.audited}
+    return {name: fitted_part(model, name) for name in entry.audited}
 
 
 # ------------------------------------------------------------------------------------- all or nothing

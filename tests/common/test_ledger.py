@@ -39,7 +39,7 @@ from certifit import (
     TableRegressor,
     audit,
 )
-from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, three, two
+from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, fitted_part, set_fitted_part, three, two
 
 
 def pairs(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
@@ -132,7 +132,7 @@ def test_settings_that_no_fit_could_have_had_are_refused(entry):
     if "tol" in params:
         junk = copy.deepcopy(model).set_params(tol=10.0)
         name = entry.audited[0]
-        setattr(junk, name, np.asarray(getattr(junk, name)) * 1.5)
+        set_fitted_part(junk, name, np.asarray(fitted_part(junk, name)) * 1.5)
         assert not audit(junk, X, y).holds
     for name in ("C", "alpha", "n_clusters", "n_components", "max_iter"):
         if name in params and name in model.settings:

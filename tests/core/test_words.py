@@ -95,7 +95,7 @@ def test_a_progress_line_has_at_most_80_columns(model):
     lines = [line for line in re.split("[\r\n]", re.sub("\x1b\\[[0-9?]*[a-zA-Z]", "", screen.getvalue())) if line]
     assert lines
     assert max(map(len, lines)) <= 80
-    assert re.search(r"pass \d+ objective \S+ gap \S+ 0:00:\d\d", lines[-1])
+    assert re.search(r"pass +\d+ +objective +\S+ +gap +\S+ 0:00:\d\d", lines[-1])
 
 
 class Terminal(io.StringIO):

@@ -194,3 +194,29 @@ def test_an_error_of_rounding_is_measured_against_kernel_values():
     found = Nystroem(n_components=40, random_state=0).fit(X).certificate_
     assert found.objective < 1e-10
     np.testing.assert_allclose(found.scale, 1.0)
+
+
+def histogram_kernel(x, z, share=1.0):
+    """Of two rows, as scikit-learn calls it."""
+    return share * float(np.minimum(x, z).sum())
+
+
+def test_defaults_are_those_of_scikit_learn():
+    X = table(150)
+    model, peer = Nystroem(random_state=0).fit(X), kernel_approximation.Nystroem(random_state=0).fit(X)
+    assert model.transform(X).shape == peer.transform(X).shape == (150, 100)
+    assert model.gamma_ == 1 / 4
+    K = kernel_approximation.Nystroem("poly", n_components=150).fit_transform(X)
+    np.testing.assert_allclose(
+        gram(Nystroem("polynomial", n_components=150).fit(X), X), K @ K.T, atol=1e-6 * np.abs(K @ K.T).max()
+    )
+
+
+def test_a_kernel_of_rows_and_its_parameters():
+    X = np.abs(table(40))
+    model = Nystroem(histogram_kernel, kernel_params={"share": 2.0}, n_components=40, random_state=0).fit(X)
+    K = 2.0 * np.minimum(X[:, None], X[None]).sum(axis=2)
+    np.testing.assert_allclose(gram(model, X), K, rtol=1e-6)
+    assert audit_nystroem(model, X, None, None, TOL).holds
+    with pytest.raises(DataError, match="kernel_params"):
+        Nystroem(kernel_params={"share": 2.0}).fit(X)

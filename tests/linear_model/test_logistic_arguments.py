@@ -52,7 +52,7 @@ def test_penalty_and_l1_ratio_mean_what_they_mean_there(penalty, l1_ratio):
 
 
 def test_a_c_that_is_ignored_is_said():
-    with pytest.warns(UserWarning, match=r"penalty=None is maximum likelihood: C=3 is ignored"):
+    with pytest.warns(UserWarning, match="penalty=None will ignore the C=3"):
         LogisticRegression(None, C=3.0).fit(*two())
 
 

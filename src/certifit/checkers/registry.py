@@ -58,6 +58,7 @@ from certifit.checkers.refusals import refusal
 from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
 from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr, linear_machine_problem
+from certifit.checkers.tree.adapter import audit_tree
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -149,6 +150,7 @@ def audited_models() -> dict[str, AuditedModel]:
         "NuSVC": AuditedModel(audit_svc, machine, machine_problem),
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
+        **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

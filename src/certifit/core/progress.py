@@ -56,7 +56,7 @@ class TerminalLines:
         self.screen.start()
 
     def show(self, key: int, line: LoopLine) -> None:
-        fields = {"passes": line.passes, "objective": line.objective, "gap": line.gap}
+        fields: dict[str, Any] = {"passes": line.passes, "objective": line.objective, "gap": line.gap}
         if key not in self.tasks:
             self.tasks[key] = self.screen.add_task(line.name, total=1.0, **fields)
         self.screen.update(self.tasks[key], completed=line.share, **fields)

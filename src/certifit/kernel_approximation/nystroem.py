@@ -45,7 +45,8 @@ class NystroemTuning:
     landmarks: LandmarkTuning = field(default_factory=LandmarkTuning)
 
 
-class PolynomialShape(NamedTuple):
+@dataclass
+class PolynomialShape:
     """What a kernel with a name needs besides gamma."""
 
     degree: int

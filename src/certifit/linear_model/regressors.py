@@ -27,6 +27,7 @@ class _NamedRegressor(GeneralizedLinearRegressor):
     theta: Any = 1.0
     differences: ClassVar[dict[str, str]] = {
         "tol": "A proved relative gap, 1e-6 by default, where scikit-learn's is the size of a gradient or a step.",
+        "coef_": "float64 also for float32 rows: the certificate is about the numbers that are stored.",
     }
 
 
@@ -98,6 +99,8 @@ class LinearRegression(_NamedRegressor):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "n_jobs")
     differences: ClassVar[dict[str, str]] = {
         "singular_": "Not computed, since the fit does not need them: see numpy.linalg.svd, with compute_uv=False.",
+        "coef_": "0 for columns that are combinations of those before them, where scikit-learn takes the shortest; "
+        "float64 also for float32 rows.",
     }
 
     def __init__(
@@ -203,7 +206,8 @@ class Ridge(_PenalisedSquares):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
     differences: ClassVar[dict[str, str]] = {
         **_PenalisedSquares.differences,
-        "solver_": "There is one solver, Newton's method, for every table.",
+        "solver_": "There is one solver, Newton's method, for every table, dense or sparse.",
+        "alpha=0": "Least squares as LinearRegression has them: 0 for columns that are combinations of others.",
     }
 
     def __init__(
@@ -239,6 +243,11 @@ class _SparseSquares(_PenalisedSquares):
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_", "dual_gap_")
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "precompute", "random_state", "selection")
     path = staticmethod(enet_path)
+    differences: ClassVar[dict[str, str]] = {
+        **_PenalisedSquares.differences,
+        "fit": "check_input= is not there: rows are always checked.",
+        "alpha=0": "Least squares without a warning; beside an L1 penalty no precomputed Gram matrix is read.",
+    }
 
     @property
     def sparse_coef_(self) -> Any:

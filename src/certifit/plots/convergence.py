@@ -63,6 +63,21 @@ def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
     longest = max(loop[-1].seconds - loop[0].seconds for loop in loops if len(loop))
     unit, scale = ("milliseconds", 1e3) if longest < 1.0 else ("seconds", 1.0)
     floor = min([g for g in (*(mark.gain for mark in marks), tol) if 0 < g < np.inf], default=1.0) / 10
+    _draw_loops(ax, loops, scale, floor)
+    if tol > 0:
+        ax.axhline(tol, color=GREY, linestyle="--", linewidth=1, label="asked for")
+    ax.set_yscale("log")
+    ax.margins(x=0.03)
+    ax.set_xlabel(f"{unit} since the first pass")
+    proved = model.certificate_.kind == "optimal"
+    ax.set_ylabel("gap / objective" if proved else "gain still promised")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def _draw_loops(ax: Axes, loops: Any, scale: float, floor: float) -> None:
+    """Draw a line for each loop, from the end of its first pass; `scale` is a second in the unit of the axis."""
     for i, loop in enumerate(loops):
         known = [mark for mark in loop if np.isfinite(mark.gain)]  # the first passes may promise nothing yet
         ax.plot(
@@ -74,13 +89,3 @@ def plot_convergence(model: Any, ax: Axes | None = None) -> Axes:
             markersize=4,
             label="_" if i else "after each pass" if len(loops) == 1 else f"after each pass, {len(loops)} machines",
         )
-    if tol > 0:
-        ax.axhline(tol, color=GREY, linestyle="--", linewidth=1, label="asked for")
-    ax.set_yscale("log")
-    ax.margins(x=0.03)
-    ax.set_xlabel(f"{unit} since the first pass")
-    proved = model.certificate_.kind == "optimal"
-    ax.set_ylabel("gap / objective" if proved else "gain still promised")
-    ax.legend(frameon=False)
-    tidy(ax)
-    return ax

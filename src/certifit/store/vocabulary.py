@@ -16,6 +16,7 @@ from certifit.core import Certificate, Check, Mark, Objective
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
 from certifit.table.columns import Column
+from certifit.tree.fitted_tree import Tree
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def stored_classes() -> StoredClasses:
     }
     return StoredClasses(
         records={
-            **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective)},
+            **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, Tree)},
             "kernels.Constant": kernels.ConstantKernel,
             "kernels.Exponential": kernels.ExponentialKernel,
             "kernels.Linear": kernels.Linear,

@@ -62,7 +62,7 @@ class CrossValidation:
     predicted: Array | None = None  # (n,) what a regressor says of each row, fitted to the other folds
 
 
-class HeldOut(NamedTuple):
+class HeldOutAnswers(NamedTuple):
     """What the model and the baseline say of each row, learnt from the other folds."""
 
     model: Array  # (n, k) probabilities, or (n,) means
@@ -134,7 +134,7 @@ def _cross_validate_classes(
 
 def _hold_out(
     model: TableModel, data: LabelledTable, splits: Sequence[tuple[Array, Array]], tell: Callable[[int, int], Any]
-) -> HeldOut | str:
+) -> HeldOutAnswers | str:
     """Fit to all folds but one and predict that one, for each; a string says why where a fold cannot be fitted."""
     # Part of the rows may have numbers with gaps: what tells rows apart is judged by all of them.
     table = data.table.drop_columns([c.name for c in data.columns if c.identifies])
@@ -164,7 +164,7 @@ def _hold_out(
     fold_of = np.repeat(np.arange(len(said)), [len(test) for test, _, _ in said])
     notes = [f"in {unproved} of {len(splits)} folds the certificate of the fit does not hold"] if unproved else []
     ours, base = (np.concatenate([part[i] for part in said])[order] for i in (1, 2))
-    return HeldOut(ours, base, fold_of[order], notes)
+    return HeldOutAnswers(ours, base, fold_of[order], notes)
 
 
 def _shares(code: Array, train: Array, w: Array, rows: int) -> Array:
@@ -195,7 +195,7 @@ _DISTANCES = {
 }
 
 
-def _score(name: str, metric: Any, truth: Array, w: Array | None, held: HeldOut) -> FoldScore:
+def _score(name: str, metric: Any, truth: Array, w: Array | None, held: HeldOutAnswers) -> FoldScore:
     """Mean and standard error over the folds, for the model and the baseline."""
     out = []
     tests = [held.fold == fold for fold in range(held.fold.max() + 1)]

@@ -31,7 +31,7 @@ Target: TypeAlias = Any  # an Arrow array, in one piece or several
 
 
 @dataclass(frozen=True)
-class TargetTuning:
+class TargetKindTuning:
     """Where the rules above draw their lines."""
 
     most_numeric_classes: int = 50  # a classifier takes no more different numbers for classes
@@ -56,7 +56,7 @@ class FamilyChoice(NamedTuple):
     why: str
 
 
-def choose_task(target: Target, tuning: TargetTuning = TargetTuning()) -> TaskChoice:
+def choose_task(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -> TaskChoice:
     """Tell classes from a quantity, by the values that are there.
 
     >>> choose_task(pa.array(["a", "b"])).task, choose_task(pa.array([1.5, 2.0])).task
@@ -77,7 +77,7 @@ def choose_task(target: Target, tuning: TargetTuning = TargetTuning()) -> TaskCh
     return TaskChoice("regression", f"{words} are a quantity")
 
 
-def choose_family(y: Array, w: Array, tuning: TargetTuning = TargetTuning()) -> FamilyChoice:
+def choose_family(y: Array, w: Array, tuning: TargetKindTuning = TargetKindTuning()) -> FamilyChoice:
     """Choose the family of a quantity y (n,) from its values and their weights w (n,).
 
     >>> choose_family(np.array([0.0, 3.0, 1.0, 1.0]), np.ones(4)).family
@@ -103,7 +103,7 @@ def _skewness(y: Array, w: Array, mean: float) -> float:
     return third / second**1.5 if second > 0 and np.isfinite(second) else 0.0
 
 
-def class_labels(target: Target, tuning: TargetTuning = TargetTuning()) -> Array:
+def class_labels(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -> Array:
     """Labels as an array of text, whole numbers or booleans; a quantity is refused."""
     target = _unpacked(target)
     y = _values(target)

@@ -12,6 +12,7 @@ from certifit import audit as certifit_audit
 from certifit.checkers.plain.kernel_values import PlainValueTuning
 from certifit.checkers.svm.adapter import SvmAuditTuning
 from certifit.checkers.svm.kernel import SvmCheckTuning
+from certifit.svm.kernel.kernel_machine import IndefiniteKernelWarning
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR
 from tests.common.catalogue import three, two
@@ -230,3 +231,24 @@ def test_classes_in_another_order_are_refused():
     model.classes_ = model.classes_[::-1].copy()
     with pytest.raises(DataError, match="do not ascend"):
         certifit_audit(model, X, y)
+
+
+# ---------------------------------------------------------------------------------------------- indefinite kernels
+@pytest.mark.parametrize("regression", [False, True])
+def test_an_indefinite_kernel_is_fitted_with_a_warning(regression):
+    """As LIBSVM does: the same stationary machines, and no claim that they are best."""
+    X, y = three(120)
+    ours, theirs = (SVR, svm.SVR) if regression else (SVC, svm.SVC)
+    y = X[:, 0] - X[:, 1] if regression else y
+    with pytest.warns(IndefiniteKernelWarning, match="not positive semidefinite"):
+        model = ours(kernel="sigmoid", gamma=0.05, tol=1e-8).fit(X, y)
+    peer = theirs(kernel="sigmoid", gamma=0.05, tol=1e-10).fit(X, y)
+    found = certifit_audit(model, X, y)
+    assert model.certificate_.kind == found.kind == "stationary"
+    assert model.certificate_.holds
+    assert found.holds
+    values = [m.predict(X) if regression else m.decision_function(X) for m in (model, peer)]
+    np.testing.assert_allclose(*values, atol=1e-4 * np.abs(values[1]).max())
+    moved = copy.deepcopy(model)
+    moved.dual_coef_ = 0.9 * moved.dual_coef_
+    assert not certifit_audit(moved, X, y).holds

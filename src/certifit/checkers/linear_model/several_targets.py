@@ -41,7 +41,9 @@ def target_strength(alpha: Any, number: int, targets: int) -> Any:
         return alpha
     if np.size(alpha) not in (1, targets):
         raise DataError(
-            got=f"{np.size(alpha)} penalties for {targets} targets", wanted="one, or one for each target", fix=""
+            got=f"{np.size(alpha)} penalties for {targets} targets",
+            wanted="one, or one for each target",
+            fix=f"Number of targets and number of penalties do not correspond: {np.size(alpha)} != {targets}.",
         )
     return float(np.broadcast_to(np.ravel(alpha), targets)[number])
 

@@ -16,7 +16,7 @@ from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.linear_model.logistic import dual_point as logistic
 from certifit.checkers.plain.hinges import PLAIN_HINGES, PLAIN_MULTICLASS_HINGES
 from certifit.checkers.problem import Problem, unshared_problem
-from certifit.checkers.svm import joint_linear, linear
+from certifit.checkers.svm import joint_linear, l1, linear
 from certifit.checkers.svm.joint import ClaimedJointSvm
 from certifit.checkers.svm.linear import ClaimedLinearSvm
 from certifit.core import Certificate, Estimator, Setting
@@ -34,6 +34,8 @@ def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
         return _audit_sgd(model, X, y, sample_weight, tol)
     coef = numbers(model, "coef_")
     intercept = exact_shape(model, "intercept_", (len(coef),))
+    if getattr(model, "penalty", "l2") == "l1":
+        return _audit_l1(model, coef, intercept, _labels(model, coef, X, y, sample_weight), tol)
     scheme = _scheme(model)
     claimed, labels = claimed_linear_svm(model), _labels(model, coef, X, y, sample_weight)
     class_weight, intercept = getattr(model, "class_weight", None), _broadcast_intercept(intercept, len(coef))
@@ -44,6 +46,18 @@ def audit_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     if isinstance(model, Estimator) or len(coef) == 1 or class_weight is None:
         return linear.certify(coef, intercept, claimed, tol, rows, _stored_dual(model))
     certify = partial(linear.certify, claimed=claimed, tol=tol)
+    return _certify_each_against_rest(certify, coef, intercept, labels, class_weight)
+
+
+def _audit_l1(model: Any, coef: Array, intercept: Array, labels: Labels, tol: float) -> Certificate:
+    """A LinearSVC with an L1 penalty; its intercept is penalised by its size, as in LIBLINEAR, unless it is free."""
+    _check_loss(model, ("squared_hinge",))
+    rho, class_weight = _intercept_weight(model), getattr(model, "class_weight", None)
+    claimed = l1.ClaimedL1Svm(float(setting(model, "C", _POSITIVE)), None if rho is None else rho**0.5)
+    intercept = _broadcast_intercept(intercept, len(coef))
+    if isinstance(model, Estimator) or len(coef) == 1 or class_weight is None:
+        return l1.certify(coef, intercept, claimed, tol, apply_class_weight(labels, class_weight))
+    certify = partial(l1.certify, claimed=claimed, tol=tol)
     return _certify_each_against_rest(certify, coef, intercept, labels, class_weight)
 
 
@@ -124,7 +138,10 @@ def linear_machine_problem(model: Any) -> Problem:
     """What a fitted linear machine minimises, in words by which models can be compared."""
     if "SGDClassifier" in _names(model):  # whose penalty depends on how many rows there are
         return unshared_problem(model)
-    claimed, scheme = claimed_linear_svm(model), _scheme(model)
+    scheme = _scheme(model)
+    claimed = ClaimedLinearSvm(*PLAIN_HINGES["hinge"], float(model.C), _intercept_weight(model))
+    if getattr(model, "penalty", "l2") == "l2":
+        claimed = claimed_linear_svm(model)
     joint = scheme in PLAIN_MULTICLASS_HINGES
     several = np.ndim(model.coef_) == 2 and len(model.coef_) > 1
     loss = f"{scheme} hinge" if joint else f"{getattr(model, 'loss', 'hinge')} loss".replace("_", " ")

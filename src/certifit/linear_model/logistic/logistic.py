@@ -126,6 +126,9 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         "solver": "The default 'auto' chooses by the size; solver='liblinear' does not penalise the intercept here.",
         "tol": "A proved relative gap, 1e-6 by default, where scikit-learn's is the size of a gradient or a step.",
         "max_iter": "1000 by default: passes over the rows, of which a fit needs few.",
+        "coef_": "float64 also for float32 rows: the certificate is about the numbers that are stored.",
+        "C=np.inf": "Separable classes have no maximum of the likelihood: an error that carries the direction.",
+        "l1_ratio": "It counts whatever penalty= says, but for 'l1', 'firth' and None; nothing is deprecated.",
     }
     _tuning: ClassVar[LogisticTuning] = LogisticTuning()
 
@@ -195,7 +198,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
         if self.penalty is None and self.C != 1.0:
-            warn_caller(f"penalty=None is maximum likelihood: C={self.C:g} is ignored")
+            warn_caller(f"Setting penalty=None will ignore the C={self.C:g}: it means maximum likelihood")
         return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 
     def strengths(self) -> tuple[float, float]:

@@ -20,8 +20,11 @@ from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import CLAIM as JOINT_CLAIM
 from certifit.checkers.svm.joint import ClaimedJointSvm
 from certifit.checkers.svm.joint_linear import certify as certify_jointly
+from certifit.checkers.svm.l1 import ClaimedL1Svm
+from certifit.checkers.svm.l1 import certify as certify_l1
 from certifit.core import Attributes, Certificate, Objective
 from certifit.core.settings import Setting, Settings
+from certifit.exceptions import DataError
 from certifit.linear_model.linear_scores import LinearScores, score_rows
 from certifit.losses.hinges import HINGES, RESIDUAL_HINGES
 from certifit.losses.multiclass_hinges import MULTICLASS_HINGES, MulticlassHinge
@@ -35,6 +38,7 @@ from certifit.svm.joint_linear.proximal_multipliers import (
 )
 from certifit.svm.joint_linear.tuning import JointSvmTuning
 from certifit.svm.linear.base import LinearSvmEstimator, LinearSvmProof, TargetSizes, shift_error
+from certifit.svm.linear.l1_newton import L1Machine, L1NewtonTuning, minimise_l1
 from certifit.svm.linear.slacks import EpsilonTube, one_against_rest
 
 
@@ -43,7 +47,9 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
 
     Parameters
     ----------
-    penalty : 'l2', default='l2'
+    penalty : 'l2' or 'l1', default='l2'
+        'l1' puts |coef| in the place of ½ |coef|², which leaves many coefficients 0, and |intercept| /
+        intercept_scaling in that of the intercept's square; with loss='squared_hinge' and multi_class='ovr' only.
     loss : 'squared_hinge', 'hinge' or 'huberised_hinge'
         The last is the hinge with its kink rounded over 1 ± ½.
     C : float, default=1.0
@@ -102,7 +108,7 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     }
     settings: ClassVar[Settings] = {
         **LinearSvmEstimator.settings,
-        "penalty": Setting(choices=("l2",)),
+        "penalty": Setting(choices=("l2", "l1")),
         "loss": Setting(choices=losses),
         "multi_class": Setting(choices=multiclass_hinges),
     }
@@ -110,6 +116,7 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     differences: ClassVar[dict[str, str]] = {
         "tol": "A proved relative gap, where scikit-learn's is the size of a gradient.",
     }
+    _l1_tuning: ClassVar[L1NewtonTuning] = L1NewtonTuning()
     _joint_tuning: ClassVar[JointSvmTuning] = JointSvmTuning()
 
     def __init__(
@@ -139,13 +146,52 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
         self.dual = dual
         self.verbose = verbose
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.penalty == "l1" and (self.loss != "squared_hinge" or self.multi_class != "ovr"):
+            raise DataError(
+                got=f"penalty='l1' with loss={self.loss!r} and multi_class={self.multi_class!r}",
+                wanted="loss='squared_hinge' and multi_class='ovr'",
+            )
+
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
         rows = apply_class_weight(labels, self.class_weight)
+        if self.penalty == "l1":
+            return self._minimise_l1(rows, {"classes_": labels.classes})
         joint, fixed = self._joint_objective(), {"classes_": labels.classes}
         if joint is None:
             return self._minimise(rows, one_against_rest(len(labels.classes)), fixed)
         return self._minimise_jointly(rows, joint, fixed)
+
+    def _minimise_l1(self, rows: Rows, fixed: Attributes) -> Attributes:
+        """Fitted attributes of machines with an L1 penalty, one after another."""
+        d, k = rows.n_features, len(fixed["classes_"])
+        claimed, codes = self._claimed_l1(), range(k) if k > 2 else (1,)
+        ones = None if claimed.tau is None else 1.0 / claimed.tau if claimed.tau else 1.0
+        lam = np.ones(d) if ones is None else np.append(np.ones(d), float(bool(claimed.tau)))
+        theta, loops = np.zeros((len(codes), len(lam))), []
+
+        def attributes(at: np.ndarray) -> Attributes:
+            b = np.zeros(len(at)) if ones is None else ones * at[:, d]
+            return {**fixed, "coef_": at[:, :d].copy(), "intercept_": b}
+
+        for c, code in enumerate(codes):
+            machine = L1Machine(rows, code, claimed.C, ones, lam, 0.1 * float(self.tol), self._l1_tuning)
+            name = "passes" if len(codes) == 1 else f"passes, machine {c + 1} of {len(codes)}"
+            with self._watch.loop(name, self.max_iter, lambda _: attributes(theta)) as watch:
+                loops.append(minimise_l1(machine, self.max_iter, self.max_time, watch))
+            theta[c] = loops[-1].params.theta
+        found = attributes(theta)
+        certificate = certify_l1(found["coef_"], found["intercept_"], claimed, float(self.tol), rows)
+        history = tuple(mark for loop in loops for mark in loop.history)
+        n_iter = max(loop.n_iter for loop in loops)
+        return {**found, "n_iter_": n_iter, "history_": history, "certificate_": certificate}
+
+    def _claimed_l1(self) -> ClaimedL1Svm:
+        """The problem with an L1 penalty as the checker has it."""
+        tau = 1.0 / float(self.intercept_scaling) if self.penalize_intercept else 0.0
+        return ClaimedL1Svm(float(self.C), tau if self.fit_intercept else None)
 
     @property
     def _scheme(self) -> str:
@@ -191,6 +237,11 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
         self._check_settings()
         labels = encode_labels(self._rows(X, y, sample_weight, target="classes"), self.classes_)
         rows, joint = apply_class_weight(labels, self.class_weight), self._joint_objective()
+        if self.penalty == "l1":
+            claimed = self._claimed_l1()
+            total = certify_l1(self.coef_, self.intercept_, claimed, float(self.tol), rows).objective
+            penalty = float(np.abs(self.coef_).sum() + (claimed.tau or 0.0) * np.abs(self.intercept_).sum())
+            return Objective(total, total - penalty, penalty)
         if joint is None:
             return self._fitted_objective(rows, one_against_rest(len(self.classes_)))
         return joint_objective(rows, joint, self.coef_, self.intercept_)

@@ -1,0 +1,188 @@
+"""Whether the splits of a tree are the best of all their candidates: every threshold of every column, scored anew.
+
+At each node that is looked at, the rows are sorted along every column. The score of a split is what it lowers the
+node's impurity by, times the node's weight. All nodes of small trees are looked at, of large ones a seeded sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from certifit.checkers.tree.plain_tree import PlainTree
+from certifit.core import Check
+from certifit.rows import Array, Block
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class GreedyTuning:
+    """How many entries (rows times columns) of nodes are scored again, and the seed by which nodes are drawn."""
+
+    entries: int = 1_000_000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class GrowthClaim:
+    """The rules by which a tree is said to have grown."""
+
+    criterion: str  # gini, entropy, squared_error or poisson
+    classes: int  # 0 for amounts
+    split_rows: int = 2  # fewest rows of a node that is split
+    leaf_rows: int = 1  # fewest rows of a leaf
+    leaf_weight: float = 0.0
+    depth: float = np.inf  # of the deepest leaf allowed
+    decrease: float = 0.0  # least fall of the impurity, times the node's share of all weight
+    every_column: bool = True  # whether each split was chosen among all columns
+    every_threshold: bool = True  # whether it was chosen among all thresholds of its column
+    complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
+
+
+@dataclass(frozen=True)
+class NodeRows:
+    """The rows of one node: values (n, d), what they add to the sums (n, c), and weights (n,)."""
+
+    X: Array
+    sums: Array
+    w: Array
+
+
+def check_greedy(
+    tree: PlainTree, claim: GrowthClaim, X: Array, y: Array, w: Array, tuning: GreedyTuning = GreedyTuning()
+) -> tuple[tuple[Check, ...], dict[str, str]]:
+    """Score the splits of some nodes against all candidates; rows (n, d) have positive weights."""
+    leaf = tree.leaves(Block(X, y, w, 0))
+    order, first, count = _rows_below(tree, leaf)
+    nodes = _sample(np.where(count > 1, count * X.shape[1], 0), tuning)
+    missed, left_whole, total = 0.0, 0.0, float(w.sum())
+    for k in nodes:
+        here = order[first[k] : first[k] + count[k]]
+        node = NodeRows(X[here], _row_sums(claim, y[here], w[here]), w[here])
+        if tree.left[k] < 0:
+            left_whole += _could_be_split(tree, claim, k, node, total)
+        else:
+            missed = max(missed, _missed(tree, claim, k, node))
+    checks = [Check("best split of a node missed by, of its impurity", missed, 1e-10)]
+    if claim.complete:
+        checks.append(Check("leaves that should have been split", left_whole, 0.0))
+    return (*checks, *_check_limits(tree, claim, count)), {"nodes scored again": f"{len(nodes)} of {len(tree.left)}"}
+
+
+def _rows_below(tree: PlainTree, leaf: Array) -> tuple[Array, Array, Array]:
+    """Rows in the order of the leaves from left to right; for each node where its rows begin, and how many."""
+    count = tree.adds_up(np.bincount(leaf, minlength=len(tree.left)))
+    first = np.zeros(len(tree.left), np.int64)
+    for k in tree.inner[np.argsort(tree.depth[tree.inner], kind="stable")]:
+        first[tree.left[k]] = first[k]
+        first[tree.right[k]] = first[k] + count[tree.left[k]]
+    return np.argsort(first[leaf], kind="stable"), first, count
+
+
+def _sample(entries: Array, tuning: GreedyTuning) -> Array:
+    """Nodes in a seeded order, as many as the work allows; one at least."""
+    nodes = np.flatnonzero(entries)
+    if entries.sum() <= tuning.entries:
+        return nodes
+    drawn = np.random.default_rng(tuning.seed).permutation(nodes)
+    fits = np.cumsum(entries[drawn]) <= tuning.entries
+    small = drawn[np.argmin(entries[drawn])][None]
+    return np.sort(drawn[fits]) if fits.any() else small
+
+
+def _row_sums(claim: GrowthClaim, y: Array, w: Array) -> Array:
+    """What each row adds to the sums of a child (n, c)."""
+    if claim.classes:
+        return w[:, None] * (y.astype(np.int64)[:, None] == np.arange(claim.classes))
+    # About the node's mean, so that nothing cancels; for counts the sums themselves matter.
+    centre = 0.0 if claim.criterion == "poisson" else np.average(y, weights=w)
+    return (w * (y - centre))[:, None]
+
+
+def _purity(claim: GrowthClaim, sums: Array, weight: Array) -> Array:
+    """The score of children with these sums (…, c) and weights (…,): the larger, the purer; -inf if not allowed."""
+    weight = np.maximum(weight, np.finfo(float).tiny)
+    if claim.criterion in ("gini", "squared_error"):
+        return (sums**2).sum(axis=-1) / weight
+    counted = np.maximum(sums, 0)  # a difference of sums may be less by rounding
+    found = xlogy(counted, counted / weight[..., None]).sum(axis=-1)
+    # Children without any count are not allowed, and what is left of their sum may be rounding.
+    some = (sums > 1e-9 * sums.max(initial=0.0)).all(axis=-1)
+    return np.where(some, found, -np.inf) if claim.criterion == "poisson" else found
+
+
+def _best_along(claim: GrowthClaim, node: NodeRows, j: int) -> float:
+    """The best score of any split of a node along a column, missing values on either side; -inf if there is none."""
+    x = node.X[:, j]
+    order = np.argsort(x, kind="stable")
+    x = x[order]
+    known = len(x) - int(np.isnan(x).sum())
+    after = np.arange(1, known)[x[1:known] > x[: known - 1]]  # so many rows go left
+    if known < len(x) and known:
+        after = np.append(after, known)
+    if not len(after):
+        return -np.inf
+    total, weight = node.sums.sum(axis=0), float(node.w.sum())
+    left, w = np.cumsum(node.sums[order], axis=0)[after - 1], np.cumsum(node.w[order])[after - 1]
+    missing, lost = node.sums[order[known:]].sum(axis=0), float(node.w[order[known:]].sum())
+    best = -np.inf
+    for also_left in (False, True) if known < len(x) else (False,):
+        rows = after + (len(x) - known if also_left else 0)
+        sums, mass = (left + missing, w + lost) if also_left else (left, w)
+        allowed = (rows >= claim.leaf_rows) & (len(x) - rows >= max(claim.leaf_rows, 1))
+        allowed &= (mass >= claim.leaf_weight) & (weight - mass >= claim.leaf_weight)
+        if allowed.any():
+            score = _purity(claim, sums, mass) + _purity(claim, total - sums, weight - mass)
+            best = max(best, float(score[allowed].max()))
+    return best
+
+
+def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> float:
+    """By how much the best split is better than the one made, as a share of what there was to gain in the node."""
+    j = int(tree.column[k])
+    x = node.X[:, j].astype(tree.dtype)
+    left = np.where(np.isnan(x), tree.missing_left[k], x <= tree.threshold[k])
+    sides = [(node.sums[side].sum(axis=0), np.array(node.w[side].sum())) for side in (left, ~left)]
+    made = sum(float(_purity(claim, sums, weight)) for sums, weight in sides)
+    if not claim.every_threshold:
+        return 0.0
+    columns = range(node.X.shape[1]) if claim.every_column else [j]
+    best = max(_best_along(claim, node, c) for c in columns)
+    return max(0.0, best - made) / _scale(claim, node)
+
+
+def _scale(claim: GrowthClaim, node: NodeRows) -> float:
+    """The size of the terms that scores of a node add up."""
+    if claim.criterion == "squared_error":
+        return float((node.sums[:, 0] ** 2 / node.w).sum()) or 1.0
+    if claim.criterion == "poisson":
+        return float(np.abs(xlogy(node.sums[:, 0], node.sums[:, 0] / node.w)).sum() + node.sums.sum()) or 1.0
+    return float(node.w.sum())
+
+
+def _could_be_split(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows, total: float) -> bool:
+    """Whether a leaf is one that the rules say must be split."""
+    n = len(node.w)
+    if tree.depth[k] >= claim.depth or n < claim.split_rows or n < 2 * claim.leaf_rows:
+        return False
+    if node.w.sum() < 2 * claim.leaf_weight or (node.sums / node.w[:, None] == node.sums[0] / node.w[0]).all():
+        return False
+    best = max(_best_along(claim, node, j) for j in range(node.X.shape[1]))
+    whole = float(_purity(claim, node.sums.sum(axis=0), np.array(node.w.sum())))
+    unit = np.log(2) if claim.criterion == "entropy" else 1.0
+    rounding = 1e-10 * _scale(claim, node)
+    return best > -np.inf and (best - whole) / (unit * total) > claim.decrease + rounding / (unit * total)
+
+
+def _check_limits(tree: PlainTree, claim: GrowthClaim, count: Array) -> tuple[Check, ...]:
+    """Whether depth and numbers of rows keep to the rules."""
+    few = count[tree.left < 0] < claim.leaf_rows
+    small = count[tree.inner] < claim.split_rows
+    deep = float(np.maximum(tree.depth.max() - claim.depth, 0))
+    return (
+        Check("levels beyond the deepest allowed", deep, 0.0),
+        Check("leaves and splits with too few rows", float(few.sum() + small.sum()), 0.0),
+    )

@@ -1,0 +1,126 @@
+"""A fitted tree as arrays with one entry for each node, named as scikit-learn names them: other tools read these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from certifit.rows import Array, Block
+from certifit.tree.route_loops import leaves_of_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Nodes in preorder: the root is 0, a left child follows its parent (or, grown best first, in order of growth).
+
+    A row goes left where x <= threshold; one whose value is missing goes left where `missing_go_to_left` says so.
+    """
+
+    children_left: Array  # (m,) number of the left child; -1 for a leaf
+    children_right: Array  # (m,)
+    feature: Array  # (m,) the column that is asked; -2 for a leaf
+    threshold: Array  # (m,) -2 for a leaf
+    missing_go_to_left: Array  # (m,) uint8
+    impurity: Array  # (m,)
+    n_node_samples: Array  # (m,) rows with a positive weight
+    weighted_n_node_samples: Array  # (m,)
+    value: Array  # (m, t, k) shares of the k classes of t targets; (m, t, 1) means of t amounts
+    n_features: int
+    n_classes: Array  # (t,) of each target; 1 for amounts
+
+    @property
+    def node_count(self) -> int:
+        return len(self.feature)
+
+    capacity = node_count
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self.children_left < 0).sum())
+
+    @property
+    def n_outputs(self) -> int:
+        return self.value.shape[1]
+
+    @property
+    def max_n_classes(self) -> int:
+        return int(self.n_classes.max())
+
+    @property
+    def max_depth(self) -> int:
+        return int(self.compute_node_depths().max()) - 1
+
+    def compute_node_depths(self) -> Array:
+        """The depth of every node, counted from 1 at the root, as scikit-learn counts."""
+        depth = np.ones(self.node_count, np.int64)
+        for k in np.flatnonzero(self.children_left >= 0):  # parents come first
+            depth[[self.children_left[k], self.children_right[k]]] = depth[k] + 1
+        return depth
+
+    def apply_block(self, block: Block) -> Array:
+        """The number of the leaf that each row of a block reaches."""
+        X = block.X.toarray() if sparse.issparse(block.X) else block.X
+        return leaves_of_rows(
+            X, self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
+        )
+
+    def apply(self, X: Any) -> Array:
+        """The number of the leaf that each row reaches."""
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        return self.apply_block(Block(X, None, np.ones(len(X)), 0))
+
+    def predict(self, X: Any) -> Array:
+        """The value of the leaf that each row reaches: (n, k) for one target of k classes, else (n, t, k)."""
+        found = self.value[self.apply(X)]
+        return found[:, 0] if self.n_outputs == 1 else found
+
+    def decision_path(self, X: Any) -> sparse.csr_matrix:
+        """Which nodes each row passes (n, m)."""
+        parent = np.full(self.node_count, -1)
+        inner = np.flatnonzero(self.children_left >= 0)
+        parent[self.children_left[inner]] = parent[self.children_right[inner]] = inner
+        at = self.apply(X)
+        rows, nodes = [np.arange(len(at))], [at]
+        while len(at):
+            above = parent[at]
+            kept = above >= 0
+            rows.append(rows[-1][kept])
+            at = above[kept]
+            nodes.append(at)
+        row, node = np.concatenate(rows), np.concatenate(nodes)
+        return sparse.csr_matrix((np.ones(len(row), np.int64), (row, node)), shape=(len(rows[0]), self.node_count))
+
+    def compute_feature_importances(self, normalize: bool = True) -> Array:
+        """The weighted falls of impurity that the splits on each column made (d,), as shares of 1 if `normalize`."""
+        inner = np.flatnonzero(self.children_left >= 0)
+        mass = self.weighted_n_node_samples * self.impurity
+        fall = mass[inner] - mass[self.children_left[inner]] - mass[self.children_right[inner]]
+        total = np.bincount(self.feature[inner], fall, self.n_features) / self.weighted_n_node_samples[0]
+        size = total.sum()
+        return total / size if normalize and size > 0 else total
+
+    def subtree(self, kept: Array) -> Tree:
+        """The tree whose inner nodes are those marked in `kept` (m,), with everything below the others cut off."""
+        number = np.full(self.node_count, -1)
+        order, stack = [], [0]
+        while stack:
+            k = stack.pop()
+            number[k] = len(order)
+            order.append(k)
+            if kept[k]:
+                stack += [int(self.children_right[k]), int(self.children_left[k])]
+        nodes = np.array(order)
+        leaf = ~kept[nodes]
+        changed = {
+            "children_left": np.where(leaf, -1, number[self.children_left[nodes]]),
+            "children_right": np.where(leaf, -1, number[self.children_right[nodes]]),
+            "feature": np.where(leaf, -2, self.feature[nodes]),
+            "threshold": np.where(leaf, -2.0, self.threshold[nodes]),
+            "missing_go_to_left": np.where(leaf, 0, self.missing_go_to_left[nodes]).astype(np.uint8),
+        }
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in changed}
+        by_node = ("impurity", "n_node_samples", "weighted_n_node_samples", "value")
+        return Tree(**changed, **{name: a[nodes] if name in by_node else a for name, a in rest.items()})

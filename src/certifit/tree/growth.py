@@ -1,0 +1,200 @@
+"""Growing an exact tree: large nodes one by one with threads on their columns, small subtrees one per thread.
+
+Every split is the best of all thresholds between neighbouring values of every column that is looked at, or, with a
+random splitter, of one threshold for each.
+Reference: Breiman, Friedman, Olshen & Stone, Classification and Regression Trees (1984).
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from certifit.rows import Array
+from certifit.rows.threads import parallel_map, thread_count
+from certifit.tree.growth_loops import (
+    GrowthRules,
+    NodeTable,
+    add_children,
+    empty_nodes,
+    grow_subtree,
+    may_split,
+)
+from certifit.tree.split_loops import (
+    SortedTable,
+    Split,
+    SplitRules,
+    best_split,
+    columns_to_try,
+    mark_sides,
+    node_sums,
+    part_rows,
+    side_score,
+)
+from certifit.tree.target_sums import TargetSums
+
+
+@dataclass(frozen=True)
+class GrowthTuning:
+    """From how many entries (rows times columns) on several threads share a node."""
+
+    shared_entries: int = 200_000
+
+
+def sorted_table(X: Array, sums: TargetSums, monotone: Array) -> SortedTable:
+    """Columns with the orders of their rows; equal values keep the order of the rows."""
+    ranked = parallel_map(_ranked, [np.asarray(column, dtype=np.float64) for column in X.T])
+    entries = np.stack([entries for entries, _ in ranked])
+    values = [values for _, values in ranked]
+    first = np.cumsum([0, *map(len, values)])
+    scratch = np.zeros(len(X), np.uint8)
+    return SortedTable(
+        entries, np.concatenate(values), first, sums.labels, sums.moments, sums.weight, scratch, monotone
+    )
+
+
+def _ranked(x: Array) -> tuple[Array, Array]:
+    """The entries of a column in order (n,), and its distinct values."""
+    order = np.argsort(x, kind="stable")  # NaN comes last
+    known = x[order][: len(x) - int(np.isnan(x).sum())]
+    new = np.append(True, known[1:] > known[:-1]) if len(known) else np.zeros(0, bool)
+    rank = np.append(np.cumsum(new) - 1, np.full(len(x) - len(known), new.sum()))
+    return (rank.astype(np.int64) << 32) | order, known[new]
+
+
+class TreeGrower:
+    """Grows one tree; holds its table and its nodes."""
+
+    def __init__(
+        self,
+        table: SortedTable,
+        y: Array,
+        rules: SplitRules,
+        growth: GrowthRules,
+        tuning: GrowthTuning = GrowthTuning(),
+    ) -> None:
+        self.table, self.y, self.rules, self.growth = table, y, rules, growth
+        self.tuning = tuning
+        n = table.entries.shape[1]
+        self.nodes = empty_nodes(2 * n - 1, rules.channels)
+        self.nodes.end[0] = n
+        self.nodes.weight[0] = node_sums(table, 0, n, self.nodes.sums[0])
+        self.nodes.key[0] = np.uint64(rules.seed)
+        self.made = 1
+
+    def grow(self, most_leaves: int | None = None) -> NodeTable:
+        """Return the nodes of the whole tree, or of one with at most this many leaves, best splits first."""
+        if most_leaves is None:
+            self._grow_all()
+            return self._in_preorder()
+        self._grow_best_first(most_leaves)
+        return NodeTable(*(column[: self.made] for column in self.nodes))
+
+    def _grow_all(self) -> None:
+        small, k = [], 0
+        while k < self.made:
+            if self._is_small(k):
+                small.append(k)
+            elif (split := self._best(k)) is not None:
+                self._split(k, split)
+            k += 1
+        small.sort(key=self._entries, reverse=True)  # the longest first, so that threads end together
+        for k, subtree in zip(small, parallel_map(self._subtree, small), strict=True):
+            self._graft(k, subtree)
+
+    def _entries(self, k: int) -> int:
+        return int(self.nodes.end[k] - self.nodes.start[k]) * len(self.table.entries)
+
+    def _is_small(self, k: int) -> bool:
+        """Whether a node is too small to be shared by threads."""
+        return self._entries(k) < self.tuning.shared_entries
+
+    def _subtree(self, k: int) -> NodeTable:
+        """All nodes below node k, which becomes the first of them."""
+        nodes = self.nodes
+        own = empty_nodes(2 * int(nodes.end[k] - nodes.start[k]) - 1, self.rules.channels)
+        for mine, all_of_them in zip(own, nodes, strict=True):
+            mine[0] = all_of_them[k]
+        made = grow_subtree(self.table, self.y, self.growth, self.rules, own)
+        return NodeTable(*(column[:made].copy() for column in own))
+
+    def _graft(self, k: int, subtree: NodeTable) -> None:
+        """Put a subtree in the place of its first node."""
+        more = len(subtree.left) - 1
+        inner = subtree.left >= 0
+        for children in (subtree.left, subtree.right):
+            children[inner] += self.made - 1
+        for mine, new in zip(self.nodes, subtree, strict=True):
+            mine[k] = new[0]
+            mine[self.made : self.made + more] = new[1:]
+        self.made += more
+
+    def _best(self, k: int) -> Split | None:
+        """The best split of a node, or None where it stays a leaf; large nodes are shared by threads."""
+        if not may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
+            return None
+        nodes, table = self.nodes, self.table
+        start, end, key = int(nodes.start[k]), int(nodes.end[k]), nodes.key[k]
+        columns = columns_to_try(table, self.rules, start, end, key)
+        parts = np.array_split(columns, 1 if self._is_small(k) else thread_count())
+        search = partial(self._best_of, k, start, end, key)
+        found = [split for split in parallel_map(search, [p for p in parts if len(p)]) if split.column >= 0]
+        if not found:
+            return None
+        best = max(found, key=lambda split: (split.score, -split.column))
+        gain = best.score - side_score(self.rules.score, nodes.sums[k], float(nodes.weight[k]))
+        nodes.gain[k] = gain
+        return best if gain >= self.growth.decrease else None
+
+    def _best_of(self, k: int, start: int, end: int, key: np.uint64, columns: Array) -> Split:
+        nodes = self.nodes
+        return best_split(
+            self.table, self.rules, columns, start, end, nodes.sums[k], nodes.weight[k], nodes.limits[k], key
+        )
+
+    def _split(self, k: int, split: Split) -> None:
+        start, end = int(self.nodes.start[k]), int(self.nodes.end[k])
+        count = mark_sides(self.table, split, start, end)
+        d = len(self.table.entries)
+        borders = np.linspace(0, d, 2 if self._is_small(k) else thread_count() + 1).astype(int)
+        parallel_map(lambda span: part_rows(self.table, *span, start, end), [*pairwise(borders)])
+        add_children(self.table, self.rules, self.nodes, k, self.made, split, count)
+        self.made += 2
+
+    def _grow_best_first(self, most_leaves: int) -> None:
+        """Split the leaf that gains most, again and again."""
+        waiting: list[tuple[float, int, Split]] = []
+
+        def look_at(k: int) -> None:
+            split = self._best(k)
+            if split is not None:
+                heapq.heappush(waiting, (-float(self.nodes.gain[k]), k, split))
+
+        look_at(0)
+        leaves = 1
+        while waiting and leaves < most_leaves:
+            _, k, split = heapq.heappop(waiting)
+            self._split(k, split)
+            leaves += 1
+            for child in (self.made - 2, self.made - 1):
+                look_at(child)
+
+    def _in_preorder(self) -> NodeTable:
+        """The nodes numbered as a walk that goes left first meets them, as scikit-learn does."""
+        nodes, number, place = self.nodes, [], np.empty(self.made, np.int64)
+        stack = [0]
+        while stack:
+            k = stack.pop()
+            place[k] = len(number)
+            number.append(k)
+            if nodes.left[k] >= 0:
+                stack += [int(nodes.right[k]), int(nodes.left[k])]
+        ordered = NodeTable(*(column[number] for column in nodes))
+        inner = ordered.left >= 0
+        for children in (ordered.left, ordered.right):
+            children[inner] = place[children[inner]]
+        return ordered

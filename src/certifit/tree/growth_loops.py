@@ -1,0 +1,131 @@
+"""The compiled loop that grows all of a small subtree, depth first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from certifit.rows import Array
+from certifit.tree.split_loops import (
+    best_split,
+    columns_to_try,
+    mark_sides,
+    mixed,
+    node_sums,
+    part_rows,
+    row_of,
+    side_score,
+)
+
+
+class GrowthRules(NamedTuple):
+    """When a node is split."""
+
+    depth: int  # of the deepest leaf allowed
+    split_rows: int  # fewest rows of a node that is split
+    decrease: float  # least gain in score
+
+
+class NodeTable(NamedTuple):
+    """Nodes in the order in which they were made; a parent comes before its children."""
+
+    start: Array  # first entry in the columns of `SortedTable`
+    end: Array
+    depth: Array
+    key: Array  # uint64: random bits of this node, by its path from the root alone
+    limits: Array  # (m, 2) values that monotone columns allow
+    left: Array  # number of the left child; -1 for a leaf
+    right: Array
+    column: Array
+    threshold: Array
+    missing_left: Array
+    met_missing: Array
+    gain: Array  # how much the split raises the score
+    weight: Array  # int64
+    sums: Array  # (m, c) int64
+
+
+def empty_nodes(m: int, channels: int) -> NodeTable:
+    """Room for m nodes."""
+    whole = [np.zeros(m, np.int64) for _ in range(3)]
+    children = [np.full(m, -1, np.int64) for _ in range(3)]
+    return NodeTable(
+        *whole, np.zeros(m, np.uint64), np.tile([-np.inf, np.inf], (m, 1)), *children, np.full(m, np.nan),
+        np.zeros(m, np.bool_), np.zeros(m, np.bool_), np.zeros(m), np.zeros(m, np.int64),
+        np.zeros((m, channels), np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def is_pure(table, y, start, end):
+    """Whether a node's rows have one and the same target."""
+    first = row_of(table.entries[0, start])
+    for i in range(start + 1, end):
+        r = row_of(table.entries[0, i])
+        for t in range(y.shape[1]):
+            if y[r, t] != y[first, t]:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def may_split(table, y, growth, rules, nodes, k):
+    """Whether a node is one that the rules let be split, whatever its best split is."""
+    rows = nodes.end[k] - nodes.start[k]
+    if nodes.depth[k] >= growth.depth or rows < growth.split_rows or rows < 2 * rules.leaf_rows:
+        return False
+    if nodes.weight[k] < 2 * rules.leaf_weight:
+        return False
+    return not is_pure(table, y, nodes.start[k], nodes.end[k])
+
+
+@njit(cache=True, nogil=True)
+def add_children(table, rules, nodes, k, made, split, count):
+    """Write down the split of node k and its two children, as nodes number `made` and `made` + 1."""
+    nodes.column[k], nodes.threshold[k] = split.column, split.threshold
+    nodes.missing_left[k], nodes.met_missing[k] = split.missing_left, split.met_missing
+    middle = nodes.start[k] + count
+    nodes.left[k], nodes.right[k] = made, made + 1
+    for side in range(2):
+        child = made + side
+        nodes.start[child] = nodes.start[k] if side == 0 else middle
+        nodes.end[child] = middle if side == 0 else nodes.end[k]
+        nodes.depth[child] = nodes.depth[k] + 1
+        nodes.key[child] = mixed(nodes.key[k], side)
+        nodes.limits[child] = nodes.limits[k]
+    nodes.weight[made] = node_sums(table, nodes.start[made], nodes.end[made], nodes.sums[made])
+    nodes.weight[made + 1] = nodes.weight[k] - nodes.weight[made]
+    nodes.sums[made + 1] = nodes.sums[k] - nodes.sums[made]
+    direction = table.monotone[split.column]
+    if direction != 0:
+        # Between the children's values lies the border that neither side's descendants may cross.
+        channel = rules.channels - 1
+        a = nodes.sums[made, channel] / nodes.weight[made]
+        b = nodes.sums[made + 1, channel] / nodes.weight[made + 1]
+        nodes.limits[made, 1 if direction > 0 else 0] = (a + b) / 2
+        nodes.limits[made + 1, 0 if direction > 0 else 1] = (a + b) / 2
+
+
+@njit(cache=True, nogil=True)
+def grow_subtree(table, y, growth, rules, nodes):
+    """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes."""
+    made, d = 1, len(table.entries)
+    k = 0
+    while k < made:
+        if may_split(table, y, growth, rules, nodes, k):
+            start, end, key = nodes.start[k], nodes.end[k], nodes.key[k]
+            columns = columns_to_try(table, rules, start, end, key)
+            split = best_split(
+                table, rules, columns, start, end, nodes.sums[k], nodes.weight[k], nodes.limits[k], key
+            )
+            gain = split.score - side_score(rules.score, nodes.sums[k], float(nodes.weight[k]))
+            if split.column >= 0 and gain >= growth.decrease:
+                nodes.gain[k] = gain
+                count = mark_sides(table, split, start, end)
+                part_rows(table, 0, d, start, end)
+                add_children(table, rules, nodes, k, made, split, count)
+                made += 2
+        k += 1
+    return made

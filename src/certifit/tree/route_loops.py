@@ -1,0 +1,19 @@
+"""The compiled loop that sends rows down a tree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def leaves_of_rows(X, left, right, feature, threshold, missing_left):
+    """Return the number of the leaf that each row of X (n, d) reaches."""
+    out = np.empty(len(X), np.int64)
+    for i in range(len(X)):
+        k = 0
+        while left[k] >= 0:
+            x = X[i, feature[k]]
+            k = left[k] if (x <= threshold[k] or (np.isnan(x) and missing_left[k])) else right[k]
+        out[i] = k
+    return out
