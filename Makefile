@@ -28,6 +28,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/python tools/stubs.py --check
 	$(BIN)/python tools/ledger.py --check
+	$(BIN)/python tools/differences.py --check
 
 hooks: $(VENV)/.installed-dev
 	$(BIN)/pre-commit install

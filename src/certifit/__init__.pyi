@@ -1,5 +1,6 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC as ApproximateSVC
+from certifit.mixture.bayesian.bayesian_mixture import BayesianGaussianMixture as BayesianGaussianMixture
 from certifit.naive_bayes.bernoulli import BernoulliNB as BernoulliNB
 from certifit.naive_bayes.categorical import CategoricalNB as CategoricalNB
 from certifit.core import Certificate as Certificate

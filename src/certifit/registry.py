@@ -101,6 +101,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _Proves.em, warm_up=_shapes),
     Registered("Mixture", "mixture.families.mixture", _Proves.em),
     Registered(
+        "BayesianGaussianMixture",
+        "mixture.bayesian.bayesian_mixture",
+        "one more variational step changes neither parameters nor lower bound; priors are those of settings and rows",
+    ),
+    Registered(
         "LogisticRegression",
         "linear_model.logistic.logistic",
         "binary and softmax, L2, L1 or elastic net: objective within a stated gap of the minimum; without penalty "

@@ -90,6 +90,9 @@ def _at(place: int, parameter: Parameter, ours: Signature) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether two defaults are equal; functions are, where both libraries have them under one name."""
+    if callable(a) and callable(b):
+        return getattr(a, "__name__", a) == getattr(b, "__name__", b)
     return a is b or (type(a) is type(b) and a == b) or (isinstance(a, int | float) and a == b)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -55,15 +54,17 @@ def fitted_machine(machine: checker.KernelSvm, dual: nu_smo.NuDual, point: nu_sm
     """The machine at a point: of two classes divided by its margin, of numbers with its tube."""
     found, beta = nu_smo.measure_gap(dual, point), _coefficients(dual, point, len(machine.rows))
     if not dual.unit_margin:
-        return replace(machine, beta=beta, intercept=found.intercept, epsilon=max(0.0, -found.margin))
+        m, epsilon, nu = machine, max(0.0, -found.margin), 2 * dual.total / float(machine.C.sum())
+        return checker.NuTubeMachine(m.rows, m.y, m.C, beta, found.intercept, epsilon, nu)
     if not found.margin > 0:
         raise DataError(
             got="classes that no machine of this nu tells apart: its margin is 0",
             wanted="rows whose classes differ",
             fix="Take another nu or another kernel, or SVC.",
         )
-    scale = 1.0 / found.margin
-    return replace(machine, C=scale * machine.C, beta=scale * beta, intercept=scale * found.intercept)
+    scale, weight = 1.0 / found.margin, float(machine.C.sum())
+    m, nu, b = machine, 2 * dual.total / weight, scale * found.intercept
+    return checker.NuClassMachine(m.rows, m.y, scale * m.C, scale * beta, b, None, nu, weight)
 
 
 def _coefficients(dual: nu_smo.NuDual, point: nu_smo.SvmDualPoint, n: int) -> Array:
