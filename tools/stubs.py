@@ -30,8 +30,13 @@ HEADER = "# Written by tools/stubs.py from certifit/registry.py.\n"
 
 def stub(names: Mapping[str, str]) -> str:
     """A stub that exports these names from the modules that define them, and nothing else."""
-    lines = [f"from certifit.{module} import {name} as {name}" for name, module in sorted(names.items())]
-    return HEADER + "\n".join(lines) + "\n"
+    return HEADER + "\n".join(_line(name, module) for name, module in sorted(names.items())) + "\n"
+
+
+def _line(name: str, module: str) -> str:
+    """An import as the formatter writes it."""
+    line = f"from certifit.{module} import {name} as {name}"
+    return line if len(line) <= 118 else f"from certifit.{module} import (\n    {name} as {name},\n)"
 
 
 def stubs() -> dict[Path, str]:

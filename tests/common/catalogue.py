@@ -36,6 +36,7 @@ from certifit import (
     SVC,
     SVR,
     ApproximateSVC,
+    BayesianGaussianMixture,
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
@@ -221,6 +222,8 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
+VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
+DIRICHLET = {"weight_concentration_prior_type": "dirichlet_distribution", **DIAGONAL}
 RATES = np.array([[2.0, 5.0, 3.0, 2.0], [3.0, 8.0, 1.0, 3.0]])
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
@@ -285,6 +288,11 @@ CATALOGUE = [
     Entry(GaussianMixture, {"n_components": 3, "random_state": 0}, far_groups, MIXED, partial(gmm, 3)),
     Entry(GaussianMixture, {"n_components": 2, "random_state": 0, **DIAGONAL}, table, MIXED,
           partial(gmm, 2, **DIAGONAL), DIAGONAL),
+    Entry(BayesianGaussianMixture, {"n_components": 3, "random_state": 0}, table, VARIATIONAL,
+          partial(mixture.BayesianGaussianMixture, n_components=3, tol=1e-9, max_iter=5000, random_state=0)),
+    Entry(BayesianGaussianMixture, {"n_components": 2, "random_state": 0, **DIRICHLET}, table, VARIATIONAL,
+          partial(mixture.BayesianGaussianMixture, n_components=2, tol=1e-9, max_iter=5000, random_state=0,
+                  **DIRICHLET), DIRICHLET),
     Entry(Mixture, {"family": "poisson", "n_components": 2, "parameters_init": RATES, "tol": 1e-5}, tallies,
           ("weights_", "parameters_"), partial(Mixture, "poisson", 2, random_state=1), {"n_components": 1}),
     Entry(LogisticRegression, {}, two, LINEAR, logit),
@@ -335,9 +343,9 @@ CATALOGUE = [
     Entry(SVC, {"tol": 1e-10, "multi_class": "ovr", **LIKELY}, few_three, (*EXPANSION, "probability_slopes_"),
           partial(SVC, tol=1e-8, multi_class="ovr"), {"multi_class": "ovr", **LIKELY}),
     Entry(SVR, {"tol": 1e-10, "epsilon": 0.5}, few_amounts, EXPANSION, partial(svm.SVR, tol=1e-10, epsilon=0.5)),
-    Entry(NuSVC, {"tol": 1e-10, "nu": 0.7}, few_classes, EXPANSION, partial(svm.NuSVC, nu=0.7, tol=1e-10)),
-    Entry(NuSVR, {"tol": 1e-10, "nu": 0.3}, few_amounts, EXPANSION, partial(svm.NuSVR, nu=0.3, tol=1e-10)),
-    Entry(OneClassSVM, {"tol": 1e-10, "nu": 0.3}, few_table, EXPANSION, partial(svm.OneClassSVM, nu=0.3, tol=1e-10)),
+    Entry(NuSVC, {"tol": 1e-9, "nu": 0.6}, few_classes, EXPANSION, partial(svm.NuSVC, nu=0.6, tol=1e-10)),
+    Entry(NuSVR, {"tol": 1e-7, "nu": 0.3}, few_amounts, EXPANSION, partial(svm.NuSVR, nu=0.3, tol=1e-10)),
+    Entry(OneClassSVM, {"tol": 1e-9, "nu": 0.3}, few_table, EXPANSION, partial(svm.OneClassSVM, nu=0.3, tol=1e-10)),
     Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
           partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10), {"ridge": 1.0}),
     Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),

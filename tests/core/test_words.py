@@ -37,6 +37,7 @@ def test_a_certificate_is_printed_within_80_columns_and_broken_between_words():
     assert max(map(len, text.splitlines())) <= 80
     assert WORDS in " ".join(text.split())
     assert "0.001 <= 0.01" in text
+    assert "-0 <= " not in str(Certificate("exact", "x", checks=(Check("fall", -0.0, 1.0),)))
     assert text.splitlines()[-1].split() == ["holds", "yes"]
 
 

@@ -88,6 +88,20 @@ def test_anova_is_right_at_offset_1e8_where_scikit_learn_cancels():
     assert audit(model, X + 1e8, y).holds
 
 
+@pytest.mark.parametrize("size", [1.0, 1e20, 3.5e277])
+def test_chi2_of_a_column_without_effect_is_0_however_large_its_amounts_are(size):
+    # The first column has 2, 4 and 4 tenths of its sum in classes that have 1, 2 and 2 of the rows.
+    X = size / 3 * np.array([[2, 0], [0, 1], [1, 0], [2, 0], [0, 1.0]])
+    y = [1, 2, 0, 2, 1]
+    model = SelectFeatures("chi2", k=1).fit(X, y)
+    assert model.scores_[0] == 0
+    assert model.pvalues_[0] == 1
+    np.testing.assert_allclose(model.scores_[1], size / 3 * 0.5, rtol=1e-12)  # (0, 1, 1) against (2, 4, 4) / 5
+    assert audit(model, X, y).holds
+    model.scores_ = model.scores_ * (1 + 1e-6)
+    assert not audit(model, X, y).holds
+
+
 def test_chi2_of_a_table_agrees_with_scipy():
     """For a column of 0 and 1 with its complement, the two scores add up to the test of independence."""
     x, y = (DISCRETE[:, 1] > 2).astype(float), LABELS

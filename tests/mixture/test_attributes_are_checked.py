@@ -80,12 +80,6 @@ def test_scikit_learns_fixed_point(kind, reg_covar):
         assert not audit(wrong, X, tol=1e-6).holds, name
 
 
-def test_a_variational_posterior_is_refused_with_the_nearest_thing():
-    X = two_groups()
-    with pytest.raises(DataError, match="Fit a GaussianMixture from its means_"):
-        audit(mixture.BayesianGaussianMixture(n_components=2, random_state=0, max_iter=500).fit(X), X)
-
-
 # ------------------------------------------------------------------------------------------------ settings
 @pytest.mark.parametrize("library", [GaussianMixture, mixture.GaussianMixture])
 def test_shapes_are_those_of_the_settings(library):

@@ -4,10 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn import mixture
 from sklearn.exceptions import ConvergenceWarning
 
-from certifit.checkers.mixture.adapter import refuse_bayesian_mixture
 from certifit.exceptions import DataError
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from tests.mixture.mixture_tables import audit, every_shape, two_groups
@@ -95,8 +93,6 @@ def test_refusals():
             GaussianMixture(1).fit(X * scale)
     with pytest.raises(DataError, match="column 1 of X without a single value"):
         GaussianMixture(1).fit(np.column_stack([X[:, 0], np.full(len(X), np.nan)]))
-    with pytest.raises(DataError, match="variational"):
-        refuse_bayesian_mixture(mixture.BayesianGaussianMixture())
 
 
 def test_rows_immensely_far_from_the_others_are_refused_in_words():

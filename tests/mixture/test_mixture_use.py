@@ -13,6 +13,7 @@ from certifit.families import (
     Gaussian,
     GaussianFixedVariance,
     MultivariateGaussian,
+    NegativeBinomial,
     Poisson,
 )
 from certifit.mixture.families.mixture import Mixture
@@ -244,3 +245,24 @@ def test_what_a_mixture_reports_of_itself_is_checked(name):
     assert audit(model, X).holds
     setattr(model, name, getattr(model, name) + 0.1)
     assert not audit(model, X).holds
+
+
+@pytest.mark.filterwarnings("ignore:Mixture. component")
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_of_thousands_of_millions_are_judged_up_to_their_rounding(seed):
+    X = 7e9 + np.random.default_rng(seed).poisson(2, (16, 5))
+    model = Mixture("poisson", random_state=0).fit(X)
+    assert model.certificate_.holds
+    assert audit(model, X).holds
+    model.parameters_ = model.parameters_ * (1 + 1e-5)  # by half a nat a row
+    assert not audit(model, X).holds
+
+
+@pytest.mark.parametrize("family", ["geometric", NegativeBinomial(0.5, 2.0)])
+def test_failures_stay_possible_next_to_a_heavy_row_without_any(family):
+    # 1 / (1 + mean) is 1 to the last digit, but the imagined row of the second column has failures.
+    X, weight = np.array([[0, 0], [0, 0], [1.0, 0]]), [1e12, 1.0, 1.0]
+    model = Mixture(family, n_components=1).fit(X, sample_weight=weight)
+    assert (model.parameters_ < 1).all()
+    assert model.certificate_.objective < 1e-9
+    assert audit(model, X, sample_weight=weight).holds

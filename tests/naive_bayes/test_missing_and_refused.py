@@ -1,6 +1,7 @@
 """Naive Bayes with missing entries, and what must be refused."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from scipy import sparse, stats
 from sklearn import naive_bayes as sk
 from sklearn.exceptions import NotFittedError
 
-from certifit import BernoulliNB, CategoricalNB, ComplementNB, DataError, GaussianNB, MultinomialNB
+from certifit import BernoulliNB, CategoricalNB, ComplementNB, DataError, GaussianNB, MultinomialNB, audit
 from certifit.checkers.naive_bayes import adapter as auditing
 from tests.naive_bayes.naive_bayes_models import AUDITORS, DISCRETE, digits, with_missing_entries
 
@@ -125,6 +126,19 @@ def test_a_refused_batch_changes_nothing(ours):
     with pytest.raises(DataError):
         fresh.partial_fit(X, y + 7, classes=[0, 1, 2])
     assert vars(fresh) == vars(ours())
+
+
+@pytest.mark.parametrize("ours", [GaussianNB, *DISCRETE])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_array])
+def test_infinities_are_refused_in_rows_without_weight_as_the_audit_refuses_them(ours, form):
+    X, y = digits()
+    weight = np.ones(len(y))
+    weight[70] = 0.0
+    model = ours().fit(form(X), y, weight)
+    X[70, 3] = np.inf
+    for taking in (ours().fit, model.partial_fit, partial(audit, model)):
+        with pytest.raises(DataError, match="infinity in row 70, column 3 of X"):
+            taking(form(X), y, sample_weight=weight)
 
 
 @pytest.mark.parametrize("ours", [GaussianNB, *DISCRETE])

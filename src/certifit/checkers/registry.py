@@ -38,12 +38,8 @@ from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logi
 from certifit.checkers.linear_model.ridge_classifier import audit_ridge_classifier, ridge_classifier_problem
 from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels, statsmodels_problem
 from certifit.checkers.manifold.adapter import audit_lle
-from certifit.checkers.mixture.adapter import (
-    MIXTURE,
-    audit_gaussian_mixture,
-    gaussian_mixture_problem,
-    refuse_bayesian_mixture,
-)
+from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, gaussian_mixture_problem
+from certifit.checkers.mixture.bayesian_adapter import audit_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture, mixture_problem
 from certifit.checkers.naive_bayes.adapter import (
     audit_bernoulli_nb,
@@ -128,7 +124,7 @@ def audited_models() -> dict[str, AuditedModel]:
         "Kmeans": AuditedModel(audit_clusters, ("centroids",), _cluster_problem, ("effort",)),  # of faiss
         "GaussianMixture": AuditedModel(audit_gaussian_mixture, MIXTURE, gaussian_mixture_problem),
         "Mixture": AuditedModel(audit_mixture, ("weights_", "parameters_"), mixture_problem),
-        "BayesianGaussianMixture": AuditedModel(refuse_bayesian_mixture, MIXTURE),
+        "BayesianGaussianMixture": AuditedModel(audit_bayesian_mixture, (*MIXTURE, "mean_precision_")),
         **dict.fromkeys(
             ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
         ),

@@ -148,7 +148,7 @@ class Certificate:
             out.append(("ratio", f"at most {self.ratio:.4g} times the optimum"))
         for check in self.checks:
             verdict = "" if check.passed else "  <- fails"
-            out.append((check.name, f"{check.residual:.3g} <= {check.limit:.3g}{verdict}"))
+            out.append((check.name, f"{check.residual:z.3g} <= {check.limit:.3g}{verdict}"))
         for name, value in self.facts.items():
             out.append((name, value if isinstance(value, str) else f"{value:.6g}"))
         if self.parameter_error:

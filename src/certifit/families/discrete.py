@@ -221,7 +221,9 @@ class Failures(MeanFamily):
     @classmethod
     def _from_mean(cls, tau: Array, **known: Any) -> Self:
         r = known.get("r", 1.0)
-        return cls._of(p=r / (r + tau[0]), **known)
+        p = r / (r + tau[0])
+        # A mean above 0 has failures, which p = 1 makes impossible: p is below 1, if only in its last digit.
+        return cls._of(p=float(np.nextafter(1.0, 0.0)) if p == 1.0 and tau[0] > 0 else p, **known)
 
     def log_normaliser(self) -> float:
         return -self.r * float(np.log(self.p))

@@ -97,8 +97,10 @@ def f_ratio(between: Array, within: Array, rounding: Array) -> Array:
 def _chi2(rows: Rows, k: int) -> FeatureScores:
     observed, share = class_totals(rows, k)
     expected = np.outer(share, observed.sum(axis=0))
+    apart = observed - expected
+    apart = np.where(np.abs(apart) > 8 * np.finfo(np.float64).eps * expected, apart, 0.0)  # less is rounding
     # Divided before it is squared: squares of small counts would vanish.
-    chi2 = ((observed - expected) * ratio(observed - expected, expected)).sum(axis=0)
+    chi2 = (apart * ratio(apart, expected)).sum(axis=0)
     return FeatureScores(chi2, chdtrc(k - 1, chi2))
 
 

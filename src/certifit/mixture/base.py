@@ -101,8 +101,9 @@ class MixtureModel(DensityMixin, Estimator):
             left = None if self.max_time is None else self.max_time - (time.perf_counter() - began)
             if found.status != "converged" or self.n_components == 1 or (left is not None and left <= 0):
                 break
-            parted = em.part(found.params.mixture, self._least_gain)
-            if parted.gain <= self._least_gain:
+            enough = self._least_gain(found)
+            parted = em.part(found.params.mixture, enough)
+            if parted.gain <= enough:
                 break
             higher = MixtureEM(em.rows)
             with self._watch.loop("components parted", self.max_iter, attributes) as watch:
@@ -118,10 +119,9 @@ class MixtureModel(DensityMixin, Estimator):
             em = higher
         return found, em
 
-    @property
-    def _least_gain(self) -> float:
+    def _least_gain(self, found: Solution[EMPoint]) -> float:
         """What parting equal components has to gain, nats a row; as the audit has it."""
-        return least_gain(min(self.tol, 1e-2))
+        return least_gain(min(self.tol, 1e-2), found.objective)
 
     def _fit_report(
         self,
@@ -143,9 +143,10 @@ class MixtureModel(DensityMixin, Estimator):
         at, after, trace = found.params.mixture, em.after(found.params), em.table()
         compared = rows.sum(partial(compare_mixtures, at, after))
         bound = least(compared.weight)
-        parted = em.part(at, self._least_gain) if len(at.weights) > 1 else PartedMixture(None, 0.0, None)
+        enough = self._least_gain(found)
+        parted = em.part(at, enough) if len(at.weights) > 1 else PartedMixture(None, 0.0, None)
         certificate = fit_certificate(at, after, compared, trace["loglik"], bound, self.tol, wrong)
-        checks = (*certificate.checks, saddle_check(parted, self._least_gain))
+        checks = (*certificate.checks, saddle_check(parted, enough))
         return {
             "converged_": found.status == "converged",
             "n_iter_": found.n_iter,

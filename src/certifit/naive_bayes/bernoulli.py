@@ -84,6 +84,7 @@ class BernoulliColumns(ColumnModel):
             add_threshold_counts(X, w, groups, self.threshold, above, below, odd)
         if np.isnan(odd).any():
             refuse_infinities(X)
+        refuse_infinities(X[w == 0])  # the loops pass over rows without weight
         return ThresholdCounts(above, below)
 
     def _sparse_sums(self, X: Matrix, y: Array, w: Array, k: int) -> ThresholdCounts:

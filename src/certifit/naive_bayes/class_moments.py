@@ -91,6 +91,7 @@ class MomentStatistics(ClassStatistics):
         groups = group_rows_by_class(block.y, w, k)
         z, zz = np.zeros(c.shape), np.zeros(c.shape)
         add_moments(X, w, groups, c, z, zz)
+        refuse_infinities(X[w == 0])  # the loops pass over rows without weight
         if np.isfinite(z).all():
             count = np.bincount(block.y, w, k)
             return ShiftedSums(np.repeat(count[:, None], c.shape[1], axis=1), z, zz)

@@ -138,12 +138,9 @@ def draw_surface(ax: Axes, plane: DrawnPlane, predicted: Array, y: Array | None)
     values = predicted.astype(np.float64)
     seen = values if y is None else np.concatenate([values.ravel(), np.asarray(y, dtype=np.float64)])
     norm = Normalize(float(np.nanmin(seen)), float(np.nanmax(seen)))
-    levels = MaxNLocator(14).tick_values(
-        norm.vmin or 0.0, norm.vmax or 0.0
-    )  # at round numbers, as the bar shows them
-    if norm.vmin == norm.vmax:
-        # A constant has no levels: one step about it is drawn in one colour.
-        levels = np.array([levels[0] - 0.5, levels[0] + 0.5])
+    low, high = norm.vmin or 0.0, norm.vmax or 0.0
+    # At round numbers, as the bar shows them. A constant has no levels: one step about it is drawn in one colour.
+    levels = np.array([low - 0.5, low + 0.5] if low == high else MaxNLocator(14).tick_values(low, high))
     drawn = ax.contourf(plane.U, plane.V, values, levels=levels, cmap="viridis", norm=norm, alpha=0.75, zorder=1)
     style = point_style(len(plane.Z)) | {"alpha": 1.0, "zorder": 3, "linewidths": 0.6}
     if y is None:

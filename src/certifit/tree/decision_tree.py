@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from scipy.special import xlogy
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.auditing import AuditTuning
+from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Attributes, Estimator, Objective, Setting
@@ -36,7 +36,7 @@ from certifit.tree.split_loops import SortedTable, SplitRules
 
 
 def _is_share(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and 0 < value <= 1
+    return isinstance(value, (float, np.floating)) and 0 < float(value) <= 1
 
 
 class DecisionTree(Estimator):
@@ -78,7 +78,7 @@ class DecisionTree(Estimator):
         """All fitted attributes, from rows whose y are class numbers or amounts."""
         data = rows.load()
         kept = data.w > 0
-        X = data.X[kept].toarray() if sparse.issparse(data.X) else data.X[kept]
+        X = dense(data.X[kept])
         columns = _columns_to_try(self.max_features, rows.n_features)
         tree = self._grown(X, np.asarray(data.y)[kept], data.w[kept], columns, self._criterion(attributes))
         if self.ccp_alpha > 0:
@@ -112,7 +112,7 @@ class DecisionTree(Estimator):
         """The number of the leaf that each row reaches (n,)."""
         return self._rows(X).map(self.tree_.apply_block)
 
-    def decision_path(self, X: Any, check_input: bool = True) -> sparse.csr_matrix:
+    def decision_path(self, X: Any, check_input: bool = True) -> Any:
         """Which nodes each row passes, a sparse matrix (n, nodes)."""
         return self.tree_.decision_path(self._rows(X).load().X)
 
@@ -331,8 +331,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     criterion : 'squared_error', 'friedman_mse' or 'poisson'
         Impurity of a node: the variance of its targets ('friedman_mse' chooses the same splits, and is another name),
         or half their Poisson deviance from the mean.
-    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, random_state,
-    max_leaf_nodes, min_impurity_decrease, ccp_alpha : as in DecisionTreeClassifier
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf : as in DecisionTreeClassifier
+    max_features, random_state, max_leaf_nodes, min_impurity_decrease, ccp_alpha : as in DecisionTreeClassifier
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: predictions rise with the column; -1: they fall.
 

@@ -105,7 +105,8 @@ class Tree:
     def subtree(self, kept: Array) -> Tree:
         """The tree whose inner nodes are those marked in `kept` (m,), with everything below the others cut off."""
         number = np.full(self.node_count, -1)
-        order, stack = [], [0]
+        order: list[int] = []
+        stack = [0]
         while stack:
             k = stack.pop()
             number[k] = len(order)
@@ -114,13 +115,13 @@ class Tree:
                 stack += [int(self.children_right[k]), int(self.children_left[k])]
         nodes = np.array(order)
         leaf = ~kept[nodes]
-        changed = {
+        changed: dict[str, Any] = {
             "children_left": np.where(leaf, -1, number[self.children_left[nodes]]),
             "children_right": np.where(leaf, -1, number[self.children_right[nodes]]),
             "feature": np.where(leaf, -2, self.feature[nodes]),
             "threshold": np.where(leaf, -2.0, self.threshold[nodes]),
             "missing_go_to_left": np.where(leaf, 0, self.missing_go_to_left[nodes]).astype(np.uint8),
         }
-        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in changed}
+        rest: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in changed}
         by_node = ("impurity", "n_node_samples", "weighted_n_node_samples", "value")
         return Tree(**changed, **{name: a[nodes] if name in by_node else a for name, a in rest.items()})

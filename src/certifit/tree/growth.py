@@ -23,8 +23,10 @@ from certifit.tree.growth_loops import (
     empty_nodes,
     grow_subtree,
     may_split,
+    node_to_split,
 )
 from certifit.tree.split_loops import (
+    NodeToSplit,
     SortedTable,
     Split,
     SplitRules,
@@ -137,24 +139,20 @@ class TreeGrower:
         """The best split of a node, or None where it stays a leaf; large nodes are shared by threads."""
         if not may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
             return None
-        nodes, table = self.nodes, self.table
-        start, end, key = int(nodes.start[k]), int(nodes.end[k]), nodes.key[k]
-        columns = columns_to_try(table, self.rules, start, end, key)
+        node = node_to_split(self.nodes, k)
+        columns = columns_to_try(self.table, self.rules, node)
         parts = np.array_split(columns, 1 if self._is_small(k) else thread_count())
-        search = partial(self._best_of, k, start, end, key)
+        search = partial(self._best_of, node)
         found = [split for split in parallel_map(search, [p for p in parts if len(p)]) if split.column >= 0]
         if not found:
             return None
         best = max(found, key=lambda split: (split.score, -split.column))
-        gain = best.score - side_score(self.rules.score, nodes.sums[k], float(nodes.weight[k]))
-        nodes.gain[k] = gain
+        gain = best.score - side_score(self.rules.score, node.total, float(node.weight))
+        self.nodes.gain[k] = gain
         return best if gain >= self.growth.decrease else None
 
-    def _best_of(self, k: int, start: int, end: int, key: np.uint64, columns: Array) -> Split:
-        nodes = self.nodes
-        return best_split(
-            self.table, self.rules, columns, start, end, nodes.sums[k], nodes.weight[k], nodes.limits[k], key
-        )
+    def _best_of(self, node: NodeToSplit, columns: Array) -> Split:
+        return best_split(self.table, self.rules, columns, node)
 
     def _split(self, k: int, split: Split) -> None:
         start, end = int(self.nodes.start[k]), int(self.nodes.end[k])
@@ -185,7 +183,8 @@ class TreeGrower:
 
     def _in_preorder(self) -> NodeTable:
         """The nodes numbered as a walk that goes left first meets them, as scikit-learn does."""
-        nodes, number, place = self.nodes, [], np.empty(self.made, np.int64)
+        number: list[int] = []
+        nodes, place = self.nodes, np.empty(self.made, np.int64)
         stack = [0]
         while stack:
             k = stack.pop()

@@ -9,6 +9,7 @@ from numba import njit
 
 from certifit.rows import Array
 from certifit.tree.split_loops import (
+    NodeToSplit,
     best_split,
     columns_to_try,
     mark_sides,
@@ -49,13 +50,18 @@ class NodeTable(NamedTuple):
 
 def empty_nodes(m: int, channels: int) -> NodeTable:
     """Room for m nodes."""
-    whole = [np.zeros(m, np.int64) for _ in range(3)]
-    children = [np.full(m, -1, np.int64) for _ in range(3)]
-    return NodeTable(
-        *whole, np.zeros(m, np.uint64), np.tile([-np.inf, np.inf], (m, 1)), *children, np.full(m, np.nan),
-        np.zeros(m, np.bool_), np.zeros(m, np.bool_), np.zeros(m), np.zeros(m, np.int64),
-        np.zeros((m, channels), np.int64),
-    )  # fmt: skip
+    columns: list[Array] = [np.zeros(m, np.int64) for _ in range(3)]
+    columns += [np.zeros(m, np.uint64), np.tile([-np.inf, np.inf], (m, 1))]
+    columns += [np.full(m, -1, np.int64) for _ in range(3)]
+    columns += [np.full(m, np.nan), np.zeros(m, np.bool_), np.zeros(m, np.bool_), np.zeros(m)]
+    return NodeTable._make([*columns, np.zeros(m, np.int64), np.zeros((m, channels), np.int64)])
+
+
+@njit(cache=True, nogil=True)
+def node_to_split(nodes, k):
+    """Return node k, as the search for its best split wants it."""
+    key = np.int64(nodes.key[k])  # with its sign: Python's own numbers pass between the two
+    return NodeToSplit(nodes.start[k], nodes.end[k], nodes.sums[k], nodes.weight[k], nodes.limits[k], key)
 
 
 @njit(cache=True, nogil=True)
@@ -115,16 +121,13 @@ def grow_subtree(table, y, growth, rules, nodes):
     k = 0
     while k < made:
         if may_split(table, y, growth, rules, nodes, k):
-            start, end, key = nodes.start[k], nodes.end[k], nodes.key[k]
-            columns = columns_to_try(table, rules, start, end, key)
-            split = best_split(
-                table, rules, columns, start, end, nodes.sums[k], nodes.weight[k], nodes.limits[k], key
-            )
+            node = node_to_split(nodes, k)
+            split = best_split(table, rules, columns_to_try(table, rules, node), node)
             gain = split.score - side_score(rules.score, nodes.sums[k], float(nodes.weight[k]))
             if split.column >= 0 and gain >= growth.decrease:
                 nodes.gain[k] = gain
-                count = mark_sides(table, split, start, end)
-                part_rows(table, 0, d, start, end)
+                count = mark_sides(table, split, node.start, node.end)
+                part_rows(table, 0, d, node.start, node.end)
                 add_children(table, rules, nodes, k, made, split, count)
                 made += 2
         k += 1

@@ -7,7 +7,7 @@ splits the one of the lowest column wins, then the one of the lowest threshold.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -44,6 +44,17 @@ class SplitRules(NamedTuple):
     columns: int  # how many columns that vary are looked at; all of them if as many as there are
     random: bool  # thresholds drawn between a node's extremes instead of the best
     seed: int
+
+
+class NodeToSplit(NamedTuple):
+    """A node: its run of entries and what its rows add up to."""
+
+    start: int
+    end: int
+    total: Array  # (c,) int64
+    weight: int
+    limits: Array  # (2,) values that monotone columns allow
+    key: Any  # int64: random bits of this node
 
 
 class Split(NamedTuple):
@@ -136,8 +147,9 @@ def breaks_monotony(direction, rules, left, right, weights, limits):
 
 
 @njit(cache=True, nogil=True)
-def best_along(table, rules, j, start, end, total, weight, limits, node):
-    """Return the best split of a node along column j. `limits` (2,) are the values that monotone columns allow."""
+def best_along(table, rules, j, node):
+    """Return the best split of a node along column j."""
+    start, end, total, weight, limits = node.start, node.end, node.total, node.weight, node.limits
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
     labels, moments, row_weights = table.labels, table.moments, table.weight
     score, leaf_rows, leaf_weight, drawing = rules.score, rules.leaf_rows, rules.leaf_weight, rules.random
@@ -153,7 +165,7 @@ def best_along(table, rules, j, start, end, total, weight, limits, node):
     constrained = limits[0] > -np.inf or limits[1] < np.inf or table.monotone[j] != 0
     drawn = np.inf
     if rules.random:
-        share = float(mixed(mixed(rules.seed, node), j) >> np.uint64(11)) / 2.0**53
+        share = float(mixed(mixed(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
         low, high = values[rank_of(entries[start])], values[rank_of(entries[last - 1])]
         drawn = low * (1 - share) + high * share
         drawn = low if not low <= drawn < high else drawn
@@ -202,13 +214,13 @@ def varies(table, j, start, end):
 
 
 @njit(cache=True, nogil=True)
-def columns_to_try(table, rules, start, end, node):
+def columns_to_try(table, rules, node):
     """Return the columns that vary in a node; with fewer columns allowed, those whose random numbers are smallest."""
     d = len(table.entries)
     found = np.empty(d, np.int64)
     m = 0
     for j in range(d):
-        if varies(table, j, start, end):
+        if varies(table, j, node.start, node.end):
             found[m] = j
             m += 1
     found = found[:m]
@@ -216,16 +228,16 @@ def columns_to_try(table, rules, start, end, node):
         return found
     keys = np.empty(m, np.uint64)
     for i in range(m):
-        keys[i] = mixed(mixed(rules.seed, node) ^ np.uint64(0x5851F42D4C957F2D), found[i])
+        keys[i] = mixed(mixed(rules.seed, node.key) ^ np.uint64(0x5851F42D4C957F2D), found[i])
     return np.sort(found[np.argsort(keys)[: rules.columns]])
 
 
 @njit(cache=True, nogil=True)
-def best_split(table, rules, columns, start, end, total, weight, limits, node):
+def best_split(table, rules, columns, node):
     """Return the best split of a node along any of these columns."""
     best = Split(-np.inf, -1, 0, False, False, np.nan)
     for j in columns:
-        found = best_along(table, rules, j, start, end, total, weight, limits, node)
+        found = best_along(table, rules, j, node)
         if found.score > best.score:
             best = found
     return best

@@ -569,3 +569,13 @@ def test_a_margin_that_is_nothing_but_rounding_is_said_to_be():
         model = HardMarginSVC(kernel="poly", degree=1, coef0=1.0, gamma="auto", ridge=0.00643).fit(X, y)
     assert np.isfinite(model.margin_).all()
     assert not audit(model, X, y).holds
+
+
+def test_sparse_rows_far_from_zero_are_told_apart_as_dense_ones_are():
+    # |x|² + |z|² - 2 x·z has no digit of distances of 1e-6 at 4516 left: the kernel is taken from differences.
+    X = 4516.686 + 1e-6 * np.array([[1.0], [9.0], [2.0], [8.0], [5.0]])
+    y = [0, 0, 0, 0, 1]
+    dense, thin = (HardMarginSVC(kernel="rbf").fit(form(X), y) for form in (np.asarray, sparse.csr_array))
+    np.testing.assert_allclose(thin.decision_function(X), dense.decision_function(X), rtol=1e-9)
+    np.testing.assert_array_equal(thin.predict(sparse.csr_array(X)), y)
+    assert audit(thin, sparse.csr_array(X), y).holds

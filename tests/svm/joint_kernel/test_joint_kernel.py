@@ -128,7 +128,7 @@ def test_a_general_solver_agrees(kind):
 def test_a_linear_kernel_is_the_linear_machine(kind):
     X, y = standard(load_iris)
     mine = SVC(multi_class=kind, kernel="linear").fit(X, y)
-    linear = LinearSVC(multi_class=kind, loss="hinge", tol=1e-7).fit(X, y)
+    linear = LinearSVC(multi_class=kind, loss="hinge", penalize_intercept=False, tol=1e-7).fit(X, y)
     np.testing.assert_allclose(mine.certificate_.objective, linear.certificate_.objective, rtol=1e-6)
     np.testing.assert_allclose(mine.coef_, linear.coef_, atol=5e-3)
     assert linear.certificate_.bound <= mine.certificate_.objective
@@ -477,3 +477,14 @@ def test_the_biases_make_the_worst_violation_least():
             best = optimize.linprog(np.eye(k + 1)[k], A, -m[c, e], bounds=(None, None)).fun
             np.testing.assert_allclose((m - b[:, None] + b).max(), best, atol=1e-9)
             np.testing.assert_allclose(b.sum(), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", ["weston-watkins", "crammer-singer"])
+def test_of_equally_good_biases_of_two_classes_the_middle_ones_are_taken(scheme):
+    # Balanced classes and a C so small that every row is beyond its margin: any bias between the margins is best.
+    X, y = np.array([[-1.5], [-8.7], [-0.7], [-6.5], [1.4]]), [0, 1, 1, 1, 0]
+    model = SVC(C=4e-4, class_weight="balanced", gamma="auto", multi_class=scheme).fit(X, y)
+    assert abs(model.intercept_[1]) < 1e-2
+    assert audit(model, X, y).holds
+    model.intercept_ = np.array([-0.5, 0.5])
+    assert not audit(model, X, y).holds

@@ -64,7 +64,7 @@ def test_what_is_no_kernel_is_refused_with_a_witness(form):
     G = np.tanh(X @ X.T)
     table, kernel = {"precomputed": (G, form), "callable": (X, Sigmoid()), "sigmoid": (X, form)}[form]
     with pytest.raises(NoSolutionError, match="not positive semidefinite") as caught:
-        SVC(kernel=kernel, gamma=1.0).fit(table, y)
+        SVC(kernel=kernel, gamma=1.0, indefinite="refuse").fit(table, y)
     (v,) = caught.value.certificate.witness
     assert np.array(v) @ G @ np.array(v) < 0
     model = SVC(kernel="precomputed").fit(project(G), y)

@@ -1,7 +1,7 @@
 """Feature scores recomputed plainly: two passes in extended precision for moments, value by value for tables.
 
 The checker uses no code of the solver, only the same definitions: a spread of less than 8 units in the last place of
-a mean is rounding, measurements are cut at the 14 inner normal quantiles of their mean and variance, and columns with
+a mean is rounding, as are counts so close to the expected ones, measurements are cut at the 14 inner normal quantiles of their mean and variance, and columns with
 no values but 0 and 1 are Bernoulli.
 """
 
@@ -261,8 +261,22 @@ def _chi2(rows: Rows, k: int) -> Recomputed:
     scores = np.zeros(rows.n_features)
     for j in np.flatnonzero(observed.sum(axis=0) > 0):
         expected = share * observed[:, j].sum()
-        scores[j] = ((observed[:, j] - expected) ** 2 / expected).sum()
+        apart = observed[:, j] - expected
+        apart = np.where(np.abs(apart) > 8 * np.finfo(np.float64).eps * expected, apart, 0)
+        scores[j] = (apart**2 / expected).sum()
     return scores, pvalues("chi2", scores, float(s[:, -1].sum()), k)
+
+
+def chi2_rounding(scores: Array, rows: Rows) -> Array:
+    """Return what scores by chi2 (d,) may be off by, if each O_c is off by δ E_c: 2 δ √(score Σ O) + δ² Σ O."""
+    total = rows.sum(_column_totals)
+    delta = 64 * float(np.finfo(np.float64).eps)
+    return np.asarray(2 * delta * np.sqrt(scores) * np.sqrt(total) + delta**2 * total, np.float64)
+
+
+def _column_totals(block: Block) -> Array:
+    X, _, w = _positive_rows(block)
+    return w @ X
 
 
 def _unchanged(X: Array, y: Array) -> tuple[Array, Array]:

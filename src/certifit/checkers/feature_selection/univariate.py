@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certifit.checkers.feature_selection.scores import pvalues, recompute
+from certifit.checkers.feature_selection.scores import chi2_rounding, pvalues, recompute
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows
 
@@ -34,7 +34,8 @@ def certify_filter(claim: FilterClaim, k: int, tol: float, rows: Rows) -> Certif
     scores, p = recompute(claim.name, rows, k)
     # Where r² is next to 1, rounding of scores moves p-values: those claimed must belong to the scores claimed.
     known = pvalues(claim.name, claim.scores, n, k)
-    return _filter_certificate(claim, (scores, p if known is None else known), n, tol)
+    rounding = chi2_rounding(scores, rows) if claim.name == "chi2" else 0.0
+    return _filter_certificate(claim, (scores, p if known is None else known), n, tol, rounding)
 
 
 def _block_weight(block: Block) -> float:
@@ -47,12 +48,13 @@ def certify_sums(claim: FilterClaim, n: float, k: int, tol: float) -> Certificat
     return _filter_certificate(claim, (claim.scores, claim.pvalues if known is None else known), n, tol)
 
 
-def _filter_certificate(claim: FilterClaim, true: tuple[Array, Array | None], n: float, tol: float) -> Certificate:
-    """Compare the claim with scores and p-values that are known to be true, on rows of total weight n."""
+def _filter_certificate(
+    claim: FilterClaim, true: tuple[Array, Array | None], n: float, tol: float, slack: Array | float = 0.0
+) -> Certificate:
+    """Compare the claim with scores, known up to `slack`, and p-values, on rows of total weight n."""
     scores, support, (expected, expected_p) = claim.scores, claim.support, true
     eps = float(np.finfo(np.float64).eps)
     unit = 0.0 if claim.name == "variance" else 1e-3 / n  # far below the score of a column that has no effect
-    slack: Array | float = 0.0
     if claim.name in ("correlation", "f_regression"):
         with np.errstate(over="ignore"):
             slack = 64 * eps * expected**2 / n  # 1 - r² loses digits near r² = 1

@@ -93,12 +93,3 @@ def _precision_check(name: str, values: Array, found: checker.FittedGaussianMixt
     off = float(np.abs(product - np.eye(C.shape[1])).max())
     rounding = min(100 * np.finfo(float).eps * float(np.linalg.cond(C).max()), 0.01)
     return Check(f"{name} off covariances_", off, 1e-6 + rounding)
-
-
-def refuse_bayesian_mixture(model: Any, *_: Any, **__: Any) -> Certificate:
-    """Refuse a variational posterior: it is not a maximum of the likelihood that EM could stay at."""
-    raise DataError(
-        got=f"a {type(model).__name__}",
-        wanted="a GaussianMixture: a variational posterior maximises another objective, which audit does not know",
-        fix="Fit a GaussianMixture from its means_ and audit that.",
-    )

@@ -240,20 +240,21 @@ def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:
 # ------------------------------------------------------------------------------------------ saddles
 def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, tol: float, rows: Rows) -> Check:
     """Part equal components, and see whether the penalised likelihood climbs."""
-    limit = least_gain(tol)
+    nothing = saddle_check(PartedMixture(None, 0.0, None), least_gain(tol, 0.0))
     if len(at.weights) == 1:
-        return saddle_check(PartedMixture(None, 0.0, None), limit)
+        return nothing
     X, w = saddle_sample(rows)
     X = X - at.shift
     groups = equal_components(_log_densities(at, X), at.weights, X, w)
     if not groups:
-        return saddle_check(PartedMixture(None, 0.0, None), limit)
+        return nothing
 
     def measured(point: GaussianMixturePoint, slices: ComponentSlices | None = None) -> tuple[float, Any]:
         e = rows.sum(partial(_expect, point, slices=slices))
         return e.loglik / e.weight - _penalty(point, floor), _maximise(point, e, kind, floor)
 
     fitted = measured(at)[0]
+    limit = least_gain(tol, fitted)
     return saddle_check(best_parting(groups, fitted, lambda s: measured(at, s)[1], measured, limit), limit)
 
 

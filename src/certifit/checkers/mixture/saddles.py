@@ -56,9 +56,12 @@ class ComponentSlices(NamedTuple):
         return " and ".join([", ".join(map(str, self.members[:-1])), str(self.members[-1])])
 
 
-def least_gain(tol: float, tuning: SaddleTuning = SaddleTuning()) -> float:
-    """Return what parting has to gain, nats a row: more than as many EM steps of at most `tol` could without it."""
-    return (tuning.steps + 1) * tol + 1e-10
+def least_gain(tol: float, objective: float, tuning: SaddleTuning = SaddleTuning()) -> float:
+    """Return what parting has to gain, nats a row: more than as many EM steps of at most `tol` could without it.
+
+    It is the difference of two objectives of about this size, which are known to 11 digits.
+    """
+    return (tuning.steps + 1) * tol + 1e-10 + min(1e-11 * abs(objective), 0.01)
 
 
 def saddle_sample(rows: Rows, tuning: SaddleTuning = SaddleTuning()) -> tuple[Array, Array]:

@@ -61,6 +61,12 @@ def _binomial_score(theta: Theta, tau: Array) -> float:
     return float(xlogy(x, p) + xlog1py(theta.get("n", 1) - x, -p))
 
 
+def _likeliest_failures(tau: Array, known: Theta) -> dict[str, Any]:
+    """p = r / (r + mean), below 1 wherever there are failures: with p = 1 they would be impossible."""
+    r = known.get("r", 1.0)
+    return {"p": min(r / (r + tau[0]), np.nextafter(1.0, 0.0)) if tau[0] > 0 else 1.0}
+
+
 def _negative_binomial_score(theta: Theta, tau: Array) -> float:
     return float(xlog1py(tau[0], -theta["p"]) + theta.get("r", 1.0) * np.log(theta["p"]))
 
@@ -85,7 +91,7 @@ _bernoulli = TextbookFamily(
 _geometric = TextbookFamily(
     ("p",),
     _entry,
-    lambda t, known: {"p": known.get("r", 1.0) / (known.get("r", 1.0) + t[0])},
+    _likeliest_failures,
     _negative_binomial_score,
     lambda known: known.get("r", 1.0),
 )

@@ -27,7 +27,7 @@ from certifit.checkers.plain.kernels import GivenKernel, PlainLinear, as_plain_k
 from certifit.checkers.problem import Problem
 from certifit.checkers.svm import joint_kernel, kernel, one_class
 from certifit.checkers.svm.joint_kernel import JointKernelSvm
-from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, SvmCheckTuning
+from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, NuClassMachine, NuTubeMachine, SvmCheckTuning
 from certifit.checkers.svm.kernel_adapter import PROVED, GramCheckTuning, kernel_of, semidefinite_on
 from certifit.checkers.svm.probability_adapter import ProbabilityClaim, with_probabilities
 from certifit.core import Certificate, Check, Estimator, Setting
@@ -107,14 +107,17 @@ def _nu(model: Any) -> float | None:
     return float(setting(model, "nu", Setting(float, above=0, most=1)))
 
 
-def _nu_machines(make: Callable[..., list[Any]], nu: float, *data: Any) -> list[KernelSvm]:
+def _nu_machines(make: Callable[..., list[Any]], nu: float, *data: Any) -> list[Any]:
     """Machines of nu as machines of C: they are divided by their margin, which their coefficients and nu give.
 
     With C = weight / margin and Σ |β| = nu Σ C, the gap of the problem of nu is margin² times that of the one of C.
     """
-    found = make(*data)
-    shares = [float(np.abs(machine.beta).sum()) / (nu * float(machine.C.sum())) for machine in found]
-    return [replace(machine, C=share * machine.C) for machine, share in zip(found, shares, strict=True)]
+    out = []
+    for m in make(*data):
+        own, weight = min(nu, kernel.largest_nu(m.y, m.C)), float(m.C.sum())
+        share = float(np.abs(m.beta).sum()) / (own * weight)
+        out.append(NuClassMachine(m.rows, m.y, share * m.C, m.beta, m.intercept, None, own, weight))
+    return out
 
 
 def audit_one_class(
@@ -183,7 +186,8 @@ def _with_tube(machine: KernelSvm, nu: float, problem: KernelProblem, model: Any
     if isinstance(model, Estimator):
         off = abs(float(numbers(model, "epsilon_")) - epsilon) / max(epsilon, float(np.ptp(machine.y)), 1e-300)
         checks.append(Check("tube differs from the best one by, relative", off, 1e-5))
-    return replace(machine, epsilon=epsilon), checks
+    m = machine
+    return NuTubeMachine(m.rows, m.y, m.C, m.beta, m.intercept, epsilon, nu), checks
 
 
 def machine_problem(model: Any) -> Problem:

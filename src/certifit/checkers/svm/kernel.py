@@ -93,6 +93,10 @@ class KernelSvm:
         size = self.y * alpha if self.epsilon is None else np.abs(alpha)
         return is_feasible(size.astype(np.float64), (1 + 4 * EPS) * self.C)
 
+    def in_own_terms(self, found: SvmFindings) -> SvmFindings:
+        """Findings of a machine of C and epsilon, as those of the problem that the machine solves: here the same."""
+        return found
+
     def misses(self, values: Array, some: Any = slice(None)) -> Array:
         """By how much values (with the intercept) at some rows miss the margin, or the tube, where above 0."""
         y = self.y[some]
@@ -133,6 +137,49 @@ class SvmFindings(NamedTuple):
     aside: float = 0.0  # how far the intercept is from the middle of the best ones, beyond rounding, in units of f
 
 
+@dataclass(frozen=True)
+class NuClassMachine(KernelSvm):
+    """A machine of nu for two classes, divided by its margin ρ: one of C = weight / ρ with Σ |β| = nu Σ C.
+
+    Undivided, its coefficients ρ β are shares of the two classes, and ½ ρ² |f|² is half the squared distance of the
+    two points they make; no shares up to the rows' weights make a smaller one than minus the primal objective,
+
+        -P = nu W ρ - ½ ρ² |f|² - Σ w max(0, ρ - ρ y (f + b)) = nu W ρ - ρ² (objective at this C).
+    """
+
+    nu: float = 0.5
+    weight: float = 1.0  # W, of the rows of both classes
+
+    def in_own_terms(self, found: SvmFindings) -> SvmFindings:
+        rho = self.weight / max(float(self.C.sum()), TINY)
+        objective = rho**2 * (float(np.abs(self.feasible()).sum()) - found.bound)
+        bound = self.nu * self.weight * rho - rho**2 * found.objective
+        rounding = rho**2 * found.rounding + 8 * EPS * self.nu * self.weight * rho
+        return found._replace(objective=objective, bound=bound, rounding=rounding)
+
+
+@dataclass(frozen=True)
+class NuTubeMachine(KernelSvm):
+    """A machine of nu for numbers, with its tube ε: its objective contains ν ε Σ C too.
+
+    A dual point has Σ |α| <= nu Σ C; where it has more, it is scaled down, which costs no more than its share.
+    """
+
+    nu: float = 0.5
+
+    def in_own_terms(self, found: SvmFindings) -> SvmFindings:
+        epsilon, most = float(self.epsilon or 0.0), self.nu * float(self.C.sum())
+        total = float(np.abs(self.feasible()).sum())
+        bound = (found.bound + epsilon * total) * min(1.0, most / max(total, TINY))
+        rounding = found.rounding + 8 * EPS * epsilon * most
+        return found._replace(objective=found.objective + epsilon * most, bound=bound, rounding=rounding)
+
+
+def largest_nu(y: Array, C: Array) -> float:
+    """The largest nu of two classes y = ±1 of these weights: every row of the lighter one then misses its margin."""
+    return 2 * min(float(C[y > 0].sum()), float(C[y < 0].sum())) / float(C.sum())
+
+
 def rounding_error(beta: Array, lengths: Array) -> Array:
     """(m,) how far values Σ β k(·, x) are off that are good to rounding; lengths (m,) are √k(x, x).
 
@@ -170,7 +217,7 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
     slackness = C * slacks - own + beta * (f + b)
     gap = objective - (own.sum() - 0.5 * square)
     total, astray = float(np.abs(beta).sum()), slackness.sum() - gap - b * beta.sum(dtype=f.dtype)
-    return SvmFindings(
+    found = SvmFindings(
         float(objective),
         float(linear.sum() - 0.5 * least) if machine.is_inside(alpha) else 0.0,
         rounding,
@@ -182,6 +229,7 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
         kinds,
         max(0.0, abs(float(b - _best_intercept(machine, f))) - float(error.max())),
     )
+    return machine.in_own_terms(found)
 
 
 def _best_intercept(machine: KernelSvm, f: Array) -> float:

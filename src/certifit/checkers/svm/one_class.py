@@ -2,11 +2,13 @@
 
 **Claim.** f = Σ βᵢ k(·, xᵢ) and a level ρ minimise, up to the gap,
 
-    P(f, ρ) = ½ |f|² - ν W ρ + Σ wᵢ max(0, ρ - f(xᵢ)),     W = Σ w.
+    P(f, ρ) = ½ |f|² - ν W ρ + Σ wᵢ max(0, ρ - f(xᵢ)),     W = Σ w,
 
-**Bound.** If k is positive semidefinite, P >= -½ αᵀKα for all 0 <= α <= w with Σ α = ν W (Schölkopf, Platt,
-Shawe-Taylor, Smola & Williamson, Estimating the support of a high-dimensional distribution, 2001). Here α is the
-machine's own β, cut back into the feasible set. What rounding leaves of its sum costs that times the largest level.
+so that Σ β x is the point nearest to the origin among all those of shares 0 <= β <= w with Σ β = ν W.
+
+**Bound.** If k is positive semidefinite, ½ αᵀKα >= -P for all such shares α (Schölkopf, Platt, Shawe-Taylor, Smola &
+Williamson, Estimating the support of a high-dimensional distribution, 2001). The objective is ½ αᵀKα of the machine's
+own β, cut back into the feasible set; what rounding leaves of its sum costs that times the largest level.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from certifit.checkers.svm.kernel import (
 from certifit.core import Certificate
 from certifit.rows import Array
 
-CLAIM = "half the squared norm, the losses and the level within gap of the smallest"
+CLAIM = "half the squared distance of the shares' mean from the origin within gap of the smallest"
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ def assess(machine: OneClassMachine, at: SvmValues) -> SvmFindings:
     kinds = np.where(beta <= 0, RowKind.NONE, np.where(beta >= C * (1 - 1e-12), RowKind.BEYOND, RowKind.MARGIN))
     aside = abs(float(rho) - middle_of_quantile(f, C, total)) - float(error.max())
     return SvmFindings(
-        float(objective),
-        -float(least),
+        float(least),
+        -float(objective),
         total_rounding(f.dtype, sizes, hidden, objective),
         float(np.maximum(beta - C, -beta).max() / C.max()),
         abs(float(beta.sum()) - total) / max(total, TINY),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.greedy import GreedyTuning, GrowthClaim, check_greedy
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
@@ -29,7 +30,7 @@ def certify_tree(
     if rows.in_memory:
         data = rows.load()
         kept = data.w > 0
-        X = np.asarray(data.X[kept].toarray() if hasattr(data.X, "toarray") else data.X[kept], np.float64)
+        X = dense(data.X[kept]).astype(np.float64)
         more, facts = check_greedy(tree, growth, X, np.asarray(data.y)[kept], data.w[kept], GreedyTuning())
         checks += more
     leaf = tree.left < 0

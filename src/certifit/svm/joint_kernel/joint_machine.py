@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.plain.best_intercepts import middle_of_best
 from certifit.checkers.svm import joint_kernel as checker
 from certifit.checkers.svm.kernel import SvmValues, rounding_error
 from certifit.core import Solution
@@ -67,6 +68,14 @@ class JointScheme(PerClassScheme):
     def loss(self, values: Array, rows_code: Array, C: Array, k: int) -> float:
         return float(C @ self.losses(values, rows_code))
 
+    def _biases(self, dual: joint_smo.JointDual, point: joint_smo.JointDualPoint) -> Array:
+        """The biases (k,) of a point; of those that are equally good for two classes, the middle ones."""
+        if point.f.shape[1] != 2:
+            return joint_smo.measure_gap(dual, point).b
+        sign = np.where(dual.y == 1, 1.0, -1.0)
+        between = middle_of_best(self.margin * sign - (point.f[:, 1] - point.f[:, 0]), sign, dual.C)
+        return np.array([-between / 2, between / 2])
+
     def _gather(
         self,
         tol: float,
@@ -77,7 +86,7 @@ class JointScheme(PerClassScheme):
         loops: tuple[Solution[Any], ...],
     ) -> TrainedMachines:
         """The machine at a point of its dual, with what the checker's formulas say of the values at hand."""
-        beta, f, b = point.beta, point.f, joint_smo.measure_gap(dual, point).b
+        beta, f, b = point.beta, point.f, self._biases(dual, point)
         machine = checker.JointKernelSvm(np.arange(len(dual.y)), dual.y, dual.C, beta, b, self.name)
         values = SvmValues(f, beta, f, rounding_error(beta, lengths), float(lengths.max(initial=0)))
         found = checker.assess(machine, values)

@@ -237,15 +237,18 @@ class KernelMachine(Estimator):
 
     def _penalty(self) -> float:
         """Half of |f|², added up over all machines."""
+        return 0.5 * float(self._squares().sum())
+
+    def _squares(self) -> Array:
+        """|f|² of each machine (machines,)."""
         beta = self._beta()
         if hasattr(self, "support_gram_"):
-            return 0.5 * float((beta * (self.support_gram_ @ beta)).sum())
+            return np.asarray((beta * (self.support_gram_ @ beta)).sum(axis=0))
         kernel = self._kernel(self.gamma_)
         if isinstance(kernel, Linear):
-            return 0.5 * float(np.square(self._slopes(self.support_vectors_, beta)).sum())
+            return np.asarray(np.square(self._slopes(self.support_vectors_, beta)).sum(axis=1))
         f = expansion(kernel, self.support_vectors_, beta, float64=True, tuning=self._tuning.values)
-        values = f(self.support_vectors_)
-        return 0.5 * float((beta * values).sum())
+        return np.asarray((beta * f(self.support_vectors_)).sum(axis=0))
 
     def _check_square(self, rows: Rows) -> None:
         """Refuse a precomputed kernel that is not a square matrix."""

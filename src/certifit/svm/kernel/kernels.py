@@ -103,13 +103,14 @@ class RBF(Kernel):
 
     gamma: float = 1.0
 
-    def by_product(self, X: Array) -> bool:
-        """Whether |x|² + |z|² - 2 x·z about the mean of these rows keeps the digits that the exponential shows."""
-        return self.gamma * float(squared_lengths(X - X.mean(axis=0)).max(initial=0.0)) <= self.far
+    def by_product(self, X: Matrix) -> bool:
+        """Whether |x|² + |z|² - 2 x·z keeps the digits that the exponential shows, about the mean of dense rows."""
+        centred = X if sparse.issparse(X) else X - X.mean(axis=0)
+        return self.gamma * float(squared_lengths(centred).max(initial=0.0)) <= self.far
 
     def values(self, A: Matrix, B: Matrix) -> Array:
-        if not sparse.issparse(A) and not sparse.issparse(B) and not self.by_product(B):
-            return np.exp(-self.gamma * cdist(A, B, "sqeuclidean"))
+        if not self.by_product(B):
+            return np.exp(-self.gamma * cdist(*dense_pair(A, B), "sqeuclidean"))
         if not sparse.issparse(B):
             centre = B.mean(axis=0)  # distances do not change, and do not cancel far from the origin
             A, B = A - centre, B - centre
@@ -271,6 +272,14 @@ def products(A: Matrix, B: Matrix) -> Array:
     """x·z for every row of A and of B, as an array."""
     P = A @ B.T
     return P.toarray() if sparse.issparse(P) else P
+
+
+def dense_pair(A: Matrix, B: Matrix) -> tuple[Array, Array]:
+    """Both tables as arrays; where both are sparse, without the columns in which neither has an entry."""
+    if sparse.issparse(A) and sparse.issparse(B):
+        used = np.union1d(A.indices, B.indices)
+        A, B = A[:, used], B[:, used]
+    return tuple(M.toarray() if sparse.issparse(M) else M for M in (A, B))  # type: ignore[return-value]
 
 
 def squared_lengths(A: Matrix) -> Array:

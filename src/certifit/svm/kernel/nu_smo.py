@@ -57,7 +57,7 @@ class NuDual:
 
 
 class NuGap(NamedTuple):
-    """Thresholds of a point, and its two objectives, as those of a machine of C or epsilon."""
+    """Thresholds of a point, and its two objectives: what is minimised, and a bound below it."""
 
     t: Array  # (m,) y - f
     intercept: float
@@ -79,14 +79,10 @@ def measure_gap(dual: NuDual, at: SvmDualPoint) -> NuGap:
     intercept = (r[1] - r[0]) / 2 if both else -r[0]
     primal, best = 0.5 * square + loss, float((s * dual.y) @ at.alpha) - 0.5 * square
     t = dual.y - f
-    if not both:
+    if both and not dual.unit_margin:
         return NuGap(t, intercept, margin, primal, best)
-    if not dual.unit_margin:  # -margin is the tube
-        return NuGap(t, intercept, margin, primal + 2 * dual.total * margin, best + 2 * dual.total * margin)
-    if margin <= 0:
-        return NuGap(t, intercept, margin, primal, best)
-    fixed = 2 * dual.total / margin
-    return NuGap(t, intercept, margin, primal / margin**2 + fixed, best / margin**2 + fixed)
+    # Of classes the dual is what is minimised: half the squared distance of two points, or of one from the origin.
+    return NuGap(t, intercept, margin, -best, -primal)
 
 
 def solve(
@@ -103,7 +99,7 @@ class NuSolver(WorkingSetSolver[SvmDualPoint, NuGap]):
         self, dual: NuDual, gram: KernelRows, limits: RoundLimits, tuning: SmoTuning, rounds: RoundTuning
     ) -> None:
         super().__init__(gram, limits, len(dual.s), tuning.working_set, rounds)
-        self.dual, self.max_steps = dual, tuning.pair_steps
+        self.dual, self.max_steps = dual, 4 * tuning.pair_steps  # nothing but pairs leads to the minimum
         self.violation_left = tuning.whole_violation if self.whole else tuning.round_violation
         self.square: Array | None = None  # (q, q) kernel values within the working set
 

@@ -16,7 +16,7 @@ Shawe-Taylor, Smola & Williamson, Estimating the support of a high-dimensional d
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -25,7 +25,15 @@ from sklearn.base import OutlierMixin
 
 from certifit.checkers.plain.best_intercepts import middle_of_quantile
 from certifit.checkers.svm import one_class
-from certifit.checkers.svm.kernel import KernelProblem, KernelSvm, SvmValues, rounding_error
+from certifit.checkers.svm.kernel import (
+    KernelProblem,
+    KernelSvm,
+    NuClassMachine,
+    NuTubeMachine,
+    SvmValues,
+    largest_nu,
+    rounding_error,
+)
 from certifit.core import Attributes, Objective
 from certifit.core.settings import Setting, Settings
 from certifit.rows import Array, Rows, encode_labels
@@ -58,8 +66,10 @@ class NuOneVsOne(OneVsOne):
         for i, side in enumerate(self.sides(rows.k)):
             blank = two_sided(rows.code, rows.C, side)
             beta = found.beta[blank.rows, i]
-            C = blank.C * (float(np.abs(beta).sum()) / (self.nu * float(blank.C.sum())))
-            out.append(replace(blank, C=C, beta=beta, intercept=float(found.intercept[i])))
+            weight, b = float(blank.C.sum()), float(found.intercept[i])
+            nu = min(self.nu, largest_nu(blank.y, blank.C))
+            C = blank.C * (float(np.abs(beta).sum()) / (nu * weight))
+            out.append(NuClassMachine(blank.rows, blank.y, C, beta, b, None, nu, weight))
         return out
 
 
@@ -70,8 +80,9 @@ class NuSVC(SVC):
     ----------
     nu : float in (0, 1], default=0.5
         At most this share of the weight of two classes misses the margin, and at least this share supports it. No
-        machine has a nu above twice the share of the smaller class; and where nu is smaller than the share of rows
-        that no function of the kernel can keep apart, the best margin is 0 and the certificate does not hold.
+        machine has a nu above twice the share of the smaller class, which is then taken with a warning. Where nu is
+        smaller than the share of rows that no function of the kernel can keep apart, the best margin is 0 and the
+        certificate does not hold.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter, max_time,
         indefinite, decision_function_shape, break_ties, verbose, random_state : as in SVC
 
@@ -96,6 +107,10 @@ class NuSVC(SVC):
 
     C = 1.0
     multi_class = "ovo"
+    differences: ClassVar[dict[str, str]] = {
+        **SVC.differences,
+        "nu": "Where one class is too light for nu, the largest nu there is is taken with a warning.",
+    }
     settings: ClassVar[Settings] = {
         "nu": NU,
         **{name: setting for name, setting in SVC.settings.items() if name not in ("C", "multi_class")},
@@ -144,17 +159,21 @@ class NuSVC(SVC):
         return NuOneVsOne(float(self.nu))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Half the squared norms of all machines, and their losses on these rows, each at the C of its machine."""
-        rows = self._rows(X, y, sample_weight, "classes")
-        labelled = encode_labels(rows, self.classes_).rows.load()
-        code, k = np.asarray(labelled.y), len(self.classes_)
-        values, beta, loss = self._values(rows), self._beta(), 0.0
-        for i, side in enumerate(NuOneVsOne().sides(k)):
+        """Half the squared distances that machines of this nu keep between classes of the weights of these rows."""
+        labelled = encode_labels(self._rows(X, y, sample_weight, "classes"), self.classes_).rows.load()
+        code, beta, total = np.asarray(labelled.y), self._beta(), 0.0
+        squares = self._squares()
+        for i, side in enumerate(NuOneVsOne().sides(len(self.classes_))):
             machine = two_sided(code, labelled.w * self.class_weight_[code], side)
-            price = float(np.abs(beta[:, i]).sum()) / (self.nu * float(machine.C.sum()))
-            loss += price * float(machine.C @ np.maximum(0.0, 1.0 - machine.y * values[machine.rows, i]))
-        penalty = self._penalty()
-        return Objective(loss + penalty, loss, penalty)
+            nu = min(float(self.nu), largest_nu(machine.y, machine.C))
+            rho = nu * float(machine.C.sum()) / max(float(np.abs(beta[:, i]).sum()), 1e-300)
+            total += 0.5 * rho**2 * squares[i]
+        return Objective(total, 0.0, total)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # nu gives both classes equal shares, whatever their weights
+        return tags
 
 
 class NuSVR(SVR):
@@ -236,13 +255,16 @@ class NuSVR(SVR):
         attributes = partial(_tube_attributes, self, data)
         found = train_each_nu(self._task("rounds", began, attributes), data, [machine], float(self.nu))
         values = data.values(machine.rows, machine.rows, found.beta)[:, 0] + found.intercept[0]
-        fitted = replace(
-            machine,
-            beta=found.beta[:, 0],
-            intercept=float(found.intercept[0]),
-            epsilon=_tube(self, data, values),
-        )
+        b, tube = float(found.intercept[0]), _tube(self, data, values)
+        fitted = NuTubeMachine(machine.rows, machine.y, machine.C, found.beta[:, 0], b, tube, float(self.nu))
         return attributes(recheck(data, [fitted], found, float(self.tol), self._tuning))
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """Half the squared norm, and C times the losses on these rows and nu of their weight times the tube."""
+        found = super().objective(X, y, sample_weight)
+        weight = sum(float(block.w.sum()) for block in self._rows(X, y, sample_weight, "numbers"))
+        data = found.data + float(self.C) * float(self.nu) * weight * self.epsilon_
+        return Objective(data + found.penalty, data, found.penalty)
 
 
 def _tube(model: NuSVR, data: TrainingRows, values: Array) -> float:
@@ -288,6 +310,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     balanced = False
     settings: ClassVar[Settings] = {"nu": NU, **KernelMachine.settings}
+    differences: ClassVar[dict[str, str]] = {
+        **KernelMachine.differences,
+        "decision_function": "Is 0 where a value is within a millionth of the level, as at rows that support it.",
+    }
 
     def __init__(
         self,
@@ -340,8 +366,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return -np.asarray(self.intercept_)
 
     def decision_function(self, X: Any) -> Array:
-        """The function's values less its level (n,): below 0 for rows unlike the others."""
-        return self._values(self._rows(X))[:, 0]
+        """The function's values less its level (n,): below 0 for rows unlike the others.
+
+        Rows that support the level lie on it: within a millionth of it, the difference is 0.
+        """
+        values = self._values(self._rows(X))[:, 0]
+        return np.where(np.abs(values) <= 1e-6 * abs(float(self.offset_[0])), 0.0, values)
 
     def score_samples(self, X: Any) -> Array:
         """The function's values (n,): the larger, the more like the rows of the fit."""
@@ -352,12 +382,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """Half the squared norm less nu times the weight of these rows times the level, and their losses."""
-        rows = self._rows(X, sample_weight=sample_weight)
-        values, w = self._values(rows)[:, 0], np.concatenate([block.w for block in rows])
-        loss = float(w @ np.maximum(0.0, -values))
-        penalty = self._penalty() - float(self.nu) * float(w.sum()) * float(self.offset_[0])
-        return Objective(loss + penalty, loss, penalty)
+        """Half the squared distance of the shares' mean from the origin, whatever the rows."""
+        self._rows(X, sample_weight=sample_weight)  # refused where they are not of the fitted form
+        total = self._penalty()
+        return Objective(total, 0.0, total)
 
 
 def _level_attributes(

@@ -1,0 +1,1 @@
+"""Gaussian mixtures with priors on their parameters, by variational inference."""
