@@ -33,10 +33,10 @@ from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
 from certifit.naive_bayes.mixed import NaiveBayes as NaiveBayes
 from certifit.exceptions import NoSolutionError as NoSolutionError
-from certifit.svm.kernel.nu_svm import NuSVC as NuSVC
-from certifit.svm.kernel.nu_svm import NuSVR as NuSVR
+from certifit.svm.nu.nu_svm import NuSVC as NuSVC
+from certifit.svm.nu.nu_svm import NuSVR as NuSVR
 from certifit.kernel_approximation.nystroem import Nystroem as Nystroem
-from certifit.svm.kernel.nu_svm import OneClassSVM as OneClassSVM
+from certifit.svm.nu.nu_svm import OneClassSVM as OneClassSVM
 from certifit.decomposition.pca.pca import PCA as PCA
 from certifit.linear_model.regressors import PoissonRegressor as PoissonRegressor
 from certifit.svm.kernel.kernels import Polynomial as Polynomial

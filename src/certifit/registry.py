@@ -124,9 +124,9 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("LinearSVR", "svm.linear.linear_svm", _Proves.machine),
     Registered("SVC", "svm.kernel.svc", _Proves.machine, warm_up=_joint),
     Registered("SVR", "svm.kernel.svr", _Proves.machine),
-    Registered("NuSVC", "svm.kernel.nu_svm", _Proves.machine),
-    Registered("NuSVR", "svm.kernel.nu_svm", _Proves.machine),
-    Registered("OneClassSVM", "svm.kernel.nu_svm", _Proves.machine),
+    Registered("NuSVC", "svm.nu.nu_svm", _Proves.machine),
+    Registered("NuSVR", "svm.nu.nu_svm", _Proves.machine),
+    Registered("OneClassSVM", "svm.nu.nu_svm", _Proves.machine),
     Registered(
         "HardMarginSVC",
         "svm.hard_margin.hard_margin",

@@ -53,7 +53,11 @@ from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.refusals import refusal
 from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
-from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr, linear_machine_problem
+from certifit.checkers.svm.linear_machines.linear_adapter import (
+    audit_linear_svc,
+    audit_linear_svr,
+    linear_machine_problem,
+)
 from certifit.checkers.tree.adapter import audit_tree
 from certifit.core import Certificate
 from certifit.exceptions import DataError
@@ -89,13 +93,13 @@ def find_audited(model: Any, like: str | None = None) -> AuditedModel:
 @cache
 def audited_models() -> dict[str, AuditedModel]:
     """By class name, how models are audited. (coef_ alone does not tell which loss was minimised.)"""
+    return {**_selectors_and_descriptions(), **_predictors()}
+
+
+def _selectors_and_descriptions() -> dict[str, AuditedModel]:
+    """Models that choose columns, or describe the rows without a target."""
     filters = ("SelectFeatures", *FILTERS)
-    machine = ("support_", "support_vectors_", "dual_coef_", "intercept_")
-    results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
-    linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")
-    counts = ("feature_log_prob_", "class_log_prior_")
     clusters = AuditedModel(audit_clusters, ("cluster_centers_",), _cluster_problem, ("effort",))
-    beside = ("offset", "exposure", "trials", "clusters")
     ppca = ("components_", "explained_variance_", "mean_", "noise_variance_")
     split = ("low_rank_", "sparse_", "components_", "singular_values_", "mean_")
     return {
@@ -125,6 +129,17 @@ def audited_models() -> dict[str, AuditedModel]:
         "GaussianMixture": AuditedModel(audit_gaussian_mixture, MIXTURE, gaussian_mixture_problem),
         "Mixture": AuditedModel(audit_mixture, ("weights_", "parameters_"), mixture_problem),
         "BayesianGaussianMixture": AuditedModel(audit_bayesian_mixture, (*MIXTURE, "mean_precision_")),
+    }
+
+
+def _predictors() -> dict[str, AuditedModel]:
+    """Models that predict a target, and the features that machines are made from."""
+    machine = ("support_", "support_vectors_", "dual_coef_", "intercept_")
+    results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
+    linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")
+    counts = ("feature_log_prob_", "class_log_prior_")
+    beside = ("offset", "exposure", "trials", "clusters")
+    return {
         **dict.fromkeys(
             ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
         ),

@@ -84,14 +84,17 @@ def enet_path(
     if coef_init is not None:
         model.coef_ = np.asarray(coef_init, dtype=np.float64)
         model.intercept_ = np.zeros(y.shape[1:])[()]
-    coefs, gaps, passes = [], [], []
+    coefs, gaps, passes = _fit_each(model, strengths, X, y)
+    return (strengths, coefs, gaps, passes) if return_n_iter else (strengths, coefs, gaps)
+
+
+def _fit_each(model: Any, strengths: Array, X: Any, y: Array) -> list[Array]:
+    """Coefficients, gaps and numbers of passes, one for each strength along the last axis."""
+    found = []
     for alpha in strengths:
         model.set_params(alpha=float(alpha)).fit(X, y)
-        coefs.append(model.coef_)
-        gaps.append(model.dual_gap_)
-        passes.append(model.n_iter_)
-    found = strengths, np.stack(coefs, axis=-1), np.stack(gaps, axis=-1)
-    return (*found, np.stack(passes, axis=-1)) if return_n_iter else found
+        found.append((model.coef_, model.dual_gap_, model.n_iter_))
+    return [np.stack(part, axis=-1) for part in zip(*found, strict=True)]
 
 
 def lasso_path(X: Any, y: Any, **params: Any) -> tuple[Array, ...]:

@@ -3,9 +3,9 @@ from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
 from certifit.svm.kernel.kernels import Linear as Linear
 from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
 from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
-from certifit.svm.kernel.nu_svm import NuSVC as NuSVC
-from certifit.svm.kernel.nu_svm import NuSVR as NuSVR
-from certifit.svm.kernel.nu_svm import OneClassSVM as OneClassSVM
+from certifit.svm.nu.nu_svm import NuSVC as NuSVC
+from certifit.svm.nu.nu_svm import NuSVR as NuSVR
+from certifit.svm.nu.nu_svm import OneClassSVM as OneClassSVM
 from certifit.svm.kernel.kernels import Polynomial as Polynomial
 from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.svm.kernel.svc import SVC as SVC

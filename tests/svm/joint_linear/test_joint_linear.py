@@ -14,7 +14,7 @@ from certifit import DataError
 from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import ClaimedJointSvm, feasible
 from certifit.checkers.svm.joint_linear import certify
-from certifit.checkers.svm.linear_adapter import audit_linear_svc
+from certifit.checkers.svm.linear_machines.linear_adapter import audit_linear_svc
 from certifit.exceptions import CertificateWarning
 from certifit.rows import ArrayRows, set_threads
 from tests.svm.linear.linear_cases import free_svc

@@ -8,8 +8,9 @@ from scipy import sparse
 from sklearn import svm
 
 from certifit import DataError, NuSVC, NuSVR, OneClassSVM, audit
-from certifit.svm.kernel import nu_smo_loops, smo_loops
-from certifit.svm.kernel.nu_training import LargeNuWarning
+from certifit.svm.kernel import smo_loops
+from certifit.svm.nu import nu_smo_loops
+from certifit.svm.nu.nu_training import LargeNuWarning
 from tests.common.catalogue import amounts, table, three, two
 
 KERNELS = [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}, {"gamma": 2.0}]

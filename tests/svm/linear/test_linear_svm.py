@@ -12,7 +12,7 @@ from sklearn.preprocessing import scale
 
 from certifit import DataError, HardMarginSVC, audit
 from certifit.checkers.plain.hinges import PLAIN_HINGES, plain_rounded_hinge
-from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
+from certifit.checkers.svm.linear_machines.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.exceptions import CertificateWarning
 from certifit.losses import EpsilonInsensitive, HuberisedHinge, SquaredEpsilonInsensitive
 from certifit.losses.hinges import HINGES

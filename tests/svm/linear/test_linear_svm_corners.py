@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import SGDClassifier
 
 from certifit import DataError, audit
-from certifit.checkers.svm.linear_adapter import audit_linear_svc, audit_linear_svr
+from certifit.checkers.svm.linear_machines.linear_adapter import audit_linear_svc, audit_linear_svr
 from certifit.exceptions import CertificateWarning
 from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
 from tests.svm.linear.linear_cases import LOSSES, every_loss, free_svc, free_svr, noisy

@@ -14,9 +14,9 @@ from certifit.checkers.kernel_approximation import approximate_svc
 from certifit.checkers.kernel_approximation import kernel_error as checker
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import ForeignKernel, PlainKernel, PlainRadial, table_function
-from certifit.checkers.svm import linear as linear_svm
 from certifit.checkers.svm.kernel_adapter import fitted_gamma, gamma_check, named_kernel, own_gamma
-from certifit.checkers.svm.linear_adapter import claimed_linear_svm
+from certifit.checkers.svm.linear_machines import linear as linear_svm
+from certifit.checkers.svm.linear_machines.linear_adapter import claimed_linear_svm
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels

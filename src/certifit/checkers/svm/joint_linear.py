@@ -36,7 +36,7 @@ from certifit.checkers.svm.joint import (
     score_rounding,
     slacks,
 )
-from certifit.checkers.svm.linear_rows import (
+from certifit.checkers.svm.linear_machines.linear_rows import (
     SLACK_ROUNDING,
     MultiplierTuning,
     coefficient_error,

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit.checkers.plain.dual_points import DualSize, rounding_of_bound, summation_error
-from certifit.checkers.svm.linear_rows import SLACK_ROUNDING
+from certifit.checkers.svm.linear_machines.linear_rows import SLACK_ROUNDING
 from certifit.core import Objective, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.linear_model.linear_rows import row_shift

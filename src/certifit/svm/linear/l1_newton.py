@@ -4,7 +4,7 @@
 
 A pass sums losses, gradient and, in the columns that may matter, the generalised Hessian of the rows with a loss. The
 quadratic model is minimised with the penalty in it; the step is halved until the objective falls. The slopes of the
-losses are a dual point, so that every pass knows its duality gap (`checkers.svm.l1`).
+losses are a dual point, so that every pass knows its duality gap (`checkers.svm.linear_machines.l1`).
 References: Yuan, Chang, Hsieh & Lin, A comparison of optimization methods and software for large-scale L1-regularized
 linear classification (2010); Lee, Sun & Saunders, Proximal Newton-type methods (2014).
 """

@@ -20,8 +20,8 @@ from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import CLAIM as JOINT_CLAIM
 from certifit.checkers.svm.joint import ClaimedJointSvm
 from certifit.checkers.svm.joint_linear import certify as certify_jointly
-from certifit.checkers.svm.l1 import ClaimedL1Svm
-from certifit.checkers.svm.l1 import certify as certify_l1
+from certifit.checkers.svm.linear_machines.l1 import ClaimedL1Svm
+from certifit.checkers.svm.linear_machines.l1 import certify as certify_l1
 from certifit.core import Attributes, Certificate, Objective
 from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError

@@ -26,8 +26,8 @@ from certifit.core import Solution
 from certifit.core.loop import Watcher
 from certifit.optimise.working_sets import KernelRows, RoundLimits, RoundTuning, WorkingSetSolver
 from certifit.rows import Array
-from certifit.svm.kernel.nu_smo_loops import solve_pairs_of_a_side
 from certifit.svm.kernel.smo import SmoTuning, SvmDualPoint
+from certifit.svm.nu.nu_smo_loops import solve_pairs_of_a_side
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from certifit.checkers.svm import kernel as checker
 from certifit.core import Solution
 from certifit.exceptions import warn_caller
 from certifit.rows import Array
-from certifit.svm.kernel import nu_smo
 from certifit.svm.kernel.gram import Gram, kernel_rows
 from certifit.svm.kernel.training import Checked, CheckedMachine, TrainedMachines, TrainingRows, TrainingTask, gather
+from certifit.svm.nu import nu_smo
 
 
 class LargeNuWarning(UserWarning):

@@ -45,7 +45,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, is_feasible, make_feasible
 from certifit.checkers.plain.dual_points import lower_bound as bound_of_dual_point
 from certifit.checkers.plain.hinges import PlainHinge, plain_rounded_hinge
-from certifit.checkers.svm.linear_rows import (
+from certifit.checkers.svm.linear_machines.linear_rows import (
     SLACK_ROUNDING,
     MultiplierTuning,
     coefficient_error,

@@ -16,9 +16,10 @@ from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.linear_model.logistic import dual_point as logistic
 from certifit.checkers.plain.hinges import PLAIN_HINGES, PLAIN_MULTICLASS_HINGES
 from certifit.checkers.problem import Problem, unshared_problem
-from certifit.checkers.svm import joint_linear, l1, linear
+from certifit.checkers.svm import joint_linear
 from certifit.checkers.svm.joint import ClaimedJointSvm
-from certifit.checkers.svm.linear import ClaimedLinearSvm
+from certifit.checkers.svm.linear_machines import l1, linear
+from certifit.checkers.svm.linear_machines.linear import ClaimedLinearSvm
 from certifit.core import Certificate, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, apply_class_weight, encode_labels

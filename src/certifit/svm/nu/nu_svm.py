@@ -8,7 +8,7 @@ At most this share of the rows misses the margin, the tube or the level, and at 
 | `NuSVR` | min ½ |f|² + C (ν W ε + Σ w max(0, |y - f - b| - ε)) |
 | `OneClassSVM` | min ½ |f|² - ν W ρ + Σ w max(0, ρ - f) |
 
-W is the weight of all rows. Solved in the dual by `svm.kernel.nu_smo`.
+W is the weight of all rows. Solved in the dual by `svm.nu.nu_smo`.
 References: Schölkopf, Smola, Williamson & Bartlett, New support vector algorithms (2000); Schölkopf, Platt,
 Shawe-Taylor, Smola & Williamson, Estimating the support of a high-dimensional distribution (2001).
 """
@@ -37,15 +37,15 @@ from certifit.checkers.svm.kernel import (
 from certifit.core import Attributes, Objective
 from certifit.core.settings import Setting, Settings
 from certifit.rows import Array, Rows, encode_labels
-from certifit.svm.kernel import nu_smo
 from certifit.svm.kernel.gram import kernel_rows
 from certifit.svm.kernel.kernel_machine import KernelMachine
-from certifit.svm.kernel.nu_training import train_each_nu
 from certifit.svm.kernel.recheck import AnyMachine, plain_of, recheck
 from certifit.svm.kernel.schemes import MulticlassScheme, OneVsOne, SvmRows, two_sided
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR, regression_attributes
 from certifit.svm.kernel.training import TrainedMachines, TrainingRows, TrainingTask
+from certifit.svm.nu import nu_smo
+from certifit.svm.nu.nu_training import train_each_nu
 
 NU = Setting(float, above=0, most=1)
 

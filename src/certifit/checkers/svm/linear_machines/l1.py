@@ -24,8 +24,8 @@ import numpy as np
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, lower_bound, make_feasible
-from certifit.checkers.svm.linear import CLAIM, EPS
-from certifit.checkers.svm.linear_rows import (
+from certifit.checkers.svm.linear_machines.linear import CLAIM, EPS
+from certifit.checkers.svm.linear_machines.linear_rows import (
     SLACK_ROUNDING,
     rounding_check,
     scores_and_lengths,

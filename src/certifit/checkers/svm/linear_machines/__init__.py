@@ -1,0 +1,1 @@
+"""Linear support vector machines: their dual points and the adapters that read fitted ones."""
