@@ -547,3 +547,13 @@ def exact_ridge_minimum(X, y, weight, alpha):
         H = [row if k == i else [u - row[i] * v for u, v in zip(row, H[i], strict=True)] for k, row in enumerate(H)]
     total = sum(wi * t * t for wi, t in zip(w, y, strict=True))
     return float((total - sum(a * row[d] for a, row in zip(c, H, strict=True))) / 2)
+
+
+@pytest.mark.filterwarnings("ignore:column 1, column 2. combinations")
+@pytest.mark.parametrize("family", ["negative_binomial", "poisson"])
+def test_a_deviance_that_falls_for_ever_has_no_minimum_though_it_comes_down_to_rounding(family):
+    # A row of its own without an event: its deviance falls towards 0 as its score goes to -∞.
+    X, y = np.array([[11876.9, 49.2, 1.9], [11877.2, 49.5, 1.2]]), [40.0, 0.0]
+    with pytest.raises(NoSolutionError) as raised:
+        GeneralizedLinearRegressor(family=family).fit(X, y)
+    assert raised.value.certificate.proved

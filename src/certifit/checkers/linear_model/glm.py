@@ -157,6 +157,9 @@ def certify_measured(
         proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
     limit = asked + min(proof.rounding + stored, most)
     errors = _parameter_error(newton, penalty, objective - proof.bound, left_out, tuning)
+    if claim.alpha == 0 and not claim.positive and concordance(claim) and not proof.exists:
+        # A deviance that comes down to rounding may fall for ever: 0 is a bound of it and no minimum.
+        checks = (*checks, Check("minimum that is not proved to exist (1: yes)", 1.0, 0.0))
     return Certificate(
         "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
     )
