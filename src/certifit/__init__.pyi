@@ -44,9 +44,9 @@ from certifit.decomposition.probabilistic.probabilistic_pca import Probabilistic
 from certifit.core.progress import ProgressBar as ProgressBar
 from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
-from certifit.feature_selection.elimination import RFE as RFE
-from certifit.feature_selection.elimination import RFECV as RFECV
-from certifit.feature_selection.recursive_elimination import RecursiveElimination as RecursiveElimination
+from certifit.feature_selection.searches.elimination import RFE as RFE
+from certifit.feature_selection.searches.elimination import RFECV as RFECV
+from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
 from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier
 from certifit.decomposition.robust.robust_pca import RobustPCA as RobustPCA
@@ -58,10 +58,10 @@ from certifit.feature_selection.score_filters import SelectFpr as SelectFpr
 from certifit.feature_selection.score_filters import SelectFwe as SelectFwe
 from certifit.feature_selection.score_filters import SelectKBest as SelectKBest
 from certifit.feature_selection.score_filters import SelectPercentile as SelectPercentile
-from certifit.feature_selection.sequential_feature_selector import (
+from certifit.feature_selection.searches.sequential_feature_selector import (
     SequentialFeatureSelector as SequentialFeatureSelector,
 )
-from certifit.feature_selection.sequential_selector import SequentialSelector as SequentialSelector
+from certifit.feature_selection.searches.sequential_selector import SequentialSelector as SequentialSelector
 from certifit.svm.kernel.kernels import Sigmoid as Sigmoid
 from certifit.exceptions import SourceChangedError as SourceChangedError
 from certifit.table.table_classifier import TableClassifier as TableClassifier

@@ -85,11 +85,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         )
     ),
     Registered("VarianceThreshold", "feature_selection.variance_threshold", "variances and the choice are exact"),
-    Registered("SequentialSelector", "feature_selection.sequential_selector", _Proves.greedy),
-    Registered("RecursiveElimination", "feature_selection.recursive_elimination", _Proves.greedy),
-    Registered("RFE", "feature_selection.elimination", _Proves.greedy),
-    Registered("RFECV", "feature_selection.elimination", _Proves.greedy),
-    Registered("SequentialFeatureSelector", "feature_selection.sequential_feature_selector", _Proves.greedy),
+    Registered("SequentialSelector", "feature_selection.searches.sequential_selector", _Proves.greedy),
+    Registered("RecursiveElimination", "feature_selection.searches.recursive_elimination", _Proves.greedy),
+    Registered("RFE", "feature_selection.searches.elimination", _Proves.greedy),
+    Registered("RFECV", "feature_selection.searches.elimination", _Proves.greedy),
+    Registered("SequentialFeatureSelector", "feature_selection.searches.sequential_feature_selector", _Proves.greedy),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",

@@ -16,7 +16,6 @@ UNKNOWN = [
     cluster.MeanShift(),
     cluster.AffinityPropagation(),
     cluster.DBSCAN(),
-    decomposition.KernelPCA(2),
     decomposition.FactorAnalysis(2),
     decomposition.NMF(2, max_iter=3000),
     linear_model.SGDRegressor(),

@@ -21,8 +21,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from certifit import CertificateWarning, DataError, GaussianNB, ProgressBar
 from certifit.checkers.feature_selection.adapter import audit_elimination, audit_sequential
-from certifit.feature_selection.recursive_elimination import RecursiveElimination
-from certifit.feature_selection.sequential_selector import SequentialSelector
+from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination
+from certifit.feature_selection.searches.sequential_selector import SequentialSelector
 
 X, Y = load_wine(return_X_y=True)
 X = X / X.std(axis=0)

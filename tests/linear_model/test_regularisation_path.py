@@ -59,3 +59,9 @@ def test_a_path_of_each_target():
 def test_a_ridge_has_no_largest_strength():
     with pytest.raises(DataError, match="l1_ratio=0"):
         ElasticNet.path(X, Y[:, 0], l1_ratio=0)
+
+
+def test_an_intercept_is_refused_and_check_input_taken():
+    with pytest.raises(DataError, match="without intercept"):
+        lasso_path(X, Y[:, 0], fit_intercept=True)
+    np.testing.assert_array_equal(Lasso(0.1).fit(X, Y, check_input=False).coef_, Lasso(0.1).fit(X, Y).coef_)

@@ -98,3 +98,36 @@ def test_progress_in_a_notebook_is_text_that_needs_no_widgets():
     assert text.startswith("LogisticRegression ━━━━━━ pass")
     assert len(text) <= 80
     assert page.cells[2].outputs == []
+
+
+SHOWN = [
+    "certifit.LogisticRegression().fit(X, y)",
+    "make_pipeline(StandardScaler(), certifit.Ridge()).fit(X, y)",
+    "GridSearchCV(certifit.SVC(), {'C': [1, 10]}).fit(X, y)",
+    "certifit.KMeans(3, random_state=0).fit(X)",
+    "certifit.DecisionTreeClassifier().fit(X, y)",
+    "certifit.Ridge().fit(X, y).summary()",
+    "certifit.LinearRegression().fit(X, y).summary()",
+    "certifit.PCA(2).fit(X).certificate_",
+    "certifit.compare([certifit.LogisticRegression(C=C).fit(X, y) for C in (1, 10)], X, y)",
+    "certifit.choose_clusters(X, range(1, 4), random_state=0)",
+    "certifit.select_mixture(X, [1, 2], 'diag', random_state=0)",
+    "certifit.two_views(X)",
+]  # fmt: skip
+
+
+def test_models_and_tables_are_shown_once_as_html():
+    """No traceback, nothing printed beside, and the certificate in scikit-learn's box."""
+    pages = execute(
+        FIRST + "from sklearn.model_selection import GridSearchCV\nfrom sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import StandardScaler\n"
+        "from certifit.core import compiling\ncompiling.notice.told = True",
+        *SHOWN,
+    )
+    for cell in pages.cells[1:]:
+        assert [output.output_type for output in cell.outputs] == ["execute_result"], cell.source
+        (output,) = cell.outputs
+        assert "<table" in output.data["text/html"] or "<div" in output.data["text/html"], cell.source
+    boxes = [cell.outputs[0].data["text/html"] for cell in pages.cells[1:6]]
+    assert all("Certificate: " in box for box in boxes)
+    assert "penalty: l2, C=1.0 against l2, C=10.0" in pages.cells[9].outputs[0].data["text/html"]

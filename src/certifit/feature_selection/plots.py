@@ -78,7 +78,7 @@ def plot_search(model: Any, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
-    >>> from certifit.feature_selection.sequential_selector import SequentialSelector
+    >>> from certifit.feature_selection.searches.sequential_selector import SequentialSelector
     >>> X = np.random.default_rng(0).normal(size=(40, 3))
     >>> model = SequentialSelector(Ridge(), n_features_to_select=2).fit(X, X[:, 0] + 0.3 * X[:, 2])
     >>> plot_search(model).get_xlabel()

@@ -6,7 +6,7 @@ scikit-learn. Everything else (certificate, standard errors, offsets) is `Genera
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -245,9 +245,33 @@ class _SparseSquares(_PenalisedSquares):
     path = staticmethod(enet_path)
     differences: ClassVar[dict[str, str]] = {
         **_PenalisedSquares.differences,
-        "fit": "check_input= is not there: rows are always checked.",
+        "fit": "check_input= is ignored: rows are always checked.",
         "alpha=0": "Least squares without a warning; beside an L1 penalty no precomputed Gram matrix is read.",
     }
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        check_input: Any = True,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        clusters: Any = None,
+    ) -> Self:
+        """Fit to the rows of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame, Arrow table, path to Parquet or CSV, or Dask collection
+        y : array of targets (n,) or (n, targets), or names of the target columns in X
+        sample_weight : array of non-negative row weights, or the name of a column in X; 2 means the row twice
+        check_input : ignored
+            Accepted so that scikit-learn's calls run; rows are always checked.
+        offset, exposure, clusters : see GeneralizedLinearRegressor
+        """
+        return super().fit(X, y, sample_weight, offset=offset, exposure=exposure, clusters=clusters)
 
     @property
     def sparse_coef_(self) -> Any:

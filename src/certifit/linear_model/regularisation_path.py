@@ -69,6 +69,12 @@ def enet_path(
 
     X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     y = np.asarray(y, dtype=np.float64)
+    if "fit_intercept" in params:
+        raise DataError(
+            got=f"fit_intercept={params['fit_intercept']!r}",
+            wanted="a path without intercept",
+            fix="Unexpected parameters in params: centre the columns and the target instead.",
+        )
     settings = {name: value for name, value in params.items() if name not in _IGNORED}
     model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, **settings)
     largest = partial(_largest_strength, X, y, l1_ratio, bool(model.positive))

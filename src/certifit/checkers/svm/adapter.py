@@ -107,17 +107,17 @@ def _nu(model: Any) -> float | None:
     return float(setting(model, "nu", Setting(float, above=0, most=1)))
 
 
-def _nu_machines(make: Callable[..., list[Any]], nu: float, *data: Any) -> list[KernelSvm]:
+def _nu_machines(make: Callable[..., list[Any]], nu: float, *data: Any) -> list[Any]:
     """Machines of nu as machines of C: they are divided by their margin, which their coefficients and nu give.
 
     With C = weight / margin and Σ |β| = nu Σ C, the gap of the problem of nu is margin² times that of the one of C.
     """
-    found = make(*data)
-    shares = [float(np.abs(machine.beta).sum()) / (nu * float(machine.C.sum())) for machine in found]
-    return [
-        NuClassMachine(m.rows, m.y, share * m.C, m.beta, m.intercept, None, nu, float(m.C.sum()))
-        for m, share in zip(found, shares, strict=True)
-    ]
+    out = []
+    for m in make(*data):
+        own, weight = min(nu, kernel.largest_nu(m.y, m.C)), float(m.C.sum())
+        share = float(np.abs(m.beta).sum()) / (own * weight)
+        out.append(NuClassMachine(m.rows, m.y, share * m.C, m.beta, m.intercept, None, own, weight))
+    return out
 
 
 def audit_one_class(

@@ -175,6 +175,11 @@ class NuTubeMachine(KernelSvm):
         return found._replace(objective=found.objective + epsilon * most, bound=bound, rounding=rounding)
 
 
+def largest_nu(y: Array, C: Array) -> float:
+    """The largest nu of two classes y = ±1 of these weights: every row of the lighter one then misses its margin."""
+    return 2 * min(float(C[y > 0].sum()), float(C[y < 0].sum())) / float(C.sum())
+
+
 def rounding_error(beta: Array, lengths: Array) -> Array:
     """(m,) how far values Σ β k(·, x) are off that are good to rounding; lengths (m,) are √k(x, x).
 

@@ -31,6 +31,7 @@ from certifit.checkers.svm.kernel import (
     NuClassMachine,
     NuTubeMachine,
     SvmValues,
+    largest_nu,
     rounding_error,
 )
 from certifit.core import Attributes, Objective
@@ -65,9 +66,10 @@ class NuOneVsOne(OneVsOne):
         for i, side in enumerate(self.sides(rows.k)):
             blank = two_sided(rows.code, rows.C, side)
             beta = found.beta[blank.rows, i]
-            C = blank.C * (float(np.abs(beta).sum()) / (self.nu * float(blank.C.sum())))
             weight, b = float(blank.C.sum()), float(found.intercept[i])
-            out.append(NuClassMachine(blank.rows, blank.y, C, beta, b, None, self.nu, weight))
+            nu = min(self.nu, largest_nu(blank.y, blank.C))
+            C = blank.C * (float(np.abs(beta).sum()) / (nu * weight))
+            out.append(NuClassMachine(blank.rows, blank.y, C, beta, b, None, nu, weight))
         return out
 
 
@@ -78,8 +80,9 @@ class NuSVC(SVC):
     ----------
     nu : float in (0, 1], default=0.5
         At most this share of the weight of two classes misses the margin, and at least this share supports it. No
-        machine has a nu above twice the share of the smaller class; and where nu is smaller than the share of rows
-        that no function of the kernel can keep apart, the best margin is 0 and the certificate does not hold.
+        machine has a nu above twice the share of the smaller class, which is then taken with a warning. Where nu is
+        smaller than the share of rows that no function of the kernel can keep apart, the best margin is 0 and the
+        certificate does not hold.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter, max_time,
         indefinite, decision_function_shape, break_ties, verbose, random_state : as in SVC
 
@@ -103,6 +106,10 @@ class NuSVC(SVC):
 
     C = 1.0
     multi_class = "ovo"
+    differences: ClassVar[dict[str, str]] = {
+        **SVC.differences,
+        "nu": "Where one class is too light for nu, the largest nu there is is taken with a warning.",
+    }
     settings: ClassVar[Settings] = {
         "nu": NU,
         **{name: setting for name, setting in SVC.settings.items() if name not in ("C", "multi_class")},
@@ -157,9 +164,15 @@ class NuSVC(SVC):
         squares = self._squares()
         for i, side in enumerate(NuOneVsOne().sides(len(self.classes_))):
             machine = two_sided(code, labelled.w * self.class_weight_[code], side)
-            rho = float(self.nu) * float(machine.C.sum()) / max(float(np.abs(beta[:, i]).sum()), 1e-300)
+            nu = min(float(self.nu), largest_nu(machine.y, machine.C))
+            rho = nu * float(machine.C.sum()) / max(float(np.abs(beta[:, i]).sum()), 1e-300)
             total += 0.5 * rho**2 * squares[i]
         return Objective(total, 0.0, total)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # nu gives both classes equal shares, whatever their weights
+        return tags
 
 
 class NuSVR(SVR):
@@ -295,6 +308,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     balanced = False
     settings: ClassVar[Settings] = {"nu": NU, **KernelMachine.settings}
+    differences: ClassVar[dict[str, str]] = {
+        **KernelMachine.differences,
+        "decision_function": "Is 0 where a value is within a millionth of the level, as at rows that support it.",
+    }
 
     def __init__(
         self,
@@ -347,19 +364,24 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return -np.asarray(self.intercept_)
 
     def decision_function(self, X: Any) -> Array:
-        """The function's values less its level (n,): below 0 for rows unlike the others."""
-        return self._values(self._rows(X))[:, 0]
+        """The function's values less its level (n,): below 0 for rows unlike the others.
+
+        Rows that support the level lie on it: within a millionth of it, the difference is 0.
+        """
+        values = self._values(self._rows(X))[:, 0]
+        return np.where(np.abs(values) <= 1e-6 * abs(float(self.offset_[0])), 0.0, values)
 
     def score_samples(self, X: Any) -> Array:
         """The function's values (n,): the larger, the more like the rows of the fit."""
         return self.decision_function(X) + self.offset_
 
     def predict(self, X: Any) -> Array:
-        """1 for each row (n,) at the level, up to a millionth of it, or above; -1 for the others."""
-        return np.where(self.decision_function(X) >= -1e-6 * abs(float(self.offset_[0])), 1, -1)
+        """1 for each row (n,) at the level or above, -1 for the others."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the squared distance of the shares' mean from the origin, whatever the rows."""
+        self._rows(X, sample_weight=sample_weight)  # refused where they are not of the fitted form
         total = self._penalty()
         return Objective(total, 0.0, total)
 

@@ -10,11 +10,15 @@ import numpy as np
 
 from certifit.checkers.svm import kernel as checker
 from certifit.core import Solution
-from certifit.exceptions import DataError
+from certifit.exceptions import warn_caller
 from certifit.rows import Array
 from certifit.svm.kernel import nu_smo
 from certifit.svm.kernel.gram import Gram, kernel_rows
 from certifit.svm.kernel.training import Checked, CheckedMachine, TrainedMachines, TrainingRows, TrainingTask, gather
+
+
+class LargeNuWarning(UserWarning):
+    """A machine of two classes has a smaller nu than was asked for: one class has too little weight for it."""
 
 
 def train_each_nu(
@@ -40,14 +44,16 @@ def _dual(machine: checker.KernelSvm, nu: float) -> nu_smo.NuDual:
     if machine.epsilon is not None:
         both = np.tile(rows, 2), np.repeat([1.0, -1.0], len(rows)), np.tile(machine.y, 2), np.tile(C, 2)
         return nu_smo.NuDual(*both, total, unit_margin=False)
-    least = min(float(C[machine.y == side].sum()) for side in (1.0, -1.0))
-    if total > least * (1 + 1e-12):
-        raise DataError(
-            got=f"nu={nu:g} for two classes of which one has {least / C.sum():.3g} of the weight",
-            wanted=f"nu up to {2 * least / C.sum():.3g}: the specified nu is infeasible",
-            fix="Take a smaller nu, or class_weight='balanced'.",
+    most = checker.largest_nu(machine.y, C)
+    if nu > most * (1 + 1e-12):
+        warn_caller(
+            f"nu={nu:g} is infeasible for two classes of such weights: the largest there is, {most:.3g}, is taken. "
+            "Take a smaller nu, or class_weight='balanced'.",
+            LargeNuWarning,
         )
-    return nu_smo.NuDual(rows, machine.y, np.zeros(len(rows)), C, min(total, least), unit_margin=True)
+    return nu_smo.NuDual(
+        rows, machine.y, np.zeros(len(rows)), C, min(nu, most) * 0.5 * float(C.sum()), unit_margin=True
+    )
 
 
 def fitted_machine(machine: checker.KernelSvm, dual: nu_smo.NuDual, point: nu_smo.SvmDualPoint) -> checker.KernelSvm:
@@ -56,13 +62,9 @@ def fitted_machine(machine: checker.KernelSvm, dual: nu_smo.NuDual, point: nu_sm
     if not dual.unit_margin:
         m, epsilon, nu = machine, max(0.0, -found.margin), 2 * dual.total / float(machine.C.sum())
         return checker.NuTubeMachine(m.rows, m.y, m.C, beta, found.intercept, epsilon, nu)
-    if not found.margin > 0:
-        raise DataError(
-            got="classes that no machine of this nu tells apart: its margin is 0",
-            wanted="rows whose classes differ",
-            fix="Take another nu or another kernel, or SVC.",
-        )
-    scale, weight = 1.0 / found.margin, float(machine.C.sum())
+    # Where no function keeps the classes apart at this nu, the margin is 0: its certificate will say so.
+    margin = max(found.margin, 1e-8 * (float(np.abs(point.f).max(initial=0.0)) or 1.0))
+    scale, weight = 1.0 / margin, float(machine.C.sum())
     m, nu, b = machine, 2 * dual.total / weight, scale * found.intercept
     return checker.NuClassMachine(m.rows, m.y, scale * m.C, scale * beta, b, None, nu, weight)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from certifit.core import Setting
 from certifit.exceptions import DataError
-from certifit.feature_selection.sequential_selector import SequentialSelector
-from certifit.feature_selection.subset_search import SubsetTrial
+from certifit.feature_selection.searches.sequential_selector import SequentialSelector
+from certifit.feature_selection.searches.subset_search import SubsetTrial
 
 
 def _is_share(value: Any) -> bool:

@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.core import Attributes, Setting
 from certifit.core.scoring import find_scorer
 from certifit.exceptions import DataError
-from certifit.feature_selection.recursive_elimination import FoldEliminations, RecursiveElimination
-from certifit.feature_selection.subset_search import SubsetTrial
+from certifit.feature_selection.searches.recursive_elimination import FoldEliminations, RecursiveElimination
+from certifit.feature_selection.searches.subset_search import SubsetTrial
 from certifit.rows import Array, Rows
 
 

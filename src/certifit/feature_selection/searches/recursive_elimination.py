@@ -19,14 +19,14 @@ import numpy as np
 
 from certifit.checkers.feature_selection import greedy as checker
 from certifit.core import MAX_TIME, Attributes, Setting, Step
-from certifit.feature_selection.selector import column_count
-from certifit.feature_selection.subset_search import (
+from certifit.feature_selection.searches.subset_search import (
     SubsetSearch,
     SubsetTrial,
     as_support,
     column_importances,
     mean_and_error,
 )
+from certifit.feature_selection.selector import column_count
 from certifit.rows import Array, Rows
 
 
