@@ -244,7 +244,8 @@ def _discriminant(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
 def _kernel_pca(rng: Rng, n: int, d: int) -> dict[str, Any]:
     kernel = pick(rng, "linear", "rbf", "poly", "cosine")
     return {"n_components": int(rng.integers(1, min(n, d) + 1)), "kernel": kernel, "alpha": decades(rng, -6, 1),
-            "gamma": pick(rng, None, decades(rng, -3, 1)), "fit_inverse_transform": bool(rng.random() < 0.3)}  # fmt: skip
+            "gamma": pick(rng, None, decades(rng, -3, 1)),
+            "fit_inverse_transform": bool(rng.random() < 0.3)}  # fmt: skip
 
 
 def _ridge_classifier(rng: Rng, n: int, d: int) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Feature scores recomputed plainly: two passes in extended precision for moments, value by value for tables.
 
 The checker uses no code of the solver, only the same definitions: a spread of less than 8 units in the last place of
-a mean is rounding, as are counts so close to the expected ones, measurements are cut at the 14 inner normal quantiles of their mean and variance, and columns with
-no values but 0 and 1 are Bernoulli.
+a mean is rounding, as are counts so close to the expected ones; measurements are cut at the 14 inner normal quantiles
+of their mean and variance; and columns with no values but 0 and 1 are Bernoulli.
 """
 
 from __future__ import annotations
