@@ -28,6 +28,28 @@ meanings, but for what is listed here. `certifit check script.py` says which of 
 
 `tests/migration/test_differences.py` compares the classes name by name and fails for a difference without a reason.
 """
+TAIL = """
+## scikit-learn's own tests
+
+scikit-learn's tests of these classes can be run with certifit's in their place (those that use its private functions
+left out). What such a test asks and does not get is of these kinds:
+
+- An error or warning for a combination of solver and penalty, of solver and sparse rows, or of solver and sizes:
+  there is nothing to refuse: the solver's name is ignored, and the problem is solved.
+- A `ConvergenceWarning` in a solver's own words, or `n_iter_` equal to `max_iter`: `CertificateWarning`, which is
+  one, states the gap that is proved; iterations are those of another algorithm.
+- Coefficients, centres or components of dtype float32 for rows of float32: they are float64; transformed rows and
+  probabilities have the dtype of the rows.
+- An estimate without a penalty for classes that can be separated: `NoSolutionError` with the direction that shows
+  that no maximum exists.
+- A log-likelihood of rows with no variance in some direction: an error: there is no density.
+- The words of an error: got, wanted and what to do, often with scikit-learn's words beside them.
+- The numbers that a seed leads to, printed progress, the number of callbacks' tasks: those of another algorithm.
+- A fitted model after a later fit that failed, or attributes that are set by hand: a fit that fails leaves nothing;
+  attributes that follow from others are read-only.
+- Weights of classes or rows that are zero or negative: zero weights leave rows out; classes of weight zero and
+  negative weights are refused.
+"""
 
 
 def section(pair: Counterpart, found: tuple[Difference, ...]) -> str:
@@ -64,7 +86,7 @@ def page() -> str:
         if same:
             parts.append(f"No difference: {', '.join(same)}.\n")
         parts += [section(pair, found) for pair, found in listed if found or pair.reasons]
-    return "\n".join(parts).rstrip() + "\n"
+    return "\n".join(parts).rstrip() + "\n" + TAIL
 
 
 if __name__ == "__main__":

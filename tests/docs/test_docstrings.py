@@ -41,6 +41,7 @@ def section(docstring, heading):
 
 def names(text):
     """The names that a section explains: `alpha : …` or `tol, max_iter : …` at the beginning of a line."""
+    text = re.sub(r",\n\s*", ", ", text)  # a list of names that goes on in the next line
     lines = re.findall(r"^([\w*][\w*, ]*?) ?(?::.*)?$", text, flags=re.MULTILINE)
     return {name.strip().lstrip("*") for line in lines for name in line.split(",")}
 

@@ -140,4 +140,4 @@ def test_bad_input_is_refused_in_words(tmp_path, name, text):
         (tmp_path / name).write_text(text)
     result = CliRunner().invoke(app, ["check", str(tmp_path / name)])
     assert result.exit_code == 2
-    assert result.stderr.startswith("certifit: ")
+    assert result.stderr.startswith("certifit:")

@@ -89,8 +89,9 @@ class NuSVC(SVC):
     Attributes
     ----------
     support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, class_weight_, gamma_, support_kinds_,
-        slacks_, kkt_residuals_, n_iter_, history_, certificate_ : as in SVC; every machine is divided by its margin,
-        and is then the machine of C = nu W / (sum of |dual_coef_|), for rows of weight W
+        support_codes_, shape_fit_, slacks_, kkt_residuals_, n_iter_, history_, certificate_ : as in SVC; every
+        machine is divided by its margin, and is then the machine of C = nu W / (sum of |dual_coef_|), for rows of
+        weight W
 
     Examples
     --------
@@ -187,7 +188,7 @@ class NuSVR(SVR):
     Attributes
     ----------
     support_, support_vectors_, n_support_, dual_coef_, intercept_, gamma_, support_kinds_, slacks_, kkt_residuals_,
-        n_iter_, history_, certificate_ : as in SVR
+        support_codes_, shape_fit_, n_iter_, history_, certificate_ : as in SVR
     epsilon_ : float, half the width of the tube
 
     Examples
@@ -294,7 +295,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     dual_coef_ : (1, s), from 0 to a row's weight; their sum is nu times the weight of all rows
     intercept_ : (1,) minus the level; where several are best, the middle of them
     offset_ : (1,) the level
-    gamma_, support_kinds_, slacks_, kkt_residuals_, n_iter_, history_, certificate_ : as in SVR
+    gamma_, support_kinds_, support_codes_, shape_fit_, slacks_, kkt_residuals_, n_iter_, history_,
+        certificate_ : as in SVR
 
     Examples
     --------
