@@ -267,9 +267,9 @@ def margin(case: HuntCase) -> None:
 
 
 def best_margin(X: Any, s: Any) -> float:
-    """The least ½ |β|² with s (Xβ + b) >= 1, over all sets of rows on the margin, in fractions; inf where none will do.
+    """The least ½ |β|² with s (Xβ + b) >= 1, over all sets of rows on the margin; inf where none will do.
 
-    Columns of different sizes make Gram matrices whose inverses float64 has no digits of.
+    In fractions: columns of different sizes make Gram matrices whose inverses float64 has no digits of.
     """
     n, d = X.shape
     Z, sign = [[Fraction(float(v)) for v in row] for row in X], [Fraction(int(v)) for v in s]

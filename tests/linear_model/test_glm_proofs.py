@@ -535,6 +535,13 @@ def test_ridge_far_from_0_without_an_intercept_is_proved_and_the_bound_is_true(s
     assert float(found.bound) <= least <= float(found.objective) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-310, 5e-324])
+def test_ridge_of_denormal_columns_is_audited(size):
+    X, y = size * np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [5.0, 10.0]]), np.array([1.0, 3.0, 2.0, 4.0])
+    model = Ridge(alpha=86.4).fit(X, y)
+    assert audit(model, X, y).holds == model.certificate_.holds
+
+
 def exact_ridge_minimum(X, y, weight, alpha):
     """½ (yᵀWy - cᵀH⁻¹c) with H = XᵀWX + α and c = XᵀWy, in fractions."""
     X, d = [[Fraction(float(v)) for v in row] for row in X], X.shape[1]

@@ -246,13 +246,16 @@ def _orthogonal_ridge(
 ) -> tuple[ScaledCoordinates, Array, tuple[Array, Array], float]:
     """Coordinates in which rows and ridge penalty are orthonormal; Hessian, gradient and its rounding, and slack."""
     d, m = len(at.beta), len(at.beta) + coordinates.intercept
-    ridge = np.zeros((d, m))
-    ridge[np.arange(d), np.arange(d)] = np.sqrt(lam2) / coordinates.scale
+    ridge, nothing = np.zeros((d, m)), (coordinates, np.full((m, m), np.nan), (np.zeros(m), np.zeros(m)), 0.0)
+    with np.errstate(over="ignore"):
+        ridge[np.arange(d), np.arange(d)] = np.sqrt(lam2) / coordinates.scale
+    if not (ridge < 1e100).all():  # columns next to denormal numbers: squares would overflow
+        return nothing
     R = qr(np.vstack([rows.sum(partial(triangle_of, coordinates)).R, ridge]), mode="r")[0][:m]
+    if not (np.abs(np.diag(R)) > 0).all():
+        return nothing
     long = rows.sum(partial(long_gradient, at, coordinates))
     pull = np.append(lam2 * at.beta.astype(np.longdouble) / coordinates.scale, np.zeros(m - d))
-    if not (np.isfinite(R).all() and (np.abs(np.diag(R)) > 0).all()):
-        return coordinates, np.full((m, m), np.nan), (pull, pull), 0.0
     coordinates = coordinates._replace(triangle=R)
     s = rows.sum(partial(quadratic, at, coordinates, True))
     turned = solve_triangular(R, ridge.T, trans="T")
