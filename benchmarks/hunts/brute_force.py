@@ -267,19 +267,24 @@ def margin(case: HuntCase) -> None:
 
 
 def best_margin(X: Any, s: Any) -> float:
-    """The least ½ |β|² with s (Xβ + b) >= 1, over all sets of rows on the margin; inf where none will do."""
+    """The least ½ |β|² with s (Xβ + b) >= 1, over all sets of rows on the margin; inf where none will do.
+
+    In fractions: columns of different sizes make Gram matrices whose inverses float64 has no digits of.
+    """
     n, d = X.shape
-    Z = X - X.mean(axis=0)
-    size, best = np.abs(Z).max() or 1.0, np.inf
-    Z = Z / size
+    Z, sign = [[Fraction(float(v)) for v in row] for row in X], [Fraction(int(v)) for v in s]
+    best = np.inf
     for m in range(2, min(n, d + 1) + 1):
-        for rows in map(list, itertools.combinations(range(n), m)):
-            K = Z[rows] @ Z[rows].T * np.outer(s[rows], s[rows])
-            A = np.block([[K, s[rows][:, None]], [s[rows][None], np.zeros((1, 1))]])
-            found = np.linalg.lstsq(A, np.append(np.ones(m), 0.0))[0]
-            beta, b = (found[:m] * s[rows]) @ Z[rows], found[m]
-            if (s * (Z @ beta + b) >= 1 - 1e-9).all():
-                best = min(best, float(0.5 * beta @ beta) / size**2)
+        for rows in itertools.combinations(range(n), m):
+            table = [[*(sign[i] * sign[j] * _dot(Z[i], Z[j]) for j in rows), sign[i], Fraction(1)] for i in rows]
+            found = solve([*table, [*(sign[i] for i in rows), Fraction(), Fraction()]])
+            if found is None:
+                continue
+            beta = [
+                sum((a * sign[i] * Z[i][j] for a, i in zip(found, rows, strict=False)), Fraction()) for j in range(d)
+            ]
+            if all(t * (_dot(z, beta) + found[m]) >= 1 for z, t in zip(Z, sign, strict=True)):
+                best = min(best, float(_dot(beta, beta) / 2))
     return best
 
 

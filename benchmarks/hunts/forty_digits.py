@@ -149,6 +149,10 @@ def _c(rng: np.random.Generator) -> dict[str, Any]:
     return {"C": decades(rng, -4, 4)}
 
 
+def _free_c(rng: np.random.Generator) -> dict[str, Any]:
+    return {**_c(rng), "penalize_intercept": False}
+
+
 def _alpha(rng: np.random.Generator) -> dict[str, Any]:
     return {"alpha": decades(rng, -6, 3)}
 
@@ -166,7 +170,7 @@ SMOOTH = (
     SmoothModel("GeneralizedLinearRegressor", "counts", poisson, lambda r: {"family": "poisson"}, lambda m, W: 0.0),
     SmoothModel("GammaRegressor", "positive", gamma, _alpha, lambda m, W: m.alpha * W),
     SmoothModel("GeneralizedLinearRegressor", "positive", gamma, lambda r: {"family": "gamma"}, lambda m, W: 0.0),
-    SmoothModel("LinearSVC", "two", squared_hinge, _c, lambda m, W: 1.0, lambda m: m.C),
+    SmoothModel("LinearSVC", "two", squared_hinge, _free_c, lambda m, W: 1.0, lambda m: m.C),
 )
 
 

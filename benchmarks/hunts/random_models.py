@@ -235,6 +235,73 @@ def _path(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     return {"criterion": pick(rng, "bic", "ebic"), "alphas": 5, "l1_ratio": float(pick(rng, 0.5, 1.0)), **free(rng)}
 
 
+def _discriminant(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    solver = pick(rng, "svd", "lsqr", "eigen")
+    shrinkage = None if solver == "svd" else pick(rng, None, "auto", float(rng.random()))
+    return {"solver": solver, "shrinkage": shrinkage, "store_covariance": bool(rng.random() < 0.3)}
+
+
+def _kernel_pca(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    kernel = pick(rng, "linear", "rbf", "poly", "cosine")
+    return {"n_components": int(rng.integers(1, min(n, d) + 1)), "kernel": kernel, "alpha": decades(rng, -6, 1),
+            "gamma": pick(rng, None, decades(rng, -3, 1)),
+            "fit_inverse_transform": bool(rng.random() < 0.3)}  # fmt: skip
+
+
+def _ridge_classifier(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_penalised(rng, n, d), "class_weight": pick(rng, None, None, "balanced"),
+            **({"positive": True} if rng.random() < 0.3 else {})}  # fmt: skip
+
+
+def _positive(settings: Callable[[Rng, int, int], dict[str, Any]]) -> Callable[[Rng, int, int], dict[str, Any]]:
+    return lambda rng, n, d: {**settings(rng, n, d), "positive": True}
+
+
+def _positive_line(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {**free(rng), "positive": True}
+
+
+def _threshold(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"threshold": pick(rng, 0.0, decades(rng, -6, 3))}
+
+
+def _best(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    return {"k": pick(rng, "all", int(rng.integers(1, d + 1)))}
+
+
+def _percentile(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"percentile": int(rng.integers(1, 101))}
+
+
+def _level(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alpha": decades(rng, -6, -0.01)}
+
+
+def _any_mode(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    mode = pick(rng, "percentile", "k_best", "fpr", "fdr", "fwe")
+    ends = {"percentile": int(rng.integers(1, 101)), "k_best": int(rng.integers(1, d + 1))}
+    return {"mode": mode, "param": ends.get(mode, decades(rng, -6, -0.01))}
+
+
+def _nu_svc(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {"nu": float(rng.uniform(0.05, 0.6)), **_kernel(rng, n, d), **tight(rng, -8, -3)}
+
+
+def _nu_svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_nu_svc(rng, n, d), "C": decades(rng, -4, 4)}
+
+
+def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
+            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
+
+
+def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
+    return {"n_components": int(rng.integers(1, max(2, min(n // 5, 4)))), "random_state": 0,
+            "covariance_type": pick(rng, "full", "tied", "diag", "spherical"),
+            "weight_concentration_prior_type": pick(rng, "dirichlet_process", "dirichlet_distribution")}  # fmt: skip
+
+
 # ------------------------------------------------------------------------------------- scikit-learn's estimators
 CLOSE = {"tol": 1e-12, "max_iter": 20_000}
 
@@ -395,6 +462,26 @@ MODELS = (
     RandomModel("NaiveBayes", "tallies", _mixed_nb),
     RandomModel("L1Selector", "two", _path, None, {"alphas": 5}, 60),
     RandomModel("L1Selector", "numbers", _path, None, {"alphas": 5, "loss": "squared"}, 60),
+    RandomModel("LinearDiscriminantAnalysis", "classes", _discriminant),
+    RandomModel("KernelPCA", "none", _kernel_pca, None, {"n_components": 1}, 60),
+    RandomModel("RidgeClassifier", "classes", _ridge_classifier),
+    RandomModel("LinearRegression", "numbers", _positive_line, None, {"positive": True}),
+    RandomModel("Ridge", "numbers", _positive(_penalised), None, {"positive": True}),
+    RandomModel("Lasso", "numbers", _positive(_penalised), None, {"positive": True}),
+    RandomModel("ElasticNet", "numbers", _positive(_elastic), None, {"positive": True}),
+    RandomModel("VarianceThreshold", "none", _threshold),
+    RandomModel("SelectKBest", "classes", _best, None, {"k": 1}),
+    RandomModel("SelectPercentile", "classes", _percentile),
+    RandomModel("SelectFpr", "classes", _level),
+    RandomModel("SelectFdr", "classes", _level),
+    RandomModel("SelectFwe", "classes", _level),
+    RandomModel("GenericUnivariateSelect", "classes", _any_mode),
+    RandomModel("NuSVC", "two", _nu_svc, None, {"nu": 0.2}, 60),
+    RandomModel("NuSVR", "numbers", _nu_svr, None, None, 60),
+    RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
+    RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
+    RandomModel("DecisionTreeRegressor", "numbers", _tree, None, {"random_state": 0}, 100),
+    RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 
 

@@ -58,9 +58,9 @@ def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
         changed["C"] = share if "gamma" in settings else share / variance
     if kind in ("Lasso", "ElasticNet"):  # above the covariances of target and columns nothing is left
         changed["alpha"] = min(share, 1.0) * (variance**0.5 * float(np.std(y)) or 1.0)
-    elif kind == "Ridge":
+    elif kind in ("Ridge", "RidgeClassifier"):
         changed["alpha"] = share * len(X) * variance
-    elif kind.endswith("Regressor"):
+    elif kind.endswith("Regressor") and "alpha" in settings:
         changed["alpha"] = settings["alpha"] and share * variance
     return model.set_params(**changed)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 METHODS = (
     "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples",
@@ -123,9 +124,11 @@ def said(model: Any, X: Any, y: Any) -> dict[str, Any]:
                 found[name] = type(error).__name__
         for name in derived(model):
             try:
-                found[name] = getattr(model, name)
+                value = getattr(model, name)
             except Exception as error:
-                found[name] = type(error).__name__
+                value = type(error).__name__
+            if not isinstance(value, BaseEstimator):  # an index of the rows, say, which is equal to itself alone
+                found[name] = value
     return found
 
 

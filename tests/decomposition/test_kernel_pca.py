@@ -183,3 +183,12 @@ def test_what_is_refused(iris):
         KernelPCA(2, fit_inverse_transform=True).fit(sparse.csr_array(iris))
     with pytest.raises(NotFittedError, match="fit_inverse_transform"):
         KernelPCA(2).fit(iris).inverse_transform(iris[:, :2])
+
+
+def test_sparse_rows_far_from_0_have_the_components_of_dense_ones():
+    # Products of rows at 210 leave 1e-11 of kernel values open, as much as the centred ones are large.
+    X = 210.106 + 1e-4 * np.array([[0.8], [3.6], [5.5], [1.6], [2.4], [9.1], [3.3]])
+    thin, thick = (KernelPCA(1, kernel="rbf").fit(form(X)) for form in (sparse.csr_array, np.asarray))
+    np.testing.assert_allclose(thin.eigenvalues_, thick.eigenvalues_, rtol=1e-6)
+    assert thin.certificate_.holds
+    assert audit(thin, sparse.csr_array(X)).holds

@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -215,3 +216,16 @@ def test_priors_are_made_to_sum_to_one():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert audit(model, X, y).holds
+
+
+def test_rows_that_differ_in_their_last_digits_have_the_covariance_of_exact_arithmetic():
+    # The class means lie between two numbers of float64, a hundredth of a deviation from the nearest.
+    X = np.array([[-0.23577979216797026], [-0.23577979216797576], [-0.23577979216797], [-0.23577979216797088],
+                  [-0.2357797921679731]])  # fmt: skip
+    y, w = np.array([2, 1, 2, 0, 2]), np.array([1.0, 1.0, 1.0, 1.0, 2.0])
+    model = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y, w)
+    x, v = [Fraction(float(value)) for value in X[y == 2, 0]], [Fraction(1), Fraction(1), Fraction(2)]
+    mean = sum(a * b for a, b in zip(v, x, strict=True)) / sum(v)
+    within = sum(a * (b - mean) ** 2 for a, b in zip(v, x, strict=True)) / 6  # the other classes have one row each
+    np.testing.assert_allclose(model.covariance_[0, 0], float(within), rtol=1e-12)
+    assert audit(model, X, y, w).holds

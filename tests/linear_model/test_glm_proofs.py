@@ -520,3 +520,47 @@ def test_fits_prove_what_they_store(family, spread):
     found = audit(model, Z, y)
     assert found.holds == model.certificate_.holds, found.failures()
     assert all(check.passed for check in found.checks)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ridge_far_from_0_without_an_intercept_is_proved_and_the_bound_is_true(seed):
+    # Columns that are nearly the same, which weights of eight decades and a weak penalty alone tell apart.
+    rng = np.random.default_rng(seed)
+    X, y, weight = 35118 + 2 * rng.normal(size=(14, 4)), rng.normal(size=14), 10 ** rng.uniform(-4, 4, 14)
+    model = Ridge(alpha=0.00134, fit_intercept=False).fit(X, y, weight)
+    found = audit(model, X, y, weight)
+    least = exact_ridge_minimum(X, y, weight, 0.00134)
+    assert model.certificate_.holds
+    assert found.holds
+    assert float(found.bound) <= least <= float(found.objective) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-310, 5e-324])
+def test_ridge_of_denormal_columns_is_audited(size):
+    X, y = size * np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [5.0, 10.0]]), np.array([1.0, 3.0, 2.0, 4.0])
+    model = Ridge(alpha=86.4).fit(X, y)
+    assert audit(model, X, y).holds == model.certificate_.holds
+
+
+def exact_ridge_minimum(X, y, weight, alpha):
+    """½ (yᵀWy - cᵀH⁻¹c) with H = XᵀWX + α and c = XᵀWy, in fractions."""
+    X, d = [[Fraction(float(v)) for v in row] for row in X], X.shape[1]
+    y, w, alpha = [Fraction(float(v)) for v in y], [Fraction(float(v)) for v in weight], Fraction(alpha)
+    H = [[sum(wi * r[i] * r[j] for wi, r in zip(w, X, strict=True)) + alpha * (i == j) for j in range(d)]
+         + [sum(wi * r[i] * t for wi, r, t in zip(w, X, y, strict=True))] for i in range(d)]  # fmt: skip
+    c = [row[d] for row in H]
+    for i in range(d):
+        H[i] = [v / H[i][i] for v in H[i]]
+        H = [row if k == i else [u - row[i] * v for u, v in zip(row, H[i], strict=True)] for k, row in enumerate(H)]
+    total = sum(wi * t * t for wi, t in zip(w, y, strict=True))
+    return float((total - sum(a * row[d] for a, row in zip(c, H, strict=True))) / 2)
+
+
+@pytest.mark.filterwarnings("ignore:column 1, column 2. combinations")
+@pytest.mark.parametrize("family", ["negative_binomial", "poisson"])
+def test_a_deviance_that_falls_for_ever_has_no_minimum_though_it_comes_down_to_rounding(family):
+    # A row of its own without an event: its deviance falls towards 0 as its score goes to -∞.
+    X, y = np.array([[11876.9, 49.2, 1.9], [11877.2, 49.5, 1.2]]), [40.0, 0.0]
+    with pytest.raises(NoSolutionError) as raised:
+        GeneralizedLinearRegressor(family=family).fit(X, y)
+    assert raised.value.certificate.proved

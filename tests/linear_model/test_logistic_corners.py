@@ -187,3 +187,24 @@ def test_an_inverse_is_enlarged_by_what_rounding_may_hide():
     np.testing.assert_allclose(off, few * np.exp(0.2), rtol=1e-12)
     assert (np.diag(few) > np.diag(np.linalg.inv(H)) * (1 + lost[0] / 2)).all()
     assert likelihood._enlarged_inverse((H - 1e-10 * np.eye(3)).reshape(1, 3, 1, 3), 0.0, 10) is None
+
+
+def test_slopes_that_cancel_far_from_0_without_an_intercept_are_summed_in_more_digits():
+    # Balanced classes of equal rows: the slope at 0 is a difference of 1e12 and 1e12, next to an l1 of 0.003.
+    X, y, weight = np.tile([0.0, 1.0, 3.0], (5, 1)), [0, 0, 0, 0, 1], [1e12, 1.0, 1.0, 1.0, 1.0]
+    model = LogisticRegression(C=332.0, class_weight="balanced", fit_intercept=False, penalty="l1").fit(X, y, weight)
+    assert not model.coef_.any()
+    assert model.certificate_.holds
+    assert audit(model, X, y, weight).holds
+    model.coef_ = np.array([[0.0, 0.0, 0.01]])
+    assert not audit(model, X, y, weight, tol=1e-9).holds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_covariance_is_that_of_the_stored_intercept_however_far_columns_lie_from_0(seed):
+    rng = np.random.default_rng(seed)
+    X = 38968274.9 + 3e-5 * rng.normal(size=(16, 1))
+    y = (X[:, 0] + 3e-5 * rng.normal(size=16) > 38968274.9).astype(int)
+    y[:2] = 0, 1
+    model = LogisticRegression(penalty=None).fit(X, y)
+    assert audit(model, X, y).holds == model.certificate_.holds

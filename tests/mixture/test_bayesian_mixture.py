@@ -121,3 +121,10 @@ def test_a_warm_start_goes_on(iris):
     model = BayesianGaussianMixture(n_components=3, random_state=0, warm_start=True).fit(iris)
     first = model.n_iter_
     assert model.fit(iris).n_iter_ < max(first, 4)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_rows_without_spread_are_audited_as_they_are_fitted(kind):
+    X = np.zeros((6, 2))
+    model = BayesianGaussianMixture(covariance_type=kind, random_state=0).fit(X)
+    assert audit(model, X).holds == model.certificate_.holds

@@ -182,7 +182,9 @@ def test_arrays_that_are_no_tree_are_refused():
     whole = model.tree_
     circle = whole.children_left.copy()
     circle[0] = 0
-    for wrong in ({"children_left": circle}, {"feature": whole.feature + 9}, {"threshold": whole.threshold[:-1]}):
+    wrongs = ({"children_left": circle}, {"feature": whole.feature + 9}, {"threshold": whole.threshold[:-1]},
+              {"n_features": 4.0})  # fmt: skip
+    for wrong in wrongs:
         model.tree_ = replace(whole, **wrong)
         with pytest.raises(DataError, match="in a fitted tree"):
             audit(model, X, y)

@@ -81,22 +81,37 @@ def measure_class_means(rows: Rows, k: int, tuning: DiscriminantTuning) -> Class
     return ClassMeans(found.weight, shift + check_overflow(found.z) / weight[:, None])
 
 
-def _weighted_scatters(mean: Array, factors: Array, entries: int, block: Block) -> Array:
-    d = mean.shape[1]
-    out = np.zeros((len(factors), d, d))
+@dataclass(frozen=True)
+class _ClassScatters(Sums):
+    """Sums about rounded class means."""
+
+    zz: Array  # Σ w f_c (x - m_c)(x - m_c)ᵀ for each row f of factors  (m, d, d)
+    z: Array  # Σ w (x - m_c) of every class  (k, d)
+    weight: Array  # (k,)
+
+
+def _weighted_scatters(mean: Array, factors: Array, entries: int, block: Block) -> _ClassScatters:
+    k, d = mean.shape
+    out, z, weight = np.zeros((len(factors), d, d)), np.zeros((k, d)), np.zeros(k)
     # Overflow is found by `check_overflow`, once all blocks are summed.
     with np.errstate(over="ignore", invalid="ignore"):
         for X, y, w in _dense_parts(block, entries):
+            Z = X - mean[y]
+            weight += np.bincount(y, w, k)
+            z += sparse.csr_array((w, (y, np.arange(len(w)))), shape=(k, len(w))) @ Z
             for scatter, factor in zip(out, factors, strict=True):
                 v = w * factor[y]
-                Z = (X - mean[y])[v > 0]
-                scatter += gram(np.sqrt(v[v > 0])[:, None] * Z)
-    return out
+                scatter += gram(np.sqrt(v[v > 0])[:, None] * Z[v > 0])
+    return _ClassScatters(out, z, weight)
 
 
 def weighted_scatters(rows: Rows, mean: Array, factors: Array, tuning: DiscriminantTuning) -> Array:
     """Return Σ w f_c (x - m_c)(x - m_c)ᵀ, c the class of x, for each row f of the factors (m, k): (m, d, d)."""
-    return check_overflow(rows.sum(partial(_weighted_scatters, mean, factors, tuning.dense_entries)))
+    found = rows.sum(partial(_weighted_scatters, mean, factors, tuning.dense_entries))
+    check_overflow(found.zz)
+    # Where rows hardly differ, what their means lost to rounding would count.
+    each = factors / np.where(found.weight > 0, found.weight, 1.0)
+    return found.zz - np.einsum("mc,ci,cj->mij", each, found.z, found.z)
 
 
 def _fourth_moments(mean: Array, deviation: Array, entries: int, block: Block) -> _FourthMoments:

@@ -157,6 +157,9 @@ def certify_measured(
         proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
     limit = asked + min(proof.rounding + stored, most)
     errors = _parameter_error(newton, penalty, objective - proof.bound, left_out, tuning)
+    if claim.alpha == 0 and not claim.positive and concordance(claim) and not proof.exists:
+        # A deviance that comes down to rounding may fall for ever: 0 is a bound of it and no minimum.
+        checks = (*checks, Check("minimum that is not proved to exist (1: yes)", 1.0, 0.0))
     return Certificate(
         "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
     )
@@ -229,9 +232,35 @@ def _newton(
             s = rows.sum(partial(quadratic, at, coordinates, True))
             g, off = _orthogonal_gradient(long, s, R, rows.n_rows)
             found = conditioned_inverse(s.H)
+    if found is None and penalty.lam2 > 0 and penalty.lam1 == 0 and not at.claim.positive:
+        # The columns and their penalty together: nearly collinear columns that a weak penalty alone tells apart.
+        coordinates, H, (g, off), slack = _orthogonal_ridge(at, penalty.lam2, coordinates, rows)
+        found, s = conditioned_inverse(H), replace(s, slack=slack)
     if found is None:
         return NewtonFindings(coordinates, checks=checks)
     return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)._replace(checks=checks)
+
+
+def _orthogonal_ridge(
+    at: GlmPoint, lam2: float, coordinates: ScaledCoordinates, rows: Rows
+) -> tuple[ScaledCoordinates, Array, tuple[Array, Array], float]:
+    """Coordinates in which rows and ridge penalty are orthonormal; Hessian, gradient and its rounding, and slack."""
+    d, m = len(at.beta), len(at.beta) + coordinates.intercept
+    ridge, nothing = np.zeros((d, m)), (coordinates, np.full((m, m), np.nan), (np.zeros(m), np.zeros(m)), 0.0)
+    with np.errstate(over="ignore"):
+        ridge[np.arange(d), np.arange(d)] = np.sqrt(lam2) / coordinates.scale
+    if not (ridge < 1e100).all():  # columns next to denormal numbers: squares would overflow
+        return nothing
+    R = qr(np.vstack([rows.sum(partial(triangle_of, coordinates)).R, ridge]), mode="r")[0][:m]
+    if not (np.abs(np.diag(R)) > 0).all():
+        return nothing
+    long = rows.sum(partial(long_gradient, at, coordinates))
+    pull = np.append(lam2 * at.beta.astype(np.longdouble) / coordinates.scale, np.zeros(m - d))
+    coordinates = coordinates._replace(triangle=R)
+    s = rows.sum(partial(quadratic, at, coordinates, True))
+    turned = solve_triangular(R, ridge.T, trans="T")
+    gradient = _orthogonal_gradient(LongGradient(long.g + pull, long.size + np.abs(pull)), s, R, rows.n_rows)
+    return coordinates, s.H + turned @ turned.T, gradient, s.slack
 
 
 def _orthogonal_gradient(long: LongGradient, s: GlmQuadratic, R: Array, n_rows: int) -> tuple[Array, Array]:

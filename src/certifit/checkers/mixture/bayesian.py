@@ -223,7 +223,8 @@ def least_objective(prior: PlainPrior, k: int, weight: float) -> float:
     """
     d, total = len(prior.mean), weight * (1 + 1e-9) + 1e-9
     C = prior.covariance
-    log_det = float(np.linalg.slogdet(C)[1]) if C.ndim == 2 else float(np.log(np.broadcast_to(C, (d,))).sum())
+    with np.errstate(divide="ignore"):
+        log_det = float(np.linalg.slogdet(C)[1]) if C.ndim == 2 else float(np.log(np.broadcast_to(C, (d,))).sum())
     if not np.isfinite(log_det):
         return np.nan
 

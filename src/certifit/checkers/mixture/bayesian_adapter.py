@@ -87,6 +87,7 @@ def _posterior(model: Any) -> PlainPosterior:
 
 def _prior_checks(model: Any, prior: PlainPrior) -> list[Check]:
     deviation = np.sqrt(np.diag(prior.covariance)) if prior.covariance.ndim == 2 else np.sqrt(prior.covariance)
+    deviation = np.where(deviation > 0, deviation, 1.0)  # of a column without spread
     rounding = 16 * np.finfo(np.float64).eps * np.abs(prior.mean) / deviation
     off = float(np.maximum(np.abs(numbers(model, "mean_prior_") - prior.mean) / deviation - rounding, 0.0).max())
     pairs = (
@@ -97,7 +98,7 @@ def _prior_checks(model: Any, prior: PlainPrior) -> list[Check]:
     )
     checks = [Check("prior of the means, in deviations", off, 1e-6)]
     for name, wanted in pairs:
-        size = float(np.abs(wanted).max())
+        size = float(np.abs(wanted).max()) or 1.0
         found = numbers(model, name)
         gap = np.inf if found.shape != np.shape(wanted) else float(np.abs(found - wanted).max())
         checks.append(Check(f"{name.rstrip('_').replace('_', ' ')}, off by, relative", gap / size, 1e-6))

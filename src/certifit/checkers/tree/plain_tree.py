@@ -62,7 +62,7 @@ def plain_tree(tree: Any, n_columns: int, dtype: Any = np.float64) -> PlainTree:
     if tree.n_features != n_columns or value.shape != (m, len(classes), max(classes, default=0)):
         raise _no_tree("numbers of columns, targets or classes that are not those of its nodes")
     inner = left >= 0
-    if left.dtype.kind not in "iu" or right.dtype.kind not in "iu" or column.dtype.kind not in "iu":
+    if any(a.dtype.kind not in "iu" for a in (left, right, column, np.asarray(tree.n_features), classes)):
         raise _no_tree("numbers of children or columns that are not whole")
     if not np.array_equal(inner, right >= 0):
         raise _no_tree("a node with one child")

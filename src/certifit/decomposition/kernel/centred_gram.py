@@ -15,7 +15,7 @@ from scipy import sparse
 
 from certifit.exceptions import DataError
 from certifit.rows import Array, Matrix
-from certifit.svm.kernel.kernels import Kernel, products, squared_lengths
+from certifit.svm.kernel.kernels import RBF, Kernel, dense_pair, products, squared_lengths
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,17 @@ def _unit_rows(A: Matrix) -> Matrix:
     length = np.sqrt(squared_lengths(A))
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
     return sparse.diags_array(inverse) @ A if sparse.issparse(A) else A * inverse[:, None]
+
+
+@dataclass(frozen=True)
+class DenseRBF(RBF):
+    """exp(-gamma |x - z|²) of sparse rows that are made dense, about their mean.
+
+    Where rows lie far from 0 their products lose digits, which count once a Gram matrix is centred.
+    """
+
+    def values(self, A: Matrix, B: Matrix) -> Array:
+        return super().values(*dense_pair(A, B))
 
 
 @dataclass(frozen=True)

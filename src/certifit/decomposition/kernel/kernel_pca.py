@@ -34,6 +34,7 @@ from certifit.core import Attributes, Estimator, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.decomposition.kernel.centred_gram import (
     Cosine,
+    DenseRBF,
     PairFunction,
     centre_gram,
     centre_values,
@@ -43,7 +44,7 @@ from certifit.exceptions import DataError, NotSupportedError
 from certifit.numerics.krylov import block_krylov
 from certifit.numerics.matrix import column_signs
 from certifit.rows import Array, Block, Matrix, Rows
-from certifit.svm.kernel.kernels import KERNELS, CentredLinear, Kernel, Linear, check_squares
+from certifit.svm.kernel.kernels import KERNELS, RBF, CentredLinear, Kernel, Linear, check_squares, squared_lengths
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -240,7 +241,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The kernel of rows; the linear one about their mean, where nothing cancels."""
         if isinstance(self.kernel, str) and self.kernel == "linear" and not sparse.issparse(X):
             return CentredLinear(np.asarray(X.mean(axis=0, dtype=np.float64)))
-        return self._kernel(gamma)
+        kernel = self._kernel(gamma)
+        if isinstance(kernel, RBF) and sparse.issparse(X) and kernel.gamma * squared_lengths(X).max(initial=0.0) > 8:
+            return DenseRBF(kernel.gamma)
+        return kernel
 
     def _kernel(self, gamma: float) -> Kernel:
         if isinstance(self.kernel, Kernel):

@@ -185,7 +185,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         certificate = task.certificate(data, best, self.tol)
         return {
             **attributes(best.params.x),
-            **self._evidence(data, task, best.params.x.reshape(data.shape), certificate),
+            **self._evidence(data, task, data.stored(best.params.x.reshape(data.shape)), certificate),
             "n_iter_": np.array([best.n_iter]),
             "history_": best.history,
             "certificate_": certificate,

@@ -92,6 +92,13 @@ class LogisticRows:
             return theta
         return np.column_stack([theta[:, :-1], theta[:, -1] - theta[:, :-1] @ self.shift])
 
+    def stored(self, theta: Array) -> Array:
+        """θ as the rounded intercepts that are kept have it, which may be far from those found."""
+        if self.shift is None or not self.intercept:
+            return theta
+        b = self.own(theta)[:, -1] + theta[:, :-1].astype(np.longdouble) @ self.shift.astype(np.longdouble)
+        return np.column_stack([theta[:, :-1], b.astype(np.float64)])
+
     def faithful(self, x: Array, value: float, tol: float) -> bool:
         """Whether the intercepts that are kept, rounded where columns lie far from 0, are as good as those found.
 

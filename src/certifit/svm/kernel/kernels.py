@@ -279,7 +279,8 @@ def dense_pair(A: Matrix, B: Matrix) -> tuple[Array, Array]:
     if sparse.issparse(A) and sparse.issparse(B):
         used = np.union1d(A.indices, B.indices)
         A, B = A[:, used], B[:, used]
-    return tuple(M.toarray() if sparse.issparse(M) else M for M in (A, B))
+    A, B = (M.toarray() if sparse.issparse(M) else M for M in (A, B))
+    return A, B
 
 
 def squared_lengths(A: Matrix) -> Array:
