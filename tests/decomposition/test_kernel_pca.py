@@ -38,7 +38,7 @@ def iris():
     return load_iris().data
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: " ".join(getattr(v, "__name__", str(v)) for v in s.values()))
 def test_it_is_scikit_learns(iris, settings):
     mine, theirs = KernelPCA(**settings).fit(iris), decomposition.KernelPCA(**settings).fit(iris)
     assert mine.certificate_.holds
