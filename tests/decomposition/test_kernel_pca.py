@@ -38,7 +38,11 @@ def iris():
     return load_iris().data
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: " ".join(getattr(v, "__name__", str(v)) for v in s.values()))
+def words(settings):
+    return " ".join(getattr(value, "__name__", str(value)) for value in settings.values())
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=words)
 def test_it_is_scikit_learns(iris, settings):
     mine, theirs = KernelPCA(**settings).fit(iris), decomposition.KernelPCA(**settings).fit(iris)
     assert mine.certificate_.holds
