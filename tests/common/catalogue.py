@@ -230,7 +230,7 @@ LINEAR = ("coef_", "intercept_")
 EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
 HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
 LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
-WAVES = {"n_components": 51, "random_state": 0}
+WAVES = {"n_components": 51, "gamma": "scale", "random_state": 0}
 HINGE, HELD = {"loss": "hinge", "tol": 1e-10}, {"penalize_intercept": True}
 FREE = {"penalize_intercept": False}
 HUBER, SQUARED = {"loss": "huberised_hinge"}, {"loss": "squared_epsilon_insensitive"}
@@ -353,7 +353,7 @@ CATALOGUE = [
     Entry(Nystroem, LANDMARKS, table, ("components_", "normalization_"),
           partial(kernel_approximation.Nystroem, **LANDMARKS), FEW),
     Entry(RBFSampler, WAVES, table, ("random_weights_", "random_offset_"),
-          partial(kernel_approximation.RBFSampler, gamma="scale", **WAVES), FEW),
+          partial(kernel_approximation.RBFSampler, **WAVES), FEW),
     Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
           partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
     Entry(LinearDiscriminantAnalysis, {}, three, DISCRIMINANTS, SklearnLDA),

@@ -92,8 +92,8 @@ def test_a_type_checker_sees_estimators_and_refuses_names_that_do_not_exist(tmp_
         reveal_type(KMeans(3).fit([[1.0]]))
         reveal_type(SVC().fit([[1.0]], [1]))
         reveal_type(certifit.Lasso().fit([[1.0]], [1]))
-        certifit.NuSVC()
-        certifit.svm.NuSVC
+        certifit.DBSCAN()
+        certifit.svm.DBSCAN
     """)
     )
     command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--ignore-missing-imports"]
@@ -104,8 +104,8 @@ def test_a_type_checker_sees_estimators_and_refuses_names_that_do_not_exist(tmp_
     assert told[1].endswith('Revealed type is "certifit.cluster.kmeans.KMeans"')
     assert told[2].endswith('Revealed type is "certifit.svm.kernel.svc.SVC"')
     assert told[3].endswith('Revealed type is "certifit.linear_model.regressors.Lasso"')
-    assert 'Module has no attribute "NuSVC"' in told[4]
-    assert 'Module has no attribute "NuSVC"' in told[5]
+    assert 'Module has no attribute "DBSCAN"' in told[4]
+    assert 'Module has no attribute "DBSCAN"' in told[5]
     assert len([line for line in told if "error" in line]) == 2
 
 

@@ -97,9 +97,11 @@ class NotebookLines:
 
 
 def _short_name(estimator: str, loop: str, most: int = 20) -> str:
-    """Return the names of estimator and loop, or where these are long the estimator's alone."""
+    """Return the names of estimator and loop; where these are long, that of a loop which counts, else the estimator's."""
     both = f"{estimator} {loop}"
-    return both if len(both) <= most else estimator
+    if len(both) <= most:
+        return both
+    return loop if any(map(str.isdigit, loop)) else estimator
 
 
 def _line_text(line: LoopLine, bar: int = 6) -> str:

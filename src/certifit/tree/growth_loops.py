@@ -10,13 +10,13 @@ from numba import njit
 from certifit.rows import Array
 from certifit.tree.split_loops import (
     NodeToSplit,
+    _mixed,
+    _row_of,
     best_split,
     columns_to_try,
     mark_sides,
-    mixed,
     node_sums,
     part_rows,
-    row_of,
     side_score,
 )
 
@@ -65,11 +65,11 @@ def node_to_split(nodes, k):
 
 
 @njit(cache=True, nogil=True)
-def is_pure(table, y, start, end):
+def _is_pure(table, y, start, end):
     """Whether a node's rows have one and the same target."""
-    first = row_of(table.entries[0, start])
+    first = _row_of(table.entries[0, start])
     for i in range(start + 1, end):
-        r = row_of(table.entries[0, i])
+        r = _row_of(table.entries[0, i])
         for t in range(y.shape[1]):
             if y[r, t] != y[first, t]:
                 return False
@@ -84,7 +84,7 @@ def may_split(table, y, growth, rules, nodes, k):
         return False
     if nodes.weight[k] < 2 * rules.leaf_weight:
         return False
-    return not is_pure(table, y, nodes.start[k], nodes.end[k])
+    return not _is_pure(table, y, nodes.start[k], nodes.end[k])
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +99,7 @@ def add_children(table, rules, nodes, k, made, split, count):
         nodes.start[child] = nodes.start[k] if side == 0 else middle
         nodes.end[child] = middle if side == 0 else nodes.end[k]
         nodes.depth[child] = nodes.depth[k] + 1
-        nodes.key[child] = mixed(nodes.key[k], side)
+        nodes.key[child] = _mixed(nodes.key[k], side)
         nodes.limits[child] = nodes.limits[k]
     nodes.weight[made] = node_sums(table, nodes.start[made], nodes.end[made], nodes.sums[made])
     nodes.weight[made + 1] = nodes.weight[k] - nodes.weight[made]

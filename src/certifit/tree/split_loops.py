@@ -69,7 +69,7 @@ class Split(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def mixed(a, b):
+def _mixed(a, b):
     """Return 64 random bits that depend on two numbers alone: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
     z = np.uint64(a) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(b) + np.uint64(1))
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -97,7 +97,7 @@ def side_score(score, sums, weight):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def add_row(labels, moments, weight, r, sums):
+def _add_row(labels, moments, weight, r, sums):
     """Add a row's statistics to the sums of a child."""
     for t in range(labels.shape[1]):
         sums[labels[r, t]] += weight[r]
@@ -106,12 +106,12 @@ def add_row(labels, moments, weight, r, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def row_of(entry):
+def _row_of(entry):
     return entry & 0xFFFFFFFF
 
 
 @njit(cache=True, nogil=True, inline="always")
-def rank_of(entry):
+def _rank_of(entry):
     return entry >> 32
 
 
@@ -122,21 +122,21 @@ def node_sums(table, start, end, sums):
     labels, moments, weights, entries = table.labels, table.moments, table.weight, table.entries[0]
     weight = 0
     for i in range(start, end):
-        r = row_of(entries[i])
-        add_row(labels, moments, weights, r, sums)
+        r = _row_of(entries[i])
+        _add_row(labels, moments, weights, r, sums)
         weight += weights[r]
     return weight
 
 
 @njit(cache=True, nogil=True)
-def threshold_between(low, high):
+def _threshold_between(low, high):
     """Return a number t with low <= t < high: the middle, or the lower value where the middle rounds to the upper."""
     middle = low / 2 + high / 2
     return middle if low <= middle < high else low
 
 
 @njit(cache=True, nogil=True)
-def breaks_monotony(direction, rules, left, right, weights, limits):
+def _breaks_monotony(direction, rules, left, right, weights, limits):
     """Whether the children's values are in the wrong order, or beyond what ancestors' splits leave them."""
     # The value is the mean of an amount, or the share of the second of two classes.
     channel = rules.channels - 1
@@ -147,17 +147,17 @@ def breaks_monotony(direction, rules, left, right, weights, limits):
 
 
 @njit(cache=True, nogil=True)
-def best_along(table, rules, j, node):
+def _best_along(table, rules, j, node):
     """Return the best split of a node along column j."""
     start, end, total, weight, limits = node.start, node.end, node.total, node.weight, node.limits
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
     labels, moments, row_weights = table.labels, table.moments, table.weight
     score, leaf_rows, leaf_weight, drawing = rules.score, rules.leaf_rows, rules.leaf_weight, rules.random
     last = end  # one past the last row with a value
-    while last > start and rank_of(entries[last - 1]) == len(values):
+    while last > start and _rank_of(entries[last - 1]) == len(values):
         last -= 1
     none = Split(-np.inf, -1, 0, False, False, np.nan)
-    if last == start or (last == end and rank_of(entries[start]) == rank_of(entries[last - 1])):
+    if last == start or (last == end and _rank_of(entries[start]) == _rank_of(entries[last - 1])):
         return none
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
     left, right = np.zeros_like(total), np.zeros_like(total)
@@ -165,8 +165,8 @@ def best_along(table, rules, j, node):
     constrained = limits[0] > -np.inf or limits[1] < np.inf or table.monotone[j] != 0
     drawn = np.inf
     if rules.random:
-        share = float(mixed(mixed(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
-        low, high = values[rank_of(entries[start])], values[rank_of(entries[last - 1])]
+        share = float(_mixed(_mixed(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
+        low, high = values[_rank_of(entries[start])], values[_rank_of(entries[last - 1])]
         drawn = low * (1 - share) + high * share
         drawn = low if not low <= drawn < high else drawn
     for side in range(2 if last < end else 1):  # missing rows go right, then left
@@ -174,15 +174,15 @@ def best_along(table, rules, j, node):
         w = 0
         if side == 1:
             for i in range(last, end):
-                r = row_of(entries[i])
-                add_row(labels, moments, row_weights, r, left)
+                r = _row_of(entries[i])
+                _add_row(labels, moments, row_weights, r, left)
                 w += row_weights[r]
         for i in range(start, last):
-            r, rank = row_of(entries[i]), rank_of(entries[i])
-            add_row(labels, moments, row_weights, r, left)
+            r, rank = _row_of(entries[i]), _rank_of(entries[i])
+            _add_row(labels, moments, row_weights, r, left)
             w += row_weights[r]
             if i + 1 < last:
-                above = rank_of(entries[i + 1])
+                above = _rank_of(entries[i + 1])
                 if above == rank or (drawing and not values[rank] <= drawn < values[above]):
                     continue
             elif side == 1 or last == end:
@@ -197,20 +197,20 @@ def best_along(table, rules, j, node):
             weights[0], weights[1] = float(w), float(weight - w)
             found = side_score(score, left, weights[0]) + side_score(score, right, weights[1])
             if found > best:
-                if constrained and breaks_monotony(table.monotone[j], rules, left, right, weights, limits):
+                if constrained and _breaks_monotony(table.monotone[j], rules, left, right, weights, limits):
                     continue
                 best, position, missing_left = found, i + 1 - start, side == 1
                 if i + 1 == last:  # only missing values go right
                     threshold = np.inf
                 else:
-                    threshold = drawn if drawing else threshold_between(values[rank], values[above])
+                    threshold = drawn if drawing else _threshold_between(values[rank], values[above])
     return Split(best, j, position, missing_left, last < end, threshold) if position > 0 else none
 
 
 @njit(cache=True, nogil=True)
-def varies(table, j, start, end):
+def _varies(table, j, start, end):
     """Whether the node's rows differ in column j, missing ones from the others too."""
-    return rank_of(table.entries[j, start]) != rank_of(table.entries[j, end - 1])
+    return _rank_of(table.entries[j, start]) != _rank_of(table.entries[j, end - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -220,7 +220,7 @@ def columns_to_try(table, rules, node):
     found = np.empty(d, np.int64)
     m = 0
     for j in range(d):
-        if varies(table, j, node.start, node.end):
+        if _varies(table, j, node.start, node.end):
             found[m] = j
             m += 1
     found = found[:m]
@@ -228,7 +228,7 @@ def columns_to_try(table, rules, node):
         return found
     keys = np.empty(m, np.uint64)
     for i in range(m):
-        keys[i] = mixed(mixed(rules.seed, node.key) ^ np.uint64(0x5851F42D4C957F2D), found[i])
+        keys[i] = _mixed(_mixed(rules.seed, node.key) ^ np.uint64(0x5851F42D4C957F2D), found[i])
     return np.sort(found[np.argsort(keys)[: rules.columns]])
 
 
@@ -237,7 +237,7 @@ def best_split(table, rules, columns, node):
     """Return the best split of a node along any of these columns."""
     best = Split(-np.inf, -1, 0, False, False, np.nan)
     for j in columns:
-        found = best_along(table, rules, j, node)
+        found = _best_along(table, rules, j, node)
         if found.score > best.score:
             best = found
     return best
@@ -250,8 +250,8 @@ def mark_sides(table, split, start, end):
     missing, count = table.first[j + 1] - table.first[j], 0
     for i in range(start, end):
         entry = table.entries[j, i]
-        left = split.missing_left if rank_of(entry) == missing else i - start < split.position
-        table.left[row_of(entry)] = left
+        left = split.missing_left if _rank_of(entry) == missing else i - start < split.position
+        table.left[_row_of(entry)] = left
         count += left
     return count
 
@@ -267,7 +267,7 @@ def part_rows(table, first, last, start, end):
         # Written to both sides, and one counted: a branch would be guessed wrong for half of the rows.
         for i in range(start, end):
             entry = entries[i]
-            left = goes_left[row_of(entry)]
+            left = goes_left[_row_of(entry)]
             entries[at] = entry
             kept[others] = entry
             at += left

@@ -120,7 +120,7 @@ def test_one_bar_shows_the_total_of_all_machines(scheme):
     model.fit(X, y)
     last = screen.getvalue().split("\r")[-1]
     assert last.count("SVC rounds") == 1
-    assert f"objective {model.certificate_.objective:.8g}" in last
+    assert f"objective {model.certificate_.objective:.6g}" in last
 
 
 def test_gaps_told_on_the_way_are_those_of_all_machines():
@@ -228,7 +228,7 @@ def test_projection_has_its_limits():
     X, y = two(60)
     with pytest.raises(DataError, match=r"60 rows; wanted at most 50"):
         tuned(SVC(kernel=indefinite, indefinite="project"), projected_rows=50).fit(X, y)
-    with pytest.raises(DataError, match=r"indefinite='ignore'; wanted one of 'refuse', 'project'"):
+    with pytest.raises(DataError, match=r"indefinite='ignore'; wanted one of 'warn', 'refuse', 'project'"):
         SVC(indefinite="ignore").fit(X, y)
 
 

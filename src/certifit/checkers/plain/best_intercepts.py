@@ -19,7 +19,7 @@ def middle_of_best(t: Array, s: Array, C: Array) -> float:
     >>> middle_of_best(np.array([1.0, -1.0]), np.array([1.0, -1.0]), np.ones(2))
     0.0
     >>> middle_of_best(np.array([1.0, -1.0, 5.0]), np.array([1.0, -1.0, 1.0]), np.ones(3))
-    1.0
+    3.0
     """
     counted = C > 0
     t, s, C = t[counted], s[counted], C[counted]
