@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from certifit.exceptions import DataError
 from certifit.rows import Array
-from certifit.store.vocabulary import stored_classes, stored_estimator
+from certifit.store.vocabulary import stored_classes, stored_estimator, stored_function
 
 
 class ModelWriter:
@@ -47,6 +47,8 @@ class ModelWriter:
             return {"record": record, "fields": found}
         elif isinstance(value, type) and stored_classes().name_of(value) in stored_classes().families:
             return {"family": stored_classes().name_of(value)}
+        elif callable(value) and stored_function(getattr(value, "__name__", "")) is value:
+            return {"function": value.__name__}
         elif type(value) in (list, tuple):
             return {name: [self.encode(item, f"{where}[{i}]") for i, item in enumerate(value)]}
         elif isinstance(value, Mapping):
@@ -111,6 +113,8 @@ class ModelReader:
             return stored_classes().records[content](**found)
         if kind == "family":
             return stored_classes().families[content]
+        if kind == "function":
+            return stored_function(content)
         if kind in ("list", "tuple"):
             items = [self.decode(item) for item in content]
             return items if kind == "list" else tuple(items)

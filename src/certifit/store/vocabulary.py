@@ -64,3 +64,10 @@ def stored_estimator(name: str) -> Any:
     """The only classes a file may name: certifit's public estimators. Anything else gives None."""
     entry = PUBLIC.get(name)
     return entry.load() if entry is not None and entry.is_estimator else None
+
+
+def stored_function(name: str) -> Any:
+    """A public function of certifit, such as the score function of a selector. Anything else gives None."""
+    entry = PUBLIC.get(name)
+    found = entry.load() if entry is not None and not entry.is_estimator else None
+    return found if callable(found) and not isinstance(found, type) else None
