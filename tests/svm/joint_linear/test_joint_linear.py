@@ -10,7 +10,7 @@ from sklearn import svm
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import scale
 
-from certifit import DataError
+from certifit import DataError, LinearSVC, audit
 from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import ClaimedJointSvm, feasible
 from certifit.checkers.svm.joint_linear import certify
@@ -292,3 +292,12 @@ def test_out_of_time_and_passes():
 def test_unknown_kind():
     with pytest.raises(DataError, match="multi_class='all'"):
         free_svc(multi_class="all").fit(*iris())
+
+
+def test_rounding_in_scores_of_rows_far_from_0_is_counted_by_the_fit():
+    """Losses of 1e-7 are lost in scores that cancel at 1e9: neither fit nor audit may say otherwise."""
+    rng = np.random.default_rng(0)
+    X, y = 1.9e9 + 45_000 * rng.normal(size=(26, 33)), np.arange(26) % 2
+    with pytest.warns(CertificateWarning):
+        model = LinearSVC(multi_class="crammer-singer").fit(X, y)
+    assert not audit(model, X, y).holds

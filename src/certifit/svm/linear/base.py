@@ -70,7 +70,7 @@ class LinearSvmProof(NamedTuple):
     rho: float | None  # weight of b²/2
     bound_rounding: Callable[[Any, float], float]  # of the bound, given solution and objective
     rounding: float = 0.0  # of the objective, to which
-    intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds its own, given coef_ (k, d)
+    intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds that of scores, given coef_ (k, d)
     claim: str = CLAIM
     convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
     # the attributes with the middle one of several best intercepts, and their objective
