@@ -215,14 +215,16 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
             return {**fixed, "coef_": beta, "intercept_": b, "dual_coef_": problem.dual_coef(at)}
 
         solve = partial(solve_jointly, problem)
-
-        def score_error(coef: Array) -> float:
-            shifted = shift_error(problem.columns.shift, float(problem.mass.sum()), coef)
-            return shifted + problem.score_rounding(coef)
-
+        intercept_error = partial(shift_error, problem.columns.shift, float(problem.mass.sum()))
         # Two classes have β = ∓ coef_ / 2: the objective contains ½ · ½ |coef_|².
         proof = LinearSvmProof(
-            joint.rho, problem.bound_rounding, problem.rounding, score_error, JOINT_CLAIM, 2.0 if k == 2 else 1.0
+            joint.rho,
+            problem.bound_rounding,
+            problem.rounding,
+            intercept_error,
+            problem.score_rounding,
+            JOINT_CLAIM,
+            2.0 if k == 2 else 1.0,
         )
         claimed = ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[self._scheme], joint.C, joint.rho)
 
