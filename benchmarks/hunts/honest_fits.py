@@ -24,12 +24,14 @@ from certifit import CertificateWarning, NoSolutionError, audit
 from certifit.linear_model.glm.glm import CollinearWarning
 from certifit.manifold.neighbours import DisconnectedWarning
 from certifit.svm.kernel.kernel_machine import IndefiniteKernelWarning
+from certifit.svm.nu.nu_training import LargeNuWarning
 
 ALLOWED = (
     ConvergenceWarning,
     CollinearWarning,
     DisconnectedWarning,
     IndefiniteKernelWarning,
+    LargeNuWarning,
 )  # a CertificateWarning is a ConvergenceWarning
 CONSTANT = "constant, with score 0"  # what feature selection says of such columns, as scikit-learn does
 PRIVATE = re.compile(r"(?<![\w.'\"])_[a-z]\w*|\b\w+Error\b|NoneType|object at 0x")

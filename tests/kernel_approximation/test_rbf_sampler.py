@@ -78,3 +78,12 @@ def test_frequencies_of_another_size_are_noticed_without_their_seed(factor):
     peer.random_weights_ = factor * peer.random_weights_
     assert not audit(peer, X).holds
     assert audit(RBFSampler(gamma=0.1, n_components=40).fit(X), X).holds
+
+
+def test_frequencies_are_held_to_their_last_digits():
+    """Far from 0 the phases W x of frequencies in float32 are off by 0.1 and more."""
+    X = 1e6 + table()[:50]
+    model = RBFSampler(n_components=20, random_state=0).fit(X)
+    assert audit(model, X).holds
+    model.random_weights_ = model.random_weights_.astype(np.float32)
+    assert not audit(model, X).holds

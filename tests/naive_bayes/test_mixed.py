@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import certifit
-from certifit import BernoulliNB, CategoricalNB, DataError, GaussianNB, NaiveBayes
+from certifit import BernoulliNB, CategoricalNB, DataError, GaussianNB, NaiveBayes, audit
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
 from certifit.families import Binomial, Gaussian, Geometric, Poisson
 
@@ -158,3 +158,20 @@ def test_copies(tmp_path):
 def test_refused(family, words):
     with pytest.raises(DataError, match=words):
         NaiveBayes(family).fit(*mixed())
+
+
+@pytest.mark.parametrize(
+    ("family", "size", "words"),
+    [
+        ("poisson", 1e30, "standard deviation is above the rounding"),
+        ("exponential", 1e170, "squares do not overflow"),
+    ],
+)
+def test_numbers_too_large_for_their_sums_are_refused(family, size, words):
+    """A Poisson of mean 1e30 has standard deviation 1e15: a sum of such counts is off by as much in float64."""
+    X = size * np.array([[1.0], [2.0], [3.0], [5.0]])
+    with pytest.raises(DataError, match=words):
+        NaiveBayes(family=family).fit(X, [0, 1, 0, 1])
+    model = NaiveBayes(family=family).fit(1e20 * (X / size), [0, 1, 0, 1])
+    assert model.certificate_.holds
+    assert audit(model, 1e20 * (X / size), [0, 1, 0, 1]).holds

@@ -16,6 +16,7 @@ import numpy as np
 from certifit.checkers.naive_bayes import moment_equations as checker
 from certifit.exceptions import DataError
 from certifit.families import Family
+from certifit.families.support import COUNTS
 from certifit.naive_bayes.class_moments import ratio
 from certifit.naive_bayes.column_model import ColumnModel
 from certifit.naive_bayes.discrete import add_by_class
@@ -68,6 +69,14 @@ class FamilyColumns(ColumnModel):
                 fix="Choose another family for this column.",
             )
         T = self.like.T(x)
+        with np.errstate(over="ignore"):
+            large = ~np.isfinite(T**2).all(axis=1)
+        if large.any():
+            raise DataError(
+                got=f"{x[large][0]:g} in column {self.column_number(j)}, among the rows from {block.start}",
+                wanted="numbers whose squares do not overflow",
+                fix="Divide the column by its size.",
+            )
         columns = np.column_stack([np.ones(len(x)), self.like.log_h(x), T, T**2])
         total = add_by_class(columns, y, w, k)
         m = T.shape[1]
@@ -80,8 +89,19 @@ class FamilyColumns(ColumnModel):
         return FamilyParams(tuple(tuple(self._member(t) for t in row) for row in tau))
 
     def _member(self, tau: Array) -> tuple[Any, ...]:
-        """Parameters of the member whose E T is tau (m,)."""
-        return tuple(type(self.like).from_mean(tau, **self.like.known_values).parameters.values())
+        """Parameters of the member whose E T is tau (m,).
+
+        Where rounding of a mean count exceeds the standard deviation, no digit tells this member from others.
+        """
+        member: Any = type(self.like).from_mean(tau, **self.like.known_values)
+        lost = 16 * float(np.finfo(float).eps) * abs(float(tau[0]))
+        if self.like.support is COUNTS and lost > member.variance**0.5 > 0:
+            raise DataError(
+                got=f"counts of mean {tau[0]:g} for a {type(self.like).__name__}",
+                wanted="counts whose standard deviation is above the rounding of float64",
+                fix="Choose another family for this column, such as 'gaussian'.",
+            )
+        return tuple(member.parameters.values())
 
     def _members(self, params: FamilyParams) -> list[list[Family]]:
         return [[type(self.like)(*values) for values in row] for row in params.members]

@@ -10,13 +10,15 @@ from sklearn import svm
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import scale
 
-from certifit import DataError
+from certifit import DataError, LinearSVC
 from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import ClaimedJointSvm, feasible
 from certifit.checkers.svm.joint_linear import certify
 from certifit.checkers.svm.linear_machines.linear_adapter import audit_linear_svc
 from certifit.exceptions import CertificateWarning
 from certifit.rows import ArrayRows, set_threads
+from certifit.svm.joint_linear.proximal_multipliers import JointSvmObjective, JointSvmProblem
+from certifit.svm.joint_linear.tuning import JointSvmTuning
 from tests.svm.linear.linear_cases import free_svc
 
 KINDS = {"weston-watkins": (2.0, False), "crammer-singer": (1.0, True)}
@@ -292,3 +294,18 @@ def test_out_of_time_and_passes():
 def test_unknown_kind():
     with pytest.raises(DataError, match="multi_class='all'"):
         free_svc(multi_class="all").fit(*iris())
+
+
+def test_rounding_in_scores_of_rows_far_from_0_is_counted_by_the_fit():
+    """Hinge losses of scores that cancel at 1e9, in float64 and with 11 bits more: they differ by what is counted."""
+    rng = np.random.default_rng(0)
+    X, y = 1.9e9 + 45_000 * rng.normal(size=(26, 33)), np.arange(26) % 2
+    coef = 1e-3 * rng.normal(size=33)
+    coef -= coef.mean()
+    signs = np.where(y == 1, 1.0, -1.0)
+    lossy = np.maximum(0.0, 1 - signs * (X @ coef)).sum()
+    exact = np.maximum(0.0, 1 - signs * (X.astype(np.longdouble) @ coef.astype(np.longdouble))).sum()
+    svm = JointSvmObjective(LinearSVC.multiclass_hinges["crammer-singer"], 1.0, 1.0)
+    problem = JointSvmProblem(ArrayRows(X, y), 2, svm, 1e-4, JointSvmTuning())
+    off = abs(float(lossy - exact))
+    assert problem.rounding < off < problem.score_rounding(coef[None]) < 1e4 * off

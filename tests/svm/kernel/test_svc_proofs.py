@@ -252,3 +252,22 @@ def test_an_indefinite_kernel_is_fitted_with_a_warning(regression):
     moved = copy.deepcopy(model)
     moved.dual_coef_ = 0.9 * moved.dual_coef_
     assert not certifit_audit(moved, X, y).holds
+
+
+def test_an_intercept_that_alone_predicts_is_held_to_its_last_digits():
+    """All numbers lie within the tube: the prediction is the middle of the smallest and the largest number."""
+    y = 74.0 + 1e-6 * np.array([-1.0, 0.5, 2.0, 3.0, -0.5])
+    X = np.arange(5.0)[:, None]
+    model = SVR(epsilon=0.05).fit(X, y)
+    np.testing.assert_allclose(model.intercept_, [74.0 + 1e-6], rtol=1e-14)
+    assert certifit_audit(model, X, y).holds
+    model.intercept_ = model.intercept_.astype(np.float32) + 2e-7
+    assert not certifit_audit(model, X, y).holds
+
+
+def test_gamma_is_held_to_its_last_digits():
+    X, y = two()
+    model = SVC().fit(X, y)
+    assert certifit_audit(model, X, y).holds
+    model.gamma_ = float(np.float32(model.gamma_))
+    assert not certifit_audit(model, X, y).holds

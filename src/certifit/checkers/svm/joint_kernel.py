@@ -95,6 +95,8 @@ def assess(machine: JointKernelSvm, at: SvmValues) -> SvmFindings:
     bound, given = lower_bound(spec, alpha, y, C, norm, lengths)
     rounding = svm.total_rounding(f.dtype, sizes, hidden, objective) + given
     total = float(weight.sum())
+    # The fit took the middle of values in float64, whatever type is used here.
+    blur = 2 * max(float(error.max()), 8 * svm.EPS * total * float(at.longest) ** 2)
     outside = max(np.maximum(low - beta, beta - high).max(), np.abs(beta.sum(axis=1)).max())
     residuals, full = _row_conditions(machine, F, low, high)
     kinds = np.where((beta == 0).all(axis=1), RowKind.NONE, np.where(full, RowKind.BEYOND, RowKind.MARGIN))
@@ -108,7 +110,7 @@ def assess(machine: JointKernelSvm, at: SvmValues) -> SvmFindings:
         losses.astype(np.float64),
         residuals.astype(np.float64),
         kinds.astype(np.int8),
-        max(0.0, _aside(machine, f) - 2 * float(error.max())),
+        max(0.0, _aside(machine, f) - blur),
     )
 
 

@@ -216,6 +216,8 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
     own = y * beta - epsilon * np.abs(beta)
     slackness = C * slacks - own + beta * (f + b)
     gap = objective - (own.sum() - 0.5 * square)
+    # The fit took the middle of values in float64, whatever type is used here.
+    blur = max(float(error.max()), 8 * EPS * float(np.abs(beta).sum()) * float(longest) ** 2)
     total, astray = float(np.abs(beta).sum()), slackness.sum() - gap - b * beta.sum(dtype=f.dtype)
     found = SvmFindings(
         float(objective),
@@ -227,7 +229,7 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
         slacks.astype(np.float64),
         np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]).astype(np.float64),
         kinds,
-        max(0.0, abs(float(b - _best_intercept(machine, f))) - float(error.max())),
+        max(0.0, abs(float(b - _best_intercept(machine, f))) - blur),
     )
     return machine.in_own_terms(found)
 

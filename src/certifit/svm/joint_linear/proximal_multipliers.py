@@ -276,6 +276,14 @@ class JointSvmProblem:
         t = min(1.0, linear / square) if square > 0 else 1.0
         return max(0.0, t * linear - 0.5 * t * t * square)
 
+    def score_rounding(self, coef: Array) -> float:
+        """By how much rounding in the scores of rows, no longer than the longest one, may change the losses.
+
+        Without free biases rows are not shifted: where they lie far from 0, this is all there is of small losses.
+        """
+        share = SLACK_ROUNDING + float(np.finfo(float).eps) * self.rows.n_features
+        return share * (self.k - 1) * float(self.mass.sum()) * float(np.linalg.norm(coef)) * self.longest
+
     def bound_rounding(self, at: JointSvmState, value: float) -> float:
         """How much rounding may have added to the bound.
 

@@ -71,6 +71,7 @@ class LinearSvmProof(NamedTuple):
     bound_rounding: Callable[[Any, float], float]  # of the bound, given solution and objective
     rounding: float = 0.0  # of the objective, to which
     intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds its own, given coef_ (k, d)
+    score_error: Callable[[Array], float] = lambda _: 0.0  # at most that of scores, which the checker knows by rows
     claim: str = CLAIM
     convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
     # the attributes with the middle one of several best intercepts, and their objective
@@ -228,6 +229,7 @@ class LinearSvmEstimator(Estimator):
             parameter_error=coefficient_error(coef, gaps, proof.rho),
         )
         hidden = rounding > tol * value  # more than was asked for, which the checker knows row by row
+        hidden = hidden or (best.gain <= tol and rounding + proof.score_error(coef) > tol * value)
         if proof.checked is not None and (hidden or ((best.gain <= tol or proof.small) and not certificate.holds)):
             # It also tries more dual points.
             again = proof.checked(found)

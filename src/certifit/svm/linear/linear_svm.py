@@ -218,7 +218,13 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
         intercept_error = partial(shift_error, problem.columns.shift, float(problem.mass.sum()))
         # Two classes have β = ∓ coef_ / 2: the objective contains ½ · ½ |coef_|².
         proof = LinearSvmProof(
-            joint.rho, problem.bound_rounding, problem.rounding, intercept_error, JOINT_CLAIM, 2.0 if k == 2 else 1.0
+            joint.rho,
+            problem.bound_rounding,
+            problem.rounding,
+            intercept_error,
+            problem.score_rounding,
+            JOINT_CLAIM,
+            2.0 if k == 2 else 1.0,
         )
         claimed = ClaimedJointSvm(PLAIN_MULTICLASS_HINGES[self._scheme], joint.C, joint.rho)
 
