@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 from benchmarks.hunts import brute_force, forty_digits
 from benchmarks.hunts.cases import Hunt, HuntCase, run_case, run_hunts
 from benchmarks.hunts.command import all_hunts, listing, main
+from benchmarks.hunts.foreign_verdicts import judge
 from benchmarks.hunts.honest_fits import riddle
 from benchmarks.hunts.page import write_page
 from benchmarks.hunts.random_models import MODELS
@@ -86,6 +89,32 @@ def test_a_false_certificate_is_found(certificate, found):
     table = random_table(case.rng, "numbers")
     _check_against(case, LinearRegression(), "made up", certificate, 2.0, table)
     assert found in [finding.what for finding in case.findings] or (found is None and not case.findings)
+
+
+@pytest.mark.parametrize(("bound", "wrong"), [(1.9, False), (2.99, True)])
+def test_a_bounded_verdict_is_held_to_its_bound(bound, wrong):
+    """It claims no optimum: the best objective known may be less, but not below the bound."""
+    best, rough = Certificate("optimal", "", 2.0, 2.0, tol=1e-6), Certificate("bounded", "", 3.0, bound, tol=1e-6)
+    case = HuntCase("foreign_verdicts", 0)
+    judge(case, LinearRegression(), "made up", best, rough, None)
+    assert rough.holds
+    assert bool(case.findings) == wrong
+
+
+def test_a_compilation_is_not_broken_off_by_the_end_of_a_case():
+    done = []
+
+    def run(_case):
+        with global_compiler_lock:  # what Numba holds while it compiles
+            time.sleep(0.2)
+            done.append("compiled")
+        time.sleep(5)
+        done.append("too late")
+
+    _, seconds, finished = run_case(Hunt("slow", "", "", run, seconds=0.05), 0)
+    assert done == ["compiled"]
+    assert not finished
+    assert seconds < 4
 
 
 def test_errors_that_no_user_should_see():
