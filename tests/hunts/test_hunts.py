@@ -13,14 +13,14 @@ from benchmarks.hunts import brute_force, forty_digits
 from benchmarks.hunts.cases import Hunt, HuntCase, run_case, run_hunts
 from benchmarks.hunts.command import all_hunts, listing, main
 from benchmarks.hunts.foreign_verdicts import judge
-from benchmarks.hunts.honest_fits import riddle
+from benchmarks.hunts.honest_fits import riddle, rounding_of_covariances
 from benchmarks.hunts.page import write_page
 from benchmarks.hunts.random_models import MODELS
 from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
 from benchmarks.hunts.separation import separable
 from benchmarks.hunts.tampering import differ
 from benchmarks.hunts.wrong_models import _check_against
-from certifit import LinearRegression
+from certifit import GaussianMixture, LinearRegression
 from certifit.core import Certificate, Estimator
 
 SHORT = {
@@ -218,6 +218,14 @@ def test_the_command_replays_a_case(capsys):
 )
 def test_numbers_in_texts_are_compared_as_numbers(before, after, differs):
     assert differ(before, after, 1e-6) == differs
+
+
+def test_the_rounding_of_a_log_density_is_that_of_its_covariance():
+    eps, model = np.finfo(float).eps, GaussianMixture(1)
+    for off, expected in ((0.0, 64 * eps), (1 - 1e-8, 64e8 * eps), (1.0, 1.0)):
+        model.covariances_ = np.array([[[1.0, 10 * off], [10 * off, 100.0]]])
+        np.testing.assert_allclose(rounding_of_covariances(model), expected, rtol=1e-6)
+    assert rounding_of_covariances(GaussianMixture(1, covariance_type="diag")) == 0.0
 
 
 def test_a_score_near_zero_is_compared_with_one():
