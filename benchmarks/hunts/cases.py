@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 
 CASES_PER_SEED = 1_000_000
 
@@ -112,6 +113,10 @@ def _limit(seconds: float) -> Iterator[None]:
     """Raise CaseTimeoutError in this block after so many seconds; 0 is no limit. Main thread only."""
 
     def stop(*_: Any) -> None:
+        if global_compiler_lock.is_locked():
+            # A function whose compilation is broken off never runs again in this process: wait for its end.
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            return
         raise CaseTimeoutError
 
     before = signal.signal(signal.SIGALRM, stop)

@@ -78,7 +78,7 @@ def _one_fit(case: HuntCase, chosen: RandomModel, model: Any, table: RandomTable
     case.count("fits that hold" if model.certificate_.holds else "fits that warn")
     if model.certificate_.holds == any(issubclass(w.category, CertificateWarning) for w in caught):
         case.find("warning and certificate disagree", model, words)
-    _check_audit(case, words, model, data, rounding_of(table.X))
+    _check_audit(case, words, model, data, max(rounding_of(table.X), rounding_of_covariances(model)))
 
 
 def _check_refusal(case: HuntCase, words: str, model: Any, error: Exception) -> None:
@@ -140,6 +140,20 @@ def rounding_of(X: Any) -> float:
     spread = X.std(axis=0)
     far = np.abs(X).max() / spread[spread > 0].min() if (spread > 0).any() else np.inf
     return float(min(1.0, 1000 * eps * far))
+
+
+def rounding_of_covariances(model: Any) -> float:
+    """How much of a Gaussian log-density may be rounding: eps, over the least eigenvalue of the correlations.
+
+    Columns that an outlier makes nearly equal leave a covariance whose last digits are all that its inverse has.
+    """
+    C = np.asarray(getattr(model, "covariances_", 1.0))
+    if C.ndim < 2 or C.shape[-1] != C.shape[-2] or getattr(model, "covariance_type", "diag") not in ("full", "tied"):
+        return 0.0
+    size = np.sqrt(np.diagonal(C, axis1=-2, axis2=-1))
+    least = float(np.linalg.eigvalsh(C / (size[..., :, None] * size[..., None, :])).min())
+    eps = float(np.finfo(float).eps)
+    return min(1.0, 64 * eps / max(least, eps))
 
 
 HONEST_FITS = Hunt(

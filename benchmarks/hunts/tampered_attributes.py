@@ -95,6 +95,8 @@ def _try_one(
     changed = [m for m in before if differ(before[m], after.get(m), close, least.get(m, 0.0))]
     if _ties_alone(before, after):
         changed = [m for m in changed if m not in ("predict", "score")]
+    if _same_weights(whole, name, hurt):
+        changed = [m for m in changed if m != "sample"]
     if changed:
         case.find("damage unseen", whole, f"{words} changes {', '.join(changed)}")
 
@@ -124,10 +126,26 @@ def _ties_alone(before: dict[str, Any], after: dict[str, Any], equal: float = 1e
 
 
 def _equal_components(whole: Any, name: str, hurt: Any, X: Any) -> bool:
-    """Whether these are other weights of components that are all equal on the rows: all fit them as well."""
+    """Whether these are other weights of components that are all equal on the rows: all fit them as well.
+
+    They are equal where posteriors are the weights, up to the root of the tolerance: the likelihood changes by the
+    square of that, and a certificate of a mixture is about its likelihood.
+    """
     if name != "weights_" or not hasattr(whole, "predict_proba") or np.shape(hurt) != np.shape(whole.weights_):
         return False
-    return bool(np.abs(whole.predict_proba(X) - whole.weights_).max() < 1e-3 * whole.weights_.min())
+    close = max(1e-3, 10 * whole.certificate_.tol**0.5)
+    return bool(np.abs(whole.predict_proba(X) - whole.weights_).max() < close * whole.weights_.min())
+
+
+def _same_weights(whole: Any, name: str, hurt: Any) -> bool:
+    """Whether these are a mixture's weights up to the rounding of float32.
+
+    A draw by weights of 1 and 1e-12 takes another number of random bits than one by weights of 1 and 0, and every
+    later draw is then another one of the same distribution.
+    """
+    if name != "weights_" or np.shape(hurt) != np.shape(whole.weights_):
+        return False
+    return bool(np.abs(hurt - whole.weights_).max() < np.finfo(np.float32).eps)
 
 
 TAMPERED_ATTRIBUTES = Hunt(

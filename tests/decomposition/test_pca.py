@@ -1,5 +1,7 @@
 """PCA against NumPy's and scikit-learn's decompositions, and in the corners where squaring loses digits."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -353,6 +355,23 @@ def test_singular_covariances_have_no_density():
     with pytest.raises(DataError, match=r"singular covariance.*Drop constant or collinear columns"):
         PCA().fit(X).score(X)
     assert np.isfinite(PCA(2).fit(X).score(X))  # with noise in all other directions there is one
+
+
+@pytest.mark.parametrize("model", [PCA(3), IncrementalPCA(3)], ids=str)
+@pytest.mark.parametrize("narrow", [1e-7, 1e-6, 1e-5])
+def test_a_density_hangs_on_no_variance_that_the_audit_cannot_see(model, narrow):
+    X = np.random.default_rng(0).normal(size=(40, 4)) * [1.0, 0.3, 1e-4, narrow]
+    model.fit(X)
+    assert audit(model, X).holds
+    if narrow == 1e-7:
+        with pytest.raises(DataError, match="singular covariance"):
+            model.score(X)
+        return
+    assert np.isfinite(model.score(X))
+    for share in (0.5, 1.5):
+        wrong = copy.deepcopy(model)
+        wrong.noise_variance_ *= share
+        assert not audit(wrong, X).holds
 
 
 @pytest.mark.parametrize("shape", [(200, 30), (20, 60)])

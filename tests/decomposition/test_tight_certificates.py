@@ -182,6 +182,33 @@ def test_scikit_learns_pca_of_float32_rows_is_judged_by_the_digits_of_the_rows(s
         assert audit(theirs, X + np.float32(offset)).holds
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_float32_mean_is_judged_by_what_it_adds_to_the_error(turned):
+    """Numbers near 2^30 are 64 apart in float32: a mean there is off by more than a narrow column's deviation."""
+    rng = np.random.default_rng(0)
+    wide, narrow = np.round(rng.normal(size=(2, 29)) * [[500.0], [1.0]]) * 64
+    X = (np.column_stack([wide + narrow, wide - narrow] if turned else [wide, narrow]) + 2.0**30).astype(np.float32)
+    exact, theirs = X.astype(np.float64).mean(axis=0), decomposition.PCA(1, svd_solver="full").fit(X)
+    off, narrowest = theirs.mean_ - exact, np.linalg.eigvalsh(np.cov(X.astype(np.float64).T))[0]
+    assert np.sum((off - off @ theirs.components_.T @ theirs.components_) ** 2) > 1e-3 * narrowest
+    assert not audit(theirs, X).holds
+    theirs.mean_ = exact
+    assert audit(theirs, X).holds
+
+
+def test_a_mean_of_numbers_whose_squares_vanish_is_judged_by_their_size():
+    X = np.array([[3.0, -1.0], [-3.0, 2.0], [0.1, 5.0], [-0.1, -6.0 + 1e-9]]) * 1e-176
+    w = np.array([0.3, 0.7, 1.1, 0.9])
+    model = PCA(1).fit(X, None, w)
+    assert model.certificate_.holds
+    assert audit(model, X, sample_weight=w).holds
+    # Rows summed in another order: rounding in units of the rows, not of a mean near zero.
+    model.mean_ = model.mean_ + 2e-15 * 1e-176
+    assert audit(model, X, sample_weight=w).holds
+    model.mean_ = model.mean_ * 1.5
+    assert not audit(model, X, sample_weight=w).holds
+
+
 @pytest.mark.parametrize("name", ["explained_variance_", "singular_values_", "explained_variance_ratio_"])
 @pytest.mark.parametrize(
     "model",

@@ -229,3 +229,19 @@ def test_rows_that_differ_in_their_last_digits_have_the_covariance_of_exact_arit
     within = sum(a * (b - mean) ** 2 for a, b in zip(v, x, strict=True)) / 6  # the other classes have one row each
     np.testing.assert_allclose(model.covariance_[0, 0], float(within), rtol=1e-12)
     assert audit(model, X, y, w).holds
+
+
+def test_directions_of_rows_that_hardly_differ_far_from_zero():
+    """Their deviations are a hundred or so last digits of their means, which the means therefore do not tell."""
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        y = np.arange(9) % 3
+        X = 1e6 + 2.0**-26 * (rng.integers(-2, 3, size=(9, 4)) + y[:, None] * [1, 0, 2, 0])
+        model = LinearDiscriminantAnalysis("eigen", shrinkage=0.03).fit(X, y)
+        # The same rows about 1e6 are whole numbers, of which nothing is rounded; directions do not change.
+        near = LinearDiscriminantAnalysis("eigen", shrinkage=0.03).fit((X - 1e6) * 2.0**26, y)
+        np.testing.assert_allclose(
+            model.explained_variance_ratio_, near.explained_variance_ratio_, rtol=1e-6, atol=1e-9
+        )
+        assert model.certificate_.holds
+        assert audit(model, X, y).holds

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 from benchmarks.hunts import brute_force, forty_digits
 from benchmarks.hunts.cases import Hunt, HuntCase, run_case, run_hunts
 from benchmarks.hunts.command import all_hunts, listing, main
-from benchmarks.hunts.honest_fits import riddle
+from benchmarks.hunts.foreign_verdicts import judge
+from benchmarks.hunts.honest_fits import riddle, rounding_of_covariances
 from benchmarks.hunts.page import write_page
 from benchmarks.hunts.random_models import MODELS
 from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
 from benchmarks.hunts.separation import separable
 from benchmarks.hunts.tampering import differ
 from benchmarks.hunts.wrong_models import _check_against
-from certifit import LinearRegression
+from certifit import GaussianMixture, LinearRegression
 from certifit.core import Certificate, Estimator
 
 SHORT = {
@@ -87,6 +90,32 @@ def test_a_false_certificate_is_found(certificate, found):
     table = random_table(case.rng, "numbers")
     _check_against(case, LinearRegression(), "made up", certificate, 2.0, table)
     assert found in [finding.what for finding in case.findings] or (found is None and not case.findings)
+
+
+@pytest.mark.parametrize(("bound", "wrong"), [(1.9, False), (2.99, True)])
+def test_a_bounded_verdict_is_held_to_its_bound(bound, wrong):
+    """It claims no optimum: the best objective known may be less, but not below the bound."""
+    best, rough = Certificate("optimal", "", 2.0, 2.0, tol=1e-6), Certificate("bounded", "", 3.0, bound, tol=1e-6)
+    case = HuntCase("foreign_verdicts", 0)
+    judge(case, LinearRegression(), "made up", best, rough, None)
+    assert rough.holds
+    assert bool(case.findings) == wrong
+
+
+def test_a_compilation_is_not_broken_off_by_the_end_of_a_case():
+    done = []
+
+    def run(_case):
+        with global_compiler_lock:  # what Numba holds while it compiles
+            time.sleep(0.2)
+            done.append("compiled")
+        time.sleep(5)
+        done.append("too late")
+
+    _, seconds, finished = run_case(Hunt("slow", "", "", run, seconds=0.05), 0)
+    assert done == ["compiled"]
+    assert not finished
+    assert seconds < 4
 
 
 def test_errors_that_no_user_should_see():
@@ -190,6 +219,14 @@ def test_the_command_replays_a_case(capsys):
 )
 def test_numbers_in_texts_are_compared_as_numbers(before, after, differs):
     assert differ(before, after, 1e-6) == differs
+
+
+def test_the_rounding_of_a_log_density_is_that_of_its_covariance():
+    eps, model = np.finfo(float).eps, GaussianMixture(1)
+    for off, expected in ((0.0, 64 * eps), (1 - 1e-8, 64e8 * eps), (1.0, 1.0)):
+        model.covariances_ = np.array([[[1.0, 10 * off], [10 * off, 100.0]]])
+        np.testing.assert_allclose(rounding_of_covariances(model), expected, rtol=1e-6)
+    assert rounding_of_covariances(GaussianMixture(1, covariance_type="diag")) == 0.0
 
 
 def test_a_score_near_zero_is_compared_with_one():

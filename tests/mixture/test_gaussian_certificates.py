@@ -70,3 +70,15 @@ def test_the_bound_is_one_for_any_mixture(seed):
         means = np.nan_to_num(X[rng.choice(30, 2)])
         found = checker.certify(checker.FittedGaussianMixture(np.full(2, 0.5), means, C, "full"), floor, 1e-6, rows)
         assert found.bound <= found.objective
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_reported_numbers_are_judged_by_the_digits_that_a_collinear_covariance_has(kind):
+    """An outlier makes the correlation 1 to 10 digits: the last digit of the covariance is worth 1e-5 nats or so."""
+    X = np.round(np.random.default_rng(0).normal(size=(12, 2)), 1)
+    X[0] = 1e6, 1.7e6
+    model = GaussianMixture(1, covariance_type=kind, reg_covar=1e-3).fit(X)
+    model.covariances_[..., 0, 0] = np.nextafter(model.covariances_[..., 0, 0], np.inf)
+    assert not [words for words in audit(model, X).failures() if words.startswith("reported")]
+    model.loglikelihood_ *= 1.01
+    assert [words for words in audit(model, X).failures() if words.startswith("reported")]

@@ -97,7 +97,7 @@ class NotebookLines:
 
 
 def _short_name(estimator: str, loop: str, most: int = 20) -> str:
-    """Return the names of estimator and loop; where these are long, that of a loop which counts, else the estimator's."""
+    """Return the names of estimator and loop; where these are long, a loop's that counts, or the estimator's."""
     both = f"{estimator} {loop}"
     if len(both) <= most:
         return both

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -105,13 +105,22 @@ def _weighted_scatters(mean: Array, factors: Array, entries: int, block: Block) 
     return _ClassScatters(out, z, weight)
 
 
-def weighted_scatters(rows: Rows, mean: Array, factors: Array, tuning: DiscriminantTuning) -> Array:
-    """Return Σ w f_c (x - m_c)(x - m_c)ᵀ, c the class of x, for each row f of the factors (m, k): (m, d, d)."""
+class ClassScatters(NamedTuple):
+    """Squares about class means, and what the means lost to rounding."""
+
+    zz: Array  # Σ w f_c (x - m_c)(x - m_c)ᵀ, c the class of x, for each row f of factors  (m, d, d)
+    lost: Array  # exact means minus rounded ones  (k, d)
+
+
+def weighted_scatters(rows: Rows, mean: Array, factors: Array, tuning: DiscriminantTuning) -> ClassScatters:
+    """Return the squares about the class means (k, d), for each row of the factors (m, k)."""
     found = rows.sum(partial(_weighted_scatters, mean, factors, tuning.dense_entries))
     check_overflow(found.zz)
     # Where rows hardly differ, what their means lost to rounding would count.
-    each = factors / np.where(found.weight > 0, found.weight, 1.0)
-    return found.zz - np.einsum("mc,ci,cj->mij", each, found.z, found.z)
+    weight = np.where(found.weight > 0, found.weight, 1.0)
+    return ClassScatters(
+        found.zz - np.einsum("mc,ci,cj->mij", factors / weight, found.z, found.z), found.z / weight[:, None]
+    )
 
 
 def _fourth_moments(mean: Array, deviation: Array, entries: int, block: Block) -> _FourthMoments:
@@ -134,7 +143,7 @@ def ledoit_wolf_covariances(rows: Rows, found: ClassMeans, tuning: DiscriminantT
     """Return each class's covariance, shrunk by Ledoit and Wolf's share in units of its standard deviations."""
     k = len(found.weight)
     weight = np.where(found.weight > 0, found.weight, 1.0)
-    S = weighted_scatters(rows, found.mean, np.diag(1 / weight), tuning)
+    S = weighted_scatters(rows, found.mean, np.diag(1 / weight), tuning).zz
     deviation = standard_deviations(np.diagonal(S, axis1=1, axis2=2), found.mean)
     quartic = rows.sum(partial(_fourth_moments, found.mean, deviation, tuning.dense_entries)).quartic
     check_overflow(quartic)

@@ -240,14 +240,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, ClassifierMixi
         else:
             weight = np.where(found.weight > 0, found.weight, 1.0)
             factors = np.stack([share / weight, prior / weight])[: 1 if self.priors is None else 2]
-            S = weighted_scatters(rows, found.mean, factors, self._tuning)
+            S, lost = weighted_scatters(rows, found.mean, factors, self._tuning)
             pooled = shrink(S[-1], float(self.shrinkage or 0.0))
         if self.solver == "svd":
             return ClassCovariances(found, prior, S[0], pooled, between)
         if self.solver == "eigen" and self._estimates_classes:
             between = self._total_covariance(rows) - pooled
         elif self.solver == "eigen":
-            off = found.mean - share @ found.mean
+            # From one of them, for rows that hardly differ: a mean of means far from zero is rounded once more.
+            off = found.mean - found.mean[0] + lost
+            off = off - share @ off
             between = shrink(S[0] + (off.T * share) @ off, float(self.shrinkage or 0.0)) - pooled
         return ClassCovariances(found, prior, pooled, pooled, between)
 

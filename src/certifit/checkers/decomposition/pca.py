@@ -139,8 +139,9 @@ def certify_measured(
     shifted = float(((off - B.T @ (B @ off)) ** 2).sum())
     objective = (s.discarded if measured.error is None else measured.error) + shifted
     limit, scale = tol * objective + rounding + s.rounding(np.float64), s.total + 4 * s.mean_rounding
+    moved = Check("error that the distance of the mean adds", shifted, _shift_limit(s, tol, dtype))
     bound = max(0.0, s.discarded - _most_to_gain(s, len(B)) - s.rounding(np.float64))
-    checks = [*_check_axes(claim, measured, tol, dtype), *_check_repeated(claim, measured, tol, rounding)]
+    checks = [*_check_axes(claim, measured, tol, dtype), moved, *_check_repeated(claim, measured, tol, rounding)]
     claimed = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
     if not s.failure:
         return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), scale=scale)
@@ -162,8 +163,9 @@ def _check_axes(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) 
     data_eps, rounding = float(np.finfo(dtype).eps), s.rounding(dtype) + _faint(s, tol)
     skew = float(np.abs(B @ B.T - np.eye(len(B))).max(initial=0.0))
     mean_limit = (tol + 128 * EPS) * s.deviations + 16 * EPS * np.abs(m) + np.finfo(float).tiny
-    # A mean summed row after row in the digits of the rows is allowed as far as its square stays below the tolerance.
-    mean_limit += np.minimum(measured.n_used * data_eps * np.abs(m), np.sqrt(tol * max(0.0, s.total) / len(m)))
+    # A mean summed row after row in the digits of the rows is allowed as far as its square stays below the tolerance
+    # in units of the column's own variance: beside the total, a column of small values could be off by any number.
+    mean_limit += np.minimum(measured.n_used * data_eps * np.abs(m), np.sqrt(tol) * s.deviations)
     off = np.asarray(claim.explained_variance, np.float64) - unbiased * s.captured
     checks = [
         Check("basis orthonormal to", skew, max(1e-10, 64 * data_eps)),
@@ -200,8 +202,8 @@ def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, rounding
         rest = s.total - float(s.captured.sum())
         each = measured.unbiased / max(1, measured.directions - k) * (k < measured.directions)
         off = np.atleast_1d(float(claim.noise_variance) - each * max(0.0, rest))
-        # It is a difference of the total and k variances, each rounded.
-        limit = np.atleast_1d(each * (tol * abs(rest) + (k + 4) * rounding))
+        # It is a difference of two numbers that are rounded beside the total: that total, and the sum of k variances.
+        limit = np.atleast_1d(each * (tol * abs(rest) + 2 * rounding))
         checks.append(worst("noise variance off by", off, limit))
     return checks
 
@@ -212,6 +214,15 @@ def _faint(s: CapturedVariance, tol: float) -> float:
     Covariances formed without centring, as scikit-learn's `covariance_eigh` does, lose that much and more.
     """
     return 1e-8 * tol * s.total
+
+
+def _shift_limit(s: CapturedVariance, tol: float, dtype: Any) -> float:
+    """Return how much error a mean that is rounded in the digits of the rows may add.
+
+    It is a square: of the total, only the square of the rows' last digits is rounding, and not those digits.
+    """
+    last = 64 * float(np.finfo(dtype).eps)
+    return tol * s.discarded + last**2 * s.total + s.rounding(np.float64)
 
 
 def worst(name: str, off: Array, limit: Array) -> Check:
@@ -246,6 +257,10 @@ def _measure(rows: Rows, about: _MeanSums, B: Array, tuning: PCACheckTuning) -> 
         variance = measure_covariance(rows.sum(partial(_scatter, m)) / n, B)
     else:
         variance = measure_centred_rows(rows.map(partial(centred_rows, m)) / np.sqrt(n), B)
+    if not variance.deviations.all():
+        # Squares of very small numbers vanish, and their sizes do not.
+        sizes = rows.sum(partial(_distances, m)) / n
+        variance = replace(variance, deviations=np.maximum(variance.deviations, sizes))
     return PCAMeasured(m, n, variance, count, rows.sum(partial(_error, B, m)) / n)
 
 
@@ -293,6 +308,11 @@ def _squares(m: Array, block: Block) -> Array:
     each = np.repeat(w, np.diff(X.indptr))
     off = np.bincount(X.indices, each * (X.data - m[X.indices]) ** 2, len(m))
     return off + (w.sum() - np.bincount(X.indices, each, len(m))) * m**2
+
+
+def _distances(m: Array, block: Block) -> Array:
+    """Return Σ w |x - m| of each column (d,)."""
+    return block.w @ np.abs(dense(block.X) - m)
 
 
 def covariance(rows: Rows) -> Array:

@@ -77,7 +77,9 @@ def stationary_certificate(
         Check("weights below zero", float((weights < 0).sum()), 0.0),
         *more,
     )
-    return Certificate("stationary", STATIONARY, objective, least, tol, tol, checks, facts or {})
+    # A logarithm near 0 is no small number: its terms have the size of 1 and cancel.
+    scale = 1.0 + abs(step.loglik) + abs(step.penalty)
+    return Certificate("stationary", STATIONARY, objective, least, tol, tol, checks, facts or {}, scale=scale)
 
 
 class ReportedFit(NamedTuple):
@@ -89,14 +91,19 @@ class ReportedFit(NamedTuple):
     trace: Array  # (steps,) with the fields loglik, bound and kl
 
 
-def reported_checks(reported: ReportedFit, step: EMStepResult, weight: float) -> tuple[Check, ...]:
-    """Compare what a mixture reports of itself with what was found; `weight` is Σ w."""
+def reported_checks(
+    reported: ReportedFit, step: EMStepResult, weight: float, rounding: float = 0.0
+) -> tuple[Check, ...]:
+    """Compare what a mixture reports of itself with what was found; `weight` is Σ w.
+
+    `rounding`, in nats a row, is what the last digits of the stored parameters may change.
+    """
     objective = step.loglik - step.penalty
     trace = {name: np.asarray(reported.trace[name]) for name in ("loglik", "bound", "kl")}
     apart = np.abs([trace["loglik"][-1] - objective, *(reported.lower_bounds - trace["loglik"])]).max()
     sums = np.abs(trace["loglik"] - trace["bound"] - trace["kl"]).max()
     # wider than rounding: the model found these numbers in its own way
-    limit = 1e-6 * (1.0 + abs(step.loglik))
+    limit = 1e-6 * (1.0 + abs(step.loglik)) + rounding
     return (
         Check("reported log-likelihood off, nats a row", abs(reported.loglikelihood / weight - step.loglik), limit),
         Check("reported lower bound off, nats a row", abs(reported.lower_bound - objective), limit),

@@ -158,9 +158,11 @@ def certify(
     result = EMStepResult(
         before.loglik / W, _penalty(at, floor), rest.loglik / W, _penalty(after, floor), rest.bound / W, rest.kl / W
     )
-    more = (*checks[:2], *more, *(() if reported is None else reported_checks(reported, result, W)))
-    more = (*more, _saddle_check(at, kind, floor, tol, rows))
-    return stationary_certificate(result, at.weights, least_objective(floor, k, before.observed / W), tol, more)
+    if reported is not None:
+        more = (*more, *reported_checks(reported, result, W, _stored_rounding(at)))
+    more = (*checks[:2], *more, _saddle_check(at, kind, floor, tol, rows))
+    least = least_objective(floor, k, before.observed / W)
+    return stationary_certificate(result, at.weights, least, tol, more)
 
 
 def _mixture_of(model: FittedGaussianMixture) -> tuple[CovarianceType, GaussianMixturePoint, tuple[Check, ...]]:
@@ -275,6 +277,19 @@ def _is_definite(C: Array) -> bool:
     except LinAlgError:
         return False
     return True
+
+
+def _stored_rounding(at: GaussianMixturePoint) -> float:
+    """Return how many nats a row the last digits of the covariances may change, a hundredth at most.
+
+    In units of the columns' deviations, the squared diagonal of a Cholesky factor holds each column's variance given
+    those before it: relative to the smallest, the last digits of a variance of 1 count that much more.
+    """
+    most = 0.0
+    for C in at.C[:1] if np.array_equal(at.C[0], at.C[-1]) else at.C:
+        size = np.sqrt(np.diag(C))
+        most = max(most, float((1 / np.diag(np.linalg.cholesky(C / np.outer(size, size))) ** 2).sum()))
+    return min(64 * np.finfo(float).eps * most, 0.01)
 
 
 def _penalty(at: GaussianMixturePoint, floor: Array) -> float:

@@ -175,10 +175,13 @@ class PCA(LinearCodes, Estimator):
         return precision
 
     def _density(self) -> tuple[Array, float]:
-        """Return the model's variances (k,) along the components and elsewhere; refuse variances of zero."""
+        """Return the model's variances (k,) along the components and elsewhere; refuse variances of zero.
+
+        What the certificate allows a variance beside the total for rounding counts as zero: no density hangs on it.
+        """
         d, variances = len(self.mean_), np.maximum(self.explained_variance_, self.noise_variance_)
         smallest = min(variances.min(initial=np.inf), self.noise_variance_ if self.n_components_ < d else np.inf)
-        if not smallest > d * np.finfo(float).eps * variances.max(initial=0.0):
+        if not smallest > 32 * (d + 16) * np.finfo(float).eps * variances.sum():
             raise DataError(
                 got="a singular covariance: some direction has no variance, so no density exists",
                 wanted="positive variance in every direction",
