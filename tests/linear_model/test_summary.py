@@ -148,6 +148,9 @@ def test_rounding_is_not_shown_as_a_share_or_a_deviance():
     exact = LinearRegression().fit(np.array([[0.1], [0.2], [0.7]]), [0.3, 0.5, 1.5])
     assert exact.exact_fit_
     assert line(exact, "deviance (null)").startswith("0 (")
+    curved = GeneralizedLinearRegressor("gamma").fit(np.array([[0.1], [0.7]]), [0.3, 1.5])
+    assert curved.exact_fit_
+    assert line(curved, "Pearson chi²") == "0"
 
 
 def test_a_deviance_below_0_is_no_rounding():
@@ -165,3 +168,14 @@ def test_the_rounding_of_a_ridge_penalty_is_that_of_squares():
     assert audit(model, rows, targets).holds
     model.deviance_ *= 1.01
     assert not audit(model, rows, targets).holds
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_residuals_of_targets_far_from_0_are_rounded_as_the_targets_are(seed):
+    rng = np.random.default_rng(seed)
+    rows, weights = 20840 + 5 * rng.normal(size=(6, 6)), 10.0 ** rng.uniform(-4, 4, 6)
+    targets = 8246 + 0.1 * rng.normal(size=6)
+    model = Ridge(alpha=4e-6).fit(rows, targets, sample_weight=weights)
+    assert audit(model, rows, targets, weights).holds
+    model.deviance_ *= 1.01
+    assert not audit(model, rows, targets, weights).holds

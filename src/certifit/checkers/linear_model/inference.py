@@ -196,7 +196,8 @@ def _off(at: GlmPoint, s: GlmQuadratic, n_rows: int) -> float:
         ratio = at.claim.l1_ratio
         paid = total * float(ratio * np.abs(at.beta).sum() + 0.5 * (1 - ratio) * (at.beta**2).sum())
     share = summation_error(n_rows)
-    return 16 * (share * (s.loss_size + paid) + EPS * s.terms + s.loss_slack + s.slack) + EPS * at.b_slack
+    far = 2 * EPS * abs(at.y0) * s.g_size.total  # residuals of targets that are not centred first
+    return 16 * (share * (s.loss_size + paid) + EPS * s.terms + s.loss_slack + s.slack) + EPS * at.b_slack + far
 
 
 def _scalar_checks(

@@ -377,7 +377,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         ]
         deviance = f"{self.deviance_:.6g}"
         if self.exact_fit_:
-            deviance, likelihood = "0", [("residuals", "rounding: the fit is exact")]
+            deviance, pearson, likelihood = "0", (pearson[0], "0"), [("residuals", "rounding: the fit is exact")]
         return [
             family,
             ("rows, residual df", f"{rows:g}, {self.df_resid_:g}"),
