@@ -83,7 +83,7 @@ def _try_one(
     case.count("audits that hold", int(holds))
     if not holds or _another_optimum(whole, name, hurt) or _equal_components(whole, name, hurt, X):
         return
-    if _equal_softmax(whole, name, hurt) or _equal_deviance(whole, model, name, X, y):
+    if _equal_softmax(whole, name, hurt) or _equal_objective(whole, model, name, X, y):
         return
     after = said(model, X, y)
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
@@ -132,20 +132,31 @@ def _equal_softmax(whole: Any, name: str, hurt: Any) -> bool:
     return np.allclose(moved, moved[0]) and np.allclose(size, hurt_size, rtol=1e-9)
 
 
-def _equal_deviance(whole: Any, model: Any, name: str, X: Any, y: Any) -> bool:
-    """Whether another intercept, which no penalty holds, leaves the deviance as it was, by scikit-learn's formula.
+def _equal_objective(whole: Any, model: Any, name: str, X: Any, y: Any) -> bool:
+    """Whether other coefficients leave the penalised deviance where it was, by scikit-learn's formula of deviances.
 
-    Where targets next to 0 are nearly all of an inverse-gaussian deviance, the mean of the others hardly moves it.
-    A certificate speaks of the deviance: which of two intercepts that it does not tell apart is not its concern.
+    Where targets next to 0 are nearly all of an inverse-gaussian deviance, the mean of the others hardly moves it;
+    nor does a coefficient of 1 instead of 0, where others are millions. A certificate speaks of the objective: which
+    of two models that this does not tell apart is right is not its concern.
     """
-    power = {"poisson": 1, "gamma": 2, "inverse_gaussian": 3}.get(getattr(whole, "family", ""))
-    if name != "intercept_" or power is None or np.shape(model.intercept_) != np.shape(whole.intercept_):
+    if name not in ("coef_", "intercept_") or np.shape(getattr(model, name)) != np.shape(getattr(whole, name)):
         return False
-    means = whole.predict(X), model.predict(X)
-    if not all((np.isfinite(mean) & (mean > 0)).all() for mean in means):
-        return False
-    before, after = (mean_tweedie_deviance(y, mean, power=power) for mean in means)
+    before, after = _objective(whole, X, y), _objective(model, X, y)
     return bool(abs(after - before) <= whole.certificate_.tol * before)
+
+
+def _objective(model: Any, X: Any, y: Any) -> float:
+    """Half the deviance and the penalty of a linear model; NaN where it has none, or coefficients it may not have."""
+    power = {"gaussian": 0, "poisson": 1, "gamma": 2, "inverse_gaussian": 3}.get(getattr(model, "family", ""))
+    if power is None or np.ndim(model.coef_) != 1 or (model.positive and (model.coef_ < 0).any()):
+        return np.nan
+    means = model.predict(X)
+    if not np.isfinite(means).all() or (power > 0 and not (means > 0).all()):
+        return np.nan
+    l1, squares = float(np.abs(model.coef_).sum()), float(model.coef_ @ model.coef_)
+    strength = model.alpha * (len(y) if model.penalty_per_row else 1)
+    paid = strength * (model.l1_ratio * l1 + 0.5 * (1 - model.l1_ratio) * squares)
+    return float(0.5 * len(y) * mean_tweedie_deviance(y, means, power=power) + paid)
 
 
 TAMPERED_ATTRIBUTES = Hunt(
