@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import deepcopy
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -18,9 +19,10 @@ from benchmarks.hunts.page import write_page
 from benchmarks.hunts.random_models import MODELS
 from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
 from benchmarks.hunts.separation import separable
+from benchmarks.hunts.tampered_attributes import _equal_objective, _equal_softmax
 from benchmarks.hunts.tampering import differ
 from benchmarks.hunts.wrong_models import _check_against
-from certifit import GaussianMixture, LinearRegression
+from certifit import GaussianMixture, LinearRegression, LogisticRegression, Ridge
 from certifit.core import Certificate, Estimator
 
 SHORT = {
@@ -233,3 +235,24 @@ def test_a_score_near_zero_is_compared_with_one():
     assert differ(1e-16, 3e-16)
     assert not differ(1e-16, 3e-16, least=1.0)
     assert differ(1e-16, 1e-5, least=1.0)
+
+
+@pytest.mark.parametrize(("share", "equal"), [(1e-5, True), (1e-1, False)])
+def test_only_coefficients_that_the_objective_does_not_tell_apart_are_left_to_a_model(share, equal):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=30)
+    whole = Ridge(alpha=1.0).fit(X, y)
+    model = deepcopy(whole)
+    model.coef_ = whole.coef_ * (1 + share)
+    assert _equal_objective(whole, model, "coef_", X, y) == equal
+    assert not _equal_objective(whole, model, "deviance_", X, y)
+
+
+def test_only_equal_sizes_make_another_optimum_of_an_l1_softmax():
+    whole = LogisticRegression(penalty="l1")
+    whole.coef_ = np.array([[-3.0], [-2.0], [2.0], [4.0]])
+    assert _equal_softmax(whole, "coef_", whole.coef_ + 1)
+    assert not _equal_softmax(whole, "coef_", whole.coef_ + 3)
+    assert not _equal_softmax(whole, "coef_", whole.coef_ * [[1.0], [1.0], [1.0], [1.5]])
+    assert not _equal_softmax(whole.set_params(penalty="l2"), "coef_", whole.coef_ + 1)

@@ -137,3 +137,45 @@ def test_coefficients_without_a_proof_are_counted():
     assert "(100 %)" in str(Certificate("optimal", "x", 1.0, 0.0, 1.0))
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [2.0, 4.0, 6.1]})
     assert "coef" in LinearRegression().fit(frame, [1.0, 2.0, 2.5]).summary()
+
+
+def test_rounding_is_not_shown_as_a_share_or_a_deviance():
+    flat = GeneralizedLinearRegressor("poisson").fit(np.array([[-1.0], [1.0], [-1.0], [1.0]]), [1.0, 1.0, 3.0, 3.0])
+    assert line(flat, "pseudo-R² (deviance)") == "0"
+    squares = LinearRegression().fit(np.array([[-1.0], [1.0], [-1.0], [1.0]]), [0.1, 0.1, 0.3, 0.3])
+    assert line(squares, "R², adjusted") == "0, -0.5"
+    assert line(squares, "F, its p-value").startswith("0 with 1 and 2 df")
+    exact = LinearRegression().fit(np.array([[0.1], [0.2], [0.7]]), [0.3, 0.5, 1.5])
+    assert exact.exact_fit_
+    assert line(exact, "deviance (null)").startswith("0 (")
+    curved = GeneralizedLinearRegressor("gamma").fit(np.array([[0.1], [0.7]]), [0.3, 1.5])
+    assert curved.exact_fit_
+    assert line(curved, "Pearson chi²") == "0"
+
+
+def test_a_deviance_below_0_is_no_rounding():
+    rows, targets = np.array([[0.1], [0.2], [0.7]]), [0.3, 0.5, 1.5]
+    model = LinearRegression().fit(rows, targets)
+    model.deviance_ = -1e-40
+    assert not audit(model, rows, targets).holds
+
+
+def test_the_rounding_of_a_ridge_penalty_is_that_of_squares():
+    # β is about 1e-12: its square costs 1e-13, its size would cost 0.1.
+    rows = 1e5 * RNG.normal(size=(8, 2))
+    targets = 1e-6 * RNG.normal(size=8)
+    model = Ridge(alpha=1e11).fit(rows, targets)
+    assert audit(model, rows, targets).holds
+    model.deviance_ *= 1.01
+    assert not audit(model, rows, targets).holds
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_residuals_of_targets_far_from_0_are_rounded_as_the_targets_are(seed):
+    rng = np.random.default_rng(seed)
+    rows, weights = 20840 + 5 * rng.normal(size=(6, 6)), 10.0 ** rng.uniform(-4, 4, 6)
+    targets = 8246 + 0.1 * rng.normal(size=6)
+    model = Ridge(alpha=4e-6).fit(rows, targets, sample_weight=weights)
+    assert audit(model, rows, targets, weights).holds
+    model.deviance_ *= 1.01
+    assert not audit(model, rows, targets, weights).holds

@@ -375,12 +375,13 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
             ("log-likelihood", f"{self.loglikelihood_:.6g}"),
             ("AIC, BIC", f"{self.aic_:.6g}, {self.bic_:.6g}"),
         ]
+        deviance = f"{self.deviance_:.6g}"
         if self.exact_fit_:
-            likelihood = [("residuals", "rounding: the fit is exact")]
+            deviance, pearson, likelihood = "0", (pearson[0], "0"), [("residuals", "rounding: the fit is exact")]
         return [
             family,
             ("rows, residual df", f"{rows:g}, {self.df_resid_:g}"),
-            ("deviance (null)", f"{self.deviance_:.6g} ({self.null_deviance_:.6g})"),
+            ("deviance (null)", f"{deviance} ({self.null_deviance_:.6g})"),
             *(self._variance_facts() if squares else [self._explained(), pearson]),
             ("dispersion", f"{self.dispersion_:.6g}" + ("" if loss.family.free_dispersion else " (fixed)")),
             *likelihood,
@@ -400,7 +401,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     def _explained(self) -> tuple[str, str]:
         """The pseudo-R² that compares deviances, as `score` does."""
         share = 1 - self.deviance_ / self.null_deviance_ if self.null_deviance_ > 0 else np.nan
-        return "pseudo-R² (deviance)", f"{share:.4g}"
+        return "pseudo-R² (deviance)", _beside_one(share)
 
     def _variance_facts(self) -> list[tuple[str, str]]:
         """R², adjusted R² and the F test against the constant model, of least squares with an intercept."""
@@ -408,11 +409,12 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         if not (self.fit_intercept and slopes > 0 and df > 0 and self.null_deviance_ > 0):
             return []
         left = self.deviance_ / self.null_deviance_
-        facts = [("R², adjusted", f"{1 - left:.4g}, {1 - left * (df + slopes) / df:.4g}")]
+        adjusted = 1 - left * (df + slopes) / df
+        facts = [("R², adjusted", f"{_beside_one(1 - left)}, {_beside_one(adjusted)}")]
         if self.deviance_ > 0 and not self.exact_fit_:
             F = (self.null_deviance_ - self.deviance_) / slopes / (self.deviance_ / df)
             p = p_value_words(float(stats.f.sf(F, slopes, df)))
-            facts.append(("F, its p-value", f"{F:.4g} with {slopes} and {df:g} df, {p}"))
+            facts.append(("F, its p-value", f"{_beside_one(F)} with {slopes} and {df:g} df, {p}"))
         return facts
 
     def _notes(self) -> tuple[str, ...]:
@@ -524,3 +526,8 @@ def refuse_strengths(alpha: Any) -> None:
 
 
 __all__ = ["CollinearWarning", "GeneralizedLinearRegressor"]
+
+
+def _beside_one(number: float) -> str:
+    """Four digits, and none below 1e-5: what is left of deviances that are all but equal is rounding."""
+    return f"{number if abs(number) >= 0.1 else round(float(number), 5) + 0.0:.4g}"
