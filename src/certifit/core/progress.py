@@ -101,7 +101,7 @@ def _short_name(estimator: str, loop: str, most: int = 20) -> str:
     both = f"{estimator} {loop}"
     if len(both) <= most:
         return both
-    return loop if any(map(str.isdigit, loop)) else estimator
+    return loop if " of " in loop and not loop.endswith(" of 1") else estimator
 
 
 def _line_text(line: LoopLine, bar: int = 6) -> str:

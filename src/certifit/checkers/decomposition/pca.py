@@ -203,7 +203,7 @@ def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, rounding
         each = measured.unbiased / max(1, measured.directions - k) * (k < measured.directions)
         off = np.atleast_1d(float(claim.noise_variance) - each * max(0.0, rest))
         # It is a difference of two numbers that are rounded beside the total: that total, and the sum of k variances.
-        limit = np.atleast_1d(each * (tol * abs(rest) + 2 * rounding))
+        limit = np.atleast_1d(each * (tol * abs(rest) + (k + 2) * rounding))
         checks.append(worst("noise variance off by", off, limit))
     return checks
 

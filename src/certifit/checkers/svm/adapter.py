@@ -23,6 +23,7 @@ from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation.kernel_error import row_difference, same
 from certifit.checkers.plain.best_intercepts import middle_of_quantile
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import EPS
 from certifit.checkers.plain.kernels import GivenKernel, PlainLinear, as_plain_kernel
 from certifit.checkers.problem import Problem
 from certifit.checkers.svm import joint_kernel, kernel, one_class
@@ -502,7 +503,9 @@ def row_checks(
         unit = 1.0 if getattr(machine, "epsilon", None) is None else float(np.ptp(machine.y)) + machine.epsilon
         size = unit + float(found.slacks.max(initial=0.0)) or 1.0
         off = float(np.maximum(off, miss[1:].max() / size))  # NaN stays
-        aside = float(np.maximum(aside, getattr(found, "aside", 0.0) / size))
+        # An intercept far from 0 is stored with as many digits fewer.
+        stored = 4 * EPS * float(np.abs(np.asarray(model.intercept_)).max(initial=0.0))
+        aside = float(np.maximum(aside, max(0.0, getattr(found, "aside", 0.0) - stored) / size))
     return [
         Check("rows of another kind than their coefficients say", float(wrong), 0.0),
         Check("slacks and residuals of rows off by, relative", float(off), tuning.close),

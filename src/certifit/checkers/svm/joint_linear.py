@@ -143,8 +143,8 @@ class _JointCheck(NamedTuple):
             if found[0] > best:
                 best, start = found[0], (h, q)
             yield found
-        # A model half of whose objective is unproved is no minimum: no better dual point will show it to be one.
-        if allowed < value - best < 0.5 * abs(value) and self.theta.size <= self.tuning.most_parameters:
+        # A model nearly all of whose objective is unproved is no minimum: no dual point will show it to be one.
+        if allowed < value - best < 0.95 * abs(value) and self.theta.size <= self.tuning.most_parameters:
             yield self._bound(self._with_proximal_multipliers(*start, allowed))
 
     def _smoothed_dual(self, h: float, offset: Array) -> tuple[Array, Array]:
