@@ -15,8 +15,6 @@ from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
 from certifit.rows import Array, Block
 
-EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True)
 class GreedyTuning:
@@ -142,13 +140,13 @@ def _best_along(claim: GrowthClaim, node: NodeRows, j: int) -> float:
 
 def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> float:
     """By how much the best split is better than the one made, as a share of what there was to gain in the node."""
+    if not claim.every_threshold:
+        return 0.0
     j = int(tree.column[k])
     x = node.X[:, j].astype(tree.dtype)
     left = np.where(np.isnan(x), tree.missing_left[k], x <= tree.threshold[k])
     sides = [(node.sums[side].sum(axis=0), np.array(node.w[side].sum())) for side in (left, ~left)]
     made = sum(float(_purity(claim, sums, weight)) for sums, weight in sides)
-    if not claim.every_threshold:
-        return 0.0
     columns = range(node.X.shape[1]) if claim.every_column else [j]
     best = max(_best_along(claim, node, c) for c in columns)
     return max(0.0, best - made) / _scale(claim, node)

@@ -12,11 +12,10 @@ from functools import partial
 import numpy as np
 from scipy.special import xlogy
 
+from certifit.checkers.plain.dual_points import EPS
 from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
 from certifit.rows import Array, Block, Rows, Sums
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
