@@ -10,7 +10,7 @@ from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
-from certifit.linear_model.regressors import GammaRegressor as GammaRegressor
+from certifit.linear_model.family_regressors import GammaRegressor as GammaRegressor
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture as GaussianMixture
 from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as GeneralizedLinearRegressor
@@ -38,7 +38,7 @@ from certifit.svm.nu.nu_svm import NuSVR as NuSVR
 from certifit.kernel_approximation.nystroem import Nystroem as Nystroem
 from certifit.svm.nu.nu_svm import OneClassSVM as OneClassSVM
 from certifit.decomposition.pca.pca import PCA as PCA
-from certifit.linear_model.regressors import PoissonRegressor as PoissonRegressor
+from certifit.linear_model.family_regressors import PoissonRegressor as PoissonRegressor
 from certifit.svm.kernel.kernels import Polynomial as Polynomial
 from certifit.decomposition.probabilistic.probabilistic_pca import ProbabilisticPCA as ProbabilisticPCA
 from certifit.core.progress import ProgressBar as ProgressBar
@@ -68,7 +68,7 @@ from certifit.table.table_classifier import TableClassifier as TableClassifier
 from certifit.table.table_regressor import TableRegressor as TableRegressor
 from certifit.decomposition.robust.trimmed_pca import TrimmedPCA as TrimmedPCA
 from certifit.decomposition.pca.truncated_svd import TruncatedSVD as TruncatedSVD
-from certifit.linear_model.regressors import TweedieRegressor as TweedieRegressor
+from certifit.linear_model.family_regressors import TweedieRegressor as TweedieRegressor
 from certifit.feature_selection.variance_threshold import VarianceThreshold as VarianceThreshold
 from certifit.feature_selection.scores import anova_f as anova_f
 from certifit.rows import as_rows as as_rows

@@ -1,13 +1,13 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
-from certifit.linear_model.regressors import GammaRegressor as GammaRegressor
+from certifit.linear_model.family_regressors import GammaRegressor as GammaRegressor
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as GeneralizedLinearRegressor
 from certifit.linear_model.regressors import Lasso as Lasso
 from certifit.linear_model.regressors import LinearRegression as LinearRegression
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
-from certifit.linear_model.regressors import PoissonRegressor as PoissonRegressor
+from certifit.linear_model.family_regressors import PoissonRegressor as PoissonRegressor
 from certifit.linear_model.regressors import Ridge as Ridge
 from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier
-from certifit.linear_model.regressors import TweedieRegressor as TweedieRegressor
+from certifit.linear_model.family_regressors import TweedieRegressor as TweedieRegressor
 from certifit.linear_model.regularisation_path import enet_path as enet_path
 from certifit.linear_model.regularisation_path import lasso_path as lasso_path
