@@ -14,6 +14,7 @@ ROOMS = (
     "cluster",
     "decomposition",
     "discriminant_analysis",
+    "ensemble",
     "feature_selection",
     "kernel_approximation",
     "linear_model",

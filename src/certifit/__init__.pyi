@@ -100,6 +100,7 @@ from certifit import datasets as datasets
 from certifit import decomposition as decomposition
 from certifit import discriminant_analysis as discriminant_analysis
 from certifit import divergence as divergence
+from certifit import ensemble as ensemble
 from certifit import exceptions as exceptions
 from certifit import families as families
 from certifit import feature_selection as feature_selection

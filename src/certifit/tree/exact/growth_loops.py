@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from certifit.rows import Array
-from certifit.tree.split_loops import (
+from certifit.tree.exact.split_loops import (
     NodeToSplit,
     _mixed,
     _row_of,

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import xlogy
 
 from certifit.rows import Array
-from certifit.tree.growth_loops import NodeTable
-from certifit.tree.split_loops import LOGARITHMIC, POSITIVE, QUADRATIC
-from certifit.tree.target_sums import TargetSums, amount_sums, class_sums
+from certifit.tree.exact.growth_loops import NodeTable
+from certifit.tree.exact.split_loops import LOGARITHMIC, POSITIVE, QUADRATIC
+from certifit.tree.exact.target_sums import TargetSums, amount_sums, class_sums
 
 
 @dataclass(frozen=True)

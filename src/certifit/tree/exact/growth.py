@@ -16,7 +16,7 @@ import numpy as np
 
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map, thread_count
-from certifit.tree.growth_loops import (
+from certifit.tree.exact.growth_loops import (
     GrowthRules,
     NodeTable,
     add_children,
@@ -25,7 +25,7 @@ from certifit.tree.growth_loops import (
     may_split,
     node_to_split,
 )
-from certifit.tree.split_loops import (
+from certifit.tree.exact.split_loops import (
     NodeToSplit,
     SortedTable,
     Split,
@@ -37,7 +37,7 @@ from certifit.tree.split_loops import (
     part_rows,
     side_score,
 )
-from certifit.tree.target_sums import TargetSums
+from certifit.tree.exact.target_sums import TargetSums
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,2 @@
+# Written by tools/stubs.py from certifit/registry.py.
+

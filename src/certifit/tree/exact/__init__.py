@@ -1,0 +1,1 @@
+"""Exact splits: columns sorted once, whole-number sums, every threshold looked at."""
