@@ -596,7 +596,8 @@ def test_sparse_rows_far_from_zero_are_judged_as_dense_ones(gap):
     X, y = far_classes(gap)
     if gap:
         dense, rows = HardMarginSVC().fit(X, y), HardMarginSVC().fit(sparse.csr_array(X), y)
-        assert dense.certificate_.holds and rows.certificate_.holds
+        assert dense.certificate_.holds
+        assert rows.certificate_.holds
         np.testing.assert_allclose(rows.margin_, dense.margin_, rtol=1e-6)
         return
     for table in (X, sparse.csr_array(X)):
