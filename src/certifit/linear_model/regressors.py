@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.core.settings import Setting, Settings
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
@@ -189,6 +190,8 @@ class Ridge(_PenalisedSquares):
     intercept_ : float, or (targets,)
     deviance_ : float, or (targets,)
         The sum of squared residuals.
+    solver_ : str
+        The name that `solver` asks for, 'newton' for 'auto'. Whatever it is, the fit is by Newton's method.
     collinear_ : (0,)
         No column is left out beside a penalty.
     certificate_ : Certificate
@@ -209,7 +212,11 @@ class Ridge(_PenalisedSquares):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
     differences: ClassVar[dict[str, str]] = {
         **_PenalisedSquares.differences,
-        "solver_": "There is one solver, Newton's method, for every table, dense or sparse.",
+        "solver": "Every name is taken and Newton's method used, which none of scikit-learn's limits concern: any "
+        "solver fits sparse rows with an intercept, and positive=True.",
+        "solver_": "The name that was asked for; 'newton', the method that every fit uses, for 'auto'.",
+        "intercept_": "A number also where y has the shape (n, 1).",
+        "n_iter_": "Newton's updates, one or two, whatever max_iter is: no solver stops early with a warning.",
     }
 
     def __init__(
@@ -236,6 +243,12 @@ class Ridge(_PenalisedSquares):
         self.random_state = random_state
         self.max_time = max_time
         self.warm_start = warm_start
+
+    @property
+    def solver_(self) -> str:
+        """The name that was asked for; 'newton', the method of every fit, for 'auto'."""
+        check_is_fitted(self)
+        return "newton" if self.solver == "auto" else str(self.solver)
 
 
 class _SparseSquares(_PenalisedSquares):

@@ -420,6 +420,24 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return facts
 
     def _notes(self) -> tuple[str, ...]:
+        """What the data do not determine, and overdispersion, in words."""
+        return (*self._collinear_notes(), *self._dispersion_notes())
+
+    def _collinear_notes(self) -> tuple[str, ...]:
+        """Which columns are combinations of others, and what that makes of the coefficients."""
+        if not len(self.collinear_):
+            return ()
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.coef_.shape[-1])])
+        words = ", ".join(str(names[j]) for j in self.collinear_[:10])
+        words += f" and {len(self.collinear_) - 10} more" if len(self.collinear_) > 10 else ""
+        if self.collinear != "shortest":
+            return (f"Combinations of the columns before them, left out: {words}.",)
+        return (
+            f"Combinations of the columns before them: {words}. Of all coefficients with the same predictions the "
+            "shortest are taken; those marked open could be others.",
+        )
+
+    def _dispersion_notes(self) -> tuple[str, ...]:
         """Overdispersion in words, where the family fixes the dispersion and the targets can show it."""
         loss = self._loss()
         # Targets of 0 and 1 without trials have the log-likelihood -deviance/2: their spread follows from their mean.
