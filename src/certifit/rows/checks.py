@@ -84,7 +84,7 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
             fix="Pass an array, or the name of the target column of X.",
         )
     names = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
-    y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _as_columns(y, terms.targets)
+    y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _as_columns(y, terms)
     if len(y) != n_rows:
         raise DataError(got=f"y of {len(y)} entries", wanted=f"one for each of the {n_rows} rows")
     _check_labels(y, names)
@@ -93,12 +93,15 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
     return y
 
 
-def _as_columns(y: Any, targets: int) -> Array:
+def _as_columns(y: Any, terms: TableTerms) -> Array:
+    kind = None if terms.target == "classes" else np.float64  # labels stay what they are
     try:
-        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
+        y = check_array(y, dtype=kind, ensure_2d=False, ensure_all_finite=False, input_name="y")
     except (TypeError, ValueError) as error:
-        raise DataError(got=f"y that is not a table of numbers ({error})", wanted=_columns_wanted(targets)) from error
-    check_width(y.shape, targets)
+        raise DataError(
+            got=f"y that is not a table of numbers ({error})", wanted=_columns_wanted(terms.targets)
+        ) from error
+    check_width(y.shape, terms.targets)
     return y
 
 
