@@ -56,7 +56,7 @@ def test_choosing_from_weights_samples_and_few_rows():
     assert np.isnan(weighted.fall[2])  # 4 was not fitted
     scatter = w.sum() * np.cov(X.T, aweights=w, ddof=0).trace()  # of one centre, which need not be asked for
     assert weighted.fall[0] == pytest.approx(scatter / weighted.objective[0], rel=1e-9)
-    with pytest.warns(ConvergenceWarning, match="Got 3 distinct rows"):
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(3\)"):
         few = choose_clusters([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0], [5.0, 5.0]], [2, 4], references=0, random_state=0)
     assert "gap" not in few.choices
     for numbers in ([], 3, "3"):

@@ -147,19 +147,23 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
         )
     if len(w) != n_rows:
         raise DataError(got=f"sample_weight of {len(w)} entries", wanted=f"one for each of the {n_rows} rows")
+    if len(w) and not (w > 0).any():
+        refuse_zero_weights("zero" if not w.any() else "zero or negative")
     if (w < 0).any():
         raise DataError(
             got=f"negative sample_weight ({w.min():g} in row {int(w.argmin())})",
             wanted="weights of at least 0",
             fix="A weight says how many times a row counts.",
         )
-    if not (w > 0).any():
-        refuse_zero_weights()
     return w
 
 
-def refuse_zero_weights() -> None:
-    raise DataError(got="sample_weight that is zero for every row", wanted="at least one positive weight")
+def refuse_zero_weights(kind: str = "zero") -> None:
+    raise DataError(
+        got=f"sample_weight that is {kind} for every row",
+        wanted="at least one positive weight",
+        fix="Invalid input - all samples have zero or negative weights.",
+    )
 
 
 def refuse_weights(name: str, kind: Any) -> None:
