@@ -584,3 +584,11 @@ def test_means_that_the_deviance_does_not_tell_are_not_proved():
             model.intercept_ = wrong
             found = audit(model, X, y)
             assert any("logarithm of a mean" in words for words in found.failures()), (least, wrong)
+
+
+def test_less_than_the_usual_gap_asks_for_digits_of_penalised_coefficients():
+    """At the minimum Σ (μ - y) x / n + alpha β = 0, of which a gap of 1e-7 alone would leave three digits."""
+    Z, y = np.array([[-2.0, 0], [-1, 0], [1, 1], [2, 1]]), np.array([0.0, 1, 1, 2])
+    model = PoissonRegressor(alpha=1.0, tol=1e-7).fit(Z, y)
+    slope = Z.T @ (model.predict(Z) - y) / 4 + model.coef_
+    assert np.abs(slope).max() < 1e-6

@@ -78,8 +78,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         Of the negative binomial's variance μ + μ²/theta.
     tol : float, default=1e-6
         Relative gap at which to stop: objective - minimum <= tol * objective is then proved, where the loss allows.
-        Maximum likelihood goes on until each coefficient is within 1e-7 of its standard error; a ridge penalty goes
-        on for coefficients whose error is smaller in proportion, where less than 1e-6 is asked for.
+        Maximum likelihood goes on until each coefficient is within 1e-7 of its standard error; with a ridge penalty,
+        less than 1e-6 asks for digits of the coefficients: the fit goes on to the square of it, or 1e-12.
     covariance : 'classical', 'sandwich', 'clustered' or None
         How the standard errors are computed; None saves the time.
     collinear : 'drop', 'shortest' or 'refuse', default='drop'

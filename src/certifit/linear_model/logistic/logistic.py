@@ -43,8 +43,8 @@ class LogisticRegression(Inference, LinearScores, Estimator):
     l1_ratio : float between 0 and 1, default=0.0
         Share of the penalty that is |β|₁; the rest is |β|²/2. None means 0.
     tol : float, default=1e-6
-        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved. Where less than
-        1e-6 is asked for beside |β|², the fit goes on until errors of the coefficients are smaller in proportion. With
+        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved. Beside |β|²,
+        less than 1e-6 asks for digits of the coefficients: the fit goes on to the square of it, or 1e-12. With
         penalty='firth', how far the modified scores may be from 0, in standard errors.
     fit_intercept : bool, default=True
         The intercept is never penalised.
