@@ -194,20 +194,27 @@ def _with_tube(machine: KernelSvm, nu: float, problem: KernelProblem, model: Any
 
 def machine_problem(model: Any) -> Problem:
     """What a fitted machine minimises: equal for two machines if a bound proved for one holds for the other."""
-    regression = () if hasattr(model, "classes_") else ("epsilon",)  # scikit-learn's classifiers carry one of no use
-    names = ("kernel", "gamma", "degree", "coef0", "classes_", *regression)
-    ours = {"multi_class": getattr(model, "multi_class", "ovo"), "projected": hasattr(model, "expansion_coef_")}
-    told = {name: getattr(model, name, None) for name in names} | ours
-    nu = _nu(model)
-    loss = "hinge" if nu is None else f"hinge of {type(model).__name__}, nu={nu!r}"
-    if type(model).__name__ == "NuSVR":
-        told["epsilon"] = None
+    nu, weights = _nu(model), getattr(model, "class_weight", None)
+    loss = "hinge loss" if nu is None else f"hinge loss of {type(model).__name__}, nu={nu!r}"
+    # scikit-learn's classifiers carry an epsilon of no use, and its NuSVR one that is found by the fit
+    if hasattr(model, "classes_"):
+        loss += f", classes {model.classes_.tolist()}, multi_class={getattr(model, 'multi_class', 'ovo')!r}"
+    elif nu is None:
+        loss += f", epsilon={model.epsilon!r}"
     return Problem(
         loss,
-        f"½|β|²/C, C={getattr(model, 'C', 1.0)!r}",
-        weights=f"class_weight={getattr(model, 'class_weight', None)!r}",
-        further=", ".join(f"{name}={value!r}" for name, value in told.items()),
+        f"l2, C={getattr(model, 'C', 1.0)!r}",
+        weights="none" if weights is None else f"class_weight={weights!r}",
+        further=_kernel_in_words(model) + ", projected" * hasattr(model, "expansion_coef_"),
     )
+
+
+def _kernel_in_words(model: Any) -> str:
+    """A kernel's name with the settings that it has: those of other kernels make no difference."""
+    kernel = model.kernel if isinstance(model.kernel, str) else None
+    settings = {"linear": (), "precomputed": (), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+    named = settings.get(kernel or "", ("gamma", "degree", "coef0"))
+    return ", ".join([f"kernel={model.kernel!r}", *(f"{name}={getattr(model, name, None)!r}" for name in named)])
 
 
 # ------------------------------------------------------------------------------------ coefficients of each machine
