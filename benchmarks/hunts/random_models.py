@@ -479,6 +479,7 @@ MODELS = (
     RandomModel("RidgeClassifier", "classes", _ridge_classifier),
     RandomModel("RidgeCV", "numbers", _chosen_ridge, None, {"cv": 3}),
     RandomModel("RidgeClassifierCV", "classes", lambda rng, n, d: {**_chosen_ridge(rng, n, d), "cv": None}),
+    RandomModel("LogisticRegressionCV", "classes", lambda rng, n, d: free(rng), None, {"Cs": 2, "cv": 2}, 60),
     RandomModel("LassoCV", "numbers", _chosen_lasso, None, {"alphas": 3, "cv": 3}, 60),
     RandomModel("ElasticNetCV", "numbers", _chosen_elastic, None, {"alphas": 3, "cv": 3}, 60),
     RandomModel("LinearRegression", "numbers", _positive_line, None, {"positive": True}),

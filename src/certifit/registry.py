@@ -91,6 +91,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("RFE", "feature_selection.searches.elimination", _Proves.greedy),
     Registered("RFECV", "feature_selection.searches.elimination", _Proves.greedy),
     Registered("SequentialFeatureSelector", "feature_selection.searches.sequential_feature_selector", _Proves.greedy),
+    Registered(
+        "SelectFromModel",
+        "feature_selection.searches.select_from_model",
+        "threshold and choice are exact; the model that chose passes its own audit",
+    ),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",

@@ -32,6 +32,7 @@ from certifit.checkers.feature_selection.adapter import (
     audit_sequential,
     audit_variances,
 )
+from certifit.checkers.feature_selection.from_model import audit_from_model
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
 from certifit.checkers.linear_model.cross_validated.adapter import (
@@ -128,6 +129,7 @@ def _selectors_and_descriptions() -> dict[str, AuditedModel]:
             ("RecursiveElimination", "RFE", "RFECV"),
             AuditedModel(audit_elimination, ("support_", "ranking_")),
         ),
+        "SelectFromModel": AuditedModel(audit_from_model, ("estimator_",)),
         "L1Selector": AuditedModel(audit_l1, ("coef_", "proved_zero_", "path_")),
         "TruncatedSVD": AuditedModel(audit_svd, ("components_", "singular_values_"), svd_problem),
         **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), clusters),

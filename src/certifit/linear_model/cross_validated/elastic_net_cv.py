@@ -63,7 +63,7 @@ class _ElasticNetCV(SparseSquares):
     }
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "n_jobs", "precompute", "random_state", "selection", "verbose")
     differences: ClassVar[dict[str, str]] = {
-        **SparseSquares.differences,
+        **{name: why for name, why in SparseSquares.differences.items() if name in ("tol", "coef_")},
         "fit": "Metadata for the splitter (groups) is not routed: pass the splits themselves as cv.",
     }
     _fold_tuning: ClassVar[FoldPathTuning] = FoldPathTuning()

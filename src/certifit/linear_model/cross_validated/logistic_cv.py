@@ -135,7 +135,11 @@ class LogisticRegressionCV(LogisticRegression):
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     ignored: ClassVar[tuple[str, ...]] = ("dual", "intercept_scaling", "n_jobs", "random_state", "verbose")
     differences: ClassVar[dict[str, str]] = {
-        **{name: LogisticRegression.differences[name] for name in ("tol", "max_iter", "coef_", "solver")},
+        **{
+            name: why
+            for name, why in LogisticRegression.differences.items()
+            if name in ("tol", "max_iter", "coef_", "solver")
+        },
         "l1_ratios": "The default None means 0, without a warning; scikit-learn's 'warn' means the same.",
         "scoring": "The default None is accuracy, without a warning; scikit-learn's 'warn' means the same.",
         "fit": "Metadata for splitter and scorer (groups) is not routed: pass the splits themselves as cv.",

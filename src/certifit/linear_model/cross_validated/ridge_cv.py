@@ -244,7 +244,7 @@ class RidgeCV(_ChosenRidge, PenalisedSquares):
     settings: ClassVar[Settings] = {**_SETTINGS, "alpha_per_target": Setting(bool)}
     ignored: ClassVar[tuple[str, ...]] = ("gcv_mode",)
     differences: ClassVar[dict[str, str]] = {
-        **PenalisedSquares.differences,
+        **{name: why for name, why in PenalisedSquares.differences.items() if name == "coef_"},
         "fit": "Metadata for splitter and scorer (groups) is not routed: pass the splits themselves as cv.",
     }
 
@@ -366,7 +366,7 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
     settings: ClassVar[Settings] = _SETTINGS
     ignored: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[dict[str, str]] = {
-        **RidgeClassifier.differences,
+        **{name: why for name, why in PenalisedSquares.differences.items() if name == "coef_"},
         "fit": "Several labels for each row are not taken; metadata for splitter and scorer is not routed.",
     }
 

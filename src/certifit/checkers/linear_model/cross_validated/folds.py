@@ -36,10 +36,10 @@ def stated_folds(model: Any, n: int, shape: tuple[int, ...]) -> StatedFolds:
         )
     roles = np.asarray(model.fold_roles_)
     well = roles.ndim == 2 and roles.shape[1] == n and roles.dtype.kind == "i"
-    if not well or not all({*role.tolist()} <= {0, 1, 2, 3} for role in roles):
+    if not well or not all({1, 2} <= {*role.tolist()} <= {0, 1, 2, 3} for role in roles):
         raise DataError(
             got="fold_roles_ that do not say what each row is to every fold",
-            wanted=f"a row of {n} numbers 0, 1 (fitted) and 2 (held out) for each fold",
+            wanted=f"a row of {n} numbers 0, 1 (fitted) and 2 (held out), some of both, for each fold",
         )
     coef, intercept = (
         np.asarray(getattr(model, name), dtype=np.float64) for name in ("fold_coef_", "fold_intercept_")
@@ -93,7 +93,8 @@ def table_check(name: str, stated: Any, again: Array, close: float, size: float 
 
 def choice_check(words: str, score: Array, chosen: tuple[int, ...], close: float) -> Check:
     """The check that no candidate's score, larger being better, beats that of the chosen one but by rounding."""
-    best, size = np.nanmax(score), np.abs(score[np.isfinite(score)]).max(initial=0.0)
+    known = score[np.isfinite(score)]
+    best, size = known.max(initial=-np.inf), np.abs(known).max(initial=0.0)
     short = float(best - score[chosen])
     return Check(f"{words}, short of the best by", short if np.isfinite(short) else float("inf"), close * float(size))
 

@@ -121,6 +121,7 @@ def logistic_checks(
     scores = held_out_scores(search, choice.folds, rows)
     checks = (
         *fold_checks(search.cv, choice.folds.roles, rows.data, classes=True),
+        *_free_parts(search, choice.folds, tuning.close),
         unproved_check(unproved),
         table_check("scores_", choice.scores, scores, tuning.close),
     )
@@ -130,6 +131,23 @@ def logistic_checks(
     C, is_strength = place_of("C_", choice.C, search.Cs, tuning.close)
     chosen = choice_check("C_ and l1_ratio_", scores.sum(axis=0), (share, C), tuning.close)
     return (*checks, is_share, is_strength, chosen)
+
+
+def _free_parts(search: LogisticSearch, folds: StatedFolds, close: float) -> tuple[Check, ...]:
+    """Checks that what is free among several classes, a vector common to all, is put as our fits put it: at 0."""
+    if folds.intercept.shape[-1] == 1:
+        return ()
+    parts = [("intercepts", folds.intercept)]
+    if np.isinf(search.Cs).any():
+        parts.append(("coefficients", np.moveaxis(folds.coef[:, :, np.isinf(search.Cs)], -2, -1)))
+    return tuple(
+        Check(
+            f"mean over the classes of {name} of the folds",
+            float(np.abs(part.mean(axis=-1)).max(initial=0.0)),
+            close * float(np.abs(part).max(initial=0.0)),
+        )
+        for name, part in parts
+    )
 
 
 def mean_certificate(
