@@ -253,6 +253,18 @@ def _ridge_classifier(rng: Rng, n: int, d: int) -> dict[str, Any]:
             **({"positive": True} if rng.random() < 0.3 else {})}  # fmt: skip
 
 
+def _chosen_ridge(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alphas": [decades(rng, -6, 6) for _ in range(3)], "cv": pick(rng, None, None, 3), **free(rng)}
+
+
+def _chosen_lasso(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alphas": 6, "cv": 3, "positive": bool(rng.random() < 0.3), **free(rng)}
+
+
+def _chosen_elastic(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_chosen_lasso(rng, n, d), "l1_ratio": [0.2, 0.9]}
+
+
 def _positive(settings: Callable[[Rng, int, int], dict[str, Any]]) -> Callable[[Rng, int, int], dict[str, Any]]:
     return lambda rng, n, d: {**settings(rng, n, d), "positive": True}
 
@@ -465,6 +477,11 @@ MODELS = (
     RandomModel("LinearDiscriminantAnalysis", "classes", _discriminant),
     RandomModel("KernelPCA", "none", _kernel_pca, None, {"n_components": 1}, 60),
     RandomModel("RidgeClassifier", "classes", _ridge_classifier),
+    RandomModel("RidgeCV", "numbers", _chosen_ridge, None, {"cv": 3}),
+    RandomModel("RidgeClassifierCV", "classes", lambda rng, n, d: {**_chosen_ridge(rng, n, d), "cv": None}),
+    RandomModel("LogisticRegressionCV", "classes", lambda rng, n, d: free(rng), None, {"Cs": 2, "cv": 2}, 60),
+    RandomModel("LassoCV", "numbers", _chosen_lasso, None, {"alphas": 3, "cv": 3}, 60),
+    RandomModel("ElasticNetCV", "numbers", _chosen_elastic, None, {"alphas": 3, "cv": 3}, 60),
     RandomModel("LinearRegression", "numbers", _positive_line, None, {"positive": True}),
     RandomModel("Ridge", "numbers", _positive(_penalised), None, {"positive": True}),
     RandomModel("Lasso", "numbers", _positive(_penalised), None, {"positive": True}),

@@ -10,6 +10,7 @@ from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
+from certifit.linear_model.cross_validated.elastic_net_cv import ElasticNetCV as ElasticNetCV
 from certifit.linear_model.family_regressors import GammaRegressor as GammaRegressor
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture as GaussianMixture
 from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
@@ -21,6 +22,7 @@ from certifit.cluster.kmeans import KMeans as KMeans
 from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector
 from certifit.linear_model.regressors import Lasso as Lasso
+from certifit.linear_model.cross_validated.elastic_net_cv import LassoCV as LassoCV
 from certifit.svm.kernel.kernels import Linear as Linear
 from certifit.discriminant_analysis.linear import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from certifit.linear_model.regressors import LinearRegression as LinearRegression
@@ -28,6 +30,7 @@ from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
 from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
 from certifit.manifold.locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
+from certifit.linear_model.cross_validated.logistic_cv import LogisticRegressionCV as LogisticRegressionCV
 from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
 from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
@@ -48,13 +51,16 @@ from certifit.feature_selection.searches.elimination import RFE as RFE
 from certifit.feature_selection.searches.elimination import RFECV as RFECV
 from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
+from certifit.linear_model.cross_validated.ridge_cv import RidgeCV as RidgeCV
 from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier
+from certifit.linear_model.cross_validated.ridge_cv import RidgeClassifierCV as RidgeClassifierCV
 from certifit.decomposition.robust.robust_pca import RobustPCA as RobustPCA
 from certifit.svm.kernel.svc import SVC as SVC
 from certifit.svm.kernel.svr import SVR as SVR
 from certifit.feature_selection.score_filters import SelectFdr as SelectFdr
 from certifit.feature_selection.select_features import SelectFeatures as SelectFeatures
 from certifit.feature_selection.score_filters import SelectFpr as SelectFpr
+from certifit.feature_selection.searches.select_from_model import SelectFromModel as SelectFromModel
 from certifit.feature_selection.score_filters import SelectFwe as SelectFwe
 from certifit.feature_selection.score_filters import SelectKBest as SelectKBest
 from certifit.feature_selection.score_filters import SelectPercentile as SelectPercentile

@@ -11,7 +11,7 @@ from certifit.linear_model.glm.glm import CollinearWarning
 pytestmark = pytest.mark.filterwarnings("ignore::certifit.linear_model.glm.glm.CollinearWarning")
 RNG = np.random.default_rng(14)
 N = 60
-BASE = RNG.normal(size=(N, 4)) + [0.0, 3.0, -50.0, 1e3]
+BASE = RNG.normal(loc=[0.0, 3.0, -50.0, 1e3], size=(N, 4))
 WEIGHTS = RNG.integers(0, 3, size=N).astype(float)
 TABLES = {
     "sum": np.column_stack([BASE, BASE[:, 0] + BASE[:, 2]]),

@@ -32,8 +32,15 @@ from certifit.checkers.feature_selection.adapter import (
     audit_sequential,
     audit_variances,
 )
+from certifit.checkers.feature_selection.from_model import audit_from_model
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
+from certifit.checkers.linear_model.cross_validated.adapter import (
+    audit_elastic_net_cv,
+    audit_logistic_cv,
+    audit_ridge_classifier_cv,
+    audit_ridge_cv,
+)
 from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
 from certifit.checkers.linear_model.ridge_classifier import audit_ridge_classifier, ridge_classifier_problem
 from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels, statsmodels_problem
@@ -122,6 +129,7 @@ def _selectors_and_descriptions() -> dict[str, AuditedModel]:
             ("RecursiveElimination", "RFE", "RFECV"),
             AuditedModel(audit_elimination, ("support_", "ranking_")),
         ),
+        "SelectFromModel": AuditedModel(audit_from_model, ("estimator_",)),
         "L1Selector": AuditedModel(audit_l1, ("coef_", "proved_zero_", "path_")),
         "TruncatedSVD": AuditedModel(audit_svd, ("components_", "singular_values_"), svd_problem),
         **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), clusters),
@@ -140,13 +148,10 @@ def _predictors() -> dict[str, AuditedModel]:
     counts = ("feature_log_prob_", "class_log_prior_")
     beside = ("offset", "exposure", "trials", "clusters")
     return {
-        **dict.fromkeys(
-            ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
-        ),
-        **dict.fromkeys(
-            ("RidgeClassifier", "RidgeClassifierCV"),
-            AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
-        ),
+        "LogisticRegression": AuditedModel(audit_logistic, classifier, logistic_problem),
+        "LogisticRegressionCV": AuditedModel(audit_logistic_cv, classifier, logistic_problem),
+        "RidgeClassifier": AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
+        "RidgeClassifierCV": AuditedModel(audit_ridge_classifier_cv, classifier, ridge_classifier_problem),
         "LinearDiscriminantAnalysis": AuditedModel(audit_linear_discriminants, (*classifier, "means_", "priors_")),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
@@ -173,6 +178,13 @@ def _predictors() -> dict[str, AuditedModel]:
                 partial(audit_linear, solved=name), linear, partial(linear_problem, solved=name), beside
             )
             for name in ("GeneralizedLinearRegressor", *CLAIMS)
+        },
+        "RidgeCV": AuditedModel(audit_ridge_cv, (*linear, "alpha_"), partial(linear_problem, solved="RidgeCV")),
+        **{
+            name: AuditedModel(
+                partial(audit_elastic_net_cv, solved=name), (*linear, "alpha_"), partial(linear_problem, solved=name)
+            )
+            for name in ("LassoCV", "ElasticNetCV")
         },
         **{
             f"{name}Results{wrapper}": AuditedModel(

@@ -22,6 +22,7 @@ FURTHER_SETTINGS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "NuSVR": ({"kernel": "linear"},),
     "OneClassSVM": ({"kernel": "linear"},),
     "KernelPCA": ({"kernel": "rbf", "fit_inverse_transform": True},),
+    **dict.fromkeys(("RidgeCV", "RidgeClassifierCV"), ({"store_cv_results": True},)),
     "LinearDiscriminantAnalysis": ({"solver": "eigen", "store_covariance": True}, {"store_covariance": True}),
 }
 

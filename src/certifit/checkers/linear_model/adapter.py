@@ -204,7 +204,7 @@ def _own_claim(model: Any) -> GlmClaim:
     if family == "tweedie" and power in (0, 1, 2, 3):
         family, power = family_of_power(power), np.nan
     link = _usual_link(family) if model.link == "auto" else model.link
-    penalty = _alpha(model), float(model.l1_ratio), bool(model.penalty_per_row)
+    penalty = _alpha(model), _ratio(model), bool(model.penalty_per_row)
     claim = GlmClaim(family, link, *penalty, bool(model.fit_intercept), power, theta)
     return claim._replace(positive=bool(model.positive))
 
