@@ -166,7 +166,7 @@ class BinnedGrower:
         histograms = (chunks + slots, d * 256)
         return GrowingTree(
             codes.reshape(-1), np.empty(n, np.int64), self.first_rows.copy(), np.empty(n, np.int32), columns,
-            np.ascontiguousarray(groups, np.uint8), np.zeros(2 * most, NODE),
+            np.ascontiguousarray(groups, np.uint8), np.zeros(2 * most, NODE).view(np.recarray),
             np.zeros((2 * most, chunks, 2), np.int64), np.zeros((2 * most, 256), np.uint8),
             np.zeros(histograms, np.int64), np.zeros(histograms, np.int64), np.zeros(slots + 3, np.int64),
         )  # fmt: skip
