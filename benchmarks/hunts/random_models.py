@@ -303,9 +303,15 @@ def _nu_svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_nu_svc(rng, n, d), "C": decades(rng, -4, 4)}
 
 
-def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+def _tree(rng: Rng, _n: int, d: int) -> dict[str, Any]:
     return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
-            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
+            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0,
+            "splitter": pick(rng, "best", "best", "random"),
+            "categorical_features": pick(rng, None, None, [int(rng.integers(0, d))])}  # fmt: skip
+
+
+def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
 
 
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
@@ -497,7 +503,7 @@ MODELS = (
     RandomModel("NuSVR", "numbers", _nu_svr, None, None, 60),
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
-    RandomModel("DecisionTreeRegressor", "numbers", _tree, None, {"random_state": 0}, 100),
+    RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

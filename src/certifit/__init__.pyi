@@ -84,6 +84,8 @@ from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.checkers.comparison import compare as compare
 from certifit.feature_selection.scores import correlation_f as correlation_f
 from certifit.linear_model.regularisation_path import enet_path as enet_path
+from certifit.tree.export import export_graphviz as export_graphviz
+from certifit.tree.export import export_text as export_text
 from certifit.feature_selection.score_functions import f_classif as f_classif
 from certifit.feature_selection.score_functions import f_regression as f_regression
 from certifit.feature_selection.scores import feature_scores as feature_scores
@@ -95,6 +97,7 @@ from certifit.datasets import load_penguins as load_penguins
 from certifit.feature_selection.score_functions import mutual_info_classif as mutual_info_classif
 from certifit.feature_selection.score_functions import mutual_info_regression as mutual_info_regression
 from certifit.feature_selection.scores import mutual_information as mutual_information
+from certifit.tree.plots import plot_tree as plot_tree
 from certifit.feature_selection.score_functions import r_regression as r_regression
 from certifit.store import save as save
 from certifit.mixture.choose_components import select_mixture as select_mixture

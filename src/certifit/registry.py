@@ -194,6 +194,9 @@ FUNCTIONS: tuple[Registered, ...] = (
         )
     ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("export_graphviz", "tree.export"),
+    Registered("export_text", "tree.export"),
+    Registered("plot_tree", "tree.plots"),
     Registered("enet_path", "linear_model.regularisation_path"),
     Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),

@@ -29,7 +29,15 @@ from certifit.core import Attributes, Estimator, Objective, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.rows import Array, Block, Rows, apply_class_weight, apply_class_weights, encode_label_columns, encode_labels
+from certifit.rows import (
+    Array,
+    Block,
+    Rows,
+    apply_class_weight,
+    apply_class_weights,
+    encode_label_columns,
+    encode_labels,
+)
 from certifit.rows.checks import Target
 from certifit.rows.named_columns import is_pandas
 from certifit.tree.exact.category_loops import CategoryOrders
@@ -53,7 +61,10 @@ class DecisionTree(Estimator):
     settings: ClassVar[Settings] = {
         "splitter": Setting(choices=("best", "random")),
         "max_depth": Setting(int, least=1, none=True),
-        "min_samples_split": Setting(int, least=2, other=_is_share, other_words="a share of the rows up to 1.0"),
+        "min_samples_split": Setting(
+            int, least=2, other=_is_share, other_words="a share of the rows up to 1.0",
+            fix="'min_samples_split' must be an int in the range [2, inf) or a float in the range (0.0, 1.0].",
+        ),
         "min_samples_leaf": Setting(int, least=1, other=_is_share, other_words="a share of the rows up to 1.0"),
         "min_weight_fraction_leaf": Setting(float, least=0, most=0.5),
         "max_features": Setting(
@@ -69,7 +80,7 @@ class DecisionTree(Estimator):
     max_features_: int
     category_labels_: Labels
 
-    def _criterion(self, attributes: Attributes) -> Criterion:
+    def _criterion(self, attributes: Attributes, targets: int) -> Criterion:
         """How nodes are scored, given the fitted attributes that do not depend on the tree."""
         raise NotImplementedError
 
@@ -146,7 +157,9 @@ class DecisionTree(Estimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1
     ) -> Rows:
         check_is_fitted(self)
-        return super()._rows(encode_labels_of(X, self.category_labels_), y, sample_weight, target, targets)
+        return super()._rows(
+            encode_labels_of(X, getattr(self, "category_labels_", {})), y, sample_weight, target, targets
+        )
 
     @property
     def n_outputs_(self) -> int:
@@ -194,6 +207,11 @@ class DecisionTree(Estimator):
         tags.input_tags.allow_nan = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _labelled(labels: Labels | None) -> Attributes:
+    """The labels of categories as a fitted attribute, where there are any."""
+    return {"category_labels_": labels} if labels else {}
 
 
 def _leaves(nodes: NodeTable, table: SortedTable, n: int) -> Array:
@@ -254,7 +272,8 @@ def _directions(monotonic_cst: Any, d: int) -> Array:
     if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
         raise DataError(
             got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
-            fix="1: predictions rise with the column, -1: they fall, 0: anything.",
+            fix="1: predictions rise with the column, -1: they fall, 0: anything. monotonic_cst has shape "
+            f"{found.shape[0] if found.ndim else 0} but the input data X has {d} features.",
         )  # fmt: skip
     return found.astype(np.int8)
 
@@ -304,18 +323,26 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         Cost-complexity pruning: branches that save less impurity than this for each of their leaves are cut.
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: the probability of the second of two classes rises with the column; -1: it falls.
+    categorical_features : numbers or names of columns, a mask (d,), 'from_dtype' or None
+        Columns of categories, in numbers or, in a pandas frame, in words; 'from_dtype': a frame's columns of type
+        category. A node sends a set of categories left: of two classes the best of all sets (along the order of the
+        share of the second); of several classes or targets, the best along the orders of the shares of each class.
+        Categories that the fit did not meet count as missing.
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
-    classes_ : (k,)
-    n_classes_ : int
-    n_outputs_ : 1
+    classes_ : (k,), or a list of these for several targets
+    n_classes_ : int, or an array (t,)
+    n_outputs_ : int, the number of targets t
+    is_categorical_ : (d,) bool, or None where no column holds categories
+    category_labels_ : dict of the labels of columns of words; only where there are any
     max_features_ : int, the columns that each split looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     certificate_ : Certificate
 
-    Missing values (NaN) go to the side that lowers the impurity more.
+    Missing values (NaN) go to the side that lowers the impurity more. The impurity of several targets, y (n, t), is
+    the mean of theirs.
 
     Examples
     --------
@@ -363,13 +390,13 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     ) -> Attributes:
         coded, classes = self._coded(rows)
         kinds = [classes] if isinstance(classes, np.ndarray) else classes
-        if self.monotonic_cst is not None and max(map(len, kinds)) > 2:
+        if self.monotonic_cst is not None and len(kinds) == 1 and len(kinds[0]) > 2:
             raise DataError(
-                got=f"monotonic_cst with {max(map(len, kinds))} classes", wanted="two classes",
+                got=f"monotonic_cst with {len(kinds[0])} classes", wanted="two classes",
                 fix="Monotonicity constraints are not supported with multiclass classification: "
                 "fit one tree for each class against the others.",
             )  # fmt: skip
-        return self._grow(coded, {"classes_": classes, "category_labels_": labels or {}}, by_type)
+        return self._grow(coded, {"classes_": classes, **_labelled(labels)}, by_type)
 
     def _coded(self, rows: Rows, known: Any = None) -> tuple[Rows, Any]:
         """The rows with class numbers as y and class weights in their weights; and the classes of the targets."""
@@ -436,8 +463,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
 def _widths(rows: Rows) -> int:
     """How many columns y has."""
-    first = next(iter(rows))
-    return 1 if np.ndim(first.y) == 1 else int(np.shape(first.y)[1])
+    shape = np.asarray(next(iter(rows)).y).shape
+    return 1 if len(shape) == 1 else shape[1]
 
 
 def _class_table(tree: Tree, k: int, target: int, block: Block) -> Array:
@@ -451,18 +478,23 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     Parameters
     ----------
-    criterion : 'squared_error', 'friedman_mse' or 'poisson'
+    criterion : 'squared_error', 'friedman_mse', 'absolute_error' or 'poisson'
         Impurity of a node: the variance of its targets ('friedman_mse' chooses the same splits, and is another name),
-        or half their Poisson deviance from the mean.
+        their mean distance to the median, which leaves then predict, or half their Poisson deviance from the mean.
     splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf : as in DecisionTreeClassifier
     max_features, random_state, max_leaf_nodes, min_impurity_decrease, ccp_alpha : as in DecisionTreeClassifier
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: predictions rise with the column; -1: they fall.
+    categorical_features : numbers or names of columns, a mask (d,), 'from_dtype' or None
+        Columns of categories, as in DecisionTreeClassifier. A node's set is the best of all along the order of the
+        categories' means; of several targets the orders of all of them are tried.
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
-    n_outputs_ : 1
+    n_outputs_ : int, the number of targets
+    is_categorical_ : (d,) bool, or None where no column holds categories
+    category_labels_ : dict of the labels of columns of words; only where there are any
     max_features_ : int, the columns that each split looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     certificate_ : Certificate
@@ -512,9 +544,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
                     got=f"targets from {y.min():g} to {y.max():g}",
                     wanted="counts of at least 0, some of them above, for criterion='poisson'",
                     fix="Some value(s) of y are negative which is not allowed for Poisson regression."
-                    if len(y) and y.min() < 0 else "Sum of y is not positive which is necessary for Poisson regression.",
-                )  # fmt: skip
-        return self._grow(rows, {"category_labels_": labels or {}}, by_type)
+                    if len(y) and y.min() < 0
+                    else "Sum of y is not positive which is necessary for Poisson regression.",
+                )
+        return self._grow(rows, _labelled(labels), by_type)
 
     def _criterion(self, attributes: Attributes, targets: int) -> AmountCriterion:
         return AmountCriterion(self.criterion, targets)
@@ -528,7 +561,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         return found[:, 0] if self.n_outputs_ == 1 else found
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean squared or absolute error on these rows; half the mean Poisson deviance with criterion='poisson'."""
+        """The mean squared or absolute error on these rows, or half their mean Poisson deviance."""
         y, targets = tree_targets(X, y, "numbers")
         rows = self._rows(X, y, sample_weight, "numbers", targets)
         weight, loss = rows.sum(self._losses)

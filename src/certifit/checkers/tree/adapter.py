@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.linear_model.several_targets import only_column, target_columns
@@ -24,6 +25,7 @@ CLAIM = "every split is the best of its candidates, and every node says what its
 CLAIM_OF_DRAWN = "every node says what its rows say; splits are the best of candidates drawn at random"
 
 
+@np.errstate(under="ignore")
 def certify_tree(
     tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows: Rows, tol: float = 0.0
 ) -> Certificate:
@@ -74,7 +76,7 @@ def tree_targets(X: Any, y: Any, target: Target) -> tuple[Any, int]:
         named = isinstance(X, (str, os.PathLike)) if names is None else set(y) <= set(names)
         if not named:
             return y, 1
-    width = target_columns(y)
+    width = None if sparse.issparse(y) else target_columns(y)
     if width is None:
         return y, 1
     return (only_column(y), 1) if width == 1 else (y, width)
@@ -84,8 +86,8 @@ def _check_outputs(model: Any, targets: int) -> None:
     """Refuse a model of another number of targets, or whose classes are not those of its nodes."""
     tree, classes = model.tree_, getattr(model, "classes_", None)
     found = np.asarray(tree.n_classes)
-    kinds = classes if isinstance(classes, list) else [classes]
-    wanted = [1] * targets if classes is None else [len(np.atleast_1d(one)) for one in kinds]
+    kinds = classes if isinstance(classes, list) else [np.asarray(classes)]
+    wanted = [1] * targets if classes is None else [np.size(one) for one in kinds]
     if len(found) != targets or found.tolist() != wanted:
         raise DataError(
             got=f"a tree of {len(found)} target(s) with {found.tolist()} classes",
