@@ -303,6 +303,22 @@ def _nu_svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_nu_svc(rng, n, d), "C": decades(rng, -4, 4)}
 
 
+def _boosted(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 12)),
+        "learning_rate": float(rng.choice([0.3, 1.0])),
+        "max_bins": [None, 8][int(rng.integers(2))],
+    }
+
+
+def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 6)),
+        "loss": str(rng.choice(["linear", "square", "exponential"])),
+        "random_state": 0,
+    }
+
+
 def _tree(rng: Rng, _n: int, d: int) -> dict[str, Any]:
     return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
             "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0,
@@ -504,6 +520,9 @@ MODELS = (
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
     RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
+    RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostClassifier", "two", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostRegressor", "numbers", _boosted_amounts, None, {"n_estimators": 3}, 80),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

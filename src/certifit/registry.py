@@ -157,6 +157,18 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
     Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
+    Registered(
+        "AdaBoostClassifier",
+        "ensemble.adaboost.adaboost_classifier",
+        "mean exp(-margin) is the product of the stages' Z; loss and least margin against the best of all stumps",
+        warm_up=({"n_estimators": 2}, {"n_estimators": 2, "max_bins": 255}),
+    ),
+    Registered(
+        "AdaBoostRegressor",
+        "ensemble.adaboost.adaboost_regressor",
+        "weights, errors and strengths of all stages follow from the learners' predictions",
+        warm_up=({"n_estimators": 2},),
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

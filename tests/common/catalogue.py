@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import ensemble as ensembles
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.feature_selection import (
@@ -35,6 +36,8 @@ from certifit import (
     PCA,
     SVC,
     SVR,
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     ApproximateSVC,
     BayesianGaussianMixture,
     BernoulliNB,
@@ -227,6 +230,7 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
+STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -394,6 +398,16 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(AdaBoostClassifier, BOOSTED, two, (*STAGES, "members_.leaf_weight"),
+          partial(ensembles.AdaBoostClassifier, **BOOSTED, random_state=0)),
+    Entry(AdaBoostClassifier, {**BOOSTED, "learning_rate": 0.5, "max_bins": 16}, three,
+          (*STAGES, "members_.leaf_weight"),
+          partial(ensembles.AdaBoostClassifier, **BOOSTED, learning_rate=0.5, random_state=0), {"max_bins": 16}),
+    Entry(AdaBoostClassifier, {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}, three, STAGES,
+          partial(ensembles.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
+          {"estimator": DecisionTreeClassifier(max_depth=2)}),
+    Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
+          partial(ensembles.AdaBoostRegressor, n_estimators=3, random_state=0)),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

@@ -24,6 +24,8 @@ from certifit.checkers.decomposition.adapter import (
 from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
+from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
+from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
     audit_elimination,
@@ -146,6 +148,7 @@ def _predictors() -> dict[str, AuditedModel]:
     results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
     linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")
     counts = ("feature_log_prob_", "class_log_prior_")
+    boosted = ("estimator_weights_", "estimator_errors_")
     beside = ("offset", "exposure", "trials", "clusters")
     return {
         "LogisticRegression": AuditedModel(audit_logistic, classifier, logistic_problem),
@@ -167,6 +170,8 @@ def _predictors() -> dict[str, AuditedModel]:
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
+        "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
+        "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),
