@@ -216,7 +216,7 @@ class Ridge(PenalisedSquares):
         "solver": "Every name is taken and Newton's method used, which none of scikit-learn's limits concern: any "
         "solver fits sparse rows with an intercept, and positive=True.",
         "solver_": "The name that was asked for; 'newton', the method that every fit uses, for 'auto'.",
-        "alpha=0": "Least squares as LinearRegression has them, with a CollinearWarning where columns are combinations.",
+        "alpha=0": "Least squares as LinearRegression has them, with its CollinearWarning.",
         "intercept_": "A number also where y has the shape (n, 1).",
         "n_iter_": "Newton's updates, one or two, whatever max_iter is: no solver stops early with a warning.",
     }

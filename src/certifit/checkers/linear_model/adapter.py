@@ -67,7 +67,7 @@ def audit_linear(
     left_out = _left_out(model, coef.size, claim) if own else None
     here = measured(coef, b, claim._replace(layout=layout), rows, checker.GlmCheckTuning().hessian_parameters)
     found = prove(here, b, tol, rows, left_out)
-    if not own or found.kind == "impossible":
+    if left_out is None or found.kind == "impossible":
         return found
     return with_checks(found, _own_checks(model, here, rows, left_out))
 

@@ -2,7 +2,7 @@
 
 With R the triangular factor of the rows, R_left = R_kept C says that the scores do not change along the directions
 (-C, 1). A fit either gives the columns left out the coefficient 0, or takes the *shortest* coefficients β, those that
-have no part along such a direction: of all with the same scores they have the smallest |β|, the intercept not counted.
+have no part along such a direction: of all with the same scores they have the smallest |β|, without the intercept.
 
 Either way the coefficients are unique, though the data alone do not determine them. A coefficient is determined if no
 such direction moves it.
@@ -29,7 +29,7 @@ class CollinearTuning:
     """What rounding may do to combinations of columns."""
 
     combination: float = 256.0  # what a column left out may differ from a combination of the others by, in m eps
-    noise: float = 64.0  # entries of C up to this times m eps and the condition of the columns are nothing but rounding
+    noise: float = 64.0  # entries of C up to this, in m eps and the columns' condition, are nothing but rounding
     moved: float = 1e-7  # share of a direction with which a coefficient certainly moves
     still: float = 1e-11  # share below which it certainly does not
 
@@ -94,10 +94,13 @@ def same_scores(
         C, rounded = (A / inner[kept, None] * inner[numbers] for A in (C, rounded))
         slopes = kept < d
         terms = np.vstack([-C[~slopes], m[kept[slopes], None] * C[slopes], -m[None, numbers]])
-        lost = rounded[~slopes].sum(axis=0) + np.abs(m[kept[slopes]]) @ rounded[slopes] + 4 * EPS * np.abs(terms).sum(0)
+        lost = rounded[~slopes].sum(axis=0) + np.abs(m[kept[slopes]]) @ rounded[slopes]
+        lost = lost + 4 * EPS * np.abs(terms).sum(axis=0)
         share = _shares(kept, numbers, C, terms, np.hypot(lengths[:d] * scale, m * lengths[-1]))
         Q, T, row, loose = _row_space(kept[slopes], numbers, C[slopes], rounded[slopes])
-    return SameScores(kept[slopes], numbers, C[slopes], terms.sum(axis=0), lost, share, noise, apart, Q, T, row, loose)
+    return SameScores(
+        kept[slopes], numbers, C[slopes], terms.sum(axis=0), lost, share, noise, apart, Q, T, row, loose
+    )
 
 
 def _shares(kept: Array, left: Array, C: Array, terms: Array, lengths: Array) -> Array:
@@ -128,9 +131,7 @@ def _row_space(kept: Array, left: Array, C: Array, rounded: Array) -> tuple[Arra
     return Q, T, unit, 2 * turned + 8 * d * EPS / smallest
 
 
-def _combinations(
-    scaled: Array, kept: Array, left: Array, tuning: CollinearTuning
-) -> tuple[Array, float, float]:
+def _combinations(scaled: Array, kept: Array, left: Array, tuning: CollinearTuning) -> tuple[Array, float, float]:
     """C (m, l) of columns of unit length, its rounding relative to its columns, and the largest distance.
 
     Entries that are nothing but rounding are 0, where the columns left out are such combinations too.

@@ -435,10 +435,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         words += f" and {len(self.collinear_) - 10} more" if len(self.collinear_) > 10 else ""
         if self.collinear != "shortest":
             return (f"Combinations of the columns before them, left out: {words}.",)
-        return (
-            f"Combinations of the columns before them: {words}. Of all coefficients with the same predictions the "
-            "shortest are taken; those marked open could be others.",
-        )
+        chosen = "Of all coefficients with the same predictions the shortest are taken; open ones could differ."
+        return (f"Combinations of the columns before them: {words}. {chosen}",)
 
     def _dispersion_notes(self) -> tuple[str, ...]:
         """Overdispersion in words, where the family fixes the dispersion and the targets can show it."""

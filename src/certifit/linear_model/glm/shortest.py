@@ -58,7 +58,7 @@ def shortest_coefficients(R: Array, kept: Array, intercept: bool, scale: Array |
 
 
 def _combinations(R: Array, kept: Array, left: Array) -> Array:
-    """C (m, l) with R_left = R_kept C to rounding; entries that are nothing but rounding are 0, where that is one too.
+    """C (m, l) with R_left = R_kept C to rounding; entries that are nothing but rounding are 0, if that will do too.
 
     A copy of one column involves no other, however large the other's coefficient is.
     """
