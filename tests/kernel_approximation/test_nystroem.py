@@ -223,7 +223,7 @@ def test_a_kernel_of_rows_and_its_parameters():
 
 
 def test_a_polynomial_of_a_fractional_degree():
-    """Its values are scikit-learn's; it is tried on the landmarks, because a fractional power need not be a kernel."""
+    """Its values are scikit-learn's; it is tried on the landmarks: a fractional power need not be a kernel."""
     X = np.random.default_rng(0).uniform(size=(12, 4))
     model = Nystroem(kernel="polynomial", n_components=12, degree=3.1, coef0=0.1).fit(X)
     expected = polynomial_kernel(X, degree=3.1, coef0=0.1)

@@ -31,8 +31,8 @@ def choose_dimension(rule: float | str, values: Array, total: float, n: float, d
             raise DataError(
                 got=f"n_components='mle' with n_samples={n:g} < n_features={d}",
                 wanted="at least as many rows as columns",
-                fix="n_components='mle' is only supported if n_samples >= n_features: ask for a number of components or a "
-                "fraction of the variance.",
+                fix="n_components='mle' is only supported if n_samples >= n_features: ask for a number of components "
+                "or a fraction of the variance.",
             )
         return _minka_dimension(values, n)
     share = np.cumsum(values) / (total or 1.0)
@@ -84,8 +84,7 @@ def held_out_likelihood(rows: Rows, folds: int = 5) -> Array:
         raise DataError(
             got=f"n_components='cv' with {rows.n_rows} rows",
             wanted=f"at least two rows of positive weight in each of {folds} folds",
-            fix="n_components='mle' is only supported if n_samples >= n_features: ask for a number of components or a "
-            "fraction of the variance.",
+            fix="Ask for a number of components or a fraction of the variance.",
         )
     scores = []
     for part in parts:
