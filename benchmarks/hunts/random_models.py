@@ -253,6 +253,18 @@ def _ridge_classifier(rng: Rng, n: int, d: int) -> dict[str, Any]:
             **({"positive": True} if rng.random() < 0.3 else {})}  # fmt: skip
 
 
+def _chosen_ridge(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alphas": [decades(rng, -6, 6) for _ in range(3)], "cv": pick(rng, None, None, 3), **free(rng)}
+
+
+def _chosen_lasso(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alphas": 6, "cv": 3, "positive": bool(rng.random() < 0.3), **free(rng)}
+
+
+def _chosen_elastic(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_chosen_lasso(rng, n, d), "l1_ratio": [0.2, 0.9]}
+
+
 def _positive(settings: Callable[[Rng, int, int], dict[str, Any]]) -> Callable[[Rng, int, int], dict[str, Any]]:
     return lambda rng, n, d: {**settings(rng, n, d), "positive": True}
 
@@ -291,9 +303,31 @@ def _nu_svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_nu_svc(rng, n, d), "C": decades(rng, -4, 4)}
 
 
-def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+def _boosted(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 12)),
+        "learning_rate": float(rng.choice([0.3, 1.0])),
+        "max_bins": [None, 8][int(rng.integers(2))],
+    }
+
+
+def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 6)),
+        "loss": str(rng.choice(["linear", "square", "exponential"])),
+        "random_state": 0,
+    }
+
+
+def _tree(rng: Rng, _n: int, d: int) -> dict[str, Any]:
     return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
-            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
+            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0,
+            "splitter": pick(rng, "best", "best", "random"),
+            "categorical_features": pick(rng, None, None, [int(rng.integers(0, d))])}  # fmt: skip
+
+
+def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
 
 
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
@@ -465,6 +499,11 @@ MODELS = (
     RandomModel("LinearDiscriminantAnalysis", "classes", _discriminant),
     RandomModel("KernelPCA", "none", _kernel_pca, None, {"n_components": 1}, 60),
     RandomModel("RidgeClassifier", "classes", _ridge_classifier),
+    RandomModel("RidgeCV", "numbers", _chosen_ridge, None, {"cv": 3}),
+    RandomModel("RidgeClassifierCV", "classes", lambda rng, n, d: {**_chosen_ridge(rng, n, d), "cv": None}),
+    RandomModel("LogisticRegressionCV", "classes", lambda rng, n, d: free(rng), None, {"Cs": 2, "cv": 2}, 60),
+    RandomModel("LassoCV", "numbers", _chosen_lasso, None, {"alphas": 3, "cv": 3}, 60),
+    RandomModel("ElasticNetCV", "numbers", _chosen_elastic, None, {"alphas": 3, "cv": 3}, 60),
     RandomModel("LinearRegression", "numbers", _positive_line, None, {"positive": True}),
     RandomModel("Ridge", "numbers", _positive(_penalised), None, {"positive": True}),
     RandomModel("Lasso", "numbers", _positive(_penalised), None, {"positive": True}),
@@ -480,7 +519,10 @@ MODELS = (
     RandomModel("NuSVR", "numbers", _nu_svr, None, None, 60),
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
-    RandomModel("DecisionTreeRegressor", "numbers", _tree, None, {"random_state": 0}, 100),
+    RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
+    RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostClassifier", "two", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostRegressor", "numbers", _boosted_amounts, None, {"n_estimators": 3}, 80),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

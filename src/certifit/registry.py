@@ -40,6 +40,7 @@ class _Proves:
 
     axes = "no basis of this size has a smaller reconstruction error, up to a stated gap"
     glm = "the deviance is within a stated gap of its minimum, wherever it is convex; standard errors where valid"
+    chosen = "as without cross-validation; every fold's fits are optimal, their scores exact, the choice the best"
     machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
@@ -90,6 +91,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("RFE", "feature_selection.searches.elimination", _Proves.greedy),
     Registered("RFECV", "feature_selection.searches.elimination", _Proves.greedy),
     Registered("SequentialFeatureSelector", "feature_selection.searches.sequential_feature_selector", _Proves.greedy),
+    Registered(
+        "SelectFromModel",
+        "feature_selection.searches.select_from_model",
+        "threshold and choice are exact; the model that chose passes its own audit",
+    ),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",
@@ -116,6 +122,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("RidgeClassifier", "linear_model.ridge_classifier", _Proves.glm),
     Registered("Lasso", "linear_model.regressors", _Proves.glm),
     Registered("ElasticNet", "linear_model.regressors", _Proves.glm),
+    Registered("RidgeCV", "linear_model.cross_validated.ridge_cv", _Proves.chosen),
+    Registered("RidgeClassifierCV", "linear_model.cross_validated.ridge_cv", _Proves.chosen),
+    Registered("LassoCV", "linear_model.cross_validated.elastic_net_cv", _Proves.chosen),
+    Registered("ElasticNetCV", "linear_model.cross_validated.elastic_net_cv", _Proves.chosen),
+    Registered("LogisticRegressionCV", "linear_model.cross_validated.logistic_cv", _Proves.chosen),
     Registered("PoissonRegressor", "linear_model.family_regressors", _Proves.glm),
     Registered("GammaRegressor", "linear_model.family_regressors", _Proves.glm),
     Registered("TweedieRegressor", "linear_model.family_regressors", _Proves.glm),
@@ -146,6 +157,18 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
     Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
+    Registered(
+        "AdaBoostClassifier",
+        "ensemble.adaboost.adaboost_classifier",
+        "mean exp(-margin) is the product of the stages' Z; loss and least margin against the best of all stumps",
+        warm_up=({"n_estimators": 2}, {"n_estimators": 2, "max_bins": 255}),
+    ),
+    Registered(
+        "AdaBoostRegressor",
+        "ensemble.adaboost.adaboost_regressor",
+        "weights, errors and strengths of all stages follow from the learners' predictions",
+        warm_up=({"n_estimators": 2},),
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -183,6 +206,9 @@ FUNCTIONS: tuple[Registered, ...] = (
         )
     ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("export_graphviz", "tree.export"),
+    Registered("export_text", "tree.export"),
+    Registered("plot_tree", "tree.plots"),
     Registered("enet_path", "linear_model.regularisation_path"),
     Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),

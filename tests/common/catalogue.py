@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import ensemble as ensembles
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.feature_selection import (
@@ -35,6 +36,8 @@ from certifit import (
     PCA,
     SVC,
     SVR,
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     ApproximateSVC,
     BayesianGaussianMixture,
     BernoulliNB,
@@ -43,6 +46,7 @@ from certifit import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ElasticNet,
+    ElasticNetCV,
     GammaRegressor,
     GaussianMixture,
     GaussianNB,
@@ -52,12 +56,14 @@ from certifit import (
     KernelPCA,
     KMeans,
     Lasso,
+    LassoCV,
     LinearDiscriminantAnalysis,
     LinearRegression,
     LinearSVC,
     LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
+    LogisticRegressionCV,
     MiniBatchKMeans,
     Mixture,
     MultinomialNB,
@@ -71,6 +77,8 @@ from certifit import (
     RBFSampler,
     Ridge,
     RidgeClassifier,
+    RidgeClassifierCV,
+    RidgeCV,
     RobustPCA,
     SelectFeatures,
     TrimmedPCA,
@@ -187,7 +195,9 @@ class Entry:
 
     @property
     def is_sum(self) -> bool:
-        return has_fit_parameter(self.make(), "sample_weight")
+        """Whether a row of weight 2 is the row twice: not where folds, which count rows, decide."""
+        model = self.make()
+        return has_fit_parameter(model, "sample_weight") and getattr(model, "cv", "none") == "none"
 
     def __str__(self) -> str:
         words = [f"{k}={v}" for k, v in self.params.items() if np.isscalar(v) or v is None]
@@ -220,6 +230,7 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
+STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -227,6 +238,7 @@ DIRICHLET = {"weight_concentration_prior_type": "dirichlet_distribution", **DIAG
 RATES = np.array([[2.0, 5.0, 3.0, 2.0], [3.0, 8.0, 1.0, 3.0]])
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
+CHOSEN, FOLDS = (*LINEAR, "best_score_"), (*LINEAR, "best_score_", "fold_coef_", "fold_intercept_")
 EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
 HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
 LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
@@ -246,6 +258,10 @@ truncated = partial(decomposition.TruncatedSVD, 2, algorithm="arpack")
 pca, kmeans = decomposition.PCA, cluster.KMeans
 gmm = partial(mixture.GaussianMixture, tol=1e-9, max_iter=5000, random_state=0)
 close = {"tol": 1e-10, "max_iter": 10_000}
+logit_cv = partial(
+    linear_model.LogisticRegressionCV, solver="newton-cholesky", tol=1e-10, max_iter=1000, l1_ratios=(0.0,),
+    scoring="accuracy", use_legacy_attributes=True,
+)  # fmt: skip
 logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1e-10, max_iter=1000)
 
 CATALOGUE = [
@@ -310,6 +326,17 @@ CATALOGUE = [
     Entry(RidgeClassifier, {"class_weight": "balanced"}, three, LINEAR,
           partial(linear_model.RidgeClassifier, class_weight="balanced"), {"class_weight": "balanced"}),
     Entry(Ridge, {"alpha": 2.0}, amounts, LINEAR, partial(linear_model.Ridge, 2.0)),
+    Entry(RidgeCV, {"alphas": (0.5, 2.0, 8.0)}, amounts, CHOSEN, partial(linear_model.RidgeCV, (0.5, 2.0, 8.0))),
+    Entry(RidgeCV, {"cv": 3}, amounts, FOLDS, partial(linear_model.RidgeCV, cv=3), {"cv": 3}),
+    Entry(RidgeClassifierCV, {}, two, CHOSEN, linear_model.RidgeClassifierCV),
+    Entry(RidgeClassifierCV, {"cv": 3}, three, FOLDS, partial(linear_model.RidgeClassifierCV, cv=3), {"cv": 3}),
+    Entry(LassoCV, {"alphas": 5, "cv": 3}, amounts, (*LINEAR, "alphas_", "mse_path_", "fold_coef_"),
+          partial(linear_model.LassoCV, alphas=5, cv=3, **close), {"alphas": 5}),
+    Entry(ElasticNetCV, {"alphas": 5, "cv": 3, "l1_ratio": [0.2, 0.9]}, amounts,
+          (*LINEAR, "alphas_", "mse_path_", "fold_coef_"),
+          partial(linear_model.ElasticNetCV, alphas=5, cv=3, l1_ratio=[0.2, 0.9], **close), {"alphas": 5}),
+    Entry(LogisticRegressionCV, {"Cs": [0.1, 1.0], "cv": 3}, three, (*LINEAR, "fold_scores_", "fold_coef_"),
+          partial(logit_cv, Cs=[0.1, 1.0], cv=3), {"Cs": 3, "cv": 3}),
     Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1, "positive": True}, amounts, LINEAR,
@@ -371,6 +398,16 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(AdaBoostClassifier, BOOSTED, two, (*STAGES, "members_.leaf_weight"),
+          partial(ensembles.AdaBoostClassifier, **BOOSTED, random_state=0)),
+    Entry(AdaBoostClassifier, {**BOOSTED, "learning_rate": 0.5, "max_bins": 16}, three,
+          (*STAGES, "members_.leaf_weight"),
+          partial(ensembles.AdaBoostClassifier, **BOOSTED, learning_rate=0.5, random_state=0), {"max_bins": 16}),
+    Entry(AdaBoostClassifier, {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}, three, STAGES,
+          partial(ensembles.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
+          {"estimator": DecisionTreeClassifier(max_depth=2)}),
+    Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
+          partial(ensembles.AdaBoostRegressor, n_estimators=3, random_state=0)),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

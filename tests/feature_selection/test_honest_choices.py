@@ -186,7 +186,6 @@ def test_filters_of_scikit_learn(theirs):
             feature_selection.SequentialFeatureSelector(GaussianNB(), cv=2),
             "certifit.SequentialFeatureSelector makes the same choices",
         ),
-        (feature_selection.SelectFromModel(Ridge()), "estimator_"),
         (feature_selection.SelectKBest(mutual_info_classif, k=2), "a score function among"),
     ],
     ids=lambda value: type(value).__name__,

@@ -68,10 +68,6 @@ _UNPROVED: dict[str, tuple[str, str]] = {
         "which keeps no scores of its candidates",
         "certifit.SequentialFeatureSelector makes the same choices and is audited.",
     ),
-    "SelectFromModel": (
-        "whose choice is a threshold on another model",
-        "Audit that one: audit(model.estimator_, …).",
-    ),
     "MeanShift": ("which seeks modes of a density, not squared distances", "KMeans is audited."),
     "AffinityPropagation": ("whose centres are rows chosen by similarities", "KMeans is audited."),
     "SpectralClustering": ("whose clusters are of a graph", "audit the k-means step: KMeans on its embedding."),

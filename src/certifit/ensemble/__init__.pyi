@@ -1,2 +1,3 @@
 # Written by tools/stubs.py from certifit/registry.py.
-
+from certifit.ensemble.adaboost.adaboost_classifier import AdaBoostClassifier as AdaBoostClassifier
+from certifit.ensemble.adaboost.adaboost_regressor import AdaBoostRegressor as AdaBoostRegressor

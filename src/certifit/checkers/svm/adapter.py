@@ -174,20 +174,20 @@ def audit_svr(
 
 
 def _with_tube(machine: KernelSvm, nu: float, problem: KernelProblem, model: Any) -> tuple[KernelSvm, list[Check]]:
-    """A machine of nu with the tube that is best for it, and whether its coefficients have the sum that nu asks for.
+    """A machine of nu with its tube, or the best where it states none, and whether that is the best.
 
-    With Σ |β| = nu Σ C the gap of the problem of nu is that of the problem of epsilon; a tube of width 0 may do with
-    less.
+    Whether Σ |β| is what nu asks for needs no check of its own: what is missing costs its share of the tube in the
+    gap (see `NuTubeMachine`), and what is too much its share of the bound.
     """
     values = machine.values(as_plain_kernel(problem.kernel), problem.table, machine.rows)[:, 0]
-    total, size = nu * float(machine.C.sum()), float(np.abs(machine.y).max(initial=0.0)) or 1.0
-    epsilon = max(0.0, -middle_of_quantile(-np.abs(machine.y - values), machine.C, total))
-    short = 1.0 - float(np.abs(machine.beta).sum()) / total
-    free = epsilon <= 1e-9 * size and short > 0
-    checks = [Check("sum of coefficients differs from nu's, relative", 0.0 if free else abs(short), 1e-6)]
+    epsilon = max(0.0, -middle_of_quantile(-np.abs(machine.y - values), machine.C, nu * float(machine.C.sum())))
+    checks = []
     if isinstance(model, Estimator):
-        off = abs(float(numbers(model, "epsilon_")) - epsilon) / max(epsilon, float(np.ptp(machine.y)), 1e-300)
+        stated = float(numbers(model, "epsilon_"))
+        off = abs(stated - epsilon) / max(epsilon, float(np.ptp(machine.y)), 1e-300)
         checks.append(Check("tube differs from the best one by, relative", off, 1e-5))
+        # Any tube has an objective. Next to a heavy row the last digit of this one is worth as much as other rows.
+        epsilon = max(0.0, stated)
     m = machine
     return NuTubeMachine(m.rows, m.y, m.C, m.beta, m.intercept, epsilon, nu), checks
 

@@ -11,6 +11,7 @@ import numpy as np
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.linear_model.collinear import LeftOutColumns
 from certifit.checkers.plain.dual_points import EPS, bound_below, summation_error
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.checkers.plain.response_losses import GlmClaim
@@ -84,9 +85,9 @@ def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: G
         proof = _proved_by_the_loop(problem, best, fitted, claim, tol)
         if proof is not None and proof.holds:
             return proof
-    found = checker.certify(
-        fitted["coef_"], fitted["intercept_"], claim, tol, rows, problem.coordinates.left_out(rows.n_features)
-    )
+    shortest = problem.coordinates.shortest is not None
+    left_out = LeftOutColumns(problem.coordinates.left_out(rows.n_features), shortest)
+    found = checker.certify(fitted["coef_"], fitted["intercept_"], claim, tol, rows, left_out)
     if claim.alpha == 0 and (not found.holds or (found.kind == "stationary" and _is_extreme(problem, fitted))):
         _refuse_unbounded(rows, claim)
     return found
