@@ -266,9 +266,9 @@ def _bar_span(frames: list[EMFrame]) -> tuple[float, float]:
 
 def _draw_bar(frame: EMFrame, ax: Axes, span: tuple[float, float], labelled: bool) -> None:
     """Draw the log-likelihood as the sum of bound and KL; `labelled` says so beside it."""
-    bound = max(frame.bound, span[0])
-    ax.bar(0, bound - span[0], bottom=span[0], color=BLUE, width=0.8)
-    ax.bar(0, frame.loglik - bound, bottom=bound, color=RED, width=0.8)
+    foot = min(frame.bound, span[0])
+    ax.bar(0, frame.bound - foot, bottom=foot, color=BLUE, width=0.8)
+    ax.bar(0, frame.loglik - frame.bound, bottom=frame.bound, color=RED, width=0.8)
     if frame.bound < span[0]:
         ax.annotate("", (0, span[0]), (0, span[0] + 0.18 * (span[1] - span[0])), arrowprops=_GOES_ON)
     ax.axhline(frame.loglik, color=ink(), linewidth=1)
