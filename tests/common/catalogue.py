@@ -17,6 +17,7 @@ import pytest
 from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
 from sklearn.feature_selection import (
     GenericUnivariateSelect,
     SelectFdr,
@@ -71,6 +72,7 @@ from certifit import (
     OneClassSVM,
     PoissonRegressor,
     ProbabilisticPCA,
+    QuadraticDiscriminantAnalysis,
     RBFSampler,
     Ridge,
     RidgeClassifier,
@@ -247,6 +249,7 @@ LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
+QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
@@ -379,6 +382,10 @@ CATALOGUE = [
           partial(kernel_approximation.RBFSampler, **WAVES), FEW),
     Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
           partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
+    Entry(QuadraticDiscriminantAnalysis, {"store_covariance": True}, three, QUADRATIC,
+          partial(SklearnQDA, store_covariance=True)),
+    Entry(QuadraticDiscriminantAnalysis, {"solver": "eigen", "shrinkage": "auto"}, two, QUADRATIC[:3],
+          partial(SklearnQDA, solver="eigen", shrinkage="auto"), {"solver": "eigen", "shrinkage": 0.1}),
     Entry(LinearDiscriminantAnalysis, {}, three, DISCRIMINANTS, SklearnLDA),
     Entry(LinearDiscriminantAnalysis, {**EIGEN, "shrinkage": "auto"}, two, (*DISCRIMINANTS, "covariance_"),
           partial(SklearnLDA, **EIGEN, shrinkage="auto"), {**EIGEN, "shrinkage": 0.1}),
