@@ -249,6 +249,7 @@ LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
+SPREAD = {"reg_param": 0.1}  # scikit-learn's checks of weights have classes of a single point
 QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
@@ -383,9 +384,9 @@ CATALOGUE = [
     Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
           partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
     Entry(QuadraticDiscriminantAnalysis, {"store_covariance": True}, three, QUADRATIC,
-          partial(SklearnQDA, store_covariance=True)),
+          partial(SklearnQDA, store_covariance=True), SPREAD),
     Entry(QuadraticDiscriminantAnalysis, {"solver": "eigen", "shrinkage": "auto"}, two, QUADRATIC[:3],
-          partial(SklearnQDA, solver="eigen", shrinkage="auto"), {"solver": "eigen", "shrinkage": 0.1}),
+          partial(SklearnQDA, solver="eigen", shrinkage="auto"), SPREAD),
     Entry(LinearDiscriminantAnalysis, {}, three, DISCRIMINANTS, SklearnLDA),
     Entry(LinearDiscriminantAnalysis, {**EIGEN, "shrinkage": "auto"}, two, (*DISCRIMINANTS, "covariance_"),
           partial(SklearnLDA, **EIGEN, shrinkage="auto"), {**EIGEN, "shrinkage": 0.1}),

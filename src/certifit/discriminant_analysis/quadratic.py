@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.discriminant_analysis import quadratic as checker
 from certifit.checkers.discriminant_analysis.linear import DiscriminantCheckTuning
@@ -141,14 +142,15 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
         labels = encode_labels(rows)
         prior = chosen_prior(self.priors, labels.weight)
         found = measure_class_means(labels.rows, len(prior), self._tuning)
-        covariances = self._covariances(labels.rows, found)
+        plain = weighted_scatters(labels.rows, found.mean, np.diag(1 / found.weight), self._tuning).zz
+        covariances = self._covariances(labels.rows, found, plain)
         rotations, scalings = np.empty_like(covariances), np.empty(found.mean.shape)
         for c, C in enumerate(covariances):
             rotations[c], scalings[c] = self._axes(C, labels.classes[c])
         stored = covariances if self.store_covariance else None
         eps = float(np.finfo(np.float64).eps)
         claim = checker.QuadraticClaim(prior, found.mean, rotations, scalings, stored, eps)
-        measured = checker.QuadraticMeasured(prior, found.mean, covariances)
+        measured = checker.QuadraticMeasured(prior, found.mean, covariances, plain, found.weight)
         exact = min(float(self.tol), DiscriminantCheckTuning().exact)
         return {
             "classes_": labels.classes,
@@ -160,14 +162,13 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
             "certificate_": checker.certify_quadratic(claim, measured, exact),
         }
 
-    def _covariances(self, rows: Rows, found: ClassMeans) -> Array:
-        """The covariance of each class (k, d, d), as the settings estimate it."""
+    def _covariances(self, rows: Rows, found: ClassMeans, S: Array) -> Array:
+        """The covariance of each class (k, d, d), as the settings estimate it; S are those of the rows."""
         k = len(found.weight)
         if self.solver == "eigen" and self.covariance_estimator is not None:
             return estimated_covariances(rows, k, self.covariance_estimator)
         if self.solver == "eigen" and isinstance(self.shrinkage, str):
             return ledoit_wolf_covariances(rows, found, self._tuning)
-        S = weighted_scatters(rows, found.mean, np.diag(1 / found.weight), self._tuning).zz
         if self.solver == "eigen":
             return np.stack([shrink(one, float(self.shrinkage or 0.0)) for one in S])
         return (1 - self.reg_param) * S + self.reg_param * np.eye(S.shape[1])
@@ -188,6 +189,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
 
     def _joint(self, X: Any) -> Array:
         """Log joint densities of rows and classes, less a constant (n, k)."""
+        check_is_fitted(self)
         return self._rows(X).map(partial(_log_densities, self._parts()))
 
     def _parts(self) -> tuple[Array, Array, Array]:
@@ -202,7 +204,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each row."""
-        return self.classes_[self._joint(X).argmax(axis=1)]
+        scores = self._joint(X)
+        return self.classes_[scores.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, (n, k)."""

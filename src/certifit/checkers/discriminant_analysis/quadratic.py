@@ -34,6 +34,7 @@ class QuadraticClaim(NamedTuple):
     scalings: Array  # (k, d)
     covariances: Array | None  # (k, d, d)
     eps: float  # of the precision that the fit worked in
+    signed: bool = True  # whether the largest entry of each axis is positive, as our fits have it
 
 
 class QuadraticMeasured(NamedTuple):
@@ -42,6 +43,23 @@ class QuadraticMeasured(NamedTuple):
     priors: Array  # (k,)
     means: Array  # (k, d)
     covariances: Array  # (k, d, d), as the settings estimate them
+    plain: Array  # (k, d, d) of the rows, before anything is added to them
+    weight: Array  # (k,)
+
+    def loss(self, priors: Array, means: Array, rotations: Array, scalings: Array) -> float:
+        """Minus the log-likelihood of rows and classes with these parameters."""
+        total = 0.0
+        for c, w in enumerate(self.weight.tolist()):
+            A = rotations[c] / np.sqrt(np.where(scalings[c] > 0, scalings[c], np.nan))
+            square = np.sum(A * (self.plain[c] @ A)) + np.sum(((self.means[c] - means[c]) @ A) ** 2)
+            spread = np.log(scalings[c]).sum() + len(A) * np.log(2 * np.pi)
+            total += w * (0.5 * (square + spread) - np.log(priors[c]))
+        return float(total)
+
+    def best_loss(self) -> float:
+        """The same with what the rows and the settings say."""
+        found = [np.linalg.eigh(C) for C in self.covariances]
+        return self.loss(self.priors, self.means, np.array([f[1] for f in found]), np.array([f[0] for f in found]))
 
 
 def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: float) -> Certificate:
@@ -63,19 +81,27 @@ def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: floa
             Check(f"whitened rows of class {c} are not white by", _largest(A.T @ C @ A - np.eye(d)), min(limit, 0.1))
         )
         checks.append(Check(f"variances of class {c} that rise", float((np.diff(s) > 0).sum()), 0.0))
+        if claim.signed:
+            checks.append(Check(f"axes of class {c} whose largest entry is negative", _turned(R), 0.0))
         if claim.covariances is not None:
             scaled = (claim.covariances[c] - C) / np.outer(deviation, deviation)
             checks.append(Check(f"covariance_ of class {c} differs by", _largest(scaled), limit))
-    return Certificate(
-        "exact",
-        "priors, means and covariances are those of the rows, and rows are scored by them",
-        checks=tuple(checks),
-    )
+    words = "priors, means and covariances are those of the rows, and rows are scored by them"
+    objective = found.loss(claim.priors, claim.means, claim.rotations, claim.scalings)
+    best = found.best_loss()
+    rounding = 1e-10 * (abs(best) + float(found.weight.sum()))
+    return Certificate("exact", words, objective, best - rounding, tol, checks=tuple(checks))
 
 
 def _largest(values: Array) -> float:
     """The largest size of an entry; infinite where one is not a number."""
     return float(np.nan_to_num(np.abs(values), nan=np.inf).max(initial=0.0))
+
+
+def _turned(R: Array) -> float:
+    """The number of axes of which no largest entry, of those that rounding may have tied, is positive."""
+    size = np.abs(R)
+    return float((~((size >= (1 - 1e-9) * size.max(axis=0)) & (R > 0)).any(axis=0)).sum())
 
 
 def audit_quadratic_discriminants(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
@@ -99,7 +125,7 @@ def audit_quadratic_discriminants(model: Any, X: Any, y: Any, sample_weight: Any
     parts = {name: _stacked(model, name, shape) for name, shape in _shapes(k, d).items()}
     stored = _stacked(model, "covariance_", (k, d, d)) if bool(model.store_covariance) else None
     eps = float(np.finfo(np.float64 if ours else rows.dtype).eps)
-    claim = QuadraticClaim(parts["priors_"], means, parts["rotations_"], parts["scalings_"], stored, eps)
+    claim = QuadraticClaim(parts["priors_"], means, parts["rotations_"], parts["scalings_"], stored, eps, ours)
     found = _measured(model, labels.rows, wanted_prior(model, labels.weight))
     return certify_quadratic(claim, found, min(tol, DiscriminantCheckTuning().exact) if ours else tol)
 
@@ -121,10 +147,12 @@ def _measured(model: Any, rows: Rows, prior: Array) -> QuadraticMeasured:
     """What the settings make of the rows."""
     svd = setting(model, "solver", Setting(choices=("svd", "eigen")), "svd") == "svd"
     share = float(setting(model, "reg_param", Setting(float, least=0, most=1))) if svd else 0.0
-    means, covariances = [], []
+    means, covariances, plain, weight = [], [], [], []
     for c in range(len(prior)):
         one = class_moments(rows, c)
         means.append(one.mean)
+        plain.append(one.covariance)
+        weight.append(one.weight)
         if svd:
             C = (1 - share) * one.covariance + share * np.eye(len(one.mean))
         elif getattr(model, "covariance_estimator", None) is not None:
@@ -134,4 +162,4 @@ def _measured(model: Any, rows: Rows, prior: Array) -> QuadraticMeasured:
         else:
             C = shrunk(one.covariance, float(model.shrinkage or 0.0))
         covariances.append(C)
-    return QuadraticMeasured(prior, np.array(means), np.array(covariances))
+    return QuadraticMeasured(prior, np.array(means), np.array(covariances), np.array(plain), np.array(weight))
