@@ -167,6 +167,7 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("Nystroem", {"n_components": 8, "random_state": 0}, "none", groups, (SMALL, (5000, 6))),
     ("RBFSampler", {"n_components": 51, "random_state": 0}, "none", groups, (SMALL, (5000, 6))),
     ("ApproximateSVC", {"n_components": 8, "random_state": 0}, "two", groups, (SMALL, (5000, 6))),
+    ("QuadraticDiscriminantAnalysis", {"store_covariance": True}, "three", groups, (SMALL, TALL)),
     ("LinearDiscriminantAnalysis", {}, "three", groups, (SMALL, TALL)),
     ("LinearDiscriminantAnalysis", {"solver": "eigen", "shrinkage": "auto"}, "three", groups, (SMALL, TALL)),
     ("DecisionTreeClassifier", {}, "three", groups, (SMALL, TALL)),

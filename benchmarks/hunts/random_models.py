@@ -265,6 +265,10 @@ def _chosen_elastic(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_chosen_lasso(rng, n, d), "l1_ratio": [0.2, 0.9]}
 
 
+def _regularised(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"reg_param": decades(rng, -3, 0)}
+
+
 def _positive(settings: Callable[[Rng, int, int], dict[str, Any]]) -> Callable[[Rng, int, int], dict[str, Any]]:
     return lambda rng, n, d: {**settings(rng, n, d), "positive": True}
 
@@ -497,6 +501,7 @@ MODELS = (
     RandomModel("L1Selector", "two", _path, None, {"alphas": 5}, 60),
     RandomModel("L1Selector", "numbers", _path, None, {"alphas": 5, "loss": "squared"}, 60),
     RandomModel("LinearDiscriminantAnalysis", "classes", _discriminant),
+    RandomModel("QuadraticDiscriminantAnalysis", "classes", _regularised, None, {"reg_param": 0.1}),
     RandomModel("KernelPCA", "none", _kernel_pca, None, {"n_components": 1}, 60),
     RandomModel("RidgeClassifier", "classes", _ridge_classifier),
     RandomModel("RidgeCV", "numbers", _chosen_ridge, None, {"cv": 3}),

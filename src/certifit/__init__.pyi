@@ -47,6 +47,7 @@ from certifit.linear_model.family_regressors import PoissonRegressor as PoissonR
 from certifit.svm.kernel.kernels import Polynomial as Polynomial
 from certifit.decomposition.probabilistic.probabilistic_pca import ProbabilisticPCA as ProbabilisticPCA
 from certifit.core.progress import ProgressBar as ProgressBar
+from certifit.discriminant_analysis.quadratic import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
 from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.searches.elimination import RFE as RFE

@@ -155,6 +155,11 @@ ESTIMATORS: tuple[Registered, ...] = (
         "discriminant_analysis.linear",
         "means and covariance are those of the rows; coefficients and directions solve their equations",
     ),
+    Registered(
+        "QuadraticDiscriminantAnalysis",
+        "discriminant_analysis.quadratic",
+        "priors, means and covariances are those of the rows, and rows are scored by them",
+    ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
     Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
     Registered(

@@ -18,6 +18,7 @@ from sklearn import cluster, decomposition, kernel_approximation, linear_model, 
 from sklearn import ensemble as ensembles
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
 from sklearn.feature_selection import (
     GenericUnivariateSelect,
     SelectFdr,
@@ -74,6 +75,7 @@ from certifit import (
     OneClassSVM,
     PoissonRegressor,
     ProbabilisticPCA,
+    QuadraticDiscriminantAnalysis,
     RBFSampler,
     Ridge,
     RidgeClassifier,
@@ -251,6 +253,8 @@ LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
+SPREAD = {"reg_param": 0.1}  # scikit-learn's checks of weights have classes of a single point
+QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
@@ -383,6 +387,10 @@ CATALOGUE = [
           partial(kernel_approximation.RBFSampler, **WAVES), FEW),
     Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
           partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
+    Entry(QuadraticDiscriminantAnalysis, {"store_covariance": True}, three, QUADRATIC,
+          partial(SklearnQDA, store_covariance=True), SPREAD),
+    Entry(QuadraticDiscriminantAnalysis, {"solver": "eigen", "shrinkage": "auto"}, two, QUADRATIC[:3],
+          partial(SklearnQDA, solver="eigen", shrinkage="auto"), SPREAD),
     Entry(LinearDiscriminantAnalysis, {}, three, DISCRIMINANTS, SklearnLDA),
     Entry(LinearDiscriminantAnalysis, {**EIGEN, "shrinkage": "auto"}, two, (*DISCRIMINANTS, "covariance_"),
           partial(SklearnLDA, **EIGEN, shrinkage="auto"), {**EIGEN, "shrinkage": 0.1}),

@@ -24,6 +24,7 @@ from certifit.checkers.decomposition.adapter import (
 from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
+from certifit.checkers.discriminant_analysis.quadratic import audit_quadratic_discriminants
 from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
 from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
 from certifit.checkers.feature_selection.adapter import (
@@ -156,6 +157,9 @@ def _predictors() -> dict[str, AuditedModel]:
         "RidgeClassifier": AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
         "RidgeClassifierCV": AuditedModel(audit_ridge_classifier_cv, classifier, ridge_classifier_problem),
         "LinearDiscriminantAnalysis": AuditedModel(audit_linear_discriminants, (*classifier, "means_", "priors_")),
+        "QuadraticDiscriminantAnalysis": AuditedModel(
+            audit_quadratic_discriminants, ("means_", "priors_", "rotations_", "scalings_")
+        ),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),

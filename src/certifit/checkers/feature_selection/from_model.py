@@ -56,7 +56,7 @@ def threshold_of(
     scale, _, reference = threshold.rpartition("*")
     middle = {"mean": np.mean, "median": np.median}.get(reference.strip())
     try:
-        return (float(scale) if scale else 1.0) * float(middle(importances))  # type: ignore[operator]
+        return (float(scale) if scale else 1.0) * float(middle(importances))  # type: ignore[misc, operator]
     except (TypeError, ValueError) as error:
         raise DataError(
             got=f"threshold={threshold!r}", wanted="a number, 'mean', 'median' or such as '1.25*mean'"
