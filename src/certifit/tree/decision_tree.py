@@ -28,11 +28,11 @@ from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.exact.criteria import AmountCriterion, ClassCriterion, Criterion, NodeMeasures
-from certifit.tree.fitted_tree import Tree
 from certifit.tree.exact.growth import TreeGrower, sorted_table
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
-from certifit.tree.pruning import pruned, pruning_path
 from certifit.tree.exact.split_loops import SortedTable, SplitRules
+from certifit.tree.fitted_tree import Tree
+from certifit.tree.pruning import pruned, pruning_path
 
 
 def _is_share(value: Any) -> bool:
