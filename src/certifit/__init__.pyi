@@ -19,6 +19,12 @@ from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as GeneralizedLinearRegressor
 from certifit.feature_selection.score_filters import GenericUnivariateSelect as GenericUnivariateSelect
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
+from certifit.ensemble.boosting.hist_gradient_boosting import (
+    HistGradientBoostingClassifier as HistGradientBoostingClassifier,
+)
+from certifit.ensemble.boosting.hist_gradient_boosting import (
+    HistGradientBoostingRegressor as HistGradientBoostingRegressor,
+)
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
 from certifit.cluster.kmeans import KMeans as KMeans
 from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA

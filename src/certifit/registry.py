@@ -45,10 +45,12 @@ class _Proves:
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
     splits = "every split is the best of its candidates, and every node says what its rows say"
+    stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
 
+_HIST_BOOSTING = "ensemble.boosting.hist_gradient_boosting"
 _joint = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
 _shapes = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
 
@@ -174,6 +176,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         "weights, errors and strengths of all stages follow from the learners' predictions",
         warm_up=({"n_estimators": 2},),
     ),
+    Registered("HistGradientBoostingClassifier", _HIST_BOOSTING, _Proves.stages),
+    Registered("HistGradientBoostingRegressor", _HIST_BOOSTING, _Proves.stages),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

@@ -27,6 +27,7 @@ from certifit.checkers.discriminant_analysis.adapter import audit_linear_discrim
 from certifit.checkers.discriminant_analysis.quadratic import audit_quadratic_discriminants
 from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
 from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
+from certifit.checkers.ensemble.boosting_adapter import audit_boosting
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
     audit_elimination,
@@ -176,6 +177,10 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
+        **dict.fromkeys(
+            ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+            AuditedModel(audit_boosting, ("n_iter_",)),
+        ),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

@@ -14,6 +14,7 @@ from scipy import sparse
 from certifit import families
 from certifit.core import Certificate, Check, Mark, Objective
 from certifit.ensemble.adaboost.stumps import Stumps
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
 from certifit.table.columns import Column
@@ -45,6 +46,7 @@ def stored_classes() -> StoredClasses:
     return StoredClasses(
         records={
             **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, Stumps, Tree)},
+            **{cls.__name__: cls for cls in (BoostedTrees, Certificate, Check, Column, Mark, Objective, Tree)},
             "kernels.Constant": kernels.ConstantKernel,
             "kernels.Exponential": kernels.ExponentialKernel,
             "kernels.Linear": kernels.Linear,
