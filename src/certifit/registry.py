@@ -44,6 +44,7 @@ class _Proves:
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
     splits = "every split is the best of its candidates, and every node says what its rows say"
+    best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
@@ -146,6 +147,8 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
     Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
+    Registered("OptimalTreeClassifier", "tree.optimal.optimal_tree", _Proves.best_tree),
+    Registered("OptimalTreeRegressor", "tree.optimal.optimal_tree", _Proves.best_tree),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

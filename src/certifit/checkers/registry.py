@@ -59,6 +59,7 @@ from certifit.checkers.svm.linear_machines.linear_adapter import (
     linear_machine_problem,
 )
 from certifit.checkers.tree.adapter import audit_tree
+from certifit.checkers.tree.optimal import audit_best_tree
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -162,6 +163,9 @@ def _predictors() -> dict[str, AuditedModel]:
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
+        **dict.fromkeys(
+            ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))
+        ),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),
