@@ -48,6 +48,8 @@ from certifit.svm.nu.nu_svm import NuSVC as NuSVC
 from certifit.svm.nu.nu_svm import NuSVR as NuSVR
 from certifit.kernel_approximation.nystroem import Nystroem as Nystroem
 from certifit.svm.nu.nu_svm import OneClassSVM as OneClassSVM
+from certifit.tree.optimal.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
+from certifit.tree.optimal.optimal_tree import OptimalTreeRegressor as OptimalTreeRegressor
 from certifit.decomposition.pca.pca import PCA as PCA
 from certifit.linear_model.family_regressors import PoissonRegressor as PoissonRegressor
 from certifit.svm.kernel.kernels import Polynomial as Polynomial

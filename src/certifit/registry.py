@@ -46,6 +46,7 @@ class _Proves:
     moments = "every parameter is exactly what the class-wise sums say"
     splits = "every split is the best of its candidates, and every node says what its rows say"
     stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
+    best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
@@ -178,6 +179,8 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("HistGradientBoostingClassifier", _HIST_BOOSTING, _Proves.stages),
     Registered("HistGradientBoostingRegressor", _HIST_BOOSTING, _Proves.stages),
+    Registered("OptimalTreeClassifier", "tree.optimal.optimal_tree", _Proves.best_tree),
+    Registered("OptimalTreeRegressor", "tree.optimal.optimal_tree", _Proves.best_tree),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

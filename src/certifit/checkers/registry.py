@@ -70,6 +70,7 @@ from certifit.checkers.svm.linear_machines.linear_adapter import (
     linear_machine_problem,
 )
 from certifit.checkers.tree.adapter import audit_tree
+from certifit.checkers.tree.optimal import audit_best_tree
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -180,6 +181,8 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
             AuditedModel(audit_boosting, ("n_iter_",)),
+        **dict.fromkeys(
+            ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))
         ),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),

@@ -25,7 +25,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows, tree_targets
 from certifit.checkers.tree.categories import Labels, categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.plain_tree import plain_tree
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Objective, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
@@ -47,17 +47,16 @@ from certifit.tree.exact.growth import TreeGrower, sorted_table
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.pruning import pruned, pruning_path
+from certifit.tree.tree_model import TreeModel
 
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and 0 < float(value) <= 1
 
 
-class DecisionTree(Estimator):
+class DecisionTree(TreeModel):
     """What trees of classes and of amounts share: growing, pruning, and where rows go."""
 
-    sparse = True
-    missing = True
     settings: ClassVar[Settings] = {
         "splitter": Setting(choices=("best", "random")),
         "max_depth": Setting(int, least=1, none=True),
@@ -76,7 +75,6 @@ class DecisionTree(Estimator):
         "ccp_alpha": Setting(float, least=0, below=math.inf),
     }  # fmt: skip
 
-    tree_: Tree
     max_features_: int
     category_labels_: Labels
 
@@ -173,29 +171,6 @@ class DecisionTree(Estimator):
         check_is_fitted(self)
         return np.diff(self.tree_.category_first) > 0 if len(self.tree_.category_first) else None
 
-    def apply(self, X: Any, check_input: bool = True) -> Array:
-        """The number of the leaf that each row reaches (n,)."""
-        return self._rows(X).map(self.tree_.apply_block)
-
-    def decision_path(self, X: Any, check_input: bool = True) -> Any:
-        """Which nodes each row passes, a sparse matrix (n, nodes)."""
-        return self.tree_.decision_path(self._rows(X).load().X)
-
-    def get_depth(self) -> int:
-        """The depth of the deepest leaf; that of the root is 0."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    @property
-    def feature_importances_(self) -> Array:
-        """How much the splits on each column lower the impurity, as shares of 1 (d,)."""
-        check_is_fitted(self)
-        return self.tree_.compute_feature_importances()
-
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """The values of `ccp_alpha` at which the fully grown tree loses a branch, and the impurities then left."""
         whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
@@ -204,7 +179,6 @@ class DecisionTree(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.target_tags.multi_output = True
         return tags
 

@@ -37,7 +37,7 @@ class Tree:
     n_features: int
     n_classes: Array  # (t,) of each target; 1 for amounts
     # Categories, if there are any: their values, one column after another, ascending (v,), and where those of each
-    # column begin (d + 1,); the number of a node's set, or -1 where it asks for a number (m,); and which categories of
+    # column begin (d + 1,); the number of a node's set, or -1 where it asks for a number (m,); which categories of
     # its column a set sends left (s, c).
     category_values: Array = field(default_factory=_no_numbers)
     category_first: Array = field(default_factory=_no_numbers)

@@ -146,7 +146,9 @@ def _amounts(
 
 
 def class_impurity(criterion: str, share: Array) -> Array:
-    """Gini's impurity 1 - Σ p², or the entropy -Σ p log2 p, of class shares (m, t, k); the mean over targets."""
+    """Of class shares (m, t, k) 1 - Σ p², the entropy -Σ p log2 p or 1 - max p; the mean over targets."""
+    if criterion == "misclassification":
+        return (1.0 - share.max(axis=2)).mean(axis=1)
     if criterion == "gini":
         return (1.0 - (share**2).sum(axis=2)).mean(axis=1)
     return -xlogy(share, share).sum(axis=2).mean(axis=1) / np.log(2)
