@@ -1,5 +1,7 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC as ApproximateSVC
+from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassifier
+from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor
 from certifit.mixture.bayesian.bayesian_mixture import BayesianGaussianMixture as BayesianGaussianMixture
 from certifit.naive_bayes.bernoulli import BernoulliNB as BernoulliNB
 from certifit.naive_bayes.categorical import CategoricalNB as CategoricalNB
@@ -10,6 +12,8 @@ from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
+from certifit.ensemble.forest.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
+from certifit.ensemble.forest.regressors import ExtraTreesRegressor as ExtraTreesRegressor
 from certifit.linear_model.family_regressors import GammaRegressor as GammaRegressor
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture as GaussianMixture
 from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
@@ -46,6 +50,8 @@ from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.searches.elimination import RFE as RFE
 from certifit.feature_selection.searches.elimination import RFECV as RFECV
+from certifit.ensemble.forest.classifiers import RandomForestClassifier as RandomForestClassifier
+from certifit.ensemble.forest.regressors import RandomForestRegressor as RandomForestRegressor
 from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
 from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier

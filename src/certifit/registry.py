@@ -43,6 +43,8 @@ class _Proves:
     machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
+    forest = "every node says what its tree's rows say, splits are the best that nodes were shown; out-of-bag intervals"
+    bag = "members are what their samples make of the estimator; the out-of-bag score, with an interval that covers"
     splits = "every split is the best of its candidates, and every node says what its rows say"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
@@ -146,6 +148,12 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
     Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
+    Registered("RandomForestClassifier", "ensemble.forest.classifiers", _Proves.forest),
+    Registered("ExtraTreesClassifier", "ensemble.forest.classifiers", _Proves.forest),
+    Registered("RandomForestRegressor", "ensemble.forest.regressors", _Proves.forest),
+    Registered("ExtraTreesRegressor", "ensemble.forest.regressors", _Proves.forest),
+    Registered("BaggingClassifier", "ensemble.bagging.bagging", _Proves.bag),
+    Registered("BaggingRegressor", "ensemble.bagging.bagging", _Proves.bag),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import (
+    cluster,
+    decomposition,
+    ensemble,
+    kernel_approximation,
+    linear_model,
+    manifold,
+    mixture,
+    naive_bayes,
+    svm,
+)
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.feature_selection import (
@@ -36,6 +46,8 @@ from certifit import (
     SVC,
     SVR,
     ApproximateSVC,
+    BaggingClassifier,
+    BaggingRegressor,
     BayesianGaussianMixture,
     BernoulliNB,
     CategoricalNB,
@@ -43,6 +55,8 @@ from certifit import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ElasticNet,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GammaRegressor,
     GaussianMixture,
     GaussianNB,
@@ -68,6 +82,8 @@ from certifit import (
     OneClassSVM,
     PoissonRegressor,
     ProbabilisticPCA,
+    RandomForestClassifier,
+    RandomForestRegressor,
     RBFSampler,
     Ridge,
     RidgeClassifier,
@@ -220,6 +236,8 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
+FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
+GROVE, UNSEEN = {"n_estimators": 5, "random_state": 0}, {"n_estimators": 20, "random_state": 0, "oob_score": True}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -371,6 +389,23 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(RandomForestClassifier, GROVE, three, FOREST, partial(ensemble.RandomForestClassifier, **GROVE)),
+    Entry(RandomForestClassifier, {**UNSEEN, "criterion": "entropy", "max_depth": 4}, two,
+          (*FOREST, "oob_decision_function_", "oob_interval_"), partial(ensemble.RandomForestClassifier, **UNSEEN),
+          {"criterion": "entropy", "max_leaf_nodes": 8}),
+    Entry(RandomForestRegressor, {**UNSEEN, "max_depth": 5}, amounts,
+          (*FOREST, "oob_prediction_", "oob_residual_"),
+          partial(ensemble.RandomForestRegressor, **UNSEEN, max_depth=5)),
+    Entry(RandomForestRegressor, {**GROVE, "criterion": "poisson", "max_leaf_nodes": 8}, counts, FOREST,
+          partial(ensemble.RandomForestRegressor, **GROVE, criterion="poisson"), {"max_depth": 3}),
+    Entry(ExtraTreesClassifier, {**GROVE, "max_depth": 5}, three, FOREST,
+          partial(ensemble.ExtraTreesClassifier, **GROVE)),
+    Entry(ExtraTreesRegressor, {**GROVE, "max_depth": 5}, amounts, FOREST,
+          partial(ensemble.ExtraTreesRegressor, **GROVE, max_depth=5)),
+    Entry(BaggingClassifier, UNSEEN, three, ("oob_decision_function_", "oob_interval_"),
+          partial(ensemble.BaggingClassifier, **UNSEEN)),
+    Entry(BaggingRegressor, {**UNSEEN, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
+          partial(ensemble.BaggingRegressor, **UNSEEN)),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

@@ -24,6 +24,8 @@ from certifit.checkers.decomposition.adapter import (
 from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
+from certifit.checkers.ensemble.bagging.adapter import audit_bag
+from certifit.checkers.ensemble.forest.sklearn_adapter import audit_forest
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
     audit_elimination,
@@ -162,6 +164,11 @@ def _predictors() -> dict[str, AuditedModel]:
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
+        **dict.fromkeys(
+            ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+            AuditedModel(audit_forest, ("estimators_",)),
+        ),
+        **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

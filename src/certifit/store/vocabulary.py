@@ -13,6 +13,7 @@ from scipy import sparse
 
 from certifit import families
 from certifit.core import Certificate, Check, Mark, Objective
+from certifit.ensemble.forest.forest_trees import ForestTrees
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
 from certifit.table.columns import Column
@@ -43,7 +44,7 @@ def stored_classes() -> StoredClasses:
     }
     return StoredClasses(
         records={
-            **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, Tree)},
+            **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, ForestTrees, Tree)},
             "kernels.Constant": kernels.ConstantKernel,
             "kernels.Exponential": kernels.ExponentialKernel,
             "kernels.Linear": kernels.Linear,

@@ -63,7 +63,7 @@ def categorical_columns(asked: Any, names: Array | None, d: int, X: Any = None) 
     found = np.atleast_1d(np.asarray(asked))
     if found.dtype.kind == "b" and found.shape == (d,):
         return found.astype(bool)
-    if found.dtype.kind in "iu" and found.size and 0 <= found.min() and found.max() < d:
+    if found.dtype.kind in "iu" and found.size and found.min() >= 0 and found.max() < d:
         mask[found] = True
         return mask
     if found.size == 0:
