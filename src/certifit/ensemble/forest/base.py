@@ -71,7 +71,7 @@ class Forest(Estimator):
     differences: ClassVar[dict[str, str]] = {
         "criterion": "'absolute_error' is not there.",
         "n_outputs_": "One target only.",
-        "oob_score": "Rows that every tree has drawn are left out, NaN in the answers, and counted in the certificate.",
+        "oob_score": "Rows that every tree has drawn are left out (NaN), and counted in the certificate.",
         "estimator_": "Trees are grown together, from one table of codes; `estimators_` are made when asked for.",
         "sample_weight": "Rows are drawn in proportion to their weights; a row of weight 2 is exactly a row twice.",
     }
@@ -93,7 +93,7 @@ class Forest(Estimator):
             )  # fmt: skip
         if self.max_samples is not None and not self.bootstrap:
             raise DataError(
-                got=f"max_samples={self.max_samples!r} without bootstrap", wanted="bootstrap=True or max_samples=None",
+                got=f"max_samples={self.max_samples!r} without bootstrap", wanted="max_samples=None",
                 fix="`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
                 "`max_sample=None`.",
             )  # fmt: skip

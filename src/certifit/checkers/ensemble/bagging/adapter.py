@@ -45,10 +45,10 @@ def audit_bag(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Cer
     rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
     if classes is not None:
         rows = encode_labels(rows, np.asarray(classes)).rows
-    return certify_bag(model, rows, tol, BagTuning(), sample_weight is not None)
+    return certify_bag(model, rows, tol, BagTuning())
 
 
-def certify_bag(model: Any, rows: Rows, tol: float, tuning: BagTuning, weighted: bool = True) -> Certificate:
+def certify_bag(model: Any, rows: Rows, tol: float, tuning: BagTuning) -> Certificate:
     """Check a bag on rows whose y are class numbers or amounts."""
     data, k = rows.load(), len(getattr(model, "classes_", ()))
     y, w, own = np.asarray(data.y), data.w, hasattr(model, "draw_order_")
@@ -98,11 +98,9 @@ def _check_own(model: Any, rows: Rows, w: Array) -> tuple[Check, ...]:
     if isinstance(model.random_state, (int, np.integer)):
         expected = np.random.RandomState(model.random_state).randint(2**31 - 1, size=len(model.seeds_))
         strange = int((expected != np.asarray(model.seeds_)).sum())
-    off = float(np.abs(w - model.draw_weight_).max())
+    off, moved = float(np.abs(w - model.draw_weight_).max()), float((row_order(rows) != model.draw_order_).sum())
     return (
-        Check(
-            "rows out of the order in which they are drawn", float((row_order(rows) != model.draw_order_).sum()), 0.0
-        ),
+        Check("rows out of the order in which they are drawn", moved, 0.0),
         Check("weights of draws off by", off, 1e-12 * float(w.max())),
         Check("seeds that random_state does not give", float(strange), 0.0),
     )

@@ -67,7 +67,7 @@ def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificat
         beside += (Check("out-of-bag residuals off by", float(np.nanmax(off, initial=0.0)), 1e-12 * size),)
     forest = FittedForest(
         len(trees), partial(_claimed, model, k), lambda t: int(trees.seed[t]),
-        partial(_tree_weights, model, order, drawn_by, rows), _objective(trees), _split_claim(model, rows, w),
+        partial(_tree_weights, model, order, drawn_by, rows), _objective(trees), _split_claim(model, w),
         tuple(np.asarray(b, np.float64) for b in model.borders_),
     )  # fmt: skip
     return certify_forest(forest, rows, beside, _unseen_claim(model, w, k), tuning)
@@ -137,7 +137,7 @@ def _objective(trees: Any) -> float:
     return float(share @ trees.impurity) / len(trees.seed)
 
 
-def _split_claim(model: Any, rows: Rows, w: Array) -> SplitClaim:
+def _split_claim(model: Any, w: Array) -> SplitClaim:
     n = int((w > 0).sum())
     return SplitClaim(
         columns=int(model.max_features_),

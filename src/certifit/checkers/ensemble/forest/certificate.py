@@ -1,4 +1,4 @@
-"""The certificate of a forest: its bootstrap, nodes, splits and out-of-bag answers, recomputed from rows and seeds."""
+"""The certificate of a forest: bootstrap, nodes, splits and out-of-bag answers, recomputed from rows and seeds."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def _best_along(
 
 
 def _missed(claimed: ClaimedTree, claim: SplitClaim, borders: tuple[Array, ...], k: int, node: ScoredNode) -> float:
-    """By how much the best split is better than the one made, as a share of what there was to gain; inf if forbidden."""
+    """By how much the best split is better than the one made, as a share of the node's impurity; inf if forbidden."""
     tree, j = claimed.tree, int(claimed.tree.column[k])
     shown = _shown_columns(claim, node)
     if j not in shown:

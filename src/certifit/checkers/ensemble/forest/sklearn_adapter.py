@@ -40,7 +40,7 @@ def audit_forest(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     target = rows.map(lambda block: np.asarray(block.y))
     weight = w * _class_factor(model, target, k)
     even = sample_weight is None and getattr(model, "class_weight", None) in (None, "balanced_subsample")
-    draws = partial(_tree_weights, model, target, None if even else weight, w)
+    draws = partial(_tree_weights, model, target, None if even else weight)
     forest = FittedForest(len(model.estimators_), partial(_claimed, model, k), lambda t: 0, draws, _objective(model))
     found = certify_forest(forest, rows, (), _unseen_claim(model, w, k))
     return replace(
@@ -57,7 +57,7 @@ def _class_factor(model: Any, y: Array, k: int) -> Array:
     return class_weight_vector(np.asarray(model.classes_), np.bincount(y, minlength=k).astype(float), named)[y]
 
 
-def _tree_weights(model: Any, y: Array, weight: Array | None, w: Array, t: int) -> Array:
+def _tree_weights(model: Any, y: Array, weight: Array | None, t: int) -> Array:
     """How much each row counts in a tree (n,): how often its seed draws it."""
     n = len(y)
     if not model.bootstrap:
