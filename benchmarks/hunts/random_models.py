@@ -296,6 +296,18 @@ def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
             "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
 
 
+def _forest(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    rows = bool(rng.integers(2))
+    return {**_tree(rng, n, d), "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
+            "max_features": pick(rng, None, "sqrt", 1), "oob_score": rows and bool(rng.integers(2))}  # fmt: skip
+
+
+def _bag(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    rows = bool(rng.integers(2))
+    return {"n_estimators": int(rng.integers(1, 5)), "bootstrap": rows, "max_features": pick(rng, 1.0, 0.5),
+            "oob_score": rows and bool(rng.integers(2)), "random_state": 0}  # fmt: skip
+
+
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
     return {"n_components": int(rng.integers(1, max(2, min(n // 5, 4)))), "random_state": 0,
             "covariance_type": pick(rng, "full", "tied", "diag", "spherical"),
@@ -481,6 +493,16 @@ MODELS = (
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
     RandomModel("DecisionTreeRegressor", "numbers", _tree, None, {"random_state": 0}, 100),
+    *(
+        RandomModel(name, "classes", _forest, None, {"n_estimators": 3, "random_state": 0}, 100)
+        for name in ("RandomForestClassifier", "ExtraTreesClassifier")
+    ),
+    *(
+        RandomModel(name, "numbers", _forest, None, {"n_estimators": 3, "random_state": 0}, 100)
+        for name in ("RandomForestRegressor", "ExtraTreesRegressor")
+    ),
+    RandomModel("BaggingClassifier", "classes", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
+    RandomModel("BaggingRegressor", "numbers", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

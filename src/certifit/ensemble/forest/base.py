@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.ensemble.forest.adapter import certify_own
 from certifit.checkers.ensemble.forest.certificate import quick
-from certifit.checkers.ensemble.forest.out_of_bag import summarise
+from certifit.checkers.ensemble.forest.out_of_bag import row_losses, summarise
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import share_of_rows
 from certifit.core import Attributes, Estimator, Objective, Setting
@@ -31,7 +31,7 @@ from certifit.ensemble.forest.forest_trees import ForestTrees
 from certifit.ensemble.forest.growing import ForestPlan, grown_tree
 from certifit.ensemble.forest.growth_loops import CodedTable, ForestRules
 from certifit.exceptions import DataError, warn_caller
-from certifit.rows import Array, Block, Rows
+from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.rows.threads import parallel_map
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.decision_tree import DecisionTree
@@ -182,6 +182,40 @@ class Forest(Estimator):
         """The score by the user's own function of targets and answers."""
         raise NotImplementedError
 
+    def oob_permutation_importances(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 5, random_state: Any = None
+    ) -> Bunch:
+        """How much worse the out-of-bag answers become when the values of a column change places (Breiman 2001).
+
+        X, y and sample_weight are those of the fit. Returned are `importances` (d, n_repeats), the rise of the error
+        rate or of the mean squared error, their `importances_mean` and `importances_std` (d,).
+        """
+        check_is_fitted(self)
+        if not self.bootstrap:
+            raise DataError(got="a forest whose trees see all rows", wanted="one with bootstrap=True")
+        rows = self._rows(X, y, sample_weight, self.target).load()
+        if rows.n_rows != len(self.draw_weight_):
+            raise DataError(got=f"{rows.n_rows} rows", wanted=f"the {len(self.draw_weight_)} rows of the fit")
+        table, unseen = np.array(dense(rows.X)), self._draws().unseen(self.trees_.seed)
+        rng = check_random_state(random_state)
+        before = self._unseen_error(table, rows, unseen)
+        found = np.zeros((table.shape[1], n_repeats))
+        for j, r in np.ndindex(found.shape):
+            kept = table[:, j].copy()
+            table[:, j] = kept[rng.permutation(len(kept))]
+            found[j, r] = self._unseen_error(table, rows, unseen) - before
+            table[:, j] = kept
+        return Bunch(importances=found, importances_mean=found.mean(axis=1), importances_std=found.std(axis=1))
+
+    def _unseen_error(self, table: Array, rows: Any, unseen: Array) -> float:
+        """The mean error of out-of-bag answers on a table whose rows have the targets and weights of others."""
+        classes = getattr(self, "classes_", None)
+        y = rows.y if classes is None else np.searchsorted(classes, rows.y)
+        answers = unseen_answers(self.trees_, ArrayRows(table), unseen)
+        loss = row_losses(answers, y, 0 if classes is None else len(classes))
+        known = ~np.isnan(loss) & (rows.w > 0)
+        return float(np.average(loss[known], weights=rows.w[known]))
+
     # What a fitted forest says ----------------------------------------------------------------------------------
 
     def _mean_value(self, block: Block) -> Array:
@@ -241,6 +275,7 @@ class Forest(Estimator):
         names = set(model.get_params()) & set(self.get_params()) - {"random_state", "class_weight"}
         model.set_params(**{name: getattr(self, name) for name in names}, random_state=int(self.trees_.seed[t]))
         model.n_features_in_, model.max_features_ = self.n_features_in_, self.max_features_
+        model.category_labels_ = {}
         model.tree_, model.certificate_ = self.trees_.tree(t, self.n_features_in_), self.certificate_
         return model
 

@@ -6,8 +6,8 @@ members were grown on: by the delta method after the bootstrap (Efron & Tibshira
     D_i = (2 + 1/(n-1)) (e_i - ē)/n + a covariance of its counts with the members' errors,
 
 where e_i is its own error. The second term takes about as many members as rows to be told from chance, and pulls the
-other way for learners that one row hardly changes: without it the standard error √(Σ D_i²) is twice that of independent errors,
-which covers too rarely (Rajanala, Bates, Hastie & Tibshirani 2022).
+other way for learners that one row hardly changes: without it the standard error √(Σ D_i²) is twice that of
+independent errors, whose intervals cover too rarely (Rajanala, Bates, Hastie & Tibshirani 2022).
 """
 
 from __future__ import annotations
