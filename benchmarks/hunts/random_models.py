@@ -334,6 +334,18 @@ def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
 
 
+def _forest(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    rows = bool(rng.integers(2))
+    return {**_tree(rng, n, d), "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
+            "max_features": pick(rng, None, "sqrt", 1), "oob_score": rows and bool(rng.integers(2))}  # fmt: skip
+
+
+def _bag(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    rows = bool(rng.integers(2))
+    return {"n_estimators": int(rng.integers(1, 5)), "bootstrap": rows, "max_features": pick(rng, 1.0, 0.5),
+            "oob_score": rows and bool(rng.integers(2)), "random_state": 0}  # fmt: skip
+
+
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
     return {"n_components": int(rng.integers(1, max(2, min(n // 5, 4)))), "random_state": 0,
             "covariance_type": pick(rng, "full", "tied", "diag", "spherical"),
@@ -528,6 +540,16 @@ MODELS = (
     RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
     RandomModel("AdaBoostClassifier", "two", _boosted, None, {"n_estimators": 5}, 100),
     RandomModel("AdaBoostRegressor", "numbers", _boosted_amounts, None, {"n_estimators": 3}, 80),
+    *(
+        RandomModel(name, "classes", _forest, None, {"n_estimators": 3, "random_state": 0}, 100)
+        for name in ("RandomForestClassifier", "ExtraTreesClassifier")
+    ),
+    *(
+        RandomModel(name, "numbers", _forest, None, {"n_estimators": 3, "random_state": 0}, 100)
+        for name in ("RandomForestRegressor", "ExtraTreesRegressor")
+    ),
+    RandomModel("BaggingClassifier", "classes", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
+    RandomModel("BaggingRegressor", "numbers", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

@@ -2,6 +2,8 @@
 from certifit.ensemble.adaboost.adaboost_classifier import AdaBoostClassifier as AdaBoostClassifier
 from certifit.ensemble.adaboost.adaboost_regressor import AdaBoostRegressor as AdaBoostRegressor
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC as ApproximateSVC
+from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassifier
+from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor
 from certifit.mixture.bayesian.bayesian_mixture import BayesianGaussianMixture as BayesianGaussianMixture
 from certifit.naive_bayes.bernoulli import BernoulliNB as BernoulliNB
 from certifit.naive_bayes.categorical import CategoricalNB as CategoricalNB
@@ -13,6 +15,8 @@ from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeCl
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
 from certifit.linear_model.cross_validated.elastic_net_cv import ElasticNetCV as ElasticNetCV
+from certifit.ensemble.forest.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
+from certifit.ensemble.forest.regressors import ExtraTreesRegressor as ExtraTreesRegressor
 from certifit.linear_model.family_regressors import GammaRegressor as GammaRegressor
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture as GaussianMixture
 from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
@@ -60,6 +64,8 @@ from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.searches.elimination import RFE as RFE
 from certifit.feature_selection.searches.elimination import RFECV as RFECV
+from certifit.ensemble.forest.classifiers import RandomForestClassifier as RandomForestClassifier
+from certifit.ensemble.forest.regressors import RandomForestRegressor as RandomForestRegressor
 from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
 from certifit.linear_model.cross_validated.ridge_cv import RidgeCV as RidgeCV

@@ -44,6 +44,10 @@ class _Proves:
     machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
+    forest = (
+        "every node says what its tree's rows say, splits are the best that nodes were shown; out-of-bag intervals"
+    )
+    bag = "members are what their samples make of the estimator; the out-of-bag score, with an interval that covers"
     splits = "every split is the best of its candidates, and every node says what its rows say"
     stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
     best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
@@ -181,6 +185,12 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("HistGradientBoostingRegressor", _HIST_BOOSTING, _Proves.stages),
     Registered("OptimalTreeClassifier", "tree.optimal.optimal_tree", _Proves.best_tree),
     Registered("OptimalTreeRegressor", "tree.optimal.optimal_tree", _Proves.best_tree),
+    Registered("RandomForestClassifier", "ensemble.forest.classifiers", _Proves.forest),
+    Registered("ExtraTreesClassifier", "ensemble.forest.classifiers", _Proves.forest),
+    Registered("RandomForestRegressor", "ensemble.forest.regressors", _Proves.forest),
+    Registered("ExtraTreesRegressor", "ensemble.forest.regressors", _Proves.forest),
+    Registered("BaggingClassifier", "ensemble.bagging.bagging", _Proves.bag),
+    Registered("BaggingRegressor", "ensemble.bagging.bagging", _Proves.bag),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

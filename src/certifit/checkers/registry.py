@@ -26,8 +26,10 @@ from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.discriminant_analysis.quadratic import audit_quadratic_discriminants
 from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
+from certifit.checkers.ensemble.bagging.adapter import audit_bag
 from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
 from certifit.checkers.ensemble.boosting_adapter import audit_boosting
+from certifit.checkers.ensemble.forest.sklearn_adapter import audit_forest
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
     audit_elimination,
@@ -181,9 +183,15 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
             AuditedModel(audit_boosting, ("n_iter_",)),
+        ),
         **dict.fromkeys(
             ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))
         ),
+        **dict.fromkeys(
+            ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+            AuditedModel(audit_forest, ("estimators_",)),
+        ),
+        **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

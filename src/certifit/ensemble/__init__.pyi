@@ -7,3 +7,9 @@ from certifit.ensemble.boosting.hist_gradient_boosting import (
 from certifit.ensemble.boosting.hist_gradient_boosting import (
     HistGradientBoostingRegressor as HistGradientBoostingRegressor,
 )
+from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassifier
+from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor
+from certifit.ensemble.forest.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
+from certifit.ensemble.forest.regressors import ExtraTreesRegressor as ExtraTreesRegressor
+from certifit.ensemble.forest.classifiers import RandomForestClassifier as RandomForestClassifier
+from certifit.ensemble.forest.regressors import RandomForestRegressor as RandomForestRegressor
