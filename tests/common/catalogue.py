@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
-from sklearn import ensemble as ensembles
 from sklearn import (
     cluster,
     decomposition,
@@ -426,15 +424,15 @@ CATALOGUE = [
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
     Entry(AdaBoostClassifier, BOOSTED, two, (*STAGES, "members_.leaf_weight"),
-          partial(ensembles.AdaBoostClassifier, **BOOSTED, random_state=0)),
+          partial(ensemble.AdaBoostClassifier, **BOOSTED, random_state=0)),
     Entry(AdaBoostClassifier, {**BOOSTED, "learning_rate": 0.5, "max_bins": 16}, three,
           (*STAGES, "members_.leaf_weight"),
-          partial(ensembles.AdaBoostClassifier, **BOOSTED, learning_rate=0.5, random_state=0), {"max_bins": 16}),
+          partial(ensemble.AdaBoostClassifier, **BOOSTED, learning_rate=0.5, random_state=0), {"max_bins": 16}),
     Entry(AdaBoostClassifier, {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}, three, STAGES,
-          partial(ensembles.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
+          partial(ensemble.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
           {"estimator": DecisionTreeClassifier(max_depth=2)}),
     Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
-          partial(ensembles.AdaBoostRegressor, n_estimators=3, random_state=0)),
+          partial(ensemble.AdaBoostRegressor, n_estimators=3, random_state=0)),
     Entry(RandomForestClassifier, GROVE, three, FOREST, partial(ensemble.RandomForestClassifier, **GROVE)),
     Entry(RandomForestClassifier, {**UNSEEN, "criterion": "entropy", "max_depth": 4}, two,
           (*FOREST, "oob_decision_function_", "oob_interval_"), partial(ensemble.RandomForestClassifier, **GROVE),
