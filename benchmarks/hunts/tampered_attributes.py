@@ -86,7 +86,7 @@ def _try_one(
         return
     if _another_optimum(whole, found, name, hurt) or _equal_components(whole, name, hurt, X):
         return
-    if _equal_softmax(whole, name, hurt) or _equal_objective(whole, model, name, X, y):
+    if _equal_softmax(whole, name, hurt) or _equal_objective(whole, model, found, name, X, y):
         return
     after = said(model, X, y)
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
@@ -189,14 +189,18 @@ def _equal_softmax(whole: Any, name: str, hurt: Any) -> bool:
     return np.allclose(moved, moved[0]) and np.allclose(size, hurt_size, rtol=1e-9)
 
 
-def _equal_objective(whole: Any, model: Any, name: str, X: Any, y: Any) -> bool:
+def _equal_objective(whole: Any, model: Any, found: Certificate, name: str, X: Any, y: Any) -> bool:
     """Whether other coefficients leave the penalised deviance where it was, by scikit-learn's formula of deviances.
 
-    Where targets next to 0 are nearly all of an inverse-gaussian deviance, the mean of the others hardly moves it;
-    nor does a coefficient of 1 instead of 0, where others are millions. A certificate speaks of the objective: which
-    of two models that this does not tell apart is right is not its concern.
+    A coefficient of 1 instead of 0 hardly moves it where others are millions. A certificate of a minimum is about
+    the objective: which of two models that predict the same is right is not its concern.
     """
+    if found.kind != "optimal":
+        return False
     if name not in ("coef_", "intercept_") or np.shape(getattr(model, name)) != np.shape(getattr(whole, name)):
+        return False
+    means, close = np.asarray(whole.predict(X)), 10 * whole.certificate_.tol**0.5
+    if not np.abs(model.predict(X) - means).max() <= close * np.abs(means).max():
         return False
     before, after = _objective(whole, X, y), _objective(model, X, y)
     return bool(abs(after - before) <= whole.certificate_.tol * before)

@@ -37,7 +37,6 @@ from certifit.checkers.plain.dual_points import DualPenalty, DualSums, lower_bou
 from certifit.core import Certificate
 from certifit.rows import Array, Block, Rows, Sums
 
-
 LONG_SHARE = 4 * float(np.finfo(np.longdouble).eps / np.finfo(np.float64).eps)  # of rounding, in longer sums
 
 
@@ -261,9 +260,7 @@ def ridge_error(coef: Array, gap: float, claim: LogisticClaim) -> tuple[tuple[fl
     return tuple((radius,) * coef.shape[1] + ((np.inf,) if claim.intercept else (0.0,)) for _ in coef)
 
 
-def _bound(
-    here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int, balance_share: float = 1.0
-) -> float:
+def _bound(here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int, balance_share: float = 1.0) -> float:
     """The lower bound of this dual point; the scores of classes before `first` have no coefficients.
 
     `balance_share` is how much smaller the rounding of the imbalance is than that of a sum in float64.
