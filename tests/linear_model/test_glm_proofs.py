@@ -569,7 +569,7 @@ def test_a_deviance_that_falls_for_ever_has_no_minimum_though_it_comes_down_to_r
 
 
 def test_means_that_the_deviance_does_not_tell_are_not_proved():
-    """A target next to 0 has nearly all of an inverse Gaussian deviance: any large means of others would do."""
+    """A target next to 0 has nearly all of an inverse Gaussian deviance: beside it any large mean would do."""
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(22, 1)), np.exp(0.3 * rng.normal(size=22))
     for least, holds in ((1e-1, True), (1e-9, False)):

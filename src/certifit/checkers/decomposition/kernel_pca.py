@@ -118,7 +118,7 @@ def certify(
     values = np.where((claim.values == 0) & (np.abs(quotients) <= zero), quotients, claim.values)
     allowed = tol + (found.rounding / size if size else 0.0)
     spectral = eigenpairs.certify(K, values, V, allowed)
-    # No eigenvalue moves by more than the norm of what rounding adds to the matrix (Weyl), small ones as much as large.
+    # No eigenvalue, however small, moves by more than the norm of what rounding adds to the matrix (Weyl).
     moved = [
         replace(c, limit=c.limit + found.rounding) if c.name.startswith("values off") else c for c in spectral.checks
     ]
