@@ -30,6 +30,7 @@ class CollinearTuning:
 
     combination: float = 256.0  # what a column left out may differ from a combination of the others by, in m eps
     noise: float = 64.0  # entries of C up to this, in m eps and the columns' condition, are nothing but rounding
+    most: float = 1e-6  # share of the coefficients that changes no score up to which rounding may excuse it
     moved: float = 1e-7  # share of a direction with which a coefficient certainly moves
     still: float = 1e-11  # share below which it certainly does not
 
@@ -141,14 +142,14 @@ def _combinations(scaled: Array, kept: Array, left: Array, tuning: CollinearTuni
         return np.zeros((0, len(left))), 0.0, float(np.linalg.norm(scaled[:, left], axis=0).max(initial=0.0))
     C, _, _, values = np.linalg.lstsq(scaled[:, kept], scaled[:, left], rcond=EPS)
     noise = tuning.noise * size * EPS * (values[0] / values[-1] if values[-1] > 0 else np.inf)
-    cleaned = np.where(np.abs(C) > noise * np.maximum(1.0, np.abs(C).max(axis=0, initial=0.0)), C, 0.0)
-
-    def distances(A: Array) -> Array:
-        return np.linalg.norm(scaled[:, left] - scaled[:, kept] @ A, axis=0)
-
-    apart = distances(C)
-    clean = distances(cleaned) <= np.maximum(apart, tuning.noise * size * EPS)
-    return np.where(clean, cleaned, C), noise, float(apart.max(initial=0.0))
+    apart = np.linalg.norm(scaled[:, left] - scaled[:, kept] @ C, axis=0)
+    used = np.abs(C) > noise * np.maximum(1.0, np.abs(C).max(axis=0, initial=0.0))
+    for j in np.flatnonzero(~used.all(axis=0)):
+        few = np.zeros(len(kept))
+        few[used[:, j]] = np.linalg.lstsq(scaled[:, kept[used[:, j]]], scaled[:, left[j]], rcond=EPS)[0]
+        if np.linalg.norm(scaled[:, left[j]] - scaled[:, kept] @ few) <= max(apart[j], tuning.noise * size * EPS):
+            C[:, j] = few
+    return C, noise, float(apart.max(initial=0.0))
 
 
 def left_out_checks(
@@ -163,7 +164,7 @@ def left_out_checks(
         return Check("coefficients of columns that were left out, which must be 0", largest, 0.0), apart
     length = float(np.linalg.norm(beta))
     part = float(np.linalg.norm(found.along(beta))) / length if length > 0 else 0.0
-    limit = tuning.combination * size * EPS + found.loose
+    limit = min(tuning.combination * size * EPS + found.loose, tuning.most)
     return Check("part of the coefficients that changes no score, which must be 0", part, limit), apart
 
 

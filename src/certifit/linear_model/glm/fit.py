@@ -74,7 +74,7 @@ def _is_negligible(problem: GlmProblem, sample: ArrayRows) -> bool:
     """Whether a ridge penalty beside squares is so weak that rounding of the Hessian may hide it."""
     if not (problem.penalty.smooth and problem.loss.concordance == 0):
         return False
-    part = abs(sample.X[: problem.tuning.first_rows])
+    part = abs(problem.coordinates.rows(sample.X[: problem.tuning.first_rows]))
     size = float(part.max()) if part.shape[0] else 0.0
     _, lam2 = problem.penalty.strengths(float(sample.w.sum()) * problem.rows.n_rows / max(1, sample.n_rows))
     return lam2 <= problem.tuning.negligible * problem.rows.n_rows * size**2
