@@ -307,9 +307,43 @@ def _nu_svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_nu_svc(rng, n, d), "C": decades(rng, -4, 4)}
 
 
-def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+def _boosted(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 12)),
+        "learning_rate": float(rng.choice([0.3, 1.0])),
+        "max_bins": [None, 8][int(rng.integers(2))],
+    }
+
+
+def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 6)),
+        "loss": str(rng.choice(["linear", "square", "exponential"])),
+        "random_state": 0,
+    }
+
+
+def _tree(rng: Rng, _n: int, d: int) -> dict[str, Any]:
     return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
-            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
+            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0,
+            "splitter": pick(rng, "best", "best", "random"),
+            "categorical_features": pick(rng, None, None, [int(rng.integers(0, d))])}  # fmt: skip
+
+
+def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
+
+
+def _forest(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    rows = bool(rng.integers(2))
+    return {**_tree(rng, n, d), "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
+            "max_features": pick(rng, None, "sqrt", 1), "oob_score": rows and bool(rng.integers(2))}  # fmt: skip
+
+
+def _bag(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    rows = bool(rng.integers(2))
+    return {"n_estimators": int(rng.integers(1, 5)), "bootstrap": rows, "max_features": pick(rng, 1.0, 0.5),
+            "oob_score": rows and bool(rng.integers(2)), "random_state": 0}  # fmt: skip
 
 
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
@@ -502,7 +536,20 @@ MODELS = (
     RandomModel("NuSVR", "numbers", _nu_svr, None, None, 60),
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
-    RandomModel("DecisionTreeRegressor", "numbers", _tree, None, {"random_state": 0}, 100),
+    RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
+    RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostClassifier", "two", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostRegressor", "numbers", _boosted_amounts, None, {"n_estimators": 3}, 80),
+    *(
+        RandomModel(name, "classes", _forest, None, {"n_estimators": 3, "random_state": 0}, 100)
+        for name in ("RandomForestClassifier", "ExtraTreesClassifier")
+    ),
+    *(
+        RandomModel(name, "numbers", _forest, None, {"n_estimators": 3, "random_state": 0}, 100)
+        for name in ("RandomForestRegressor", "ExtraTreesRegressor")
+    ),
+    RandomModel("BaggingClassifier", "classes", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
+    RandomModel("BaggingRegressor", "numbers", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

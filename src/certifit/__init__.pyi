@@ -1,5 +1,9 @@
 # Written by tools/stubs.py from certifit/registry.py.
+from certifit.ensemble.adaboost.adaboost_classifier import AdaBoostClassifier as AdaBoostClassifier
+from certifit.ensemble.adaboost.adaboost_regressor import AdaBoostRegressor as AdaBoostRegressor
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC as ApproximateSVC
+from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassifier
+from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor
 from certifit.mixture.bayesian.bayesian_mixture import BayesianGaussianMixture as BayesianGaussianMixture
 from certifit.naive_bayes.bernoulli import BernoulliNB as BernoulliNB
 from certifit.naive_bayes.categorical import CategoricalNB as CategoricalNB
@@ -11,12 +15,20 @@ from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeCl
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
 from certifit.linear_model.cross_validated.elastic_net_cv import ElasticNetCV as ElasticNetCV
+from certifit.ensemble.forest.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
+from certifit.ensemble.forest.regressors import ExtraTreesRegressor as ExtraTreesRegressor
 from certifit.linear_model.family_regressors import GammaRegressor as GammaRegressor
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture as GaussianMixture
 from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as GeneralizedLinearRegressor
 from certifit.feature_selection.score_filters import GenericUnivariateSelect as GenericUnivariateSelect
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
+from certifit.ensemble.boosting.hist_gradient_boosting import (
+    HistGradientBoostingClassifier as HistGradientBoostingClassifier,
+)
+from certifit.ensemble.boosting.hist_gradient_boosting import (
+    HistGradientBoostingRegressor as HistGradientBoostingRegressor,
+)
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
 from certifit.cluster.kmeans import KMeans as KMeans
 from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
@@ -40,6 +52,8 @@ from certifit.svm.nu.nu_svm import NuSVC as NuSVC
 from certifit.svm.nu.nu_svm import NuSVR as NuSVR
 from certifit.kernel_approximation.nystroem import Nystroem as Nystroem
 from certifit.svm.nu.nu_svm import OneClassSVM as OneClassSVM
+from certifit.tree.optimal.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
+from certifit.tree.optimal.optimal_tree import OptimalTreeRegressor as OptimalTreeRegressor
 from certifit.decomposition.pca.pca import PCA as PCA
 from certifit.linear_model.family_regressors import PoissonRegressor as PoissonRegressor
 from certifit.svm.kernel.kernels import Polynomial as Polynomial
@@ -50,6 +64,8 @@ from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.searches.elimination import RFE as RFE
 from certifit.feature_selection.searches.elimination import RFECV as RFECV
+from certifit.ensemble.forest.classifiers import RandomForestClassifier as RandomForestClassifier
+from certifit.ensemble.forest.regressors import RandomForestRegressor as RandomForestRegressor
 from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
 from certifit.linear_model.cross_validated.ridge_cv import RidgeCV as RidgeCV
@@ -85,6 +101,8 @@ from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.checkers.comparison import compare as compare
 from certifit.feature_selection.scores import correlation_f as correlation_f
 from certifit.linear_model.regularisation_path import enet_path as enet_path
+from certifit.tree.export import export_graphviz as export_graphviz
+from certifit.tree.export import export_text as export_text
 from certifit.feature_selection.score_functions import f_classif as f_classif
 from certifit.feature_selection.score_functions import f_regression as f_regression
 from certifit.feature_selection.scores import feature_scores as feature_scores
@@ -100,6 +118,7 @@ from certifit.manifold.embedding_function import locally_linear_embedding as loc
 from certifit.feature_selection.score_functions import mutual_info_classif as mutual_info_classif
 from certifit.feature_selection.score_functions import mutual_info_regression as mutual_info_regression
 from certifit.feature_selection.scores import mutual_information as mutual_information
+from certifit.tree.plots import plot_tree as plot_tree
 from certifit.feature_selection.score_functions import r_regression as r_regression
 from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
 from certifit.store import save as save

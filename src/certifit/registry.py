@@ -44,11 +44,18 @@ class _Proves:
     machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
+    forest = (
+        "every node says what its tree's rows say, splits are the best that nodes were shown; out-of-bag intervals"
+    )
+    bag = "members are what their samples make of the estimator; the out-of-bag score, with an interval that covers"
     splits = "every split is the best of its candidates, and every node says what its rows say"
+    stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
+    best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
 
+_HIST_BOOSTING = "ensemble.boosting.hist_gradient_boosting"
 _joint = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
 _shapes = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
 
@@ -162,6 +169,28 @@ ESTIMATORS: tuple[Registered, ...] = (
     ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
     Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
+    Registered(
+        "AdaBoostClassifier",
+        "ensemble.adaboost.adaboost_classifier",
+        "mean exp(-margin) is the product of the stages' Z; loss and least margin against the best of all stumps",
+        warm_up=({"n_estimators": 2}, {"n_estimators": 2, "max_bins": 255}),
+    ),
+    Registered(
+        "AdaBoostRegressor",
+        "ensemble.adaboost.adaboost_regressor",
+        "weights, errors and strengths of all stages follow from the learners' predictions",
+        warm_up=({"n_estimators": 2},),
+    ),
+    Registered("HistGradientBoostingClassifier", _HIST_BOOSTING, _Proves.stages),
+    Registered("HistGradientBoostingRegressor", _HIST_BOOSTING, _Proves.stages),
+    Registered("OptimalTreeClassifier", "tree.optimal.optimal_tree", _Proves.best_tree),
+    Registered("OptimalTreeRegressor", "tree.optimal.optimal_tree", _Proves.best_tree),
+    Registered("RandomForestClassifier", "ensemble.forest.classifiers", _Proves.forest),
+    Registered("ExtraTreesClassifier", "ensemble.forest.classifiers", _Proves.forest),
+    Registered("RandomForestRegressor", "ensemble.forest.regressors", _Proves.forest),
+    Registered("ExtraTreesRegressor", "ensemble.forest.regressors", _Proves.forest),
+    Registered("BaggingClassifier", "ensemble.bagging.bagging", _Proves.bag),
+    Registered("BaggingRegressor", "ensemble.bagging.bagging", _Proves.bag),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -204,6 +233,9 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("locally_linear_embedding", "manifold.embedding_function"),
     Registered("l1_min_c", "svm.smallest_l1_strength"),
     Registered("ridge_regression", "linear_model.regularisation_path"),
+    Registered("export_graphviz", "tree.export"),
+    Registered("export_text", "tree.export"),
+    Registered("plot_tree", "tree.plots"),
     Registered("enet_path", "linear_model.regularisation_path"),
     Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),

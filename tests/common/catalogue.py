@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import (
+    cluster,
+    decomposition,
+    ensemble,
+    kernel_approximation,
+    linear_model,
+    manifold,
+    mixture,
+    naive_bayes,
+    svm,
+)
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
@@ -36,7 +46,11 @@ from certifit import (
     PCA,
     SVC,
     SVR,
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     ApproximateSVC,
+    BaggingClassifier,
+    BaggingRegressor,
     BayesianGaussianMixture,
     BernoulliNB,
     CategoricalNB,
@@ -45,6 +59,8 @@ from certifit import (
     DecisionTreeRegressor,
     ElasticNet,
     ElasticNetCV,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GammaRegressor,
     GaussianMixture,
     GaussianNB,
@@ -73,6 +89,8 @@ from certifit import (
     PoissonRegressor,
     ProbabilisticPCA,
     QuadraticDiscriminantAnalysis,
+    RandomForestClassifier,
+    RandomForestRegressor,
     RBFSampler,
     Ridge,
     RidgeClassifier,
@@ -229,6 +247,9 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
+STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
+FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
+GROVE, UNSEEN = {"n_estimators": 5, "random_state": 0}, {"n_estimators": 20, "random_state": 0, "oob_score": True}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -402,6 +423,33 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(AdaBoostClassifier, BOOSTED, two, (*STAGES, "members_.leaf_weight"),
+          partial(ensemble.AdaBoostClassifier, **BOOSTED, random_state=0)),
+    Entry(AdaBoostClassifier, {**BOOSTED, "learning_rate": 0.5, "max_bins": 16}, three,
+          (*STAGES, "members_.leaf_weight"),
+          partial(ensemble.AdaBoostClassifier, **BOOSTED, learning_rate=0.5, random_state=0), {"max_bins": 16}),
+    Entry(AdaBoostClassifier, {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}, three, STAGES,
+          partial(ensemble.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
+          {"estimator": DecisionTreeClassifier(max_depth=2)}),
+    Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
+          partial(ensemble.AdaBoostRegressor, n_estimators=3, random_state=0)),
+    Entry(RandomForestClassifier, GROVE, three, FOREST, partial(ensemble.RandomForestClassifier, **GROVE)),
+    Entry(RandomForestClassifier, {**UNSEEN, "criterion": "entropy", "max_depth": 4}, two,
+          (*FOREST, "oob_decision_function_", "oob_interval_"), partial(ensemble.RandomForestClassifier, **GROVE),
+          {"criterion": "entropy", "max_leaf_nodes": 8}),
+    Entry(RandomForestRegressor, {**UNSEEN, "max_depth": 5}, amounts,
+          (*FOREST, "oob_prediction_", "oob_residual_"),
+          partial(ensemble.RandomForestRegressor, **GROVE, max_depth=5)),
+    Entry(RandomForestRegressor, {**GROVE, "criterion": "poisson", "max_leaf_nodes": 8}, counts, FOREST,
+          partial(ensemble.RandomForestRegressor, **GROVE, criterion="poisson"), {"max_depth": 3}),
+    Entry(ExtraTreesClassifier, {**GROVE, "max_depth": 5}, three, FOREST,
+          partial(ensemble.ExtraTreesClassifier, **GROVE)),
+    Entry(ExtraTreesRegressor, {**GROVE, "max_depth": 5}, amounts, FOREST,
+          partial(ensemble.ExtraTreesRegressor, **GROVE, max_depth=5)),
+    Entry(BaggingClassifier, UNSEEN, three, ("oob_decision_function_", "oob_interval_"),
+          partial(ensemble.BaggingClassifier, **GROVE)),
+    Entry(BaggingRegressor, {**UNSEEN, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
+          partial(ensemble.BaggingRegressor, **GROVE)),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

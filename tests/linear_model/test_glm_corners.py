@@ -17,6 +17,7 @@ from certifit import (
     audit,
 )
 from certifit.linear_model.glm.glm import CollinearWarning
+from certifit.numerics.products import choose_shift
 
 
 @pytest.mark.parametrize(
@@ -155,3 +156,16 @@ def test_an_exact_fit_has_no_likelihood(family, far):
     assert "log-likelihood" in model.summary()
     model.loglikelihood_ = np.inf
     assert not audit(model, Z + far, y).holds
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1.0, 1e160, 1e270])
+def test_columns_far_from_zero_are_centred_whatever_their_scale(scale):
+    """Squares of 1e160 overflow, and those of 1e-170 are 0; where a column's centre is chosen neither matters."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) + 1e6
+    y = np.exp(0.3 * rng.normal(size=30))
+    model = GeneralizedLinearRegressor("inverse_gaussian").fit(X * scale, y)
+    found = audit(model, X * scale, y)
+    assert model.certificate_.holds
+    assert found.holds, found.failures()
+    np.testing.assert_allclose(choose_shift(X * scale, np.ones(30)), X.mean(axis=0) * scale)

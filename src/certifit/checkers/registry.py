@@ -25,6 +25,11 @@ from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.discriminant_analysis.quadratic import audit_quadratic_discriminants
+from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
+from certifit.checkers.ensemble.bagging.adapter import audit_bag
+from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
+from certifit.checkers.ensemble.boosting_adapter import audit_boosting
+from certifit.checkers.ensemble.forest.sklearn_adapter import audit_forest
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
     audit_elimination,
@@ -67,6 +72,7 @@ from certifit.checkers.svm.linear_machines.linear_adapter import (
     linear_machine_problem,
 )
 from certifit.checkers.tree.adapter import audit_tree
+from certifit.checkers.tree.optimal import audit_best_tree
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -147,6 +153,7 @@ def _predictors() -> dict[str, AuditedModel]:
     results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
     linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")
     counts = ("feature_log_prob_", "class_log_prior_")
+    boosted = ("estimator_weights_", "estimator_errors_")
     beside = ("offset", "exposure", "trials", "clusters")
     return {
         "LogisticRegression": AuditedModel(audit_logistic, classifier, logistic_problem),
@@ -171,6 +178,20 @@ def _predictors() -> dict[str, AuditedModel]:
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
+        "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
+        "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
+        **dict.fromkeys(
+            ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+            AuditedModel(audit_boosting, ("n_iter_",)),
+        ),
+        **dict.fromkeys(
+            ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))
+        ),
+        **dict.fromkeys(
+            ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+            AuditedModel(audit_forest, ("estimators_",)),
+        ),
+        **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

@@ -171,7 +171,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         if best.objective == 0 and (clusters.weight == 0).any():
             empty = int((clusters.weight == 0).sum())
             warn_caller(
-                f"Got {k - empty} distinct rows for n_clusters={k}: {empty} centres repeat others and have no rows.",
+                f"Number of distinct clusters ({k - empty}) found smaller than n_clusters ({k}). Possibly due to "
+                f"duplicate points in X: {empty} centres repeat others and have no rows.",
                 ConvergenceWarning,
             )
         if bound is None:
@@ -204,7 +205,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     def _number_of_starts(self) -> int:
         if isinstance(self.n_init, Integral) and int(self.n_init) > 1 and not is_drawn(self.init):
-            warn_caller(f"Got n_init={self.n_init} and the centres to start from: one start is made.", RuntimeWarning)
+            warn_caller(
+                f"Explicit initial center position passed: performing only one init, not n_init={self.n_init}.",
+                RuntimeWarning,
+            )
             return 1
         if self.n_init != "auto":
             return int(self.n_init)

@@ -103,7 +103,12 @@ def is_drawn(init: Any) -> bool:
 def _check_centres(centres: Any, name: str, k: int, d: int) -> Array:
     C = np.array(centres.toarray() if sparse.issparse(centres) else centres, dtype=np.float64)
     if C.shape != (k, d):
-        raise DataError(got=f"{name} of shape {C.shape}", wanted=f"(n_clusters, n_features) = ({k}, {d})")
+        other = f"clusters {k}" if C.shape[:1] != (k,) else f"features of the data {d}"
+        raise DataError(
+            got=f"{name} of shape {C.shape}",
+            wanted=f"(n_clusters, n_features) = ({k}, {d})",
+            fix=f"The shape of the initial centers {C.shape} does not match the number of {other}.",
+        )
     if not np.isfinite(C).all():
         raise DataError(got=f"{name} with NaN or infinity", wanted="finite numbers")
     return C

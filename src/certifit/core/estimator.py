@@ -159,11 +159,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             )
             certificate: Certificate = attributes["certificate_"]
             if not certificate.holds:
-                words = [*certificate.failures(), cure(self.get_params(deep=False), attributes, self._usual_passes())]
+                stopped = cure(self.get_params(deep=False), attributes, self._usual_passes())
+                words = [*certificate.failures(), stopped, self._familiar_words() if stopped else ""]
                 message = f"{type(self).__name__}: " + "; ".join(part for part in words if part)
                 warn_caller(message, CertificateWarning)
         self.__dict__.update(attributes)
         return self
+
+    def _familiar_words(self) -> str:
+        """Return how scikit-learn's class says that a limit was reached: filters of warnings look for such words."""
+        return ""
 
     def _usual_passes(self) -> int | None:
         """Return the default of max_iter; None where there is none."""

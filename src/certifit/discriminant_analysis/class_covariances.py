@@ -73,8 +73,9 @@ def _class_totals(shift: Array, k: int, entries: int, block: Block) -> _ClassTot
 
 def measure_class_means(rows: Rows, k: int, tuning: DiscriminantTuning) -> ClassMeans:
     """Return the mean of each class in one pass; y are class numbers."""
-    first = next(iter(rows))
-    shift = choose_shift(first.X, first.w)
+    # Sparse rows are made dense part by part anyway, so that theirs may be shifted too.
+    X, _, w = next(_dense_parts(next(iter(rows)), tuning.dense_entries))
+    shift = choose_shift(X, w)
     shift = np.zeros(rows.n_features) if shift is None else shift
     found = rows.sum(partial(_class_totals, shift, k, tuning.dense_entries))
     weight = np.where(found.weight > 0, found.weight, 1.0)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.core.settings import Setting, Settings
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
@@ -42,7 +43,8 @@ class LinearRegression(_NamedRegressor):
     """Least squares by a backward-stable method, with standard errors.
 
     Nearly collinear columns are made orthogonal first, so that the digits the data determine are there; columns that
-    are exact combinations of others are left out and named. Several targets are fitted one by one.
+    are exact combinations of others are named, and the shortest coefficients taken. Several targets are fitted one by
+    one.
 
     Parameters
     ----------
@@ -56,8 +58,10 @@ class LinearRegression(_NamedRegressor):
         where columns are combinations of others.
     covariance : 'classical', 'sandwich', 'clustered' or None, default='classical'
         How the standard errors are computed; None saves the time.
-    collinear : 'drop' or 'refuse', default='drop'
-        What to do with columns that are combinations of others.
+    collinear : 'shortest', 'drop' or 'refuse', default='shortest'
+        What to do with columns that are combinations of those before them, whose coefficients the data do not
+        determine: take the shortest coefficients (smallest |β|) of all that give the same predictions, or leave these
+        columns out (coefficient 0). Coefficients that are not determined have no standard errors (NaN).
     max_iter : int, default=1000
         Most passes over the rows.
     max_time : float or None, default=None
@@ -79,7 +83,7 @@ class LinearRegression(_NamedRegressor):
     standard_errors_, p_values_ : (d1,), the intercept first, for one target
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
     no_errors_because_ : why there are no standard errors; empty where there are
-    collinear_ : numbers of the columns left out
+    collinear_ : numbers of the columns that are combinations of those before them
     certificate_ : Certificate
         Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
     n_iter_ : int, or (targets,)
@@ -100,8 +104,8 @@ class LinearRegression(_NamedRegressor):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "n_jobs")
     differences: ClassVar[dict[str, str]] = {
         "singular_": "Not computed, since the fit does not need them: see numpy.linalg.svd, with compute_uv=False.",
-        "coef_": "0 for columns that are combinations of those before them, where scikit-learn takes the shortest; "
-        "float64 also for float32 rows.",
+        "coef_": _NamedRegressor.differences["coef_"],
+        "fit": "Columns that are combinations of others are named in a CollinearWarning.",
     }
 
     def __init__(
@@ -113,7 +117,7 @@ class LinearRegression(_NamedRegressor):
         n_jobs=None,
         positive=False,
         covariance="classical",
-        collinear="drop",
+        collinear="shortest",
         max_iter=1000,
         max_time=None,
         warm_start=False,
@@ -139,7 +143,7 @@ class PenalisedRegressor(_NamedRegressor):
     """A model with a penalty: it has no standard errors, and collinear columns do not matter."""
 
     covariance = "classical"
-    collinear = "drop"
+    collinear = "shortest"  # where the penalty is 0
 
 
 class PenalisedSquares(PenalisedRegressor):
@@ -187,6 +191,8 @@ class Ridge(PenalisedSquares):
     intercept_ : float, or (targets,)
     deviance_ : float, or (targets,)
         The sum of squared residuals.
+    solver_ : str
+        The name that `solver` asks for, 'newton' for 'auto'. Whatever it is, the fit is by Newton's method.
     collinear_ : (0,)
         No column is left out beside a penalty.
     certificate_ : Certificate
@@ -207,8 +213,12 @@ class Ridge(PenalisedSquares):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
     differences: ClassVar[dict[str, str]] = {
         **PenalisedSquares.differences,
-        "solver_": "There is one solver, Newton's method, for every table, dense or sparse.",
-        "alpha=0": "Least squares as LinearRegression has them: 0 for columns that are combinations of others.",
+        "solver": "Every name is taken and Newton's method used, which none of scikit-learn's limits concern: any "
+        "solver fits sparse rows with an intercept, and positive=True.",
+        "solver_": "The name that was asked for; 'newton', the method that every fit uses, for 'auto'.",
+        "alpha=0": "Least squares as LinearRegression has them, with its CollinearWarning.",
+        "intercept_": "A number also where y has the shape (n, 1).",
+        "n_iter_": "Newton's updates, one or two, whatever max_iter is: no solver stops early with a warning.",
     }
 
     def __init__(
@@ -235,6 +245,12 @@ class Ridge(PenalisedSquares):
         self.random_state = random_state
         self.max_time = max_time
         self.warm_start = warm_start
+
+    @property
+    def solver_(self) -> str:
+        """The name that was asked for; 'newton', the method of every fit, for 'auto'."""
+        check_is_fitted(self)
+        return "newton" if self.solver == "auto" else str(self.solver)
 
 
 class SparseSquares(PenalisedSquares):

@@ -24,6 +24,7 @@ from certifit.linear_model.coefficient_error import (
     CoefficientError,
     PassRounding,
     as_row,
+    gap_to_reach,
     largest_entries,
     proved_distance,
     smaller_errors,
@@ -214,7 +215,8 @@ class Penalised:
                 ends = LogisticLimits(data.tuning.sample_tol, limits.max_iter)
                 start = minimise(part, theta, True, data.sample, ends, data.tuning)
                 theta = start.params.x.reshape(theta.shape)
-        problem = self._problem(data, data.rows, 1.0, limits.tol)
+        smooth = self.lam2 > 0 and self.lam1 == 0
+        problem = self._problem(data, data.rows, 1.0, gap_to_reach(limits.tol) if smooth else limits.tol)
         best = minimise(problem, theta, self.newton, data.sample, limits, data.tuning)
         self.proved, self.problem = problem.proved and best.status == "converged", problem
         return best
