@@ -228,6 +228,11 @@ FUNCTIONS: tuple[Registered, ...] = (
         )
     ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("k_means", "cluster.kmeans"),
+    Registered("kmeans_plusplus", "cluster.seeding"),
+    Registered("locally_linear_embedding", "manifold.embedding_function"),
+    Registered("l1_min_c", "svm.smallest_l1_strength"),
+    Registered("ridge_regression", "linear_model.regularisation_path"),
     Registered("export_graphviz", "tree.export"),
     Registered("export_text", "tree.export"),
     Registered("plot_tree", "tree.plots"),

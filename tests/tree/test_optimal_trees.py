@@ -195,7 +195,11 @@ def test_numbers_that_are_wrong_do_not_hold():
     X, y = load_iris(return_X_y=True)
     model = OptimalTreeClassifier(max_depth=2).fit(X, y)
     whole = model.tree_
-    for wrong in ({"impurity": whole.impurity * 0.5}, {"value": whole.value[:, :, ::-1]}, {"threshold": whole.threshold + 1}):
+    for wrong in (
+        {"impurity": whole.impurity * 0.5},
+        {"value": whole.value[:, :, ::-1]},
+        {"threshold": whole.threshold + 1},
+    ):
         model.tree_ = replace(whole, **wrong)
         assert not audit(model, X, y).holds
     model.tree_ = whole
@@ -229,7 +233,12 @@ def test_the_loops_against_sums_written_out():
     fold_sides(stats, own, sides)
     for r in range(2):
         known, lost = stats[r, :4], stats[r, 4]
-        wanted = [known[:1].sum(axis=0), known[2:].sum(axis=0) + lost, known[:2].sum(axis=0) + lost, known[2:].sum(axis=0)]
+        wanted = [
+            known[:1].sum(axis=0),
+            known[2:].sum(axis=0) + lost,
+            known[:2].sum(axis=0) + lost,
+            known[2:].sum(axis=0),
+        ]
         assert np.array_equal(sides[r], wanted)
     costs = np.empty(4)
     leaf_costs(sides[0], False, costs)

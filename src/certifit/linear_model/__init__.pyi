@@ -16,3 +16,4 @@ from certifit.linear_model.cross_validated.ridge_cv import RidgeClassifierCV as 
 from certifit.linear_model.family_regressors import TweedieRegressor as TweedieRegressor
 from certifit.linear_model.regularisation_path import enet_path as enet_path
 from certifit.linear_model.regularisation_path import lasso_path as lasso_path
+from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression

@@ -23,6 +23,7 @@ FURTHER_SETTINGS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "OneClassSVM": ({"kernel": "linear"},),
     "KernelPCA": ({"kernel": "rbf", "fit_inverse_transform": True},),
     **dict.fromkeys(("RidgeCV", "RidgeClassifierCV"), ({"store_cv_results": True},)),
+    "SelectFromModel": ({"max_features": 2},),
     "QuadraticDiscriminantAnalysis": ({"store_covariance": True},),
     "LinearDiscriminantAnalysis": ({"solver": "eigen", "store_covariance": True}, {"store_covariance": True}),
 }

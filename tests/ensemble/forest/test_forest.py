@@ -202,7 +202,9 @@ def test_two_classes_packed_and_unpacked_are_the_same():
     """Weights too large to be packed in one number lead to the same trees."""
     X, y = CANCER
     plain = RandomForestClassifier(3, bootstrap=False, random_state=0).fit(X, y)
-    heavy = RandomForestClassifier(3, bootstrap=False, random_state=0).fit(X, y, sample_weight=np.full(len(y), 2.0**20))
+    heavy = RandomForestClassifier(3, bootstrap=False, random_state=0).fit(
+        X, y, sample_weight=np.full(len(y), 2.0**20)
+    )
     for name in ("feature", "threshold", "value"):
         np.testing.assert_array_equal(getattr(plain.trees_, name), getattr(heavy.trees_, name))
 

@@ -20,7 +20,9 @@ from certifit.tree.optimal.scan_loops import ColumnCandidates
 class CodedColumns:
     """Every value as the number of its bin, and the least and largest value of every bin."""
 
-    borders: list[Array]  # of each column, ascending: a value x lies in the bin whose number is that of borders below x
+    borders: list[
+        Array
+    ]  # of each column, ascending: a value x lies in the bin whose number is that of borders below x
     codes: Array  # (d, n) uint8 or uint16; missing values have the number after the last bin
     least: list[Array]  # of each bin of a column; inf of one without rows
     largest: list[Array]
