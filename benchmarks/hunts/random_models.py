@@ -296,6 +296,12 @@ def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
             "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
 
 
+def _boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"max_iter": int(rng.integers(1, 8)), "max_leaf_nodes": pick(rng, 2, 4, 31), "random_state": 0,
+            "min_samples_leaf": int(rng.integers(1, 10)), "learning_rate": pick(rng, 0.05, 0.3),
+            "l2_regularization": pick(rng, 0.0, decades(rng, -3, 1))}  # fmt: skip
+
+
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
     return {"n_components": int(rng.integers(1, max(2, min(n // 5, 4)))), "random_state": 0,
             "covariance_type": pick(rng, "full", "tied", "diag", "spherical"),
@@ -481,6 +487,8 @@ MODELS = (
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
     RandomModel("DecisionTreeRegressor", "numbers", _tree, None, {"random_state": 0}, 100),
+    RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
+    RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

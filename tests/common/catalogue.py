@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
+from sklearn import (
+    cluster,
+    decomposition,
+    ensemble,
+    kernel_approximation,
+    linear_model,
+    manifold,
+    mixture,
+    naive_bayes,
+    svm,
+)
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.feature_selection import (
@@ -48,6 +58,8 @@ from certifit import (
     GaussianNB,
     GeneralizedLinearRegressor,
     HardMarginSVC,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     IncrementalPCA,
     KernelPCA,
     KMeans,
@@ -219,6 +231,7 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
+BOOSTED = ("trees_.value", "trees_.threshold", "trees_.baseline")
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
@@ -371,6 +384,15 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTED,
+          partial(ensemble.HistGradientBoostingClassifier, max_iter=10), {"max_iter": 10}),
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "max_leaf_nodes": 2, "random_state": 0}, two, BOOSTED,
+          partial(ensemble.HistGradientBoostingClassifier, max_iter=10, max_leaf_nodes=2),
+          {"max_iter": 10, "max_leaf_nodes": 2}),
+    Entry(HistGradientBoostingRegressor, {"max_iter": 10, "random_state": 0}, amounts, BOOSTED,
+          partial(ensemble.HistGradientBoostingRegressor, max_iter=10), {"max_iter": 10}),
+    Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTED,
+          partial(ensemble.HistGradientBoostingRegressor, loss="poisson", max_iter=10), {"max_iter": 10}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),
