@@ -182,6 +182,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("ExtraTreesRegressor", {"n_estimators": 5, "random_state": 0}, "numbers", groups, (SMALL, TALL)),
     ("BaggingClassifier", {"n_estimators": 3, "random_state": 0}, "three", groups, (SMALL,)),
     ("BaggingRegressor", {"n_estimators": 3, "random_state": 0}, "numbers", groups, (SMALL,)),
+    ("HistGradientBoostingClassifier", {"max_iter": 10, "random_state": 0}, "three", groups, (SMALL, TALL)),
+    ("HistGradientBoostingRegressor", {"max_iter": 10, "random_state": 0}, "numbers", groups, (SMALL, TALL)),
     ("GaussianNB", {}, "three", groups, (SMALL, TALL)),
     ("BernoulliNB", {"binarize": 1.0}, "three", tallies, (SMALL, TALL)),
     ("MultinomialNB", {"alpha": 0.5}, "three", tallies, (SMALL, TALL)),

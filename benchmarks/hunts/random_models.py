@@ -336,7 +336,8 @@ def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
 
 def _forest(rng: Rng, n: int, d: int) -> dict[str, Any]:
     rows = bool(rng.integers(2))
-    return {**_tree(rng, n, d), "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
+    of_each = {name: value for name, value in _tree(rng, n, d).items() if name not in ("splitter", "categorical_features")}
+    return {**of_each, "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
             "max_features": pick(rng, None, "sqrt", 1), "oob_score": rows and bool(rng.integers(2))}  # fmt: skip
 
 
@@ -344,6 +345,12 @@ def _bag(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     rows = bool(rng.integers(2))
     return {"n_estimators": int(rng.integers(1, 5)), "bootstrap": rows, "max_features": pick(rng, 1.0, 0.5),
             "oob_score": rows and bool(rng.integers(2)), "random_state": 0}  # fmt: skip
+
+
+def _boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"max_iter": int(rng.integers(1, 8)), "max_leaf_nodes": pick(rng, 2, 4, 31), "random_state": 0,
+            "min_samples_leaf": int(rng.integers(1, 10)), "learning_rate": pick(rng, 0.05, 0.3),
+            "l2_regularization": pick(rng, 0.0, decades(rng, -3, 1))}  # fmt: skip
 
 
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
@@ -550,6 +557,8 @@ MODELS = (
     ),
     RandomModel("BaggingClassifier", "classes", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
     RandomModel("BaggingRegressor", "numbers", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
+    RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
+    RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

@@ -66,6 +66,8 @@ from certifit import (
     GaussianNB,
     GeneralizedLinearRegressor,
     HardMarginSVC,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     IncrementalPCA,
     KernelPCA,
     KMeans,
@@ -246,6 +248,7 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
+BOOSTED = ("trees_.value", "trees_.threshold", "trees_.baseline")
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
@@ -450,6 +453,15 @@ CATALOGUE = [
           partial(ensemble.BaggingClassifier, **GROVE)),
     Entry(BaggingRegressor, {**UNSEEN, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
           partial(ensemble.BaggingRegressor, **GROVE)),
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTED,
+          partial(ensemble.HistGradientBoostingClassifier, max_iter=10), {"max_iter": 10}),
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "max_leaf_nodes": 2, "random_state": 0}, two, BOOSTED,
+          partial(ensemble.HistGradientBoostingClassifier, max_iter=10, max_leaf_nodes=2),
+          {"max_iter": 10, "max_leaf_nodes": 2}),
+    Entry(HistGradientBoostingRegressor, {"max_iter": 10, "random_state": 0}, amounts, BOOSTED,
+          partial(ensemble.HistGradientBoostingRegressor, max_iter=10), {"max_iter": 10}),
+    Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTED,
+          partial(ensemble.HistGradientBoostingRegressor, loss="poisson", max_iter=10), {"max_iter": 10}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

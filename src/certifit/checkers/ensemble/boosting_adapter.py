@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.ensemble.staged_scores import certify_staged_scores
 from certifit.checkers.ensemble.stages import StageClaim, certify_stages, held_out_rows, plain_trees
 from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate, Estimator
@@ -48,11 +49,7 @@ def _directions(asked: Any, rows: Rows) -> Array | None:
 def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float) -> Certificate:
     """Check a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor."""
     if not isinstance(model, Estimator):
-        raise DataError(
-            got=f"a {type(model).__name__} whose trees are no public attributes",
-            wanted="trees that can be read",
-            fix=f"certifit.{type(model).__name__} takes the same settings and is audited.",
-        )
+        return _audit_by_stages(model, X, y, sample_weight)
     state = {**model.get_params(deep=False), **vars(model)}
     classes = state.get("classes_")
     X = _with_codes(X, state["category_labels_"])
@@ -66,6 +63,22 @@ def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float) 
         w = rows.map(lambda block: block.w)
         held = held_out_rows(targets, w, float(state["validation_fraction"]), int(state["validation_seed_"]))
     return certify_boosting(state, rows, held)
+
+
+def _audit_by_stages(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    """Check another library's boosting, whose trees are no public attributes, by its scores after each stage."""
+    classes = getattr(model, "classes_", None)
+    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
+    if getattr(model, "is_categorical_", None) is not None:
+        raise DataError(
+            got=f"a {type(model).__name__} with columns of categories", wanted="columns of numbers",
+            fix=f"certifit.{type(model).__name__} takes the same settings and is audited.",
+        )  # fmt: skip
+    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
+    if classes is not None:
+        rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), model.class_weight)
+    loss = str(model.loss) if classes is None else ("log_loss" if len(classes) == 2 else "multinomial")
+    return certify_staged_scores(model, rows.load(), loss)
 
 
 def _with_codes(X: Any, labels: Mapping[str, list[Any]]) -> Any:

@@ -124,15 +124,13 @@ class FinishedTree:
 
 def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
     """A tree as it has grown, with the values of its leaves."""
-    nodes = tree.nodes[: tree.free[-2]]
+    nodes = np.asarray(tree.nodes[: tree.free[-2]])
     inner = nodes["left"] >= 0
     column = np.where(inner, nodes["column"], -1)
     categorical = inner & bins.is_categorical[column]
-    threshold = np.full(len(nodes), np.nan)
-    for k in np.flatnonzero(inner & ~categorical):
-        borders = bins.borders[column[k]]
-        # Past the last border there are no numbers: only missing values go right.
-        threshold[k] = borders[nodes["border"][k]] if nodes["border"][k] < len(borders) else np.inf
+    # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
+    border = np.where(inner & ~categorical, nodes["border"], 0)
+    threshold = np.where(inner & ~categorical, bins.tables.keys[column, border], np.nan)
     kinds = np.where(categorical, np.cumsum(categorical) - 1, -1)
     value = np.zeros(len(nodes))
     value[leaves] = values

@@ -146,7 +146,7 @@ class Boosting:
 
     def _finish(self, tree: GrowingTree, k: int, sizes: tuple[float, float]) -> None:
         """Find the values of a tree's leaves and add them to the scores."""
-        nodes = tree.nodes[: tree.free[-2]]
+        nodes = np.asarray(tree.nodes[: tree.free[-2]])
         leaves = np.flatnonzero(nodes["left"] < 0)
         if self.loss.plain.smooth:
             values = self._newton_steps(tree, leaves, k, sizes)

@@ -35,14 +35,35 @@ class GrowingTree(NamedTuple):
 
 
 # Numba compiles a function anew for every literal number that it is called with: so these are typed.
-_NONE, _ROOT, _FIRST, _ONCE, _LESS = np.int64(0), np.int64(0), np.int64(0), np.int64(1), np.int64(-1)
+_FIRST, _BEFORE = np.int64(0), np.int64(-1)
 
 
 @called_by_loops
-def _combine(table, to, keep, other, times):
-    """Set row `to` to `keep` times itself and `times` another row."""
-    for i in range(table.shape[1]):
-        table[to, i] = keep * table[to, i] + times * table[other, i]
+def _clear(table, to):
+    row = table[to]
+    for i in range(len(row)):
+        row[i] = 0
+
+
+@called_by_loops
+def _copy(table, to, other):
+    a, b = table[to], table[other]
+    for i in range(len(a)):
+        a[i] = b[i]
+
+
+@called_by_loops
+def _add(table, to, other):
+    a, b = table[to], table[other]
+    for i in range(len(a)):
+        a[i] += b[i]
+
+
+@called_by_loops
+def _subtract(table, to, other):
+    a, b = table[to], table[other]
+    for i in range(len(a)):
+        a[i] -= b[i]
 
 
 @called_from_python
@@ -80,10 +101,10 @@ def _visit_chunk(tree, rules, k, chunk):
         first, last = (start, start + left) if _left_is_lighter(node, rules.shift) else (start + left, stop)
         if node.depth + 1 >= rules.depth or (rules.leaves > 0 and tree.free[-1] + 1 >= rules.leaves):
             return left
-    _combine(tree.sums, chunk, _NONE, chunk, _NONE)
+    _clear(tree.sums, chunk)
     add_histogram(tree.rows, first, last, tree.codes, tree.packed, tree.sums[chunk])
     if not rules.by_hessian and rows <= rules.counted_rows:
-        _combine(tree.counts, chunk, _NONE, chunk, _NONE)
+        _clear(tree.counts, chunk)
         add_counts(tree.rows, first, last, tree.codes, tree.counts[chunk])
     return left
 
@@ -185,9 +206,9 @@ def _keep(tree, k, place):
     if node.gain > 0 and m > 0:
         node.slot = tree.free[m - 1]
         tree.free[-3] = m - 1
-        _combine(tree.sums, node.slot, _NONE, place, _ONCE)
+        _copy(tree.sums, node.slot, place)
         if node.counted:
-            _combine(tree.counts, node.slot, _NONE, place, _ONCE)
+            _copy(tree.counts, node.slot, place)
 
 
 @called_by_loops
@@ -204,9 +225,9 @@ def _add_chunks(tree, rules, rows):
     """Add the whole numbers of all chunks up in the first; return whether rows were counted."""
     counting = not rules.by_hessian and rows <= rules.counted_rows
     for chunk in range(1, tree.runs.shape[1]):
-        _combine(tree.sums, _FIRST, _ONCE, chunk, _ONCE)
+        _add(tree.sums, _FIRST, chunk)
         if counting:
-            _combine(tree.counts, _FIRST, _ONCE, chunk, _ONCE)
+            _add(tree.counts, _FIRST, chunk)
     return counting
 
 
@@ -218,8 +239,8 @@ def _start_root(tree, rules):
     root.total = 0
     for b in range(256):
         root.total += tree.sums[0, b]
-    _search(tree, rules, _ROOT, _FIRST)
-    _keep(tree, _ROOT, _FIRST)
+    _search(tree, rules, _FIRST, _FIRST)
+    _keep(tree, _FIRST, _FIRST)
 
 
 @called_by_loops
@@ -242,9 +263,9 @@ def _finish_split(tree, rules, k, left_rows):
     place = node.slot
     if place >= 0:
         # What the lighter child leaves of its parent's sums is the heavier one's.
-        _combine(tree.sums, place, _ONCE, _FIRST, _LESS)
+        _subtract(tree.sums, place, _FIRST)
         if counting and node.counted:
-            _combine(tree.counts, place, _ONCE, _FIRST, _LESS)
+            _subtract(tree.counts, place, _FIRST)
         elif counting:
             _count_rows(tree.rows, tree.runs[heavy], tree.codes, tree.counts[place])
         tree.nodes[heavy].slot, node.slot = place, -1
@@ -255,7 +276,7 @@ def _finish_split(tree, rules, k, left_rows):
         if not tree.nodes[heavy].gain > 0:
             _give_back(tree.free, tree.nodes[heavy])
         return
-    _combine(tree.sums, _FIRST, _NONE, _FIRST, _NONE)
+    _clear(tree.sums, _FIRST)
     for chunk in range(tree.runs.shape[1]):
         start, stop = tree.runs[heavy, chunk, 0], tree.runs[heavy, chunk, 1]
         add_histogram(tree.rows, start, stop, tree.codes, tree.packed, tree.sums[0])
@@ -268,7 +289,7 @@ def _finish_split(tree, rules, k, left_rows):
 @called_from_python
 def grow_alone(tree, rules):
     """Grow a whole tree on one thread."""
-    _visit_chunk(tree, rules, _LESS, _FIRST)
+    _visit_chunk(tree, rules, _BEFORE, _FIRST)
     _start_root(tree, rules)
     left_rows = np.zeros(1, np.int64)
     while True:
