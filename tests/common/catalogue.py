@@ -253,6 +253,7 @@ NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_n
 STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
 GROVE, UNSEEN = {"n_estimators": 5, "random_state": 0}, {"n_estimators": 20, "random_state": 0, "oob_score": True}
+BAG = {"n_estimators": 5, "max_samples": 0.2, "random_state": 0, "oob_score": True}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -449,9 +450,9 @@ CATALOGUE = [
           partial(ensemble.ExtraTreesClassifier, **GROVE)),
     Entry(ExtraTreesRegressor, {**GROVE, "max_depth": 5}, amounts, FOREST,
           partial(ensemble.ExtraTreesRegressor, **GROVE, max_depth=5)),
-    Entry(BaggingClassifier, UNSEEN, three, ("oob_decision_function_", "oob_interval_"),
+    Entry(BaggingClassifier, BAG, three, ("oob_decision_function_", "oob_interval_"),
           partial(ensemble.BaggingClassifier, **GROVE)),
-    Entry(BaggingRegressor, {**UNSEEN, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
+    Entry(BaggingRegressor, {**BAG, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
           partial(ensemble.BaggingRegressor, **GROVE)),
     Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTED,
           partial(ensemble.HistGradientBoostingClassifier, max_iter=10), {"max_iter": 10}),
