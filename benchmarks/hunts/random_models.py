@@ -307,6 +307,14 @@ def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     }
 
 
+def _additive(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alpha": float(rng.choice([0.01, 0.1, 1.0])), "max_bins": int(rng.choice([4, 255]))}
+
+
+def _additive_counts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_additive(rng, n, d), "loss": "poisson"}
+
+
 def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
             "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
@@ -500,6 +508,9 @@ MODELS = (
     RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
     RandomModel("AdaBoostClassifier", "two", _boosted, None, {"n_estimators": 5}, 100),
     RandomModel("AdaBoostRegressor", "numbers", _boosted_amounts, None, {"n_estimators": 3}, 80),
+    RandomModel("AdditiveClassifier", "two", _additive, None, {"alpha": 0.1}, 100),
+    RandomModel("AdditiveRegressor", "numbers", _additive, None, {"alpha": 0.1}, 100),
+    RandomModel("AdditiveRegressor", "counts", _additive_counts, None, {"alpha": 0.1, "loss": "poisson"}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

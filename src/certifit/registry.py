@@ -44,6 +44,7 @@ class _Proves:
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
     splits = "every split is the best of its candidates, and every node says what its rows say"
+    additive = "no sum of functions of single columns, on these levels, has a smaller objective, up to a stated gap"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
@@ -158,6 +159,13 @@ ESTIMATORS: tuple[Registered, ...] = (
         "weights, errors and strengths of all stages follow from the learners' predictions",
         warm_up=({"n_estimators": 2},),
     ),
+    Registered("AdditiveClassifier", "ensemble.additive.additive_models", _Proves.additive),
+    Registered(
+        "AdditiveRegressor",
+        "ensemble.additive.additive_models",
+        _Proves.additive,
+        warm_up=({"alpha": 0.01}, {"alpha": 0.01, "loss": "poisson"}),
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -245,6 +253,7 @@ PICTURES: dict[str, str] = {
     "plot_scores": "feature_selection.plots",
     "plot_scree": "decomposition.pca.plots",
     "plot_search": "feature_selection.plots",
+    "plot_shape_functions": "ensemble.additive.plots",
     "plot_split": "decomposition.robust.plots",
     "rate_distortion": "decomposition.pca.compression_plots",
     "svg": "plots.style",

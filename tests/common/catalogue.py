@@ -38,6 +38,8 @@ from certifit import (
     SVR,
     AdaBoostClassifier,
     AdaBoostRegressor,
+    AdditiveClassifier,
+    AdditiveRegressor,
     ApproximateSVC,
     BayesianGaussianMixture,
     BernoulliNB,
@@ -224,6 +226,7 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
 )
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
+CURVES, TIGHT = ("alpha_", "intercept_"), {"alpha": 0.01, "tol": 1e-9}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -385,6 +388,11 @@ CATALOGUE = [
           {"estimator": DecisionTreeClassifier(max_depth=2)}),
     Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
           partial(ensembles.AdaBoostRegressor, n_estimators=3, random_state=0)),
+    Entry(AdditiveClassifier, TIGHT, two, CURVES, partial(AdditiveClassifier, alpha=0.01, tol=1e-7)),
+    Entry(AdditiveRegressor, {**TIGHT, "monotonic_cst": [1, 0, 0, 0]}, amounts, CURVES,
+          partial(AdditiveRegressor, alpha=0.01, tol=1e-7, monotonic_cst=[1, 0, 0, 0])),
+    Entry(AdditiveRegressor, {**TIGHT, "loss": "poisson"}, counts, CURVES,
+          partial(AdditiveRegressor, alpha=0.01, tol=1e-7, loss="poisson"), {"alpha": 0.05}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

@@ -25,6 +25,7 @@ from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
+from certifit.checkers.ensemble.additive_adapter import audit_additive
 from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
@@ -166,6 +167,10 @@ def _predictors() -> dict[str, AuditedModel]:
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
+        **dict.fromkeys(
+            ("AdditiveClassifier", "AdditiveRegressor"),
+            AuditedModel(audit_additive, ("shape_functions_", "intercept_", "alpha_")),
+        ),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),

@@ -14,6 +14,7 @@ from scipy import sparse
 from certifit import families
 from certifit.core import Certificate, Check, Mark, Objective
 from certifit.ensemble.adaboost.stumps import Stumps
+from certifit.ensemble.additive.shape_functions import ShapeFunction
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
 from certifit.table.columns import Column
@@ -44,7 +45,10 @@ def stored_classes() -> StoredClasses:
     }
     return StoredClasses(
         records={
-            **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, Stumps, Tree)},
+            **{
+                cls.__name__: cls
+                for cls in (Certificate, Check, Column, Mark, Objective, ShapeFunction, Stumps, Tree)
+            },
             "kernels.Constant": kernels.ConstantKernel,
             "kernels.Exponential": kernels.ExponentialKernel,
             "kernels.Linear": kernels.Linear,
