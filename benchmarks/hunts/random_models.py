@@ -323,6 +323,14 @@ def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     }
 
 
+def _additive(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alpha": float(rng.choice([0.01, 0.1, 1.0])), "max_bins": int(rng.choice([4, 255]))}
+
+
+def _additive_counts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_additive(rng, n, d), "loss": "poisson"}
+
+
 def _tree(rng: Rng, _n: int, d: int) -> dict[str, Any]:
     return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
             "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0,
@@ -336,8 +344,9 @@ def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
 
 def _forest(rng: Rng, n: int, d: int) -> dict[str, Any]:
     rows = bool(rng.integers(2))
-    of_each = {name: value for name, value in _tree(rng, n, d).items() if name not in ("splitter", "categorical_features")}
-    return {**of_each, "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
+    tree = _tree(rng, n, d)
+    return {**{name: tree[name] for name in ("max_depth", "min_samples_leaf", "ccp_alpha", "random_state")},
+            "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
             "max_features": pick(rng, None, "sqrt", 1), "oob_score": rows and bool(rng.integers(2))}  # fmt: skip
 
 
@@ -559,6 +568,9 @@ MODELS = (
     RandomModel("BaggingRegressor", "numbers", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
     RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
     RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
+    RandomModel("AdditiveClassifier", "two", _additive, None, {"alpha": 0.1}, 100),
+    RandomModel("AdditiveRegressor", "numbers", _additive, None, {"alpha": 0.1}, 100),
+    RandomModel("AdditiveRegressor", "counts", _additive_counts, None, {"alpha": 0.1, "loss": "poisson"}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

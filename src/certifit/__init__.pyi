@@ -1,6 +1,8 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.ensemble.adaboost.adaboost_classifier import AdaBoostClassifier as AdaBoostClassifier
 from certifit.ensemble.adaboost.adaboost_regressor import AdaBoostRegressor as AdaBoostRegressor
+from certifit.ensemble.additive.additive_models import AdditiveClassifier as AdditiveClassifier
+from certifit.ensemble.additive.additive_models import AdditiveRegressor as AdditiveRegressor
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC as ApproximateSVC
 from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassifier
 from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor

@@ -51,6 +51,7 @@ class _Proves:
     splits = "every split is the best of its candidates, and every node says what its rows say"
     stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
     best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
+    additive = "no sum of functions of single columns, on these levels, has a smaller objective, up to a stated gap"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
@@ -191,6 +192,13 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("ExtraTreesRegressor", "ensemble.forest.regressors", _Proves.forest),
     Registered("BaggingClassifier", "ensemble.bagging.bagging", _Proves.bag),
     Registered("BaggingRegressor", "ensemble.bagging.bagging", _Proves.bag),
+    Registered("AdditiveClassifier", "ensemble.additive.additive_models", _Proves.additive),
+    Registered(
+        "AdditiveRegressor",
+        "ensemble.additive.additive_models",
+        _Proves.additive,
+        warm_up=({"alpha": 0.01}, {"alpha": 0.01, "loss": "poisson"}),
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -286,6 +294,7 @@ PICTURES: dict[str, str] = {
     "plot_scores": "feature_selection.plots",
     "plot_scree": "decomposition.pca.plots",
     "plot_search": "feature_selection.plots",
+    "plot_shape_functions": "ensemble.additive.plots",
     "plot_split": "decomposition.robust.plots",
     "rate_distortion": "decomposition.pca.compression_plots",
     "svg": "plots.style",

@@ -48,6 +48,8 @@ from certifit import (
     SVR,
     AdaBoostClassifier,
     AdaBoostRegressor,
+    AdditiveClassifier,
+    AdditiveRegressor,
     ApproximateSVC,
     BaggingClassifier,
     BaggingRegressor,
@@ -254,6 +256,7 @@ STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
 GROVE, UNSEEN = {"n_estimators": 5, "random_state": 0}, {"n_estimators": 20, "random_state": 0, "oob_score": True}
 BAG = {"n_estimators": 5, "max_samples": 0.2, "random_state": 0, "oob_score": True}
+CURVES, TIGHT = ("alpha_", "intercept_"), {"alpha": 0.01, "tol": 1e-9}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -463,6 +466,12 @@ CATALOGUE = [
           partial(ensemble.HistGradientBoostingRegressor, max_iter=10), {"max_iter": 10}),
     Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTED,
           partial(ensemble.HistGradientBoostingRegressor, loss="poisson", max_iter=10), {"max_iter": 10}),
+          partial(ensembles.AdaBoostRegressor, n_estimators=3, random_state=0)),
+    Entry(AdditiveClassifier, TIGHT, two, CURVES, partial(AdditiveClassifier, alpha=0.01, tol=1e-7)),
+    Entry(AdditiveRegressor, {**TIGHT, "monotonic_cst": [1, 0, 0, 0]}, amounts, CURVES,
+          partial(AdditiveRegressor, alpha=0.01, tol=1e-7, monotonic_cst=[1, 0, 0, 0])),
+    Entry(AdditiveRegressor, {**TIGHT, "loss": "poisson"}, counts, CURVES,
+          partial(AdditiveRegressor, alpha=0.01, tol=1e-7, loss="poisson"), {"alpha": 0.05}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

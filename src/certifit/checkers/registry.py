@@ -26,6 +26,7 @@ from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.discriminant_analysis.quadratic import audit_quadratic_discriminants
 from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
+from certifit.checkers.ensemble.additive_adapter import audit_additive
 from certifit.checkers.ensemble.bagging.adapter import audit_bag
 from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
 from certifit.checkers.ensemble.boosting_adapter import audit_boosting
@@ -179,6 +180,10 @@ def _predictors() -> dict[str, AuditedModel]:
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
+        **dict.fromkeys(
+            ("AdditiveClassifier", "AdditiveRegressor"),
+            AuditedModel(audit_additive, ("shape_functions_", "intercept_", "alpha_")),
+        ),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),

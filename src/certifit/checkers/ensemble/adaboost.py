@@ -81,7 +81,7 @@ class BoostingClaim:
 
 
 @dataclass(frozen=True)
-class TrainingRows:
+class BoostedRows:
     """Rows of positive weight."""
 
     X: Array  # (n, d)
@@ -89,7 +89,7 @@ class TrainingRows:
     s: Array  # (n,) weights that add up to 1
 
 
-class Stage(NamedTuple):
+class ReplayedStage(NamedTuple):
     """A stage as it is replayed."""
 
     m: int
@@ -111,19 +111,19 @@ class Replay:
         self.off[name] = max(self.off.get(name, 0.0), residual if residual == residual else np.inf)
 
 
-def stages_of(claim: BoostingClaim, rows: TrainingRows) -> Iterator[Stage]:
+def stages_of(claim: BoostingClaim, rows: BoostedRows) -> Iterator[ReplayedStage]:
     """Every stage with the weights that the strengths before it lead to; one more, with no answers, at the end."""
     w = rows.s.copy()
     for m in range(claim.stages):
         w = np.maximum(w, claim.least_weight) if claim.least_weight else w
         right = claim.answers(m) == rows.labels
-        yield Stage(m, w, right, float(w[~right].sum() / w.sum()))
+        yield ReplayedStage(m, w, right, float(w[~right].sum() / w.sum()))
         w = w * np.exp(np.where(right, 0.0, claim.strengths[m]))
         w /= w.sum()
-    yield Stage(claim.stages, w, np.zeros(len(w), bool), np.nan)
+    yield ReplayedStage(claim.stages, w, np.zeros(len(w), bool), np.nan)
 
 
-def certify_boosting(claim: BoostingClaim, rows: TrainingRows, tol: float, tuning: ScanTuning) -> Certificate:
+def certify_boosting(claim: BoostingClaim, rows: BoostedRows, tol: float, tuning: ScanTuning) -> Certificate:
     """Replay the stages on the rows they were fitted to."""
     n, k = len(rows.s), claim.classes
     scan = None if claim.stumps is None else StumpScan(rows.X)
@@ -163,7 +163,7 @@ def certify_boosting(claim: BoostingClaim, rows: TrainingRows, tol: float, tunin
 class StumpBounds:
     """The best of the bounds that distributions of the rows prove for all ensembles of stumps of two classes."""
 
-    def __init__(self, size: float, rows: TrainingRows, scan: StumpScan) -> None:
+    def __init__(self, size: float, rows: BoostedRows, scan: StumpScan) -> None:
         self.size, self.rows, self.scan = size, rows, scan
         self.loss = 0.0  # no additive model of this size has a smaller mean exponential loss
         self.margin = 1.0  # none of any size has a larger least margin
@@ -212,7 +212,7 @@ def _log_normaliser(error: float, strength: float, k: int) -> float:
                  if error > 0 else np.log1p(-error) - strength * (k - 1) / k)  # fmt: skip
 
 
-def _check_stage(replay: Replay, claim: BoostingClaim, stage: Stage, n: int) -> None:
+def _check_stage(replay: Replay, claim: BoostingClaim, stage: ReplayedStage, n: int) -> None:
     """Whether a stage's error and strength are what its answers say."""
     told, strength, k = float(claim.errors[stage.m]), float(claim.strengths[stage.m]), claim.classes
     share = summation_error(n) + 8 * EPS * (stage.m + 1)
@@ -229,7 +229,7 @@ def _check_stage(replay: Replay, claim: BoostingClaim, stage: Stage, n: int) -> 
     replay.worse("strengths off by, of what rounding allows", abs(strength - wanted) / slack)
 
 
-def _check_leaves(replay: Replay, stumps: PlainStumps, rows: TrainingRows, stage: Stage, k: int) -> None:
+def _check_leaves(replay: Replay, stumps: PlainStumps, rows: BoostedRows, stage: ReplayedStage, k: int) -> None:
     """Whether leaves have the weights that a stump says, and answer their heaviest class."""
     if stumps.leaf_weight is None or stumps.leaf_rows is None:
         return
@@ -245,7 +245,7 @@ def _check_leaves(replay: Replay, stumps: PlainStumps, rows: TrainingRows, stage
 
 
 def _check_greedy(
-    replay: Replay, stumps: PlainStumps, rows: TrainingRows, scan: StumpScan, stage: Stage, k: int
+    replay: Replay, stumps: PlainStumps, rows: BoostedRows, scan: StumpScan, stage: ReplayedStage, k: int
 ) -> None:
     """How much purer the purest of all stumps is than the one taken, as a share of all weight."""
     left = stumps.left(stage.m, rows.X)
@@ -269,7 +269,7 @@ def _check_end(replay: Replay, claim: BoostingClaim, bounds: StumpBounds | None)
         replay.worse("boosting ended though a stump has an edge, of what rounding allows", bounds.last / slack)
 
 
-def _facts(claim: BoostingClaim, rows: TrainingRows, replay: Replay, loss: float) -> dict[str, float | str]:
+def _facts(claim: BoostingClaim, rows: BoostedRows, replay: Replay, loss: float) -> dict[str, float | str]:
     """Numbers that people ask for: the product of Z, and for two classes error and margins."""
     found: dict[str, float | str] = {"stages": float(claim.stages), "product of Z": float(np.exp(replay.log_product))}
     if claim.classes != 2:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.ensemble.adaboost import (
+    BoostedRows,
     BoostingClaim,
     PlainStumps,
     ScanTuning,
-    TrainingRows,
     certify_boosting,
 )
 from certifit.checkers.ensemble.validation_rows import without_validation_rows
@@ -68,7 +68,7 @@ def certify_classifier(
         least_weight=0.0 if hasattr(members, "leaf_weight") else EPS,
     )  # fmt: skip
     seen = np.zeros((len(labels), 0)) if X is None else X
-    return certify_boosting(claim, TrainingRows(seen, labels, weight / weight.sum()), tol, tuning)
+    return certify_boosting(claim, BoostedRows(seen, labels, weight / weight.sum()), tol, tuning)
 
 
 def _kept(rows: Rows) -> tuple[Any, Array, Array]:

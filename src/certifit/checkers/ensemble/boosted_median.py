@@ -75,21 +75,17 @@ def _replay(losses: list[Array], w: Array, errors: Array, strengths: Array, rate
         w = np.maximum(w, EPS)  # as learners are handed them
         error = float(w @ loss)
         told, strength = float(errors[m]), float(strengths[m])
-        ends = error <= 0 or error >= 0.5
+        # A first learner that is too poor (told 1) is kept alone; a stage without loss has the strength 1.
+        ends = not 0 < told < 0.5
         if ends:
             off["stages after one that ends boosting"] = float(len(losses) - 1 - m)
-        # A first learner that is too poor is kept alone; a stage without loss has the strength 1.
-        wanted_error = 0.0 if error <= 0 else 1.0 if error >= 0.5 else error
+        apart = max(0.0, 0.5 - error) if told == 1 else abs(error - told)
         allowed = (summation_error(len(w)) + 16 * EPS * (m + 1) + EPS * len(w)) * max(error, told)
-        apart = abs(wanted_error - told)
         _worst(off, "errors off by, of what rounding allows", apart / (allowed + np.finfo(float).tiny))
-        if told <= 0 or ends:
-            wanted = 1.0 if error <= 0 else 0.0
-        else:
-            wanted = rate * np.log((1 - told) / told)
+        wanted = float(told <= 0) if ends else rate * np.log((1 - told) / told)
         slack = 64 * EPS * (1 + abs(wanted)) * max(1.0, rate)
         _worst(off, "strengths off by, of what rounding allows", abs(strength - wanted) / slack)
-        if not 0 < told < 0.5:
+        if ends:
             break
         w = w * (told / (1 - told)) ** (rate * (1 - loss))
         w /= w.sum()
