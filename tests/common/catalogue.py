@@ -250,7 +250,7 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
-BOOSTED = ("trees_.value", "trees_.threshold", "trees_.baseline")
+BOOSTING = ("trees_.value", "trees_.threshold", "trees_.baseline")
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
@@ -457,16 +457,15 @@ CATALOGUE = [
           partial(ensemble.BaggingClassifier, **GROVE)),
     Entry(BaggingRegressor, {**BAG, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
           partial(ensemble.BaggingRegressor, **GROVE)),
-    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTED,
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTING,
           partial(ensemble.HistGradientBoostingClassifier, max_iter=10), {"max_iter": 10}),
-    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "max_leaf_nodes": 2, "random_state": 0}, two, BOOSTED,
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "max_leaf_nodes": 2, "random_state": 0}, two, BOOSTING,
           partial(ensemble.HistGradientBoostingClassifier, max_iter=10, max_leaf_nodes=2),
           {"max_iter": 10, "max_leaf_nodes": 2}),
-    Entry(HistGradientBoostingRegressor, {"max_iter": 10, "random_state": 0}, amounts, BOOSTED,
+    Entry(HistGradientBoostingRegressor, {"max_iter": 10, "random_state": 0}, amounts, BOOSTING,
           partial(ensemble.HistGradientBoostingRegressor, max_iter=10), {"max_iter": 10}),
-    Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTED,
+    Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTING,
           partial(ensemble.HistGradientBoostingRegressor, loss="poisson", max_iter=10), {"max_iter": 10}),
-          partial(ensembles.AdaBoostRegressor, n_estimators=3, random_state=0)),
     Entry(AdditiveClassifier, TIGHT, two, CURVES, partial(AdditiveClassifier, alpha=0.01, tol=1e-7)),
     Entry(AdditiveRegressor, {**TIGHT, "monotonic_cst": [1, 0, 0, 0]}, amounts, CURVES,
           partial(AdditiveRegressor, alpha=0.01, tol=1e-7, monotonic_cst=[1, 0, 0, 0])),
