@@ -165,6 +165,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("LinearDiscriminantAnalysis", {"solver": "eigen", "shrinkage": "auto"}, "three", groups, (SMALL, TALL)),
     ("DecisionTreeClassifier", {}, "three", groups, (SMALL, TALL)),
     ("DecisionTreeRegressor", {}, "numbers", groups, (SMALL, TALL)),
+    ("OptimalTreeClassifier", {"max_bins": 16, "time_limit": 0.0}, "three", groups, (SMALL, TALL)),
+    ("OptimalTreeRegressor", {"max_bins": 16, "time_limit": 0.0}, "numbers", groups, (SMALL, TALL)),
     ("GaussianNB", {}, "three", groups, (SMALL, TALL)),
     ("BernoulliNB", {"binarize": 1.0}, "three", tallies, (SMALL, TALL)),
     ("MultinomialNB", {"alpha": 0.5}, "three", tallies, (SMALL, TALL)),

@@ -302,6 +302,10 @@ def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
 
 
+def _best_tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"max_depth": int(rng.integers(1, 4)), "max_bins": int(rng.integers(2, 9)), "time_limit": 0.0}
+
+
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
     return {"n_components": int(rng.integers(1, max(2, min(n // 5, 4)))), "random_state": 0,
             "covariance_type": pick(rng, "full", "tied", "diag", "spherical"),
@@ -487,6 +491,8 @@ MODELS = (
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
     RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
+    RandomModel("OptimalTreeClassifier", "classes", _best_tree, None, {"time_limit": 0.0}, 60),
+    RandomModel("OptimalTreeRegressor", "numbers", _best_tree, None, {"time_limit": 0.0}, 60),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

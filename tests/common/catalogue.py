@@ -66,6 +66,8 @@ from certifit import (
     NuSVR,
     Nystroem,
     OneClassSVM,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
     PoissonRegressor,
     ProbabilisticPCA,
     RBFSampler,
@@ -219,6 +221,7 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
+SHALLOW = {"max_bins": 16, "time_limit": 0.0}
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
@@ -371,6 +374,11 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(DecisionTreeRegressor, {"criterion": "absolute_error", "max_depth": 3}, amounts, NODES,
+          partial(trees.DecisionTreeRegressor, criterion="absolute_error", max_depth=3, random_state=0),
+          {"criterion": "absolute_error"}),
+    Entry(OptimalTreeClassifier, SHALLOW, three, NODES, partial(OptimalTreeClassifier, **SHALLOW), SHALLOW),
+    Entry(OptimalTreeRegressor, SHALLOW, amounts, NODES, partial(OptimalTreeRegressor, **SHALLOW), SHALLOW),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),
