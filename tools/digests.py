@@ -172,6 +172,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("LinearDiscriminantAnalysis", {"solver": "eigen", "shrinkage": "auto"}, "three", groups, (SMALL, TALL)),
     ("DecisionTreeClassifier", {}, "three", groups, (SMALL, TALL)),
     ("DecisionTreeRegressor", {}, "numbers", groups, (SMALL, TALL)),
+    ("OptimalTreeClassifier", {"max_bins": 16, "time_limit": 0.0}, "three", groups, (SMALL, TALL)),
+    ("OptimalTreeRegressor", {"max_bins": 16, "time_limit": 0.0}, "numbers", groups, (SMALL, TALL)),
     ("AdaBoostClassifier", {"n_estimators": 10}, "two", groups, (SMALL, TALL)),
     ("AdaBoostClassifier", {"n_estimators": 10, "max_bins": 32}, "three", groups, (SMALL, TALL)),
     ("AdaBoostRegressor", {"n_estimators": 4}, "numbers", groups, (SMALL, (3000, 6))),

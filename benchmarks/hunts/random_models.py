@@ -342,6 +342,10 @@ def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
 
 
+def _best_tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"max_depth": int(rng.integers(1, 4)), "max_bins": int(rng.integers(2, 9)), "time_limit": 0.0}
+
+
 def _forest(rng: Rng, n: int, d: int) -> dict[str, Any]:
     rows = bool(rng.integers(2))
     tree = _tree(rng, n, d)
@@ -553,6 +557,8 @@ MODELS = (
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
     RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
+    RandomModel("OptimalTreeClassifier", "classes", _best_tree, None, {"time_limit": 0.0}, 60),
+    RandomModel("OptimalTreeRegressor", "numbers", _best_tree, None, {"time_limit": 0.0}, 60),
     RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
     RandomModel("AdaBoostClassifier", "two", _boosted, None, {"n_estimators": 5}, 100),
     RandomModel("AdaBoostRegressor", "numbers", _boosted_amounts, None, {"n_estimators": 3}, 80),

@@ -90,6 +90,8 @@ from certifit import (
     NuSVR,
     Nystroem,
     OneClassSVM,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
     PoissonRegressor,
     ProbabilisticPCA,
     QuadraticDiscriminantAnalysis,
@@ -251,6 +253,7 @@ CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
 BOOSTING = ("trees_.value", "trees_.threshold", "trees_.baseline")
+SHALLOW = {"max_bins": 16, "time_limit": 0.0}
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
@@ -430,6 +433,11 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(DecisionTreeRegressor, {"criterion": "absolute_error", "max_depth": 3}, amounts, NODES,
+          partial(trees.DecisionTreeRegressor, criterion="absolute_error", max_depth=3, random_state=0),
+          {"criterion": "absolute_error"}),
+    Entry(OptimalTreeClassifier, SHALLOW, three, NODES, partial(OptimalTreeClassifier, **SHALLOW), SHALLOW),
+    Entry(OptimalTreeRegressor, SHALLOW, amounts, NODES, partial(OptimalTreeRegressor, **SHALLOW), SHALLOW),
     Entry(AdaBoostClassifier, BOOSTED, two, (*STAGES, "members_.leaf_weight"),
           partial(ensemble.AdaBoostClassifier, **BOOSTED, random_state=0)),
     Entry(AdaBoostClassifier, {**BOOSTED, "learning_rate": 0.5, "max_bins": 16}, three,

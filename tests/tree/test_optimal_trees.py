@@ -102,8 +102,8 @@ def test_the_solver_and_the_checker_find_the_same_bound(depth):
     borders = [np.array([-0.5, 0.0, 0.7]), np.array([-1.0, 0.2]), np.zeros(0)]
     coded = code_rows(rows, borders)
     target = TargetStatistics(y.astype(np.int32), w, None, 3)
-    found = TreeSearch(coded, target, split_candidates(coded, relaxed=True)).best(depth)
-    assert found.root.cost == cheapest_tree(binned_rows(rows, borders, 3), depth)
+    found = TreeSearch(coded, target).costs([split_candidates(coded, relaxed=True)], depth)[0]
+    assert found.root().cost == cheapest_tree(binned_rows(rows, borders, 3), depth)
 
 
 def test_an_exclusive_or_of_three_columns_needs_depth_three():
@@ -160,6 +160,17 @@ def test_any_source_and_any_number_of_threads(tmp_path):
     finally:
         certifit.set_threads(None)
     assert np.array_equal(memory.tree_.value, one.tree_.value)
+
+
+def test_leaves_of_a_least_weight():
+    X, y = load_iris(return_X_y=True)
+    model = OptimalTreeClassifier(max_depth=3, min_weight_fraction_leaf=0.2).fit(X, y)
+    leaves = model.tree_.children_left < 0
+    assert model.tree_.weighted_n_node_samples[leaves].min() >= 30
+    assert model.certificate_.kind == "bounded"
+    assert audit(model, X, y).holds
+    model.min_weight_fraction_leaf = 0.4
+    assert not audit(model, X, y).holds
 
 
 def test_constant_and_empty_columns_and_one_row():
@@ -227,24 +238,24 @@ def test_the_loops_against_sums_written_out():
     from certifit.tree.optimal.scan_loops import ColumnCandidates, best_splits, fold_sides, leaf_costs
 
     rng = np.random.default_rng(0)
-    stats = rng.integers(0, 5, size=(2, 5, 3)).astype(float)  # four bins and missing
+    stats = rng.integers(0, 5, size=(5, 3, 2)).astype(float)  # four bins and missing, three classes, two regions
     own = ColumnCandidates(np.array([1, 2]), np.array([2, 2]), np.array([False, True]), 7)
-    sides = np.empty((2, 4, 3))
-    fold_sides(stats, own, sides)
-    for r in range(2):
-        known, lost = stats[r, :4], stats[r, 4]
-        wanted = [
-            known[:1].sum(axis=0),
-            known[2:].sum(axis=0) + lost,
-            known[:2].sum(axis=0) + lost,
-            known[2:].sum(axis=0),
-        ]
-        assert np.array_equal(sides[r], wanted)
-    costs = np.empty(4)
-    leaf_costs(sides[0], False, costs)
-    assert np.array_equal(costs, sides[0].sum(axis=1) - sides[0].max(axis=1))
+    sides = np.empty((1, 4, 6))
+    fold_sides(stats.reshape(1, 5, 6), own, sides)
+    known, lost = stats[:4], stats[4]
+    wanted = [
+        known[:1].sum(axis=0),
+        known[2:].sum(axis=0) + lost,
+        known[:2].sum(axis=0) + lost,
+        known[2:].sum(axis=0),
+    ]
+    assert np.array_equal(sides[0].reshape(4, 3, 2), wanted)
+    plain = np.array([side.sum(axis=0) - side.max(axis=0) for side in wanted])  # (4 sides, 2 regions)
+    costs = np.zeros(2)
+    leaf_costs(wanted[0], 0, 0.0, costs)
+    assert np.array_equal(costs, plain[0])
     best, chosen = np.full(2, np.inf), np.full(2, -1)
-    best_splits(stats, own, False, best, chosen)
-    pairs = (sides.sum(axis=2) - sides.max(axis=2)).reshape(2, 2, 2).sum(axis=2)
-    assert np.array_equal(best, pairs.min(axis=1))
-    assert np.array_equal(chosen, 7 + pairs.argmin(axis=1))
+    best_splits(stats, own, 0, 0.0, best, chosen)
+    pairs = plain[0::2] + plain[1::2]
+    assert np.array_equal(best, pairs.min(axis=0))
+    assert np.array_equal(chosen, 7 + pairs.argmin(axis=0))

@@ -46,6 +46,7 @@ from certifit.tree.exact.entries import SortedTable, SplitRules
 from certifit.tree.exact.growth import TreeGrower, sorted_table
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
 from certifit.tree.fitted_tree import Tree
+from certifit.tree.lookahead import LookaheadGrower, LookaheadRows
 from certifit.tree.pruning import pruned, pruning_path
 from certifit.tree.tree_model import TreeModel
 
@@ -73,6 +74,7 @@ class DecisionTree(TreeModel):
         "max_leaf_nodes": Setting(int, least=2, none=True),
         "min_impurity_decrease": Setting(float, least=0, below=math.inf),
         "ccp_alpha": Setting(float, least=0, below=math.inf),
+        "lookahead": Setting(int, least=1, most=2),
     }  # fmt: skip
 
     max_features_: int
@@ -144,10 +146,32 @@ class DecisionTree(TreeModel):
         _refuse_directions(directions, categories, y.shape[1])
         table = sorted_table(X, sums, directions)
         orders = CategoryOrders(categories, criterion.category_channels) if categories.any() else None
-        grower = TreeGrower(table, np.asarray(y, np.float64), rules, growth, medians, orders)
-        nodes = grower.grow(self.max_leaf_nodes)
+        parts = (table, np.asarray(y, np.float64), rules, growth, medians, orders)
+        if self.lookahead == 2:
+            source = LookaheadRows(X, y[:, 0], w, criterion.name, _class_count(criterion), criterion.score_unit(sums))
+            self._refuse_lookahead(y.shape[1], bool(categories.any()))
+            nodes = LookaheadGrower(source, *parts).grow(self.max_leaf_nodes)
+        else:
+            nodes = TreeGrower(*parts).grow(self.max_leaf_nodes)
         tree = _as_tree(nodes, criterion.measured(nodes, y, w, _leaves(nodes, table, len(y))), X.shape[1], criterion)
         return tree if orders is None else with_category_sets(tree, nodes, table, categories)
+
+    def _refuse_lookahead(self, targets: int, categories: bool) -> None:
+        """Refuse what growth that looks ahead does not know."""
+        odd = {
+            "splitter='random'": self.splitter == "random",
+            f"criterion={self.criterion!r}": self.criterion in ("absolute_error", "poisson"),
+            "categorical_features": categories,
+            "monotonic_cst": self.monotonic_cst is not None,
+            f"{targets} targets": targets > 1,
+        }
+        met = [words for words, wrong in odd.items() if wrong]
+        if met:
+            raise DataError(
+                got=f"lookahead=2 with {', '.join(met)}",
+                wanted="one target, numbers without directions, best splits by gini, entropy or squared error",
+                fix="lookahead=1 takes all of these.",
+            )
 
     # What a fitted tree says --------------------------------------------------------------------------------
 
@@ -181,6 +205,11 @@ class DecisionTree(TreeModel):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _class_count(criterion: Criterion) -> int:
+    """The number of classes of the first target; 0 for amounts."""
+    return criterion.classes[0] if isinstance(criterion, ClassCriterion) else 0
 
 
 def _labelled(labels: Labels | None) -> Attributes:
@@ -302,6 +331,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         category. A node sends a set of categories left: of two classes the best of all sets (along the order of the
         share of the second); of several classes or targets, the best along the orders of the shares of each class.
         Categories that the fit did not meet count as missing.
+    lookahead : 1 or 2
+        2: the question of a node is the first of the best tree of depth 2 on its rows, over at most 32 bins of each
+        column, as long as that gains more than nothing and two levels are left.
 
     Attributes
     ----------
@@ -342,7 +374,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0, monotonic_cst=None,
-        categorical_features=None,
+        categorical_features=None, lookahead=1,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -358,6 +390,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.lookahead = lookahead
 
     def _fit(
         self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None
@@ -462,6 +495,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     categorical_features : numbers or names of columns, a mask (d,), 'from_dtype' or None
         Columns of categories, as in DecisionTreeClassifier. A node's set is the best of all along the order of the
         categories' means; of several targets the orders of all of them are tried.
+    lookahead : 1 or 2, as in DecisionTreeClassifier
 
     Attributes
     ----------
@@ -492,7 +526,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
-        categorical_features=None,
+        categorical_features=None, lookahead=1,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -507,6 +541,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.lookahead = lookahead
 
     def _fit(
         self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None

@@ -23,6 +23,7 @@ from certifit.rows.checks import TableTerms, Target
 
 CLAIM = "every split is the best of its candidates, and every node says what its rows say"
 CLAIM_OF_DRAWN = "every node says what its rows say; splits are the best of candidates drawn at random"
+CLAIM_OF_LOOKAHEAD = "every node says what its rows say; splits were chosen two levels ahead"
 
 
 @np.errstate(under="ignore")
@@ -41,6 +42,7 @@ def certify_tree(
     leaf = tree.left < 0
     share = claims.weight[leaf] / claims.weight[0]
     words = CLAIM if growth.every_column and growth.every_threshold else CLAIM_OF_DRAWN
+    words = CLAIM_OF_LOOKAHEAD if growth.ahead else words
     return Certificate("greedy", words, float(share @ claims.impurity[leaf]), 0.0, tol, checks=checks, facts=facts)
 
 
@@ -119,12 +121,13 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
     n, total = _positive_rows(rows)
     criterion = {"log_loss": "entropy", "friedman_mse": "squared_error"}.get(model.criterion, model.criterion)
     columns = getattr(model, "max_features_", None) or rows.n_features
-    best = model.splitter == "best"
+    best = model.splitter == "best" and getattr(model, "lookahead", 1) == 1
     classes = getattr(model, "classes_", ())
     first = np.asarray(getattr(model.tree_, "category_first", ()))
     return GrowthClaim(
         criterion,
         tuple(map(len, classes)) if isinstance(classes, list) else (len(classes),) * (len(classes) > 0),
+        ahead=getattr(model, "lookahead", 1) == 2,
         categories=_claimed_categories(model, rows, first) if len(first) else None,
         split_rows=max(2, share_of_rows(model.min_samples_split, n)),
         leaf_rows=share_of_rows(model.min_samples_leaf, n),

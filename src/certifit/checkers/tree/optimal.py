@@ -31,23 +31,42 @@ BOUNDED = "no tree of this depth costs less than the lower bound, whatever its t
 
 
 @dataclass(frozen=True)
+class OptimalityTuning:
+    """How many rows are counted at a time: as many as fit in the cache beside their places."""
+
+    block_rows: int = 32_768
+
+
+@dataclass(frozen=True)
 class BinnedRows:
     """Rows of positive weight by the bins of their columns."""
 
     codes: list[Array]  # of each column (n,); missing values have the number after the last bin
     sides: list[Array]  # of each column (2c, bins + 1): which bins lie left and right of its candidates
     channels: Array  # (n, k) weights of classes, or w, w (y - mean), w (y - mean)²
-    amounts: bool
+    labels: Array | None  # (n,) class numbers; None for amounts
+    weight: Array | None  # (n,); None where all are 1
+
+    @property
+    def amounts(self) -> bool:
+        return self.labels is None
 
     def tensor(self, columns: tuple[int, ...]) -> Array:
         """The sums of the channels over the bins of some columns."""
         sizes = [self.sides[j].shape[1] for j in columns]
-        place = np.zeros(len(self.channels), np.int64)
-        for j, size in zip(columns, sizes, strict=True):
-            place = place * size + self.codes[j]
-        total = int(np.prod(sizes))
-        parts = [np.bincount(place, part, total) for part in self.channels.T]
-        return np.stack(parts, axis=1).reshape(*sizes, -1)
+        k, step = self.channels.shape[1], OptimalityTuning().block_rows
+        total = np.zeros((int(np.prod(sizes)), k))
+        for start in range(0, len(self.channels), step):
+            rows = slice(start, start + step)
+            place = self.codes[columns[0]][rows]
+            for j, size in zip(columns[1:], sizes[1:], strict=True):
+                place = place * size + self.codes[j][rows]
+            if self.labels is not None:  # one count of all classes
+                weight = None if self.weight is None else self.weight[rows]
+                total += np.bincount(place * k + self.labels[rows], weight, total.size).reshape(total.shape)
+            else:
+                total += np.stack([np.bincount(place, part[rows], len(total)) for part in self.channels.T], axis=1)
+        return total.reshape(*sizes, k)
 
     def leaf_costs(self, columns: tuple[int, ...]) -> Array:
         """The costs of the leaves with one side of a candidate of each of the columns (2c, 2c', …)."""
@@ -90,11 +109,10 @@ def cheapest_tree(rows: BinnedRows, depth: int) -> float:
 
 def _of_depth_three(rows: BinnedRows, alone: list[Array], whole: float) -> float:
     d = len(rows.codes)
-    pairs = {pair: rows.leaf_costs(pair) for pair in combinations_with_replacement(range(d), 2)}
-    for triple in combinations_with_replacement(range(d), 3):
-        cost = rows.leaf_costs(triple)
-        for axis in range(3):
-            pair = triple[:axis] + triple[axis + 1 :]
+    pairs = {(a, b): rows.leaf_costs((a, b)) for a, b in combinations_with_replacement(range(d), 2)}
+    for a, b, c in combinations_with_replacement(range(d), 3):
+        cost = rows.leaf_costs((a, b, c))
+        for axis, pair in enumerate(((b, c), (a, c), (a, b))):
             pairs[pair] = np.minimum(pairs[pair], _both_sides(cost, axis))
     best = [cost.copy() for cost in alone]
     for (a, b), cost in pairs.items():
@@ -122,7 +140,8 @@ def binned_rows(rows: Rows, borders: list[Array], classes: int) -> BinnedRows:
         np.array([*_sides(len(own) + 1, low < high, bool((code > len(own)).any()))]).reshape(-1, len(own) + 2)
         for own, low, high, code in zip(borders, least, largest, codes, strict=True)
     ]
-    return BinnedRows(codes, sides, channels, not classes)
+    labels = y.astype(np.int64) if classes else None
+    return BinnedRows(codes, sides, channels, labels, None if (w == 1).all() else w)
 
 
 def _binned(borders: list[Array], block: Block) -> tuple[list[Array], list[Array], list[Array], Array, Array]:
@@ -179,10 +198,18 @@ def floor_of_equal_rows(rows: Rows, binned: BinnedRows) -> float:
 # Certificates -------------------------------------------------------------------------------------------------------
 
 
-def certify_best_tree(
-    tree: Any, borders: list[Array], depth: int, classes: int, rows: Rows, tol: float
-) -> Certificate:
+@dataclass(frozen=True)
+class BestTreeClaim:
+    """What a tree is said to be the best of."""
+
+    depth: int
+    classes: int  # 0 for amounts
+    least: float = 0.0  # share of the weight that a leaf has at least
+
+
+def certify_best_tree(tree: Any, borders: list[Array], claim: BestTreeClaim, rows: Rows, tol: float) -> Certificate:
     """Check what a tree says of its nodes, and bound the cost of all trees of its depth."""
+    depth, classes = claim.depth, claim.classes
     own = plain_tree(tree, rows.n_features)
     claims = NodeClaims(
         np.asarray(tree.n_node_samples), np.asarray(tree.weighted_n_node_samples),
@@ -191,16 +218,17 @@ def certify_best_tree(
     criterion, kinds = ("misclassification", (classes,)) if classes else ("squared_error", ())
     checks = check_nodes(own, claims, criterion, kinds, rows)
     deep = float(np.maximum(own.depth.max() - depth, 0))
-    checks = (*checks, Check("levels beyond the deepest allowed", deep, 0.0))
+    leaf = own.left < 0
+    light = float((claims.weight[leaf] < claim.least * claims.weight[0] * (1 - 1e-12)).sum())
+    checks = (*checks, Check("levels beyond the deepest allowed", deep, 0.0), Check("leaves too light", light, 0.0))
     binned = binned_rows(rows, borders, classes)
-    total = float(claims.weight[0])
+    total = float(binned.channels.sum() if classes else binned.channels[:, 0].sum())
     # Sums of n numbers are off by their rounding, and so are differences of squares.
     size = float(binned.channels[:, 0 if classes else 2].sum()) + float(binned.cost(binned.channels.sum(axis=0)))
     rounding = 32 * np.log2(2 + rows.n_rows) * EPS * size
     exact = classes > 0 and bool((binned.channels == np.rint(binned.channels)).all())
     floor = floor_of_equal_rows(rows, binned)
     bound = max(cheapest_tree(binned, depth), floor, 0.0) - (0.0 if exact else rounding)
-    leaf = own.left < 0
     cost = float(claims.weight[leaf] @ claims.impurity[leaf])
     bound = max(0.0, min(bound, cost))
     limit = 4 * rounding / total
@@ -224,7 +252,8 @@ def audit_best_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) 
     k = 0 if classes is None else len(classes)
     if np.asarray(model.tree_.n_classes).tolist() != [max(k, 1)]:
         raise DataError(got="a tree of other classes than classes_", wanted="a fitted tree", fix="Fit it again.")
-    return certify_best_tree(model.tree_, borders, int(model.max_depth), k, rows, tol)
+    claim = BestTreeClaim(int(model.max_depth), k, float(model.min_weight_fraction_leaf))
+    return certify_best_tree(model.tree_, borders, claim, rows, tol)
 
 
 def _checked_borders(borders: Any, d: int) -> list[Array]:

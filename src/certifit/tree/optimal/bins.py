@@ -66,40 +66,44 @@ class SplitCandidates:
 
 
 def split_candidates(coded: CodedColumns, relaxed: bool) -> SplitCandidates:
-    """All borders; or, if `relaxed`, what is better than any threshold: inside bins, and borders between closed ones."""
-    rows: list[tuple[int, int, bool, int, int, bool]] = []
+    """All borders; or, if `relaxed`, what is better than any threshold: inside bins, and borders of closed ones."""
+    rows: list[tuple[int, ...]] = []
     counts = [0]
     for j in range(len(coded.codes)):
         m, inside = coded.bins(j), coded.open_bins(j) & relaxed
         sides = (False, True) if coded.has_missing[j] else (False,)
         for missing_left in sides:
-            rows += [(j, b, True, b, b + 1, missing_left) for b in np.flatnonzero(inside)]
+            rows += [(j, b, True, b, b + 1, missing_left) for b in np.flatnonzero(inside).tolist()]
             closed = [b for b in range(m - 1) if not (inside[b] or inside[b + 1])]
             rows += [(j, b, False, b + 1, b + 1, missing_left) for b in closed]
         if coded.has_missing[j]:  # all that is known to the left
             rows.append((j, m - 1, False, m, m, False))
         counts.append(len(rows))
-    table = list(zip(*rows, strict=True)) if rows else [()] * 6
-    column, number, opened, low, high, missing_left = (np.array(part, dtype=np.int64) for part in table)
-    return SplitCandidates(
-        column, number, opened.astype(bool), low, high, missing_left.astype(bool), np.array(counts)
-    )
+    column, number, opened, low, high, lost = np.array(rows, dtype=np.int64).reshape(-1, 6).T.copy()
+    return SplitCandidates(column, number, opened > 0, low, high, lost > 0, np.array(counts))
 
 
-def first_borders(sample: Array, most: int) -> list[Array]:
-    """Borders of at most so many bins with about equal numbers of rows; every value is a bin where there are few."""
+def first_borders(sample: Array, w: Array, most: int) -> list[Array]:
+    """Borders of at most so many bins of about equal weights; every value is a bin where there are few."""
     found = []
     for x in np.asarray(sample, np.float64).T:
-        known = np.sort(x[~np.isnan(x)])
-        values = np.unique(known)
+        known = ~np.isnan(x)
+        values = np.unique(x[known])
         if len(values) > most:
-            values = np.unique(np.append(known[np.arange(1, most) * len(known) // most], values[-1]))
+            values = np.unique(np.append(_quantiles(x[known], w[known], most), values[-1]))
         found.append(values[:-1])
     return found
 
 
-def finer_borders(coded: CodedColumns, sample: Array, marked: list[Array], parts: int) -> list[Array]:
-    """Borders with every marked bin cut into parts: by the values of the sample, or in the middle where it has none."""
+def _quantiles(x: Array, w: Array, parts: int) -> Array:
+    """The values up to which 1, 2, … of so many parts of the weight lie; a weight of 2 is a row twice."""
+    order = np.argsort(x, kind="stable")
+    reached = np.cumsum(w[order])
+    return x[order][np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts)]
+
+
+def finer_borders(coded: CodedColumns, sample: Array, w: Array, marked: list[Array], parts: int) -> list[Array]:
+    """Borders with every marked bin cut into parts: by the values of the sample, or in the middle if it has none."""
     found = []
     for j, bins in enumerate(marked):
         x = np.asarray(sample[:, j], np.float64)
@@ -107,8 +111,8 @@ def finer_borders(coded: CodedColumns, sample: Array, marked: list[Array], parts
         new = []
         for b in bins:
             least, largest = coded.least[j][b], coded.largest[j][b]
-            inside = np.sort(x[(number == b) & ~np.isnan(x)])
-            cuts = inside[np.arange(1, parts) * len(inside) // parts] if len(inside) else np.zeros(0)
+            inside = (number == b) & ~np.isnan(x)
+            cuts = _quantiles(x[inside], w[inside], parts) if inside.any() else np.zeros(0)
             cuts = np.unique(cuts[(cuts >= least) & (cuts < largest)])
             if not len(cuts):
                 middle = least / 2 + largest / 2

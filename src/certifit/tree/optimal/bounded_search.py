@@ -1,4 +1,4 @@
-"""Bounds that close in on the best tree: borders give an upper one, thresholds anywhere a lower one, bins get finer."""
+"""Bounds that close in on the best tree: bins give one from above and one from below, and get finer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from certifit.tree.optimal.bins import (
     first_borders,
     split_candidates,
 )
-from certifit.tree.optimal.search import BestNode, OutOfTime, TargetStatistics, TreeSearch
+from certifit.tree.optimal.search import BestNode, OutOfTimeError, TargetStatistics, TreeSearch
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,16 @@ class BoundedSearchTuning:
     parts: int = 4  # into which a bin that matters is cut
     sample_rows: int = 100_000  # by which bins are cut
     close: float = 1e-12  # bounds that differ by less than this share of the cost of a leaf are equal
+
+
+@dataclass(frozen=True)
+class AskedTree:
+    """The tree that is looked for."""
+
+    depth: int
+    bins: int | None = None  # of each column at first
+    seconds: float | None = None
+    least: float = 0.0  # weight of a leaf
 
 
 @dataclass(frozen=True)
@@ -51,59 +61,53 @@ class BoundedTree:
     bound: float
     borders: list[Array]
     rounds: int
+    leaf: float  # what a tree without any question costs
 
 
 def bounded_search(
-    rows: Rows, target: TargetStatistics, depth: int, bins: int | None, seconds: float | None,
-    tuning: BoundedSearchTuning = BoundedSearchTuning(),
-) -> BoundedTree:  # fmt: skip
+    rows: Rows, target: TargetStatistics, asked: AskedTree, tuning: BoundedSearchTuning = BoundedSearchTuning()
+) -> BoundedTree:
     """Refine bins until the bounds meet, or the time is over; the first round is always done."""
-    stop = math.inf if seconds is None else time.monotonic() + seconds
+    stop = math.inf if asked.seconds is None else time.monotonic() + asked.seconds
     sample = rows.thin(max(1, rows.n_rows // tuning.sample_rows))
-    values = dense(sample.X[sample.w > 0]).astype(np.float64)
-    borders = first_borders(values, tuning.bins[depth - 1] if bins is None else bins)
+    values, w = dense(sample.X[sample.w > 0]).astype(np.float64), sample.w[sample.w > 0]
+    borders = first_borders(values, w, asked.bins or tuning.bins[asked.depth - 1])
     found: BoundedTree | None = None
     while True:
         coded = code_rows(rows, borders)
         try:
-            found, marked = _one_round(coded, target, depth, math.inf if found is None else stop, found)
-        except OutOfTime:
+            found, marked = _one_round(coded, target, asked, math.inf if found is None else stop, found)
+        except OutOfTimeError:
             break
-        near = found.cost - found.bound <= tuning.close * float(TreeSearch(coded, target, _none(coded)).leaf)
+        near = found.cost - found.bound <= tuning.close * max(found.leaf, found.cost)
         if near or not any(map(len, marked)) or time.monotonic() > stop:
             break
-        borders = finer_borders(coded, values, marked, tuning.parts)
+        borders = finer_borders(coded, values, w, marked, tuning.parts)
     assert found is not None
     return found
 
 
 def _one_round(
-    coded: CodedColumns, target: TargetStatistics, depth: int, stop: float, before: BoundedTree | None
+    coded: CodedColumns, target: TargetStatistics, asked: AskedTree, stop: float, before: BoundedTree | None
 ) -> tuple[BoundedTree, list[Array]]:
     """Both bounds for some bins, and the bins of each column to refine."""
-    exact = split_candidates(coded, relaxed=False)
-    upper = TreeSearch(coded, target, exact, stop).best(depth).root
+    exact, relaxed = split_candidates(coded, relaxed=False), split_candidates(coded, relaxed=True)
+    closed = not relaxed.opened.any()
+    sets = [exact] if closed else [exact, relaxed]
+    costs = TreeSearch(coded, target, stop).costs(sets, asked.depth, asked.least)
+    upper = costs[0].root()
     everywhere = np.ones(coded.codes.shape[1], bool)
     root, cost = _planned(upper, exact, coded, everywhere), upper.cost
     if before is not None and before.cost <= cost:
         root, cost = before.root, before.cost
     rounds = 1 if before is None else before.rounds + 1
-    relaxed = split_candidates(coded, relaxed=True)
-    if not relaxed.opened.any():
-        return BoundedTree(root, cost, cost, coded.borders, rounds), []
-    lower = TreeSearch(coded, target, relaxed, stop).best(depth, limit=cost)
-    marked = lower.below[relaxed.opened[lower.below]]
-    bins = [np.unique(relaxed.bin[marked[relaxed.column[marked] == j]]) for j in range(len(coded.codes))]
-    return BoundedTree(root, cost, min(lower.root.cost, cost), coded.borders, rounds), bins
-
-
-def _none(coded: CodedColumns) -> SplitCandidates:
-    """No candidates at all."""
-    nothing = np.zeros(0, np.int64)
-    return SplitCandidates(
-        nothing, nothing, nothing.astype(bool), nothing, nothing, nothing.astype(bool),
-        np.zeros(len(coded.codes) + 1, np.int64),
-    )  # fmt: skip
+    bound, bins = cost, []
+    if not closed:
+        bound = min(costs[1].root().cost, cost)
+        marked = costs[1].below(cost)
+        marked = marked[relaxed.opened[marked]]
+        bins = [np.unique(relaxed.bin[marked[relaxed.column[marked] == j]]) for j in range(len(coded.codes))]
+    return BoundedTree(root, cost, bound, coded.borders, rounds, costs[0].leaf), bins
 
 
 def _planned(node: BestNode, candidates: SplitCandidates, coded: CodedColumns, inside: Array) -> PlannedNode:
@@ -144,8 +148,8 @@ def empty_tree(root: PlannedNode, d: int, classes: int) -> Tree:
     add(root)
     left, right, column, threshold, missing = (np.array(part) for part in zip(*nodes, strict=True))
     m = len(nodes)
-    zero = np.zeros(m)
+    zero, count = np.zeros(m), np.zeros(m, np.int64)
     return Tree(
-        left, right, column, threshold.astype(np.float64), missing.astype(np.uint8), zero, zero.astype(np.int64), zero,
+        left, right, column, threshold.astype(np.float64), missing.astype(np.uint8), zero, count, zero,
         np.zeros((m, 1, classes)), d, np.array([classes]),
     )  # fmt: skip

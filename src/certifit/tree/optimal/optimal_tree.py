@@ -17,12 +17,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.auditing import AuditTuning
-from certifit.checkers.tree.optimal import certify_best_tree
+from certifit.checkers.tree.optimal import BestTreeClaim, certify_best_tree
 from certifit.core import Attributes, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.rows import Array, Block, Rows, Sums, apply_class_weight, encode_labels
 from certifit.tree.fitted_tree import Tree
-from certifit.tree.optimal.bounded_search import BoundedTree, bounded_search, empty_tree
+from certifit.tree.optimal.bounded_search import AskedTree, BoundedTree, bounded_search, empty_tree
+from certifit.tree.optimal.scan_loops import SQUARES
 from certifit.tree.optimal.search import TargetStatistics
 from certifit.tree.tree_model import TreeModel
 
@@ -34,20 +35,21 @@ class OptimalTree(TreeModel):
         "max_depth": Setting(int, least=1, most=3),
         "max_bins": Setting(int, least=2, most=10_000, none=True),
         "time_limit": Setting(float, least=0, none=True),
+        "min_weight_fraction_leaf": Setting(float, least=0, most=0.5),
     }
 
     borders_: list[Array]
 
     def _search(self, rows: Rows, target: TargetStatistics) -> BoundedTree:
-        return bounded_search(rows, target, int(self.max_depth), self.max_bins, self.time_limit)
+        least = float(self.min_weight_fraction_leaf) * float(target.weight.sum())
+        return bounded_search(rows, target, AskedTree(int(self.max_depth), self.max_bins, self.time_limit, least))
 
     def _certified(self, rows: Rows, tree: Tree, found: BoundedTree, attributes: Attributes) -> Attributes:
         classes = len(attributes.get("classes_", ()))
-        certificate = certify_best_tree(
-            tree, found.borders, int(self.max_depth), classes, rows, AuditTuning().foreign
-        )
-        certificate = replace(certificate, facts={**certificate.facts, "rounds of finer bins": found.rounds})
-        return {**attributes, "tree_": tree, "borders_": found.borders, "certificate_": certificate}
+        claim = BestTreeClaim(int(self.max_depth), classes, float(self.min_weight_fraction_leaf))
+        certificate = certify_best_tree(tree, found.borders, claim, rows, AuditTuning().foreign)
+        shared = {"tree_": tree, "borders_": found.borders, "n_iter_": found.rounds, "certificate_": certificate}
+        return {**attributes, **shared}
 
     @property
     def lower_bound_(self) -> float:
@@ -72,6 +74,8 @@ class OptimalTreeClassifier(ClassifierMixin, OptimalTree):
         distinct values are exact at once.
     time_limit : float or None
         Seconds after which no finer bins are tried; None: until the bounds meet.
+    min_weight_fraction_leaf : float
+        Least weight of a leaf, as a share of all; the lower bound is that of trees without this limit.
     class_weight : dict, 'balanced' or None
 
     Attributes
@@ -80,6 +84,7 @@ class OptimalTreeClassifier(ClassifierMixin, OptimalTree):
     classes_ : (k,)
     lower_bound_ : float, what no tree of this depth misclassifies less than
     borders_ : list of the borders of each column's bins, which prove the bound
+    n_iter_ : int, how often bins were refined, and once
     certificate_ : Certificate: 'optimal', or 'bounded' with both numbers
 
     Missing values (NaN) go to the side that is best.
@@ -99,10 +104,13 @@ class OptimalTreeClassifier(ClassifierMixin, OptimalTree):
 
     classes_: Array
 
-    def __init__(self, *, max_depth=2, max_bins=None, time_limit=60.0, class_weight=None):
+    def __init__(
+        self, *, max_depth=2, max_bins=None, time_limit=60.0, min_weight_fraction_leaf=0.0, class_weight=None
+    ):
         self.max_depth = max_depth
         self.max_bins = max_bins
         self.time_limit = time_limit
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.class_weight = class_weight
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
@@ -124,7 +132,8 @@ class OptimalTreeClassifier(ClassifierMixin, OptimalTree):
 
     def predict(self, X: Any) -> Array:
         """The most frequent class of the leaf that a row reaches (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The share of the weight that is misclassified."""
@@ -144,13 +153,14 @@ class OptimalTreeRegressor(RegressorMixin, OptimalTree):
     Parameters
     ----------
     max_depth : 1, 2 or 3
-    max_bins, time_limit : as in OptimalTreeClassifier
+    max_bins, time_limit, min_weight_fraction_leaf : as in OptimalTreeClassifier
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
     lower_bound_ : float, the mean squared error that no tree of this depth is below
     borders_ : list of the borders of each column's bins, which prove the bound
+    n_iter_ : int, how often bins were refined, and once
     certificate_ : Certificate: 'optimal', or 'bounded' with both numbers
 
     Examples
@@ -165,15 +175,16 @@ class OptimalTreeRegressor(RegressorMixin, OptimalTree):
 
     target = "numbers"
 
-    def __init__(self, *, max_depth=2, max_bins=None, time_limit=60.0):
+    def __init__(self, *, max_depth=2, max_bins=None, time_limit=60.0, min_weight_fraction_leaf=0.0):
         self.max_depth = max_depth
         self.max_bins = max_bins
         self.time_limit = time_limit
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         y, w = _positive(rows, lambda block: np.asarray(block.y)), _positive(rows, lambda block: block.w)
         away = y - np.average(y, weights=w)
-        target = TargetStatistics(None, w, np.column_stack([w, w * away, w * away**2]), 3)
+        target = TargetStatistics(None, w, np.column_stack([w, w * away, w * away**2]), 3, SQUARES)
         found = self._search(rows, target)
         plan = empty_tree(found.root, rows.n_features, 1)
         centre = float(np.average(y, weights=w))
