@@ -31,7 +31,8 @@ def plot_boundaries(models: Mapping[str, Any], X: Any, y: Any, features: Sequenc
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from certifit import DecisionTreeClassifier, RandomForestClassifier, plot_boundaries
+    >>> from certifit import DecisionTreeClassifier, RandomForestClassifier
+    >>> from certifit.plots import plot_boundaries
     >>> X, y = load_iris(return_X_y=True)
     >>> models = {"a tree": DecisionTreeClassifier(), "a forest": RandomForestClassifier(10, random_state=0)}
     >>> figure = plot_boundaries({name: model.fit(X[:, :2], y) for name, model in models.items()}, X[:, :2], y)

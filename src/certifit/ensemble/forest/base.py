@@ -70,7 +70,7 @@ class Forest(Estimator):
     }
     differences: ClassVar[dict[str, str]] = {
         "criterion": "'absolute_error' is not there.",
-        "n_outputs_": "One target only.",
+        "n_outputs_": "One target only: always 1.",
         "oob_score": "Rows that every tree has drawn are left out (NaN), and counted in the certificate.",
         "estimator_": "Trees are grown together, from one table of codes; `estimators_` are made when asked for.",
         "sample_weight": "Rows are drawn in proportion to their weights; a row of weight 2 is exactly a row twice.",
@@ -241,6 +241,12 @@ class Forest(Estimator):
         d = X.shape[1]
         paths = [self.trees_.tree(t, d).decision_path(X) for t in range(len(self.trees_))]
         return sparse.hstack(paths).tocsr(), np.asarray(self.trees_.first)
+
+    @property
+    def n_outputs_(self) -> int:
+        """The number of targets."""
+        check_is_fitted(self)
+        return 1
 
     @property
     def feature_importances_(self) -> Array:
