@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.elastic_path import elastic_path
+from benchmarks.forest import forest_mnist, forest_tall
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
 from benchmarks.harness import Options, contest
 from benchmarks.hunts import command as hunts
@@ -58,6 +59,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
     "svc_predict": ("decision values of a kernel machine on MNIST", partial(contest, svc_predict)),
     "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
+    "forest_tall": ("random forests of 100,000 rows", partial(contest, forest_tall)),
+    "forest_mnist": ("random forests on MNIST", partial(contest, forest_mnist)),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),
     "poisson_tall": ("Poisson regression on many rows", partial(contest, poisson_tall)),
     "gamma_tall": ("gamma regression on many rows", partial(contest, gamma_tall)),

@@ -272,6 +272,7 @@ FUNCTIONS: tuple[Registered, ...] = (
 PICTURES: dict[str, str] = {
     "em_frames": "mixture.plots",
     "learning_curves": "naive_bayes.plots",
+    "plot_boundaries": "ensemble.plots",
     "plot_boundary": "plots.boundary",
     "plot_cluster_choice": "cluster.plots",
     "plot_coefficients": "plots.classification",

@@ -1,7 +1,7 @@
 """Breiman's simulated data: error rates of forests and of single trees as his Random Forests (2001) prints them.
 
-Table 2 there: 100 trees, 300 rows to learn from, 3000 to test, Forest-RI with a single input, and one tree. The data are those of Breiman,
-Bias, variance, and arcing classifiers (1996), as R's mlbench makes them.
+Table 2 there: 100 trees, 300 rows to learn from, 3000 to test, Forest-RI with a single input, and one tree. The data
+are those of Breiman, Bias, variance, and arcing classifiers (1996), as R's mlbench makes them.
 """
 
 import numpy as np

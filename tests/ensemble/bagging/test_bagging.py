@@ -44,8 +44,11 @@ def test_any_classifier(estimator):
     assert len(model) == 12
 
 
-@pytest.mark.parametrize("estimator", [KNeighborsRegressor(), Ridge(), make_pipeline(StandardScaler(), SklearnLine())],
-                         ids=lambda e: type(e).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "estimator",
+    [KNeighborsRegressor(), Ridge(), make_pipeline(StandardScaler(), SklearnLine())],
+    ids=lambda e: type(e).__name__,
+)
 def test_any_regressor(estimator):
     X, y = DIABETES
     model = BaggingRegressor(estimator, 8, oob_score=True, random_state=0).fit(X, y)

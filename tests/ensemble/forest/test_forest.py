@@ -1,5 +1,6 @@
-"""Random forests and extremely randomised trees: growth, bootstrap, out-of-bag answers, and what the audit notices."""
+"""Random forests and extremely randomised trees: growth, bootstrap, out-of-bag answers; what the audit notices."""
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -338,10 +339,8 @@ def other_column(a):
 def test_what_no_growth_leaves_is_noticed(cls, change):
     X, y = datasets.load_iris(return_X_y=True)
     model = tampered(cls(4, random_state=0).fit(X, y), **change)
-    try:
+    with contextlib.suppress(DataError):
         assert not audit(model, X, y).holds
-    except DataError:
-        pass
 
 
 def test_a_split_on_a_column_that_the_node_was_not_shown_is_noticed():

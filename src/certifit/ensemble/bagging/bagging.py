@@ -288,6 +288,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     """
 
     target = "classes"
+    differences: ClassVar[dict[str, str]] = {
+        **Bagging.differences,
+        "oob_score_": "There with oob_score=True.",
+        "oob_decision_function_": "There with oob_score=True.",
+    }
+
     classes_: Array
 
     def _base(self) -> Any:
@@ -364,6 +370,11 @@ class BaggingRegressor(RegressorMixin, Bagging):
     """
 
     target = "numbers"
+    differences: ClassVar[dict[str, str]] = {
+        **Bagging.differences,
+        "oob_score_": "There with oob_score=True.",
+        "oob_prediction_": "There with oob_score=True.",
+    }
 
     def _base(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator

@@ -70,7 +70,7 @@ class Forest(Estimator):
     }
     differences: ClassVar[dict[str, str]] = {
         "criterion": "'absolute_error' is not there.",
-        "n_outputs_": "One target only.",
+        "n_outputs_": "One target only: always 1.",
         "oob_score": "Rows that every tree has drawn are left out (NaN), and counted in the certificate.",
         "estimator_": "Trees are grown together, from one table of codes; `estimators_` are made when asked for.",
         "sample_weight": "Rows are drawn in proportion to their weights; a row of weight 2 is exactly a row twice.",
@@ -106,7 +106,7 @@ class Forest(Estimator):
         y = rows.map(_targets).astype(np.float64)
         borders = tuple(np.asarray(b, np.float64) for b in bins.borders)
         table = CodedTable(
-            bins.encode_rows(rows), y, np.cumsum([0, *map(len, borders)]), np.concatenate([*borders, [0.0]]),
+            np.ascontiguousarray(bins.encode_rows(rows).T), y, np.cumsum([0, *map(len, borders)]), np.concatenate([*borders, [0.0]]),
             _directions(self.monotonic_cst, rows.n_features),
         )  # fmt: skip
         plan = self._plan(table, classes, int((w > 0).sum()))
@@ -122,7 +122,7 @@ class Forest(Estimator):
         return fitted
 
     def _plan(self, table: CodedTable, classes: int, n: int) -> ForestPlan:
-        d = table.codes.shape[1]
+        d = len(table.codes)
         depth = np.iinfo(np.int64).max if self.max_depth is None else int(self.max_depth)
         rules = ForestRules(
             _columns_to_try(self.max_features, d), share_of_rows(self.min_samples_split, n), depth, 0.0,
@@ -241,6 +241,12 @@ class Forest(Estimator):
         d = X.shape[1]
         paths = [self.trees_.tree(t, d).decision_path(X) for t in range(len(self.trees_))]
         return sparse.hstack(paths).tocsr(), np.asarray(self.trees_.first)
+
+    @property
+    def n_outputs_(self) -> int:
+        """The number of targets."""
+        check_is_fitted(self)
+        return 1
 
     @property
     def feature_importances_(self) -> Array:

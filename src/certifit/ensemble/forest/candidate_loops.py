@@ -26,7 +26,7 @@ SORTED_ROWS = 20  # up to so many rows, sorting them beats counting 256 codes
 class TreeRows(NamedTuple):
     """The rows of a tree, rearranged while it grows: a node is a run of them."""
 
-    row: Array  # (m,) int32: number in the table
+    row: Array  # (m,) uint32: number in the table; without a sign, indexing is quicker
     a: Array  # (m,) int64: PACKED: all; PAIR: first sum; MANY: label and weight
     b: Array  # (m,) int64: PAIR: second sum; else empty
     spare_row: Array  # (m,) scratch, as those above
@@ -100,21 +100,21 @@ def _side_score(score, a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def list_codes(codes, rows, terms, j, node, found):
+def list_codes(codes, rows, terms, node, found):
     """Fill in the list of a column's codes in a node of two sums; return its length."""
     if node.rows <= SORTED_ROWS:
-        return _sorted_codes(codes, rows, terms, j, node, found)
-    return _counted_codes(codes, rows, terms, j, node, found)
+        return _sorted_codes(codes, rows, terms, node, found)
+    return _counted_codes(codes, rows, terms, node, found)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sorted_codes(codes, rows, terms, j, node, found):
+def _sorted_codes(codes, rows, terms, node, found):
     """The list by insertion: rows of a code that is there already are added to it."""
     code, a, b, count = found.code, found.a, found.b, found.rows
     packed = terms.form == PACKED
     m = 0
     for i in range(node.start, node.end):
-        c = np.int64(codes[rows.row[i], j])
+        c = np.int64(codes[rows.row[i]])
         p = m
         while p > 0 and code[p - 1] > c:
             p -= 1
@@ -140,13 +140,13 @@ def _sorted_codes(codes, rows, terms, j, node, found):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _counted_codes(codes, rows, terms, j, node, found):
+def _counted_codes(codes, rows, terms, node, found):
     """The list by sums for every code."""
     code, a, b, count, table = found.code, found.a, found.b, found.rows, found.table
     m = 0
     if terms.form == PACKED:
         for i in range(node.start, node.end):
-            table[codes[rows.row[i], j]] += rows.a[i]
+            table[codes[rows.row[i]]] += rows.a[i]
         for c in range(256):
             v = table[c]
             if v != 0:
@@ -156,7 +156,7 @@ def _counted_codes(codes, rows, terms, j, node, found):
                 table[c] = 0
         return m
     for i in range(node.start, node.end):
-        place = 4 * np.int64(codes[rows.row[i], j])
+        place = 4 * np.int64(codes[rows.row[i]])
         table[place] += rows.a[i]
         table[place + 1] += rows.b[i]
         table[place + 2] += 1
@@ -221,13 +221,13 @@ def best_of_list(found, m, terms, node, drawn, direction):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def list_entries(codes, rows, terms, j, node, found):
+def list_entries(codes, rows, terms, node, found):
     """Fill in the entries of a column in a node of many classes, in the order of codes; return how many."""
     start, end, n, k = node.start, node.end, node.rows, terms.classes
     entry = found.entry
     if n <= SORTED_ROWS:
         for i in range(start, end):
-            e = (np.uint64(codes[rows.row[i], j]) << np.uint64(56)) | np.uint64(rows.a[i])
+            e = (np.uint64(codes[rows.row[i]]) << np.uint64(56)) | np.uint64(rows.a[i])
             p = i - start
             while p > 0 and entry[p - 1] > e:
                 entry[p] = entry[p - 1]
@@ -235,31 +235,31 @@ def list_entries(codes, rows, terms, j, node, found):
             entry[p] = e
         return n
     if terms.leaf_rows == 1 and n > 64 * k:
-        return _merged_entries(codes, rows, k, j, node, found)
+        return _merged_entries(codes, rows, k, node, found)
     place = found.code
     for c in range(256):
         place[c] = 0
     for i in range(start, end):
-        place[codes[rows.row[i], j]] += 1
+        place[codes[rows.row[i]]] += 1
     before = 0
     for c in range(256):
         here = place[c]
         place[c] = before
         before += here
     for i in range(start, end):
-        c = codes[rows.row[i], j]
+        c = codes[rows.row[i]]
         entry[place[c]] = (np.uint64(c) << np.uint64(56)) | np.uint64(rows.a[i])
         place[c] += 1
     return n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _merged_entries(codes, rows, k, j, node, found):
+def _merged_entries(codes, rows, k, node, found):
     """One entry for each code and class that occur, with the weight of all their rows."""
     counts, entry = found.counts, found.entry
     for i in range(node.start, node.end):
         v = rows.a[i]
-        counts[codes[rows.row[i], j] * k + (v >> LABEL)] += v & WEIGHT_BITS
+        counts[codes[rows.row[i]] * k + (v >> LABEL)] += v & WEIGHT_BITS
     m = 0
     for c in range(256):
         for label in range(k):

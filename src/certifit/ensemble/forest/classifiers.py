@@ -36,8 +36,13 @@ class ForestClassifier(ClassifierMixin, Forest):
         ),
     }
 
+    differences: ClassVar[dict[str, str]] = {
+        **Forest.differences,
+        "oob_score_": "There with oob_score=True.",
+        "oob_decision_function_": "There with oob_score=True.",
+    }
+
     classes_: Array
-    n_outputs_ = 1
 
     def __init__(
         self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,

@@ -124,8 +124,8 @@ def _room(m: int, nodes: int, waiting: int, key: Any) -> tuple[GrownNodes, Waiti
 
 def grown_tree(plan: ForestPlan, weight: Array, seed: int) -> Tree:
     """Grow a tree on the rows of positive weight (n,)."""
-    table, k, d = plan.table, plan.classes, plan.table.codes.shape[1]
-    row = np.flatnonzero(weight > 0).astype(np.int32)
+    table, k, d = plan.table, plan.classes, len(plan.table.codes)
+    row = np.flatnonzero(weight > 0).astype(np.uint32)
     m, w = len(row), weight[row].astype(np.float64)
     targets = whole_targets(plan, table.y[row], w)
     total = float(w.sum())

@@ -41,7 +41,7 @@ from certifit.tree.exact.entries import _mixed
 class CodedTable(NamedTuple):
     """The table that all trees of a forest share."""
 
-    codes: Array  # (n, d) uint8
+    codes: Array  # (d, n) uint8: a column that a node looks at stays in the cache
     y: Array  # (n,) float64: amounts, or class numbers
     first: Array  # (d + 1,) where the borders of each column begin
     borders: Array  # float64, those of one column after another: code <= k exactly where x <= border k
@@ -159,7 +159,7 @@ def _best_along(growth, node, j):
     table, rows, terms, found = growth.table, growth.rows, growth.terms, growth.found
     drawn = -1
     if terms.form == MANY:
-        m = list_entries(table.codes, rows, terms, j, node, found)
+        m = list_entries(table.codes[j], rows, terms, node, found)
         if growth.rules.drawn:
             last = m - 1
             while last > 0 and found.entry[last] >> np.uint64(56) == MISSING:
@@ -167,7 +167,7 @@ def _best_along(growth, node, j):
             low, high = np.int64(found.entry[0] >> np.uint64(56)), np.int64(found.entry[last] >> np.uint64(56))
             drawn = _drawn_border(table, j, node.key, low, high) if low < high < MISSING else 254
         return best_of_entries(found, m, terms, node, growth.totals, drawn)
-    m = list_codes(table.codes, rows, terms, j, node, found)
+    m = list_codes(table.codes[j], rows, terms, node, found)
     if growth.rules.drawn:
         last = m - 2 if found.code[m - 1] == MISSING else m - 1
         drawn = _drawn_border(table, j, node.key, found.code[0], found.code[last]) if last > 0 else 254
@@ -207,14 +207,14 @@ def find_split(growth, node, known):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def part_rows(codes, rows, j, split, start, end):
+def part_rows(codes, rows, split, start, end):
     """Put the rows that go left before the others, each side in its order; return where the right side begins."""
     pair, border, missing_left = len(rows.b) > 0, split.border, int(split.missing_left)
     at, others = start, 0
     # Written to both sides, and one counted: a branch would be guessed wrong for half of the rows.
     for i in range(start, end):
         r, a = rows.row[i], rows.a[i]
-        c = codes[r, j]
+        c = codes[r]
         left = missing_left if c == MISSING else int(c <= border)
         rows.row[at], rows.a[at] = r, a
         rows.spare_row[others], rows.spare_a[others] = r, a
@@ -283,7 +283,7 @@ def _new_node(nodes, waiting, top, k):
 def _split_node(growth, nodes, node, k, split, j):
     """Write down the split of node k and part its rows; return where those of the right child begin."""
     table = growth.table
-    middle = part_rows(table.codes, growth.rows, j, split, node.start, node.end)
+    middle = part_rows(table.codes[j], growth.rows, split, node.start, node.end)
     nodes.column[k] = j
     nodes.threshold[k] = np.inf if split.border == 254 else table.borders[table.first[j] + split.border]
     # Where the node met no missing value, later ones go to the side with more rows.

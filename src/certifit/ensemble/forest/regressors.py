@@ -28,7 +28,12 @@ class ForestRegressor(RegressorMixin, Forest):
         "criterion": Setting(choices=("squared_error", "friedman_mse", "poisson")),
     }
 
-    n_outputs_ = 1
+    differences: ClassVar[dict[str, str]] = {
+        **Forest.differences,
+        "oob_score_": "There with oob_score=True.",
+        "oob_prediction_": "There with oob_score=True.",
+    }
+
     oob_prediction_: Array
     oob_residual_: Array
 

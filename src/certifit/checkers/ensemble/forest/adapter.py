@@ -48,12 +48,13 @@ def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificat
             got=f"{rows.n_rows} rows for a forest of {len(model.draw_weight_)}", wanted="the rows it was fitted on"
         )
     factor = _factor(model, rows, w)
-    drawn_by, order = w * factor, row_order(rows)
+    drawn_by = w * factor
+    part, order, misplaced = _order_of_draws(model, rows, tuning)
     beside: tuple[Check, ...] = (
-        Check("rows out of the order in which they are drawn", float((order != model.draw_order_).sum()), 0.0),
+        Check("rows out of the order in which they are drawn", float(misplaced), 0.0),
         Check("weights of draws off by", float(np.abs(drawn_by - model.draw_weight_).max()), 1e-12 * drawn_by.max()),
         Check("seeds that random_state does not give", float(_strange_seeds(model)), 0.0),
-        *_check_borders(model, rows, w),
+        *_check_borders(model, part),
     )
     if len(trees.first) != len(trees.seed) + 1 or trees.first[0] != 0 or (np.diff(trees.first) < 1).any():
         raise DataError(got="trees that do not follow one another", wanted="a forest as its fit left it")
@@ -152,25 +153,40 @@ def _split_claim(model: Any, w: Array) -> SplitClaim:
     )
 
 
-def _check_borders(model: Any, rows: Rows, w: Array) -> tuple[Check, ...]:
+def _order_of_draws(model: Any, rows: Rows, tuning: ForestCheckTuning) -> tuple[Rows, Array, int]:
+    """The rows on which what trees share is checked, the order of draws, and how many rows are not in their place."""
+    told = np.asarray(model.draw_order_)
+    if rows.n_rows <= tuning.shared_rows:
+        order = row_order(rows)
+        return rows, order, int((order != told).sum())
+    place = np.random.default_rng(tuning.seed).permutation(rows.n_rows)[: tuning.shared_rows]
+    index = np.sort(told[np.sort(place)])
+    part = rows.take(index)
+    # Of a few rows, the order by their hashes must be that of their places among all.
+    expected = np.argsort(np.argsort(told, kind="stable")[index], kind="stable")
+    return part, told, int((row_order(part) != expected).sum())
+
+
+def _check_borders(model: Any, rows: Rows) -> tuple[Check, ...]:
     """Whether borders ascend and cut every column into bins that are single values or hold few of the rows."""
     borders = tuple(np.asarray(b, np.float64) for b in model.borders_)
     if len(borders) != rows.n_features or any(b.ndim != 1 or len(b) > 254 for b in borders):
         raise DataError(got="borders_ that are not at most 254 numbers for each column", wanted="those of the fit")
     unordered = sum(not (np.isfinite(b).all() and (np.diff(b) > 0).all()) for b in borders)
-    coarse = 0
+    coarse, w = 0, rows.map(_weights)
+    some = rows.n_rows < len(model.draw_weight_)
     if rows.in_memory and not unordered:
         X: Any = rows.load().X
         for j, border in enumerate(borders):
             x = X[:, [j]].toarray()[:, 0] if hasattr(X, "toarray") else X[:, j]
-            coarse += _is_coarse(np.asarray(x, np.float64), w, border)
+            coarse += _is_coarse(np.asarray(x, np.float64), w, border, some)
     return (
         Check("columns whose borders do not ascend", float(unordered), 0.0),
         Check("columns with bins that are too coarse", float(coarse), 0.0),
     )
 
 
-def _is_coarse(x: Array, w: Array, border: Array) -> bool:
+def _is_coarse(x: Array, w: Array, border: Array, some: bool) -> bool:
     """Whether a bin of several values holds more than a fiftieth of the rows, or a column of few has such a bin."""
     known = ~np.isnan(x) & (w > 0)
     x, w = x[known], w[known]
@@ -183,8 +199,10 @@ def _is_coarse(x: Array, w: Array, border: Array) -> bool:
     several = high > low
     if not several.any():
         return False
-    distinct = len(np.unique(x))
-    return distinct <= 255 or bool((np.bincount(code, w, len(low))[several] > w.sum() / 50).any())
+    # Of a few rows only, a column may seem to have few values.
+    return (not some and len(np.unique(x)) <= 255) or bool(
+        (np.bincount(code, w, len(low))[several] > w.sum() / 50).any()
+    )
 
 
 def _unseen_claim(model: Any, w: Array, k: int) -> UnseenClaim | None:

@@ -24,14 +24,15 @@ UNSEEN = "the out-of-bag score, with an interval for new rows of the same kind"
 
 @dataclass(frozen=True)
 class ForestCheckTuning:
-    """How much is looked at: for nodes, rows times trees; for splits, rows times columns of nodes, and nodes; and of
-    how many rows the out-of-bag answers are given again."""
+    """How much is looked at: for nodes, rows times trees; for splits, rows times columns of nodes, and nodes; of how
+    many rows the out-of-bag answers are given again, and on how many the order of draws and the bins are checked."""
 
     tree_rows: int = 20_000_000
     trees: int = 10_000
     entries: int = 2_000_000
     nodes: int = 1000
     unseen_rows: int = 100_000_000
+    shared_rows: int = 100_000_000
     seed: int = 0
 
 
@@ -147,4 +148,4 @@ def _facts(found: OutOfBag, classes: int) -> dict[str, Any]:
 
 def quick(tuning: ForestCheckTuning = ForestCheckTuning()) -> ForestCheckTuning:
     """What a fit looks at: enough for one tree of a long table."""
-    return replace(tuning, tree_rows=100_000, trees=3, entries=50_000, nodes=40, unseen_rows=300)
+    return replace(tuning, tree_rows=100_000, trees=3, entries=50_000, nodes=40, unseen_rows=300, shared_rows=3000)
