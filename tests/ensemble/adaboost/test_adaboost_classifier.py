@@ -77,7 +77,7 @@ def test_the_loops_for_two_and_for_many_classes_agree():
     weight = whole_weights(rng.exponential(size=60))
     search = SortedStumps(X, y.astype(np.int32), 2)
     for entries, known in search.columns:
-        two = best_cut_of_two(entries, known, np.where(y == 1, weight, -weight))
+        two = best_cut_of_two(entries, known, np.where(y == 1, weight, -weight).astype(float))
         many = best_cut(entries, known, y.astype(np.int32), weight, 2)
         assert (two.position, two.missing_left) == (many.position, many.missing_left)
 

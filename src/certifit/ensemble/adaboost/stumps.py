@@ -150,7 +150,7 @@ class SortedStumps(StumpSearch):
     def best(self, w: Array) -> StumpSplit:
         weight = whole_weights(w)
         if self.classes == 2:
-            weight = np.where(self.labels == 1, weight, -weight)
+            weight = np.where(self.labels == 1, weight, -weight).astype(np.float64)
         cuts = self._cuts(partial(self._cut, weight), len(self.columns))
         j = max(range(len(cuts)), key=lambda j: (cuts[j].score, -j))
         return self._no_split() if cuts[j].position < 0 else self._split(j, cuts[j])
