@@ -75,7 +75,7 @@ def _derivatives(kind, y, score):
     """Return the first and second derivative of a row's loss in its score; the careful ones are no less."""
     if kind == SQUARED:
         return score - y, 1.0
-    if kind == LOGISTIC or kind == CAREFUL_LOGISTIC:
+    if kind in (LOGISTIC, CAREFUL_LOGISTIC):
         size = abs(score)
         e = np.exp(-size)
         p = 1.0 / (1.0 + e) if score >= 0 else e / (1.0 + e)
