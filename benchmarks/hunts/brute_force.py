@@ -141,25 +141,35 @@ def lasso(case: HuntCase) -> None:
 
 
 def best_line(X: Any, y: Any, w: Any, alpha: float, ratio: float, free: bool) -> float:
-    """The least Σ w (y - Xβ - b)²/2 + alpha Σw (ratio |β|₁ + (1 - ratio) |β|²/2) over all patterns of signs."""
-    if free:
-        X, y = X - w @ X / w.sum(), y - w @ y / w.sum()
-    l1, l2 = alpha * ratio * w.sum(), alpha * (1 - ratio) * w.sum()
-    G, c = (X * w[:, None]).T @ X + l2 * np.eye(X.shape[1]), X.T @ (w * y)
+    """The least Σ w (y - Xβ - b)²/2 + alpha Σw (ratio |β|₁ + (1 - ratio) |β|²/2) over all patterns of signs.
 
-    def value(beta: Any) -> float:
-        r = y - X @ beta
-        return float(0.5 * w @ r**2 + l1 * np.abs(beta).sum() + 0.5 * l2 * beta @ beta)
+    In fractions: of an optimum far below the targets' squares float64 has few digits.
+    """
+    weights = [Fraction(float(v)) for v in w]
+    total = sum(weights, Fraction())
+    columns = [_centred([Fraction(float(v)) for v in column], weights, free) for column in (*X.T, y)]
+    y, X = columns.pop(), columns
+    l1, l2 = Fraction(alpha) * Fraction(ratio) * total, Fraction(alpha) * (1 - Fraction(ratio)) * total
 
-    best = value(np.zeros(X.shape[1]))
-    for signs in itertools.product((-1, 0, 1), repeat=X.shape[1]):
-        s = np.array(signs, dtype=float)
-        on = s != 0
-        if on.any():
-            beta = np.zeros(len(s))
-            beta[on] = np.linalg.lstsq(G[np.ix_(on, on)], c[on] - l1 * s[on])[0]
-            best = min(best, value(beta))  # every point counts: its value is reached, whatever its signs
-    return best
+    def product(a: list[Fraction], b: list[Fraction]) -> Fraction:
+        return sum((u * v * x for u, v, x in zip(weights, a, b, strict=True)), Fraction())
+
+    G = [[product(a, b) + (l2 if a is b else 0) for b in X] for a in X]
+    c, yy = [product(a, y) for a in X], product(y, y)
+    best = yy / 2
+    for signs in itertools.product((-1, 0, 1), repeat=len(X)):
+        on = [j for j, sign in enumerate(signs) if sign]
+        beta = solve([[*(G[i][j] for j in on), c[i] - l1 * signs[i]] for i in on])
+        if beta is not None:  # every point counts: its value is reached, whatever its signs
+            square = sum((b * _dot([G[i][j] for j in on], beta) for i, b in zip(on, beta, strict=True)), Fraction())
+            best = min(best, (yy + square) / 2 - _dot([c[j] for j in on], beta) + l1 * sum(map(abs, beta)))
+    return float(best)
+
+
+def _centred(a: list[Fraction], weights: list[Fraction], free: bool) -> list[Fraction]:
+    """A column less its mean, where there is an intercept."""
+    mean = _dot(a, weights) / sum(weights, Fraction()) if free else Fraction()
+    return [v - mean for v in a]
 
 
 # --------------------------------------------------------------------------------------------------- hinge machines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import linear_model
 from sklearn.base import clone
 
 from certifit import (
@@ -17,6 +18,7 @@ from certifit import (
     audit,
 )
 from certifit.linear_model.glm.glm import CollinearWarning
+from certifit.numerics.products import choose_shift
 
 
 @pytest.mark.parametrize(
@@ -155,3 +157,32 @@ def test_an_exact_fit_has_no_likelihood(family, far):
     assert "log-likelihood" in model.summary()
     model.loglikelihood_ = np.inf
     assert not audit(model, Z + far, y).holds
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1.0, 1e160, 1e270])
+def test_columns_far_from_zero_are_centred_whatever_their_scale(scale):
+    """Squares of 1e160 overflow, and those of 1e-170 are 0; where a column's centre is chosen neither matters."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) + 1e6
+    y = np.exp(0.3 * rng.normal(size=30))
+    model = GeneralizedLinearRegressor("inverse_gaussian").fit(X * scale, y)
+    found = audit(model, X * scale, y)
+    assert model.certificate_.holds
+    assert found.holds, found.failures()
+    np.testing.assert_allclose(choose_shift(X * scale, np.ones(30)), X.mean(axis=0) * scale)
+
+
+def test_a_table_without_a_column_that_tells_anything_is_judged():
+    y = np.random.default_rng(0).normal(size=20)
+    found = audit(linear_model.LinearRegression(fit_intercept=False).fit(np.zeros((20, 1)), y), np.zeros((20, 1)), y)
+    assert found.holds
+
+
+def test_null_deviance_is_judged_by_its_own_rounding():
+    """Targets that hardly differ, far from 0, and no intercept: the fit's deviance is 1e14 times that of the mean."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(7, 2)) * 1e-6, 26379.85 + 1e-3 * rng.normal(size=7)
+    model = LinearRegression(fit_intercept=False, covariance=None).fit(X, y)
+    assert audit(model, X, y).holds
+    model.null_deviance_ *= 1.5
+    assert not audit(model, X, y).holds

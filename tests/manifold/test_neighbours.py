@@ -55,6 +55,13 @@ def test_a_disconnected_graph_is_refused_and_its_parts_are_named():
     assert "more than n_neighbors=5" in words
 
 
+def test_of_many_parts_the_largest_are_named():
+    X = np.repeat(np.arange(40.0) ** 3, 5)[:, None] * 1e6 + np.tile(np.arange(5.0), 40)[:, None]
+    with pytest.raises(DataError, match="and 37 more") as caught:
+        embed(X, n_neighbors=3, disconnected="error", n_components=1)
+    assert len(str(caught.value)) < 400
+
+
 def test_parts_can_be_joined():
     """Three parts: two links more, each the nearest pair; the first coordinates tell the parts apart."""
     part = np.repeat([0, 1, 2], [40, 30, 25])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import mixture
 
+from certifit import CertificateWarning
 from certifit.checkers.mixture import gaussian as checker
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from certifit.rows import as_rows
@@ -82,3 +83,33 @@ def test_reported_numbers_are_judged_by_the_digits_that_a_collinear_covariance_h
     assert not [words for words in audit(model, X).failures() if words.startswith("reported")]
     model.loglikelihood_ *= 1.01
     assert [words for words in audit(model, X).failures() if words.startswith("reported")]
+
+
+def rows_with_outlier(seed, size):
+    """Two columns nearly equal, and one row immensely far away: the covariance keeps few digits of what is left."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2))
+    X[:, 1] = X[:, 0] + 1e-7 * rng.normal(size=40)
+    X[0] *= size
+    return X
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_fit_and_audit_know_how_few_digits_an_outlier_leaves(kind):
+    verdicts = []
+    for seed in range(8):
+        for size in (1e3, 1e5, 1e6):
+            X = rows_with_outlier(seed, size)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = GaussianMixture(covariance_type=kind, reg_covar=1e-3, random_state=0).fit(X)
+            assert audit(model, X).holds == model.certificate_.holds, (seed, size, audit(model, X).failures())
+            verdicts.append(model.certificate_.holds)
+    assert sum(verdicts) > len(verdicts) / 2
+
+
+def test_likelihood_without_digits_proves_nothing():
+    X = rows_with_outlier(0, 1e6)
+    with pytest.warns(CertificateWarning, match="last digits of the log-likelihood"):
+        model = GaussianMixture(reg_covar=1e-6, random_state=0).fit(X)
+    assert any("last digits" in words for words in audit(model, X).failures())

@@ -78,8 +78,9 @@ def check_plain_attributes(model: Any) -> None:
 
 def _check_class_order(model: Any) -> None:
     """Refuse classes that do not ascend, as every fit leaves them: where scores tie, their order decides."""
-    classes = np.asarray(getattr(model, "classes_", ()))
-    if classes.ndim != 1 or not (classes[:-1] < classes[1:]).all():
+    found = getattr(model, "classes_", ())
+    each = [np.asarray(one) for one in (found if isinstance(found, list) else [found])]  # a list of several targets'
+    if not all(one.ndim == 1 and (one[:-1] < one[1:]).all() for one in each):
         raise DataError(
             got=f"classes_ that do not ascend in a fitted {type(model).__name__}",
             wanted="the sorted labels, each once",

@@ -35,6 +35,8 @@ def cure(
     'stopped by max_iter=1; about 100 would do'
     >>> cure({"max_iter": 50, "tol": 1e-6}, {"n_iter_": 7, "history_": marks})
     ''
+    >>> cure({"max_iter": -1, "tol": 1e-6}, {"n_iter_": 7, "history_": marks})
+    ''
     """
     loops = _loops(attributes)
     seconds = max((loop[-1].seconds for loop in loops), default=0.0)
@@ -42,7 +44,7 @@ def cure(
     if limit is not None and seconds >= limit:
         return f"stopped by max_time={limit:g}; more time, or None, would do"
     passes = [len(loop) - 1 for loop in loops] or [int(np.max(attributes.get("n_iter_", -1)))]
-    if most is None or max(passes) < most:
+    if most is None or most < 0 or max(passes) < most:  # below 0: no limit
         return ""
     needed = max((_passes_needed(loop, float(settings.get("tol", 0.0))) for loop in loops), default=0.0)
     enough = _round(max(tuning.fewest, most * 2, needed * tuning.caution))

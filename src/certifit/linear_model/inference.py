@@ -343,8 +343,8 @@ class CoefficientTable:
         columns = (self.estimate, self.standard_error, self.statistic, self.p_value, self.lower, self.upper)
         shown = shown_digits(self.estimate, self.proved)
         for name, digits, values in zip(self.names, shown, zip(*columns, strict=True), strict=True):
-            if np.isnan(values[1]):
-                lines.append([name, "left out", *[""] * 5])
+            if np.isnan(values[1]):  # a column left out, or a coefficient that the data do not determine
+                lines.append([name, *(("left out", "") if values[0] == 0 else (digits, "open")), *[""] * 4])
                 continue
             _, error, statistic, p, lower, upper = (float(v) for v in values)
             numbers = [digits, f"{error:.4g}", f"{statistic:.3f}", p_value_words(p), f"{lower:.4g}", f"{upper:.4g}"]

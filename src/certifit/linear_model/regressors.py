@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from certifit.core.settings import Setting, Settings
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
@@ -42,7 +43,8 @@ class LinearRegression(_NamedRegressor):
     """Least squares by a backward-stable method, with standard errors.
 
     Nearly collinear columns are made orthogonal first, so that the digits the data determine are there; columns that
-    are exact combinations of others are left out and named. Several targets are fitted one by one.
+    are exact combinations of others are named, and the shortest coefficients taken. Several targets are fitted one by
+    one.
 
     Parameters
     ----------
@@ -56,8 +58,10 @@ class LinearRegression(_NamedRegressor):
         where columns are combinations of others.
     covariance : 'classical', 'sandwich', 'clustered' or None, default='classical'
         How the standard errors are computed; None saves the time.
-    collinear : 'drop' or 'refuse', default='drop'
-        What to do with columns that are combinations of others.
+    collinear : 'shortest', 'drop' or 'refuse', default='shortest'
+        What to do with columns that are combinations of those before them, whose coefficients the data do not
+        determine: take the shortest coefficients (smallest |β|) of all that give the same predictions, or leave these
+        columns out (coefficient 0). Coefficients that are not determined have no standard errors (NaN).
     max_iter : int, default=1000
         Most passes over the rows.
     max_time : float or None, default=None
@@ -79,7 +83,7 @@ class LinearRegression(_NamedRegressor):
     standard_errors_, p_values_ : (d1,), the intercept first, for one target
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
     no_errors_because_ : why there are no standard errors; empty where there are
-    collinear_ : numbers of the columns left out
+    collinear_ : numbers of the columns that are combinations of those before them
     certificate_ : Certificate
         Its `parameter_error` says how far each coefficient can be from the minimiser's, where that is proved.
     n_iter_ : int, or (targets,)
@@ -100,8 +104,8 @@ class LinearRegression(_NamedRegressor):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "n_jobs")
     differences: ClassVar[dict[str, str]] = {
         "singular_": "Not computed, since the fit does not need them: see numpy.linalg.svd, with compute_uv=False.",
-        "coef_": "0 for columns that are combinations of those before them, where scikit-learn takes the shortest; "
-        "float64 also for float32 rows.",
+        "coef_": _NamedRegressor.differences["coef_"],
+        "fit": "Columns that are combinations of others are named in a CollinearWarning.",
     }
 
     def __init__(
@@ -113,7 +117,7 @@ class LinearRegression(_NamedRegressor):
         n_jobs=None,
         positive=False,
         covariance="classical",
-        collinear="drop",
+        collinear="shortest",
         max_iter=1000,
         max_time=None,
         warm_start=False,
@@ -139,10 +143,10 @@ class PenalisedRegressor(_NamedRegressor):
     """A model with a penalty: it has no standard errors, and collinear columns do not matter."""
 
     covariance = "classical"
-    collinear = "drop"
+    collinear = "shortest"  # where the penalty is 0
 
 
-class _PenalisedSquares(PenalisedRegressor):
+class PenalisedSquares(PenalisedRegressor):
     """Least squares with a penalty, of one target or several."""
 
     several_targets = True
@@ -159,7 +163,7 @@ class _PenalisedSquares(PenalisedRegressor):
     }
 
 
-class Ridge(_PenalisedSquares):
+class Ridge(PenalisedSquares):
     """Least squares with the penalty alpha |β|²: Σ w (y - μ)² + alpha |β|².
 
     Parameters
@@ -187,6 +191,8 @@ class Ridge(_PenalisedSquares):
     intercept_ : float, or (targets,)
     deviance_ : float, or (targets,)
         The sum of squared residuals.
+    solver_ : str
+        The name that `solver` asks for, 'newton' for 'auto'. Whatever it is, the fit is by Newton's method.
     collinear_ : (0,)
         No column is left out beside a penalty.
     certificate_ : Certificate
@@ -203,12 +209,16 @@ class Ridge(_PenalisedSquares):
     """
 
     penalty_per_row = False
-    settings: ClassVar[Settings] = {**_PenalisedSquares.settings, "max_iter": Setting(int, least=0, none=True)}
+    settings: ClassVar[Settings] = {**PenalisedSquares.settings, "max_iter": Setting(int, least=0, none=True)}
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
     differences: ClassVar[dict[str, str]] = {
-        **_PenalisedSquares.differences,
-        "solver_": "There is one solver, Newton's method, for every table, dense or sparse.",
-        "alpha=0": "Least squares as LinearRegression has them: 0 for columns that are combinations of others.",
+        **PenalisedSquares.differences,
+        "solver": "Every name is taken and Newton's method used, which none of scikit-learn's limits concern: any "
+        "solver fits sparse rows with an intercept, and positive=True.",
+        "solver_": "The name that was asked for; 'newton', the method that every fit uses, for 'auto'.",
+        "alpha=0": "Least squares as LinearRegression has them, with its CollinearWarning.",
+        "intercept_": "A number also where y has the shape (n, 1).",
+        "n_iter_": "Newton's updates, one or two, whatever max_iter is: no solver stops early with a warning.",
     }
 
     def __init__(
@@ -236,16 +246,22 @@ class Ridge(_PenalisedSquares):
         self.max_time = max_time
         self.warm_start = warm_start
 
+    @property
+    def solver_(self) -> str:
+        """The name that was asked for; 'newton', the method of every fit, for 'auto'."""
+        check_is_fitted(self)
+        return "newton" if self.solver == "auto" else str(self.solver)
 
-class _SparseSquares(_PenalisedSquares):
+
+class SparseSquares(PenalisedSquares):
     """Least squares with an L1 penalty among others, which makes many coefficients exactly 0."""
 
-    settings: ClassVar[Settings] = {**_PenalisedSquares.settings, "alpha": _NamedRegressor.settings["alpha"]}
+    settings: ClassVar[Settings] = {**PenalisedSquares.settings, "alpha": _NamedRegressor.settings["alpha"]}
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_", "dual_gap_")
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "precompute", "random_state", "selection")
     path = staticmethod(enet_path)
     differences: ClassVar[dict[str, str]] = {
-        **_PenalisedSquares.differences,
+        **PenalisedSquares.differences,
         "fit": "check_input= is ignored: rows are always checked.",
         "alpha=0": "Least squares without a warning; beside an L1 penalty no precomputed Gram matrix is read.",
     }
@@ -280,7 +296,7 @@ class _SparseSquares(_PenalisedSquares):
         return sparse.csr_matrix(self.coef_)
 
 
-class Lasso(_SparseSquares):
+class Lasso(SparseSquares):
     """Least squares with an L1 penalty: Σ w (y - μ)² / (2 Σ w) + alpha |β|₁.
 
     Parameters
@@ -356,7 +372,7 @@ class Lasso(_SparseSquares):
         self.max_time = max_time
 
 
-class ElasticNet(_SparseSquares):
+class ElasticNet(SparseSquares):
     """Least squares with both penalties: Σ w (y - μ)² / (2 Σ w) + alpha (ρ |β|₁ + (1 - ρ)/2 |β|²), ρ = l1_ratio.
 
     Parameters

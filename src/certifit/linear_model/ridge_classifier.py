@@ -48,6 +48,8 @@ class RidgeClassifier(LinearScores, Estimator):
     coef_ : (1, d) or (k, d)
     intercept_ : (1,) or (k,)
     classes_ : (k,)
+    solver_ : str
+        The name that `solver` asks for, 'newton' for 'auto'. Whatever it is, the fit is by Newton's method.
     certificate_ : Certificate
         Of all classes together; each class's gap is in it.
     n_iter_ : (1,) or (k,)
@@ -103,6 +105,8 @@ class RidgeClassifier(LinearScores, Estimator):
         self.positive = positive
         self.random_state = random_state
         self.max_time = max_time
+
+    solver_ = Ridge.solver_
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)

@@ -140,8 +140,8 @@ def check_connected(neighbours: Array) -> None:
         raise DataError(
             got=_parts_in_words(label),
             wanted="one connected graph: nothing says how its parts lie to each other",
-            fix=f"Use more than n_neighbors={neighbours.shape[1]}, drop duplicate or outlying rows, join the parts "
-            "with disconnected='join', or embed each by itself with disconnected='embed'.",
+            fix=f"Use more than n_neighbors={neighbours.shape[1]}, drop duplicate or outlying rows, or join the "
+            "parts (disconnected='join') or embed each (disconnected='embed').",
         )
 
 
@@ -156,7 +156,7 @@ def warn_of_parts(label: Array, k: int) -> None:
         )
 
 
-def _parts_in_words(label: Array, shown: int = 5) -> str:
+def _parts_in_words(label: Array, shown: int = 3) -> str:
     """Name the largest parts (so many are `shown`)."""
     sizes = np.bincount(label)
     first = np.unique(label, return_index=True)[1]

@@ -22,6 +22,9 @@ FURTHER_SETTINGS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "NuSVR": ({"kernel": "linear"},),
     "OneClassSVM": ({"kernel": "linear"},),
     "KernelPCA": ({"kernel": "rbf", "fit_inverse_transform": True},),
+    **dict.fromkeys(("RidgeCV", "RidgeClassifierCV"), ({"store_cv_results": True},)),
+    "SelectFromModel": ({"max_features": 2},),
+    "QuadraticDiscriminantAnalysis": ({"store_covariance": True},),
     "LinearDiscriminantAnalysis": ({"solver": "eigen", "store_covariance": True}, {"store_covariance": True}),
 }
 

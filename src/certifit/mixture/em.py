@@ -81,6 +81,9 @@ class MixtureComponents(Protocol):
     def penalty(self) -> float:
         """Return what is subtracted from the mean log-likelihood."""
 
+    def stored_rounding(self) -> float:
+        """Return how many nats a row the last digits of θ may change the log-likelihood by."""
+
 
 class MixtureParameters(NamedTuple):
     """All parameters of a mixture."""
@@ -298,7 +301,8 @@ def fit_certificate(
     result = EMStepResult(loglik, at.components.penalty(), new, after.components.penalty(), bound, kl)
     fall = float(-np.diff(trace).min(initial=0.0))
     never_fell = Check("largest fall of the objective", fall, 1e-10 * (1 + float(np.abs(trace).max())))
-    return stationary_certificate(result, at.weights, least, tol, (never_fell,), facts)
+    rounding = at.components.stored_rounding()
+    return stationary_certificate(result, at.weights, least, tol, (never_fell,), facts, rounding)
 
 
 # ------------------------------------------------------------------------------------------ a fitted mixture's use

@@ -37,9 +37,10 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
     first = X[0].astype(np.float64)
     Z = X - first
     mean = w @ Z / w.sum()
-    # Where squares overflow, the spread is infinite and no shift is chosen.
+    # Powers of two cost no digit, and keep squares of huge or tiny columns from overflow and underflow.
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = np.sqrt(np.maximum(w @ Z**2 / w.sum() - mean**2, 0.0))
+        unit = np.exp2(np.clip(np.frexp(np.abs(Z).max(axis=0))[1], -1000, 1000))
+        spread = np.sqrt(np.maximum(w @ (Z / unit) ** 2 / w.sum() - (mean / unit) ** 2, 0.0)) * unit
     mean += first
     shift = np.where(np.abs(mean) > far(X.dtype) * spread, mean, 0.0)
     return round_shift(shift, X.dtype) if shift.any() else None

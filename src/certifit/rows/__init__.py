@@ -2,7 +2,13 @@
 
 from certifit.rows.as_rows import as_rows
 from certifit.rows.block import Array, Block, Matrix, block_rows
-from certifit.rows.labels import apply_class_weight, class_weight_vector, encode_labels
+from certifit.rows.labels import (
+    apply_class_weight,
+    apply_class_weights,
+    class_weight_vector,
+    encode_label_columns,
+    encode_labels,
+)
 from certifit.rows.rows import ArrayRows, Rows
 from certifit.rows.sums import Largest, Sums, tree_sum
 from certifit.rows.threads import set_threads, thread_count
@@ -16,9 +22,11 @@ __all__ = [
     "Rows",
     "Sums",
     "apply_class_weight",
+    "apply_class_weights",
     "as_rows",
     "block_rows",
     "class_weight_vector",
+    "encode_label_columns",
     "encode_labels",
     "set_threads",
     "thread_count",

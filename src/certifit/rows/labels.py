@@ -83,6 +83,88 @@ def _codes(classes: Array, y: Array) -> Array:
 
 
 @dataclass(frozen=True)
+class LabelColumns:
+    """Rows with several columns of labels, each replaced by codes, and the classes of each column."""
+
+    classes: list[Array]  # of each target (k,), sorted
+    weight: list[Array]  # Σ w of each class
+    rows: Rows  # the rows, with y replaced by codes (n, targets)
+
+
+@dataclass(frozen=True)
+class _ColumnClassWeights:
+    """The distinct labels of every column of y, with the total weight of each."""
+
+    columns: tuple[_ClassWeights, ...]
+
+    def __add__(self, other: _ColumnClassWeights) -> _ColumnClassWeights:
+        return _ColumnClassWeights(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
+
+
+def _count_column_classes(block: Block) -> _ColumnClassWeights:
+    assert block.y is not None
+    return _ColumnClassWeights(tuple(_count_classes(block._replace(y=column)) for column in block.y.T))
+
+
+@dataclass(frozen=True)
+class _EncodeColumns:
+    classes: list[Array]
+
+    def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
+        assert y is not None
+        columns = zip(self.classes, y.T, strict=True)
+        return np.column_stack([_codes(classes, column) for classes, column in columns]).astype(np.int32), w
+
+
+def encode_label_columns(rows: Rows, classes: list[Array] | None = None) -> LabelColumns:
+    """Replace labels (n, targets) by codes; classes are those given for each target, or those of positive weight."""
+    found = rows.sum(_count_column_classes).columns
+    labels = [one.labels[one.weight > 0] for one in found]
+    known = labels if classes is None else classes
+    if len(known) != len(labels):
+        raise DataError(got=f"y with {len(labels)} columns", wanted=f"the {len(known)} that the model was fitted on")
+    weight = []
+    for mine, column, one in zip(known, labels, found, strict=True):
+        check_classification_targets(np.repeat(one.labels, 2))
+        unknown = np.setdiff1d(column, mine)
+        if len(unknown):
+            raise DataError(
+                got=f"labels that the model was not fitted on: {unknown.tolist()}",
+                wanted=f"labels among {mine.tolist()}",
+            )
+        total = np.zeros(len(mine))
+        total[_codes(mine, column)] = one.weight[one.weight > 0]
+        weight.append(total)
+    return LabelColumns(known, weight, rows.relabel(_EncodeColumns(known)))
+
+
+@dataclass(frozen=True)
+class _MultiplyColumnWeights:
+    factors: tuple[Array, ...]
+
+    def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
+        assert y is not None
+        for factor, column in zip(self.factors, y.T, strict=True):
+            w = w * factor[column]
+        return y, w
+
+
+def apply_class_weights(labels: LabelColumns, class_weight: Any) -> Rows:
+    """Multiply row weights by those of the classes of every target: 'balanced', None, or a mapping for each."""
+    if class_weight is None:
+        return labels.rows
+    each = [class_weight] * len(labels.classes) if isinstance(class_weight, str) else class_weight
+    if not isinstance(each, (list, tuple)) or len(each) != len(labels.classes):
+        raise DataError(
+            got=f"class_weight={class_weight!r} for {len(labels.classes)} targets",
+            wanted="'balanced', or a list with a mapping for each target",
+            fix="The number of elements in class_weight should match number of outputs.",
+        )
+    parts = zip(labels.classes, labels.weight, each, strict=True)
+    return labels.rows.relabel(_MultiplyColumnWeights(tuple(class_weight_vector(*part) for part in parts)))
+
+
+@dataclass(frozen=True)
 class _MultiplyWeights:
     factor: Array  # (k,)
 

@@ -10,44 +10,60 @@ threshold. Reference: Breiman, Friedman, Olshen & Stone, Classification and Regr
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows
+from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows, tree_targets
+from certifit.checkers.tree.categories import Labels, categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.plain_tree import plain_tree
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Objective, Setting
+from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
+from certifit.rows import (
+    Array,
+    Block,
+    Rows,
+    apply_class_weight,
+    apply_class_weights,
+    encode_label_columns,
+    encode_labels,
+)
+from certifit.rows.checks import Target
+from certifit.rows.named_columns import is_pandas
+from certifit.tree.exact.category_loops import CategoryOrders
 from certifit.tree.exact.criteria import AmountCriterion, ClassCriterion, Criterion, NodeMeasures
-from certifit.tree.fitted_tree import Tree
+from certifit.tree.exact.entries import SortedTable, SplitRules
 from certifit.tree.exact.growth import TreeGrower, sorted_table
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
+from certifit.tree.fitted_tree import Tree
 from certifit.tree.pruning import pruned, pruning_path
-from certifit.tree.exact.split_loops import SortedTable, SplitRules
+from certifit.tree.tree_model import TreeModel
 
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and 0 < float(value) <= 1
 
 
-class DecisionTree(Estimator):
+class DecisionTree(TreeModel):
     """What trees of classes and of amounts share: growing, pruning, and where rows go."""
 
-    sparse = True
-    missing = True
     settings: ClassVar[Settings] = {
         "splitter": Setting(choices=("best", "random")),
         "max_depth": Setting(int, least=1, none=True),
-        "min_samples_split": Setting(int, least=2, other=_is_share, other_words="a share of the rows up to 1.0"),
+        "min_samples_split": Setting(
+            int, least=2, other=_is_share, other_words="a share of the rows up to 1.0",
+            fix="'min_samples_split' must be an int in the range [2, inf) or a float in the range (0.0, 1.0].",
+        ),
         "min_samples_leaf": Setting(int, least=1, other=_is_share, other_words="a share of the rows up to 1.0"),
         "min_weight_fraction_leaf": Setting(float, least=0, most=0.5),
         "max_features": Setting(
@@ -59,28 +75,50 @@ class DecisionTree(Estimator):
         "ccp_alpha": Setting(float, least=0, below=math.inf),
     }  # fmt: skip
 
-    differences: ClassVar[dict[str, str]] = {
-        "fit(check_input)": "Every table is checked, which takes one look at each entry.",
-        "criterion": "'absolute_error' is not there.",
-        "n_outputs_": "One target only.",
-    }
-
-    tree_: Tree
     max_features_: int
+    category_labels_: Labels
 
-    def _criterion(self, attributes: Attributes) -> Criterion:
+    def _criterion(self, attributes: Attributes, targets: int) -> Criterion:
         """How nodes are scored, given the fitted attributes that do not depend on the tree."""
         raise NotImplementedError
 
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:
+        """Fit to the rows of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame, Arrow table, path to Parquet or CSV, or Dask collection
+        y : array of targets (n,) or, for several targets at once, (n, t); or the names of these columns in X
+        sample_weight : array of non-negative row weights, or the name of a column in X
+        check_input : accepted as by scikit-learn; every table is checked, which takes one look at each entry
+
+        Returns
+        -------
+        self : the fitted tree; `certificate_` says what is proved about it
+        """
+        y, targets = tree_targets(X, y, self.target)
+        beside = (*(y if isinstance(y, (list, tuple)) and targets > 1 else [y]), sample_weight)
+        labels = learn_labels(X, self.categorical_features, beside)
+        mask = None
+        if isinstance(self.categorical_features, str) and is_pandas(X):
+            features = [name for name in X.columns if name not in [b for b in beside if isinstance(b, str)]]
+            mask = categorical_columns(self.categorical_features, np.array(features, object), len(features), X)
+        X = encode_labels_of(X, labels)
+        return self._fit_rows(X, y, sample_weight, targets=targets, labels=labels, by_type=mask)
+
     # Growing --------------------------------------------------------------------------------------------------
 
-    def _grow(self, rows: Rows, attributes: Attributes) -> Attributes:
+    def _grow(self, rows: Rows, attributes: Attributes, by_type: Array | None) -> Attributes:
         """All fitted attributes, from rows whose y are class numbers or amounts."""
         data = rows.load()
         kept = data.w > 0
         X = dense(data.X[kept])
         columns = _columns_to_try(self.max_features, rows.n_features)
-        tree = self._grown(X, np.asarray(data.y)[kept], data.w[kept], columns, self._criterion(attributes))
+        categories = categorical_columns(self.categorical_features, rows.names, rows.n_features)
+        categories = categories if by_type is None else by_type
+        y = np.asarray(data.y)[kept].reshape(len(X), -1)
+        tree = self._grown(X, y, data.w[kept], self._criterion(attributes, y.shape[1]), categories)
         if self.ccp_alpha > 0:
             tree = pruned(tree, float(self.ccp_alpha))
         found = {**attributes, "tree_": tree, "max_features_": columns}
@@ -90,57 +128,64 @@ class DecisionTree(Estimator):
         )
         return {**found, "certificate_": certificate}
 
-    def _grown(self, X: Array, y: Array, w: Array, columns: int, criterion: Criterion) -> Tree:
-        sums, n, total = criterion.sums(y, w), len(y), float(w.sum())
+    def _grown(self, X: Array, y: Array, w: Array, criterion: Criterion, categories: Array) -> Tree:
+        (sums, medians), n, total = criterion.sums(y, w), len(y), float(w.sum())
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rules = SplitRules(
             criterion.score, sums.channels, share_of_rows(self.min_samples_leaf, n),
             float(self.min_weight_fraction_leaf) * total / sums.weight_unit,
-            columns, self.splitter == "random", seed,
+            _columns_to_try(self.max_features, X.shape[1]), self.splitter == "random", seed,
         )  # fmt: skip
         depth = np.iinfo(np.int64).max if self.max_depth is None else int(self.max_depth)
         least = float(self.min_impurity_decrease) * total * criterion.score_unit(sums)
         # A split may lower the impurity by nothing, as the first of an exclusive or: rounding must not forbid it.
         growth = GrowthRules(depth, share_of_rows(self.min_samples_split, n), least if least > 0 else -np.inf)
-        table = sorted_table(X, sums, _directions(self.monotonic_cst, X.shape[1]))
-        nodes = TreeGrower(table, np.asarray(y, np.float64)[:, None], rules, growth).grow(self.max_leaf_nodes)
-        return _as_tree(nodes, criterion.measured(nodes, y, w, _leaves(nodes, table, len(y))), X.shape[1])
+        directions = _directions(self.monotonic_cst, X.shape[1])
+        _refuse_directions(directions, categories, y.shape[1])
+        table = sorted_table(X, sums, directions)
+        orders = CategoryOrders(categories, criterion.category_channels) if categories.any() else None
+        grower = TreeGrower(table, np.asarray(y, np.float64), rules, growth, medians, orders)
+        nodes = grower.grow(self.max_leaf_nodes)
+        tree = _as_tree(nodes, criterion.measured(nodes, y, w, _leaves(nodes, table, len(y))), X.shape[1], criterion)
+        return tree if orders is None else with_category_sets(tree, nodes, table, categories)
 
     # What a fitted tree says --------------------------------------------------------------------------------
 
-    def apply(self, X: Any, check_input: bool = True) -> Array:
-        """The number of the leaf that each row reaches (n,)."""
-        return self._rows(X).map(self.tree_.apply_block)
-
-    def decision_path(self, X: Any, check_input: bool = True) -> Any:
-        """Which nodes each row passes, a sparse matrix (n, nodes)."""
-        return self.tree_.decision_path(self._rows(X).load().X)
-
-    def get_depth(self) -> int:
-        """The depth of the deepest leaf; that of the root is 0."""
+    def _rows(
+        self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1
+    ) -> Rows:
         check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        check_is_fitted(self)
-        return self.tree_.n_leaves
+        return super()._rows(
+            encode_labels_of(X, getattr(self, "category_labels_", {})), y, sample_weight, target, targets
+        )
 
     @property
-    def feature_importances_(self) -> Array:
-        """How much the splits on each column lower the impurity, as shares of 1 (d,)."""
+    def n_outputs_(self) -> int:
+        """The number of targets."""
         check_is_fitted(self)
-        return self.tree_.compute_feature_importances()
+        return self.tree_.n_outputs
+
+    @property
+    def is_categorical_(self) -> Array | None:
+        """Which columns hold categories (d,); None where there are none."""
+        check_is_fitted(self)
+        return np.diff(self.tree_.category_first) > 0 if len(self.tree_.category_first) else None
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """The values of `ccp_alpha` at which the fully grown tree loses a branch, and the impurities then left."""
-        whole = type(self)(**{**self.get_params(), "ccp_alpha": 0.0}).fit(X, y, sample_weight)
+        whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
         path = pruning_path(whole.tree_)
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.target_tags.multi_output = True
         return tags
+
+
+def _labelled(labels: Labels | None) -> Attributes:
+    """The labels of categories as a fitted attribute, where there are any."""
+    return {"category_labels_": labels} if labels else {}
 
 
 def _leaves(nodes: NodeTable, table: SortedTable, n: int) -> Array:
@@ -152,13 +197,36 @@ def _leaves(nodes: NodeTable, table: SortedTable, n: int) -> Array:
     return at
 
 
-def _as_tree(nodes: NodeTable, found: NodeMeasures, d: int) -> Tree:
+def _as_tree(nodes: NodeTable, found: NodeMeasures, d: int, criterion: Criterion) -> Tree:
     """The nodes with scikit-learn's names."""
     leaf = nodes.left < 0
+    classes = criterion.classes if isinstance(criterion, ClassCriterion) else (1,) * criterion.targets
     return Tree(
         nodes.left, nodes.right, np.where(leaf, -2, nodes.column), np.where(leaf, -2.0, nodes.threshold),
-        _missing_sides(nodes), found.impurity, nodes.end - nodes.start, found.weight, found.value[:, None], d,
-        np.array([found.value.shape[1]]),
+        _missing_sides(nodes), found.impurity, nodes.end - nodes.start, found.weight, found.value, d,
+        np.array(classes),
+    )  # fmt: skip
+
+
+def with_category_sets(tree: Tree, nodes: NodeTable, table: SortedTable, categories: Array) -> Tree:
+    """The same tree, with the sets of categories that its splits send left; those a node lacks go as missing ones."""
+    sizes = np.where(categories, np.diff(table.first), 0)
+    first = np.append(0, np.cumsum(sizes))
+    known = [table.values[table.first[j] : table.first[j + 1]] for j in np.flatnonzero(categories)]
+    asks = np.flatnonzero((nodes.left >= 0) & categories[nodes.column])
+    chosen = np.full(len(nodes.left), -1)
+    chosen[asks] = np.arange(len(asks))
+    sets = np.zeros((len(asks), int(sizes.max())), np.uint8)
+    for s, k in enumerate(asks):
+        j = nodes.column[k]
+        sets[s, : sizes[j]] = tree.missing_go_to_left[k]
+        for child, goes_left in ((nodes.left[k], 1), (nodes.right[k], 0)):
+            ranks = table.entries[j, nodes.start[child] : nodes.end[child]] >> 32
+            sets[s, ranks[ranks < sizes[j]]] = goes_left
+    threshold = np.where(chosen >= 0, np.nan, tree.threshold)
+    return replace(
+        tree, threshold=threshold, category_values=np.concatenate(known), category_first=first, category_set=chosen,
+        category_left=sets,
     )  # fmt: skip
 
 
@@ -178,9 +246,21 @@ def _directions(monotonic_cst: Any, d: int) -> Array:
     if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
         raise DataError(
             got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
-            fix="1: predictions rise with the column, -1: they fall, 0: anything.",
+            fix="1: predictions rise with the column, -1: they fall, 0: anything. monotonic_cst has shape "
+            f"{found.shape[0] if found.ndim else 0} but the input data X has {d} features.",
         )  # fmt: skip
     return found.astype(np.int8)
+
+
+def _refuse_directions(directions: Array, categories: Array, targets: int) -> None:
+    """Refuse monotone columns where predictions have no direction in them."""
+    if directions.any() and targets > 1:
+        raise DataError(
+            got=f"monotonic_cst with {targets} targets", wanted="one target",
+            fix="Monotonicity constraints are not supported with multiple outputs: fit one tree for each.",
+        )  # fmt: skip
+    if (directions[categories] != 0).any():
+        raise DataError(got="monotonic_cst on a column of categories", wanted="0 for columns of categories")
 
 
 def _missing_sides(nodes: NodeTable) -> Array:
@@ -217,18 +297,26 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         Cost-complexity pruning: branches that save less impurity than this for each of their leaves are cut.
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: the probability of the second of two classes rises with the column; -1: it falls.
+    categorical_features : numbers or names of columns, a mask (d,), 'from_dtype' or None
+        Columns of categories, in numbers or, in a pandas frame, in words; 'from_dtype': a frame's columns of type
+        category. A node sends a set of categories left: of two classes the best of all sets (along the order of the
+        share of the second); of several classes or targets, the best along the orders of the shares of each class.
+        Categories that the fit did not meet count as missing.
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
-    classes_ : (k,)
-    n_classes_ : int
-    n_outputs_ : 1
+    classes_ : (k,), or a list of these for several targets
+    n_classes_ : int, or an array (t,)
+    n_outputs_ : int, the number of targets t
+    is_categorical_ : (d,) bool, or None where no column holds categories
+    category_labels_ : dict of the labels of columns of words; only where there are any
     max_features_ : int, the columns that each split looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     certificate_ : Certificate
 
-    Missing values (NaN) go to the side that lowers the impurity more.
+    Missing values (NaN) go to the side that lowers the impurity more. The impurity of several targets, y (n, t), is
+    the mean of theirs.
 
     Examples
     --------
@@ -254,6 +342,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0, monotonic_cst=None,
+        categorical_features=None,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -268,59 +357,94 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        labels = encode_labels(rows, fewest=1)
-        if self.monotonic_cst is not None and len(labels.classes) > 2:
+    def _fit(
+        self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None
+    ) -> Attributes:
+        coded, classes = self._coded(rows)
+        kinds = [classes] if isinstance(classes, np.ndarray) else classes
+        if self.monotonic_cst is not None and len(kinds) == 1 and len(kinds[0]) > 2:
             raise DataError(
-                got=f"monotonic_cst with {len(labels.classes)} classes", wanted="two classes",
-                fix="Fit one tree for each class against the others.",
+                got=f"monotonic_cst with {len(kinds[0])} classes", wanted="two classes",
+                fix="Monotonicity constraints are not supported with multiclass classification: "
+                "fit one tree for each class against the others.",
             )  # fmt: skip
-        return self._grow(apply_class_weight(labels, self.class_weight), {"classes_": labels.classes})
+        return self._grow(coded, {"classes_": classes, **_labelled(labels)}, by_type)
 
-    def _criterion(self, attributes: Attributes) -> ClassCriterion:
-        return ClassCriterion(self.criterion, len(attributes["classes_"]))
+    def _coded(self, rows: Rows, known: Any = None) -> tuple[Rows, Any]:
+        """The rows with class numbers as y and class weights in their weights; and the classes of the targets."""
+        if _widths(rows) == 1:
+            one = encode_labels(rows, known, fewest=1)
+            if isinstance(self.class_weight, (list, tuple)):
+                raise DataError(
+                    got="a list as class_weight for one target", wanted="a mapping, 'balanced' or None",
+                    fix="The number of elements in class_weight should match number of outputs.",
+                )  # fmt: skip
+            return apply_class_weight(one, self.class_weight), one.classes
+        several = encode_label_columns(rows, known)
+        return apply_class_weights(several, self.class_weight), several.classes
+
+    def _criterion(self, attributes: Attributes, targets: int) -> ClassCriterion:
+        classes = attributes["classes_"]
+        kinds = [classes] if isinstance(classes, np.ndarray) else classes
+        return ClassCriterion(self.criterion, tuple(map(len, kinds)))
 
     @property
-    def n_classes_(self) -> int:
+    def n_classes_(self) -> int | Array:
         check_is_fitted(self)
-        return len(self.classes_)
-
-    n_outputs_ = 1
+        return len(self.classes_) if isinstance(self.classes_, np.ndarray) else np.array([*map(len, self.classes_)])
 
     def _shares(self, block: Block) -> Array:
-        return self.tree_.value[self.tree_.apply_block(block), 0]
+        return self.tree_.value[self.tree_.apply_block(block)]
 
-    def predict_proba(self, X: Any, check_input: bool = True) -> Array:
-        """The share of each class in the leaf that a row reaches (n, k)."""
-        return self._rows(X).map(self._shares)
+    def predict_proba(self, X: Any, check_input: bool = True) -> Array | list[Array]:
+        """The share of each class in the leaf that a row reaches (n, k); of several targets a list of these."""
+        found = self._rows(X).map(self._shares)
+        if self.n_outputs_ == 1:
+            return found[:, 0]
+        return [np.ascontiguousarray(found[:, t, :k]) for t, k in enumerate(self.tree_.n_classes)]
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Array | list[Array]:
         """The logarithms of `predict_proba`; -inf where a leaf has no row of a class."""
+        found = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return [np.log(one) for one in found] if isinstance(found, list) else np.log(found)
 
     def predict(self, X: Any, check_input: bool = True) -> Array:
-        """The most frequent class of the leaf that a row reaches (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        """The most frequent class of the leaf that a row reaches (n,); (n, t) for several targets."""
+        found = self.predict_proba(X)
+        if not isinstance(found, list):
+            return self.classes_[found.argmax(axis=1)]
+        columns = zip(self.classes_, found, strict=True)
+        return np.stack([classes[share.argmax(axis=1)] for classes, share in columns], axis=1)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The impurity of the leaves on these rows, times their shares of the weight."""
-        rows = self._rows(X, y, sample_weight, "classes")
-        weighted = apply_class_weight(encode_labels(rows, self.classes_), self.class_weight)
-        k, m = len(self.classes_), self.tree_.node_count
-        found = weighted.sum(partial(_class_table, self.tree_, k)).reshape(m, k)
-        weight = found.sum(axis=1)
-        share = found / np.where(weight > 0, weight, 1.0)[:, None]
-        impurity = ClassCriterion(self.criterion, k).of_shares(share)
-        total = float(weight @ impurity / weight.sum())
+        check_is_fitted(self)
+        y, targets = tree_targets(X, y, "classes")
+        rows, classes = self._coded(self._rows(X, y, sample_weight, "classes", targets), self.classes_)
+        kinds = [classes] if isinstance(classes, np.ndarray) else classes
+        total = 0.0
+        for t, k in enumerate(map(len, kinds)):
+            found = rows.sum(partial(_class_table, self.tree_, k, t)).reshape(self.tree_.node_count, k)
+            weight = found.sum(axis=1)
+            share = found / np.where(weight > 0, weight, 1.0)[:, None]
+            impurity = ClassCriterion(self.criterion, (k,)).of_shares(share[:, None])
+            total += float(weight @ impurity / weight.sum()) / len(kinds)
         return Objective(total, total, 0.0)
 
 
-def _class_table(tree: Tree, k: int, block: Block) -> Array:
-    """The weight of each class in each leaf, flat."""
-    return np.bincount(tree.apply_block(block) * k + np.asarray(block.y), block.w, tree.node_count * k)
+def _widths(rows: Rows) -> int:
+    """How many columns y has."""
+    shape = np.asarray(next(iter(rows)).y).shape
+    return 1 if len(shape) == 1 else shape[1]
+
+
+def _class_table(tree: Tree, k: int, target: int, block: Block) -> Array:
+    """The weight of each class of a target in each leaf, flat."""
+    y = np.asarray(block.y).reshape(len(block.w), -1)[:, target]
+    return np.bincount(tree.apply_block(block) * k + y, block.w, tree.node_count * k)
 
 
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
@@ -328,18 +452,23 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     Parameters
     ----------
-    criterion : 'squared_error', 'friedman_mse' or 'poisson'
+    criterion : 'squared_error', 'friedman_mse', 'absolute_error' or 'poisson'
         Impurity of a node: the variance of its targets ('friedman_mse' chooses the same splits, and is another name),
-        or half their Poisson deviance from the mean.
+        their mean distance to the median, which leaves then predict, or half their Poisson deviance from the mean.
     splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf : as in DecisionTreeClassifier
     max_features, random_state, max_leaf_nodes, min_impurity_decrease, ccp_alpha : as in DecisionTreeClassifier
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: predictions rise with the column; -1: they fall.
+    categorical_features : numbers or names of columns, a mask (d,), 'from_dtype' or None
+        Columns of categories, as in DecisionTreeClassifier. A node's set is the best of all along the order of the
+        categories' means; of several targets the orders of all of them are tried.
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
-    n_outputs_ : 1
+    n_outputs_ : int, the number of targets
+    is_categorical_ : (d,) bool, or None where no column holds categories
+    category_labels_ : dict of the labels of columns of words; only where there are any
     max_features_ : int, the columns that each split looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     certificate_ : Certificate
@@ -356,13 +485,14 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     target = "numbers"
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
-        "criterion": Setting(choices=("squared_error", "friedman_mse", "poisson")),
+        "criterion": Setting(choices=("squared_error", "friedman_mse", "absolute_error", "poisson")),
     }
 
     def __init__(
         self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
+        categorical_features=None,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -376,42 +506,49 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
 
-    n_outputs_ = 1
-
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+    def _fit(
+        self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None
+    ) -> Attributes:
         if self.criterion == "poisson":
             y = np.concatenate(rows.each(_counted_targets))
-            if not (len(y) and y.min() >= 0 and y.sum() > 0):
+            if not (len(y) and y.min() >= 0 and (y.sum(axis=0) > 0).all()):
                 raise DataError(
                     got=f"targets from {y.min():g} to {y.max():g}",
                     wanted="counts of at least 0, some of them above, for criterion='poisson'",
+                    fix="Some value(s) of y are negative which is not allowed for Poisson regression."
+                    if len(y) and y.min() < 0
+                    else "Sum of y is not positive which is necessary for Poisson regression.",
                 )
-        return self._grow(rows, {})
+        return self._grow(rows, _labelled(labels), by_type)
 
-    def _criterion(self, attributes: Attributes) -> AmountCriterion:
-        return AmountCriterion(self.criterion)
+    def _criterion(self, attributes: Attributes, targets: int) -> AmountCriterion:
+        return AmountCriterion(self.criterion, targets)
 
-    def _means(self, block: Block) -> Array:
-        return self.tree_.value[self.tree_.apply_block(block), 0, 0]
+    def _values(self, block: Block) -> Array:
+        return self.tree_.value[self.tree_.apply_block(block), :, 0]
 
     def predict(self, X: Any, check_input: bool = True) -> Array:
-        """The mean of the leaf that a row reaches (n,)."""
-        return self._rows(X).map(self._means)
+        """The mean, or median, of the leaf that a row reaches (n,); (n, t) for several targets."""
+        found = self._rows(X).map(self._values)
+        return found[:, 0] if self.n_outputs_ == 1 else found
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean squared error on these rows; half the mean Poisson deviance with criterion='poisson'."""
-        rows = self._rows(X, y, sample_weight, "numbers")
+        """The mean squared or absolute error on these rows, or half their mean Poisson deviance."""
+        y, targets = tree_targets(X, y, "numbers")
+        rows = self._rows(X, y, sample_weight, "numbers", targets)
         weight, loss = rows.sum(self._losses)
         return Objective(float(loss / weight), float(loss / weight), 0.0)
 
     def _losses(self, block: Block) -> Array:
-        y, mean = np.asarray(block.y), self._means(block)
+        value = self._values(block)
+        y = np.asarray(block.y).reshape(value.shape)
         if self.criterion == "poisson":
-            loss = xlogy(y, y / np.where(mean > 0, mean, 1.0)) - y + mean
+            loss = xlogy(y, y / np.where(value > 0, value, 1.0)) - y + value
         else:
-            loss = (y - mean) ** 2
-        return np.array([block.w.sum(), block.w @ loss])
+            loss = np.abs(y - value) if self.criterion == "absolute_error" else (y - value) ** 2
+        return np.array([block.w.sum(), block.w @ loss.mean(axis=1)])
 
 
 def _counted_targets(block: Block) -> Array:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from certifit.rows import Array, Block
-from certifit.tree.route_loops import leaves_of_rows
+from certifit.tree.route_loops import leaves_by_sets, leaves_of_rows
+
+
+def _no_numbers() -> Array:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +21,8 @@ class Tree:
     """Nodes in preorder: the root is 0, a left child follows its parent (or, grown best first, in order of growth).
 
     A row goes left where x <= threshold; one whose value is missing goes left where `missing_go_to_left` says so.
+    At a node that asks for a category, with a threshold that is not a number, it goes left where the set of the node
+    holds its category; categories that the fit did not meet count as missing.
     """
 
     children_left: Array  # (m,) number of the left child; -1 for a leaf
@@ -30,6 +36,13 @@ class Tree:
     value: Array  # (m, t, k) shares of the k classes of t targets; (m, t, 1) means of t amounts
     n_features: int
     n_classes: Array  # (t,) of each target; 1 for amounts
+    # Categories, if there are any: their values, one column after another, ascending (v,), and where those of each
+    # column begin (d + 1,); the number of a node's set, or -1 where it asks for a number (m,); which categories of
+    # its column a set sends left (s, c).
+    category_values: Array = field(default_factory=_no_numbers)
+    category_first: Array = field(default_factory=_no_numbers)
+    category_set: Array = field(default_factory=_no_numbers)
+    category_left: Array = field(default_factory=_no_numbers)
 
     @property
     def node_count(self) -> int:
@@ -63,9 +76,19 @@ class Tree:
     def apply_block(self, block: Block) -> Array:
         """The number of the leaf that each row of a block reaches."""
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
-        return leaves_of_rows(
-            X, self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
-        )
+        route = (self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left)
+        if len(self.category_first):
+            return leaves_by_sets(self._category_codes(X), route, self.category_set, self.category_left)
+        return leaves_of_rows(X, *route)
+
+    def _category_codes(self, X: Array) -> Array:
+        """X with categories replaced by their places in their column; those that are not known by NaN."""
+        coded = np.array(X, np.float64)
+        for j in np.flatnonzero(np.diff(self.category_first)):
+            known = self.category_values[self.category_first[j] : self.category_first[j + 1]]
+            place = np.minimum(np.searchsorted(known, coded[:, j]), len(known) - 1)
+            coded[:, j] = np.where(known[place] == coded[:, j], place, np.nan)
+        return coded
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row reaches."""
@@ -123,5 +146,8 @@ class Tree:
             "missing_go_to_left": np.where(leaf, 0, self.missing_go_to_left[nodes]).astype(np.uint8),
         }
         rest: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in changed}
-        by_node = ("impurity", "n_node_samples", "weighted_n_node_samples", "value")
+        by_node = ["impurity", "n_node_samples", "weighted_n_node_samples", "value"]
+        if len(self.category_first):
+            changed["category_set"] = np.where(leaf, -1, self.category_set[nodes])
+            del rest["category_set"]
         return Tree(**changed, **{name: a[nodes] if name in by_node else a for name, a in rest.items()})

@@ -21,6 +21,7 @@ from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC
 from certifit.svm.hard_margin.nearest_points import NearestPointTuning
 from certifit.svm.hard_margin.two_classes import HardMarginTuning
+from certifit.svm.hard_margin.vector_spaces import ColumnSpace
 from certifit.svm.kernel.kernels import RBF
 from tests.common.catalogue import unfitted
 
@@ -579,3 +580,34 @@ def test_sparse_rows_far_from_zero_are_told_apart_as_dense_ones_are():
     np.testing.assert_allclose(thin.decision_function(X), dense.decision_function(X), rtol=1e-9)
     np.testing.assert_array_equal(thin.predict(sparse.csr_array(X)), y)
     assert audit(thin, sparse.csr_array(X), y).holds
+
+
+def far_classes(gap):
+    """Classes in columns whose spread is tiny beside their size, and very different between columns."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(38, 4)) * [1e-6, 1e6, 10.0, 1e-2] + [9e9, 6e5, 5e7, 3e10]
+    y = np.arange(38) % 2
+    X[:, 1] += gap * 1e6 * y
+    return X, y
+
+
+@pytest.mark.parametrize("gap", [0.0, 8.0])
+def test_sparse_rows_far_from_zero_are_judged_as_dense_ones(gap):
+    X, y = far_classes(gap)
+    if gap:
+        dense, rows = HardMarginSVC().fit(X, y), HardMarginSVC().fit(sparse.csr_array(X), y)
+        assert dense.certificate_.holds
+        assert rows.certificate_.holds
+        np.testing.assert_allclose(rows.margin_, dense.margin_, rtol=1e-6)
+        return
+    for table in (X, sparse.csr_array(X)):
+        with pytest.raises(NoSolutionError) as error:
+            HardMarginSVC().fit(table, y)
+        assert error.value.certificate.proved
+
+
+def test_a_distance_lost_in_rounding_is_no_proof(monkeypatch):
+    """Where neither a margin nor a common point can be shown, neither is claimed."""
+    monkeypatch.setattr(ColumnSpace, "rounding", lambda self, square: np.inf)
+    with pytest.raises(DataError, match="neither a margin nor a point that they share"):
+        HardMarginSVC().fit([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [0, 0, 1])

@@ -1,13 +1,14 @@
 """NuSVC, NuSVR and OneClassSVM: closed forms, LIBSVM, what nu means, proofs and damage, settings refused."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import svm
 
-from certifit import DataError, NuSVC, NuSVR, OneClassSVM, audit
+from certifit import CertificateWarning, DataError, NuSVC, NuSVR, OneClassSVM, audit
 from certifit.svm.kernel import smo_loops
 from certifit.svm.nu import nu_smo_loops
 from certifit.svm.nu.nu_training import LargeNuWarning
@@ -165,3 +166,20 @@ def test_pairs_of_a_side_keep_its_sum():
     smo_loops.solve_pairs(K, s, t.copy(), second, C, 1e-10, 10_000)
     np.testing.assert_allclose(first.sum(), 0.4 * C.sum())
     np.testing.assert_allclose(first, second, atol=1e-8)
+
+
+def test_the_stated_tube_is_the_one_that_is_judged():
+    """Next to a row of weight 1e12 the last digit of the tube is worth what whole rows are."""
+    X, w = np.array([[-1.0], [-3.0], [0.0], [3.0], [0.0]]), np.array([1e12, 1.0, 1.0, 1.0, 1.0])
+    y = np.array([1.44413192, -2405.8169, 657.60964, -1303.54644, -1462.38301])
+    held = 0
+    for nu in (0.1, 0.2, 0.3, 0.3477106001763605, 0.4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertificateWarning)  # sums of 1e12 keep few digits of the balance
+            model = NuSVR(nu=nu, C=9.99, kernel="linear").fit(X, y, w)
+        found = audit(model, X, y, w)
+        assert found.holds == model.certificate_.holds
+        held += found.holds
+        if found.holds:
+            np.testing.assert_allclose(found.objective, model.certificate_.objective, rtol=1e-9)
+    assert held

@@ -20,6 +20,7 @@ import numpy as np
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
+from certifit.checkers.linear_model.collinear import LeftOutColumns
 from certifit.checkers.linear_model.glm_sums import GlmMeasure, measured
 from certifit.checkers.linear_model.inference import inference_checks
 from certifit.checkers.linear_model.several_targets import (
@@ -66,9 +67,9 @@ def audit_linear(
     left_out = _left_out(model, coef.size, claim) if own else None
     here = measured(coef, b, claim._replace(layout=layout), rows, checker.GlmCheckTuning().hessian_parameters)
     found = prove(here, b, tol, rows, left_out)
-    if not own or found.kind == "impossible":
+    if left_out is None or found.kind == "impossible":
         return found
-    return with_checks(found, _own_checks(model, here, rows))
+    return with_checks(found, _own_checks(model, here, rows, left_out))
 
 
 def _has_several(model: Any, targets: int | None) -> bool:
@@ -101,7 +102,9 @@ def _audit_several(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, s
     return joint_certificate(found)
 
 
-def prove(here: GlmMeasure, intercept: float, tol: float, rows: Rows, left_out: Array | None = None) -> Certificate:
+def prove(
+    here: GlmMeasure, intercept: float, tol: float, rows: Rows, left_out: LeftOutColumns | None = None
+) -> Certificate:
     """The certificate of these coefficients, or the proof that there is no minimum to be near to."""
     impossible = recession.one_way(rows, here.at.claim)
     if impossible is not None:
@@ -128,28 +131,30 @@ def _check_shapes(coef: Array, intercept: Array) -> None:
         )
 
 
-def _left_out(model: Any, d: int, claim: GlmClaim) -> Array:
-    """Numbers of the columns that our fit left out."""
-    lost = np.asarray(getattr(model, "collinear_", ()))
+def _left_out(model: Any, d: int, claim: GlmClaim) -> LeftOutColumns:
+    """The columns that our fit says are combinations of others."""
+    lost, shortest = np.asarray(getattr(model, "collinear_", ())), model.collinear == "shortest"
     if lost.shape == (0,):
-        return np.zeros(0, int)
+        return LeftOutColumns(np.zeros(0, int), shortest)
     if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
         raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
     if len(lost) and (claim.alpha > 0 or claim.positive):
         raise DataError(
             got="collinear_ columns beside a penalty or positive=True", wanted="none: such a fit leaves no column out"
         )
-    return lost.astype(int)
+    if len(lost) and model.collinear == "refuse":
+        raise DataError(got="collinear_ columns beside collinear='refuse'", wanted="none: such a fit refuses them")
+    return LeftOutColumns(lost.astype(int), shortest)
 
 
-def _own_checks(model: Any, here: GlmMeasure, rows: Rows) -> tuple[Check, ...]:
+def _own_checks(model: Any, here: GlmMeasure, rows: Rows, left_out: LeftOutColumns) -> tuple[Check, ...]:
     """The checks of what inference says of our fit."""
     claim = here.at.claim
     likelihood = ("deviance_", "null_deviance_", "pearson_chi2_", "dispersion_", "df_resid_", "loglikelihood_")
-    names = (*likelihood, "collinear_", "covariance_")
+    names = (*likelihood, "covariance_")
     attributes = {name: getattr(model, name) for name in names if name in vars(model)}
     none = model.covariance_ is None and not _may_have_errors(model, claim)
-    checks = inference_checks(here, attributes, rows, None if none else model.covariance)
+    checks = inference_checks(here, attributes, rows, None if none else model.covariance, left_out)
     if model.covariance_ is not None and (claim.alpha > 0 or claim.positive or model.covariance is None):
         checks = (*checks, Check("covariance_ of a fit that has none (1: yes)", 1.0, 0.0))
     return checks
@@ -199,7 +204,7 @@ def _own_claim(model: Any) -> GlmClaim:
     if family == "tweedie" and power in (0, 1, 2, 3):
         family, power = family_of_power(power), np.nan
     link = _usual_link(family) if model.link == "auto" else model.link
-    penalty = _alpha(model), float(model.l1_ratio), bool(model.penalty_per_row)
+    penalty = _alpha(model), _ratio(model), bool(model.penalty_per_row)
     claim = GlmClaim(family, link, *penalty, bool(model.fit_intercept), power, theta)
     return claim._replace(positive=bool(model.positive))
 

@@ -30,6 +30,13 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.linear_model.collinear import (
+    LeftOutColumns,
+    SameScores,
+    left_out_checks,
+    same_scores,
+    shortest_errors,
+)
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates
 from certifit.checkers.linear_model.glm_sums import (
     GlmDualSums,
@@ -69,8 +76,9 @@ class GlmCheckTuning(NewtonBoundTuning):
     exact: float = 1e-12  # of the constant model's objective: a fit that explains all but this is exact
     constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
     loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
-    combination: float = 256.0  # what a column left out may differ from a combination of the others by, in m eps
     dual_rows: int = 2000  # rows up to which a dual point is solved for
+    score_steps: float = 10.0  # times the root of the tolerance: what a Newton step may change a score by
+    most_score_step: float = 0.1  # and no more than this, whatever the tolerance
 
 
 class Proof(NamedTuple):
@@ -90,6 +98,9 @@ class NewtonFindings(NamedTuple):
     reach: float = np.inf  # c
     inverse: Array | None = None  # (m, m) H⁻¹, rounded up
     checks: tuple[Check, ...] = ()
+    step: float = np.inf  # at least the largest change of a score by one more Newton step
+    step_rounding: float = 0.0  # how much of it may be rounding
+    same: SameScores | None = None  # where the shortest of several minimisers was taken
 
     @property
     def farthest(self) -> float:
@@ -102,13 +113,13 @@ def certify(
     claim: GlmClaim,
     tol: float,
     rows: Rows,
-    left_out: Array | None = None,
+    left_out: LeftOutColumns | None = None,
     tuning: GlmCheckTuning = GlmCheckTuning(),
 ) -> Certificate:
     """Check a fitted model's coefficients (d,) and intercept.
 
-    `left_out` are the numbers of the columns that the fit says it left out as combinations of others; None where it
-    says nothing, so that any of the minimisers will do.
+    `left_out` are the columns that the fit says are combinations of others; None where it says nothing, so that any
+    of the minimisers will do.
     """
     here = measured(coef, intercept, claim, rows, tuning.hessian_parameters)
     return certify_measured(here, intercept, tol, rows, left_out, tuning)
@@ -119,7 +130,7 @@ def certify_measured(
     intercept: float,
     tol: float,
     rows: Rows,
-    left_out: Array | None = None,
+    left_out: LeftOutColumns | None = None,
     tuning: GlmCheckTuning = GlmCheckTuning(),
 ) -> Certificate:
     """The same from what the rows sum up to."""
@@ -130,7 +141,7 @@ def certify_measured(
         paid = float((penalty.lam1 * np.abs(at.beta)).sum()) + 0.5 * float(
             ((np.sqrt(penalty.lam2) * at.beta) ** 2).sum()
         )
-    objective = s.loss + paid
+    objective = max(s.loss, 0.0) + paid  # a deviance below 0 is rounding; NaN stays
     checks = _plain_checks(at, s, intercept)
     provable = is_convex(claim) and (claim.alpha > 0 or concordance(claim) is not None)
     words = LinearModelClaims.of_deviance(claim.alpha > 0, claim.positive)
@@ -145,7 +156,8 @@ def certify_measured(
     if not provable:
         limit = asked + min(2 * newton.rounding**2 + stored, most)
         check = Check("half the squared Newton decrement", 0.5 * newton.decrement**2, limit)
-        return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *checks))
+        checks = (check, *_score_step_checks(claim, newton, tol, tuning), *checks)
+        return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=checks)
     proof = _newton_proof(newton, objective, _rounding(at, s, paid, rows.n_rows), tuning)
     if proof.exists:  # deviances are made from larger terms, whose rounding is all that is left of an exact fit
         asked = tol * max(objective, min(16 * EPS * s.terms, tuning.exact * s.null))
@@ -156,13 +168,30 @@ def certify_measured(
     if claim.positive and not proof.bound > 0:  # rows that are fitted perfectly: what is left is rounding
         proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
     limit = asked + min(proof.rounding + stored, most)
-    errors = _parameter_error(newton, penalty, objective - proof.bound, left_out, tuning)
+    errors = _parameter_error(newton, penalty, objective - proof.bound, at.beta, left_out is not None, tuning)
     if claim.alpha == 0 and not claim.positive and concordance(claim) and not proof.exists:
         # A deviance that comes down to rounding may fall for ever: 0 is a bound of it and no minimum.
         checks = (*checks, Check("minimum that is not proved to exist (1: yes)", 1.0, 0.0))
     return Certificate(
         "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
     )
+
+
+def _score_step_checks(
+    claim: GlmClaim, newton: NewtonFindings, tol: float, tuning: GlmCheckTuning
+) -> tuple[Check, ...]:
+    """That one more Newton step changes no mean by a large factor, where the deviance alone would not tell.
+
+    Where the variance grows faster than the squared mean, half the deviance of a mean that is far too large tends to
+    a constant, 1/(2y) for the inverse Gaussian: beside a target next to 0, which has nearly all of the deviance, any
+    mean of the others would do. A Newton step out there is about 1 all the same. Near a minimum the objective is a
+    square, so that scores may be off by about the root of what the objective may.
+    """
+    power = {"inverse_gaussian": 3.0, "tweedie": claim.power}.get(claim.family, 0.0)
+    if not (power > 2 and claim.link == "log"):
+        return ()
+    limit = min(tuning.score_steps * np.sqrt(tol) + newton.step_rounding, tuning.most_score_step)
+    return (Check("change of a logarithm of a mean by one more Newton step", newton.step, float(limit)),)
 
 
 def _scales(
@@ -203,7 +232,7 @@ def _plain_checks(at: GlmPoint, s: GlmQuadratic, intercept: float) -> tuple[Chec
 
 
 def _newton(
-    here: GlmMeasure, penalty: DualPenalty, rows: Rows, left_out: Array | None, tuning: GlmCheckTuning
+    here: GlmMeasure, penalty: DualPenalty, rows: Rows, left_out: LeftOutColumns | None, tuning: GlmCheckTuning
 ) -> NewtonFindings:
     """ν = sqrt(g·H⁻¹g) with g the smallest subgradient, and c, R times the largest row in the norm of H⁻¹."""
     coordinates, at, s = here
@@ -211,11 +240,14 @@ def _newton(
         return NewtonFindings(coordinates)
     penalised = at.claim.alpha > 0 or at.claim.positive
     checks: tuple[Check, ...] = ()
-    if not penalised and left_out is not None and len(left_out):
-        checks = _left_out_checks(left_out, at, coordinates, rows, tuning)
+    same: SameScores | None = None
+    if not penalised and left_out is not None and len(left_out.numbers):
+        same = same_scores(left_out.numbers, coordinates, rows)
+        checks = left_out_checks(left_out, at.beta, same, len(s.g))
         if not all(check.passed for check in checks):  # the others' minimum is not that of all columns
             return NewtonFindings(coordinates, checks=checks)
-        coordinates, at, s = here.without(left_out)
+        coordinates, at, s = here.without(left_out.numbers)
+        same = same if left_out.shortest else None
     H, g, off = _with_penalty(at, penalty, s, coordinates, rows.n_rows)
     found = conditioned_inverse(H)
     if found is None and not penalised:  # collinear columns, nearly or exactly, or rows that are fitted perfectly
@@ -238,7 +270,9 @@ def _newton(
         found, s = conditioned_inverse(H), replace(s, slack=slack)
     if found is None:
         return NewtonFindings(coordinates, checks=checks)
-    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)._replace(checks=checks)
+    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)._replace(
+        checks=checks, same=same
+    )
 
 
 def _orthogonal_ridge(
@@ -314,32 +348,15 @@ def _decrement(
         return NewtonFindings(coordinates)
     R = concordance(claim)
     if not R:
-        return NewtonFindings(coordinates, nu, rounding, 0.0 if R == 0.0 else np.inf, larger**2 * inverse)
+        # Every |z| is at most 1 in plain coordinates, and the rows are orthonormal in others.
+        norm = partial(np.linalg.norm, ord=1 if coordinates.triangle is None else 2)
+        step, lost = float(norm(inverse @ g)), float(norm(np.abs(inverse) @ off))
+        whole = 0.0 if R == 0.0 else np.inf
+        return NewtonFindings(coordinates, nu, rounding, whole, larger**2 * inverse, (), step, lost)
     c = R * larger * float(np.sqrt(np.abs(inverse).sum())) * (1 + 1e-9) if coordinates.plain else np.inf
     if not (nu + rounding) * c <= tuning.near:  # what every |z| <= 1 says of the reach is too little
         c = R * larger * float(np.sqrt(rows.sum(partial(reach, inverse, coordinates)).value)) * (1 + 1e-9)
     return NewtonFindings(coordinates, nu, rounding, c, larger**2 * inverse)
-
-
-def _left_out_checks(
-    left_out: Array, at: GlmPoint, coordinates: ScaledCoordinates, rows: Rows, tuning: GlmCheckTuning
-) -> tuple[Check, ...]:
-    """Coefficients of columns that were left out must be 0, and the columns combinations of the others."""
-    size = len(at.beta) + at.claim.intercept
-    kept = np.setdiff1d(np.arange(size), left_out)
-    R = rows.sum(partial(triangle_of, coordinates)).R
-    rest = R[:, left_out] - R[:, kept] @ np.linalg.lstsq(R[:, kept], R[:, left_out])[0]
-    lengths = np.linalg.norm(R[:, left_out], axis=0)
-    apart = float((np.linalg.norm(rest, axis=0) / np.where(lengths > 0, lengths, 1.0)).max(initial=0.0))
-    largest = float(np.abs(at.beta[left_out]).max(initial=0.0))
-    return (
-        Check("coefficients of columns that were left out, which must be 0", largest, 0.0),
-        Check(
-            "distance of those columns from combinations of the others",
-            apart,
-            tuning.combination * max(R.shape) * EPS,
-        ),
-    )
 
 
 def _loose(at: GlmPoint, coordinates: ScaledCoordinates, R: Array, tuning: GlmCheckTuning) -> Check:
@@ -371,15 +388,21 @@ def _newton_proof(newton: NewtonFindings, objective: float, off: float, tuning: 
 
 
 def _parameter_error(
-    newton: NewtonFindings, penalty: DualPenalty, gap: float, left_out: Array | None, tuning: GlmCheckTuning
+    newton: NewtonFindings, penalty: DualPenalty, gap: float, beta: Array, chosen: bool, tuning: GlmCheckTuning
 ) -> tuple[tuple[float, ...], ...]:
-    """How far each coefficient, and the intercept as the last, can be from the minimiser's; () where nobody knows."""
+    """How far each coefficient, and the intercept as the last, can be from the minimiser's; () where nobody knows.
+
+    `chosen` says whether the fit says which one of several minimisers it takes.
+    """
     d, intercept = len(newton.coordinates.scale), newton.coordinates.intercept
-    unique = penalty.lam2 > 0 or (penalty.lam1 == 0 and (left_out is not None or newton.coordinates.kept is None))
+    unique = penalty.lam2 > 0 or (penalty.lam1 == 0 and (chosen or newton.coordinates.kept is None))
     errors = np.full(d + intercept, np.inf)
     if unique and newton.inverse is not None and newton.farthest * newton.reach <= tuning.safe:
         distance = self_concordant_distance(newton.farthest, newton.reach)
         errors = newton.coordinates.parameter_error(newton.inverse, distance) * (1 + 1e-9)
+        if newton.same is not None:
+            J = newton.coordinates.to_columns
+            errors = shortest_errors(newton.same, J, newton.inverse, distance, beta) * (1 + 1e-9)
     if penalty.lam2 > 0 and gap >= 0:
         errors[:d] = np.minimum(errors[:d], np.sqrt(2 * gap / penalty.lam2) * (1 + 1e-9))
     if not np.isfinite(errors).any():

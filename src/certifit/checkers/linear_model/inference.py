@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from certifit.checkers.linear_model.collinear import LeftOutColumns, are_undetermined, same_scores
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates
 from certifit.checkers.linear_model.glm_sums import GlmMeasure, GlmPoint, GlmQuadratic, RowTerms, row_terms
 from certifit.checkers.linear_model.newton_bound import conditioned_inverse, triangle_of
@@ -154,23 +155,24 @@ def inference_checks(
     attributes: Mapping[str, Any],
     rows: Rows,
     covariance: str | None = None,
+    left_out: LeftOutColumns = LeftOutColumns(np.zeros(0, int)),
     tuning: InferenceTuning = InferenceTuning(),
 ) -> tuple[Check, ...]:
     """Compare fitted attributes with what the data say at the coefficients; those that are absent are skipped.
 
     `attributes` may hold deviance_, null_deviance_, dispersion_, df_resid_, loglikelihood_, covariance_ (with the
-    intercept first) and collinear_; `covariance` is how covariance_ was computed, None where there is to be none.
+    intercept first); `covariance` is how covariance_ was computed, None where there is to be none, and `left_out` are
+    the columns that are said to be combinations of others.
     """
-    left_out = np.asarray(attributes.get("collinear_", ()), dtype=int)
-    coordinates, at, s = here.without(left_out)
+    coordinates, at, s = here.without(left_out.numbers)
     claim = at.claim
     if not np.isfinite(s.loss):
         return ()
-    if covariance is None and attributes.keys() <= {"deviance_", "covariance_", "collinear_"}:
+    if covariance is None and attributes.keys() <= {"deviance_", "covariance_"}:
         deviance, off = 2 * max(0.0, s.loss), _off(at, s, rows.n_rows)
         stated = [float(attributes["deviance_"])] if "deviance_" in attributes else []
         return tuple(_agreement("deviance_", d, deviance, tuning.close * deviance + 2 * off) for d in stated)
-    m = rows.n_features + claim.intercept - len(left_out)
+    m = rows.n_features + claim.intercept - len(left_out.numbers)
     # Beside an intercept, or for squares, the deviance of the constant model is summed up already.
     beside = claim.layout.offset is not None or claim.layout.exposure is not None
     other = beside or not (claim.intercept or (claim.family, claim.link) == ("gaussian", "identity"))
@@ -181,11 +183,27 @@ def inference_checks(
     e = replace(e, information=s.H) if known else e
     e = replace(e, null=s.null) if null is None else e
     off = _off(at, s, rows.n_rows)
-    mean_off = off + 4 * s.curvature * (EPS * at.y0) ** 2  # a mean of the targets is stored to eps
+    mean_off = off if null is not None else min(off, _null_off(s, rows.n_rows))
+    mean_off += 4 * s.curvature * (EPS * at.y0) ** 2  # a mean of the targets is stored to eps
     found = _scalar_checks(attributes, claim, s, e, m, (off, mean_off, tuning.close))
     if covariance is None:
         return found
-    return (*found, _covariance_check(attributes, point, e, rows, tuning))
+    moved = np.zeros(rows.n_features + 1, dtype=bool)
+    if left_out.shortest and len(left_out.numbers):
+        moved = _stated_unknown(attributes.get("covariance_"), len(moved), claim.intercept)
+        if not are_undetermined(moved, same_scores(left_out.numbers, here.coordinates, rows)):
+            check = Check("standard errors where others give the same scores, or none where not (1: yes)", 1.0, 0.0)
+            return (*found, check)
+    return (*found, _covariance_check(attributes, point, e, rows, moved, tuning))
+
+
+def _stated_unknown(covariance: Any, size: int, intercept: bool) -> Array:
+    """Which parameters, the intercept as the last (size,), have no standard error."""
+    unknown = np.zeros(size, dtype=bool)
+    if covariance is not None and np.shape(covariance) == (size - 1 + intercept,) * 2:
+        nan = np.isnan(np.diag(np.asarray(covariance, dtype=np.float64)))
+        unknown[: len(nan)] = np.roll(nan, -1) if intercept else nan
+    return unknown
 
 
 def _off(at: GlmPoint, s: GlmQuadratic, n_rows: int) -> float:
@@ -198,6 +216,12 @@ def _off(at: GlmPoint, s: GlmQuadratic, n_rows: int) -> float:
     share = summation_error(n_rows)
     far = 2 * EPS * abs(at.y0) * s.g_size.total  # residuals of targets that are not centred first
     return 16 * (share * (s.loss_size + paid) + EPS * s.terms + s.loss_slack + s.slack) + EPS * at.b_slack + far
+
+
+def _null_off(s: GlmQuadratic, n_rows: int) -> float:
+    """How far half the deviance of the constant model may be off: it is far below that of a model that fits badly."""
+    far = 4 * EPS * abs(s.y) / s.weight * np.sqrt(2 * s.weight * max(0.0, s.null))  # Σ |y - mean| eps |mean|
+    return 64 * (summation_error(n_rows) * max(s.null_size, s.null) + EPS * s.terms) + float(far)
 
 
 def _scalar_checks(
@@ -271,9 +295,14 @@ def _null_pass(at: GlmPoint, score: float, block: Block) -> Array:
 
 
 def _covariance_check(
-    attributes: Mapping[str, Any], point: InferencePoint, e: CheckedInferenceSums, rows: Rows, tuning: InferenceTuning
+    attributes: Mapping[str, Any],
+    point: InferencePoint,
+    e: CheckedInferenceSums,
+    rows: Rows,
+    unknown: Array,
+    tuning: InferenceTuning,
 ) -> Check:
-    """How far the stated covariance is from that of the data."""
+    """How far the stated covariance is from that of the data; `unknown` (d + 1,) are not determined."""
     found = conditioned_inverse(e.information)
     if found is None or found.smallest < tuning.collinear:
         R = rows.sum(partial(triangle_of, point.coordinates)).R
@@ -289,7 +318,9 @@ def _covariance_check(
         if point.coordinates.intercept:
             J = np.roll(J, 1, axis=0)
         full = J @ C @ J.T
-        full[~J.any(axis=1)] = full[:, ~J.any(axis=1)] = np.nan
+        unknown = np.roll(unknown, 1) if point.coordinates.intercept else unknown[:-1]
+        unknown = unknown | ~J.any(axis=1)
+        full[unknown] = full[:, unknown] = np.nan
         # Residuals that are nothing but rounding are other ones to others.
         spare = 4 * np.abs(J) @ np.abs(found.inverse) @ e.moved if point.kind != "classical" else np.zeros(len(J))
     # The inverse of an information with so small an eigenvalue keeps no more digits, here and in any fit.

@@ -19,6 +19,7 @@ STATIONARY = (
     "one more EM step raises the mean log-likelihood, less the penalty, by at most tol (nats a row); nothing is said "
     "about other maxima"
 )
+EPS = float(np.finfo(np.float64).eps)
 NEVER = -1e300  # stands for the logarithm of 0, where it is multiplied by 0
 
 
@@ -59,18 +60,26 @@ def stationary_certificate(
     tol: float,
     more: tuple[Check, ...] = (),
     facts: Mapping[str, float | str] | None = None,
+    stored_rounding: float = 0.0,
 ) -> Certificate:
-    """Return the certificate of a mixture; `least` is a number below which no mixture's objective can be."""
+    """Return the certificate of a mixture; `least` is a number below which no mixture's objective can be.
+
+    `stored_rounding`, in nats a row, is what the last digits of the stored parameters may change. The likelihoods
+    before and after a step are not known better, so that a gain below it is none.
+    """
     objective = step.penalty - step.loglik
     gain = (step.after - step.penalty_after) - (step.loglik - step.penalty)
     fall = (step.loglik - step.penalty) - (step.bound - step.penalty_after)
     # Never more than a hundredth of a nat: a wider allowance would let any step pass.
-    terms = (step.loglik, step.after, step.kl, step.penalty, step.penalty_after)
-    rounding = min(1e-11 * (1.0 + sum(map(abs, terms))), 0.01)
+    size = sum(map(abs, (step.loglik, step.after, step.kl, step.penalty, step.penalty_after)))
+    rounding = min(1e-11 * (1.0 + size), 0.01)
     checks = (
-        Check("gain of one more EM step, nats a row", gain, tol + rounding),
-        # covariances that only the penalty holds up are inverted with fewer digits
-        Check("fall of the bound in the M step", max(0.0, fall), 10 * rounding),
+        Check("gain of one more EM step, nats a row", gain, tol + rounding + min(stored_rounding, 0.01)),
+        # No M step lowers the bound, whatever the mixture: what falls is rounding. Covariances that only the penalty
+        # holds up are inverted with fewer digits, here and after the step.
+        Check("fall of the bound in the M step", max(0.0, fall), 10 * rounding + min(2 * stored_rounding, 0.01)),
+        # A log-likelihood whose last digit is more than that tells nothing of single nats.
+        Check("last digits of the log-likelihood, nats a row", EPS * size + stored_rounding, 0.01),
         Check("|log-likelihood - bound - KL(q || posterior)|", abs(step.after - step.bound - step.kl), rounding),
         Check("KL(q || posterior) below zero", max(0.0, -step.kl), rounding),
         Check("weights' distance from adding up to one", abs(float(weights.sum()) - 1.0), 1e-12 * (1 + len(weights))),

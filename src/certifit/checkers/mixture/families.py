@@ -20,6 +20,7 @@ from scipy.special import logsumexp
 
 from certifit.checkers.mixture.column_survey import survey_columns
 from certifit.checkers.mixture.em import (
+    EPS,
     NEVER,
     EMStepResult,
     NextStepSums,
@@ -183,7 +184,7 @@ def certify(
     )
     counts = all(c.textbook.extra_row for c in columns)
     # Never more than a hundredth of a nat, as in `stationary_certificate`.
-    rounding = min(1e-11 + 64 * float(np.finfo(np.float64).eps) * size / W, 0.01)
+    rounding = min(1e-11 + 64 * EPS * size / W, 0.01)
     matched = Check("members off the mean statistics of their rows by, nats a row,", missed / W, tol + rounding)
     limit = least_gain(tol, result.loglik - result.penalty)
 
@@ -203,7 +204,15 @@ def certify(
         *more,
         *(() if reported is None else reported_checks(reported, result, W)),
     )
-    return stationary_certificate(result, weights, 0.0 if counts else np.nan, tol, more)
+    return stationary_certificate(
+        result, weights, 0.0 if counts else np.nan, tol, more, None, _stored_rounding(columns, imagined)
+    )
+
+
+def _stored_rounding(columns: Sequence[FamilyColumn], imagined: Sequence[Array]) -> float:
+    """Return how many nats a row the last digits of η·T - A may change; as large as for the imagined rows."""
+    sizes = [abs(column.likeliest(tau).score(tau)) for column, tau in zip(columns, imagined, strict=True)]
+    return 4 * EPS * float(sum(sizes))
 
 
 def _prior_checks(

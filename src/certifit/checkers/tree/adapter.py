@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.linear_model.several_targets import only_column, target_columns
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.tree.categories import categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.greedy import GreedyTuning, GrowthClaim, check_greedy
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
-from certifit.rows import Array, Rows, apply_class_weight, encode_labels
-from certifit.rows.checks import TableTerms
+from certifit.rows import Array, Rows, apply_class_weight, apply_class_weights, encode_label_columns, encode_labels
+from certifit.rows.checks import TableTerms, Target
 
 CLAIM = "every split is the best of its candidates, and every node says what its rows say"
 CLAIM_OF_DRAWN = "every node says what its rows say; splits are the best of candidates drawn at random"
 
 
+@np.errstate(under="ignore")
 def certify_tree(
     tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows: Rows, tol: float = 0.0
 ) -> Certificate:
@@ -42,26 +47,71 @@ def certify_tree(
 def audit_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted DecisionTreeClassifier or DecisionTreeRegressor."""
     classes = getattr(model, "classes_", None)
-    if getattr(model, "n_outputs_", 1) != 1:
-        raise DataError(got="a tree of several targets", wanted="one target", fix="Fit one tree for each target.")
-    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
+    target: Target = "numbers" if classes is None else "classes"
+    y, targets = tree_targets(X, y, target)
+    _check_outputs(model, targets)
+    _check_labels(model, X, y, sample_weight)
+    X = encode_labels_of(X, getattr(model, "category_labels_", {}))
+    terms = TableTerms(target, targets, missing=True)
     rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
-    if classes is not None:
+    if targets > 1 and classes is not None:
+        several = encode_label_columns(rows, [np.asarray(one) for one in classes])
+        rows = apply_class_weights(several, model.class_weight)
+    elif classes is not None:
         labels = encode_labels(rows, np.asarray(classes))
         rows = apply_class_weight(labels, model.class_weight)
     own = isinstance(model, Estimator)
     # scikit-learn rounds values to float32 before it compares them.
     tree = plain_tree(model.tree_, rows.n_features, np.float64 if own else np.float32)
     growth = growth_claim(model, rows)
-    return certify_tree(tree, node_claims(model.tree_), growth, rows, tol)
+    return certify_tree(tree, node_claims(model.tree_, not own), growth, rows, tol)
 
 
-def node_claims(tree: Any) -> NodeClaims:
-    """What a tree says of its nodes."""
-    value = np.asarray(tree.value, np.float64)[:, 0]
-    return NodeClaims(
-        np.asarray(tree.n_node_samples), np.asarray(tree.weighted_n_node_samples), value, np.asarray(tree.impurity)
-    )
+def tree_targets(X: Any, y: Any, target: Target) -> tuple[Any, int]:
+    """The targets and how many there are; of an array with one column, that column."""
+    words = isinstance(y, (list, tuple)) and len(y) > 0 and all(isinstance(name, str) for name in y)
+    if words and target == "classes":
+        # A list of words is labels, unless the table has columns of these names.
+        names = getattr(X, "columns", None)
+        named = isinstance(X, (str, os.PathLike)) if names is None else set(y) <= set(names)
+        if not named:
+            return y, 1
+    width = None if sparse.issparse(y) else target_columns(y)
+    if width is None:
+        return y, 1
+    return (only_column(y), 1) if width == 1 else (y, width)
+
+
+def _check_outputs(model: Any, targets: int) -> None:
+    """Refuse a model of another number of targets, or whose classes are not those of its nodes."""
+    tree, classes = model.tree_, getattr(model, "classes_", None)
+    found = np.asarray(tree.n_classes)
+    kinds = classes if isinstance(classes, list) else [np.asarray(classes)]
+    wanted = [1] * targets if classes is None else [np.size(one) for one in kinds]
+    if len(found) != targets or found.tolist() != wanted:
+        raise DataError(
+            got=f"a tree of {len(found)} target(s) with {found.tolist()} classes",
+            wanted=f"{targets} target(s) with {wanted}, as y and classes_ say",
+            fix="Audit it with the y it was fitted on.",
+        )
+
+
+def _check_labels(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Refuse labels of categories that are not those of the table."""
+    known = getattr(model, "category_labels_", {})
+    beside = (*(y if isinstance(y, (list, tuple)) else [y]), sample_weight) if known else ()
+    found = learn_labels(X, getattr(model, "categorical_features", None), beside) if known else {}
+    if known and (list(known) != list(found) or any(known[name].tolist() != found[name].tolist() for name in found)):
+        raise DataError(
+            got=f"labels of categories in columns {list(known)} that are not those of the table",
+            wanted="the table that the tree was fitted on",
+        )
+
+
+def node_claims(tree: Any, cancelling: bool = False) -> NodeClaims:
+    """What a tree says of its nodes; other libraries' variances are `cancelling` differences of squares."""
+    count, weight = np.asarray(tree.n_node_samples), np.asarray(tree.weighted_n_node_samples)
+    return NodeClaims(count, weight, np.asarray(tree.value, np.float64), np.asarray(tree.impurity), cancelling)
 
 
 def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
@@ -70,9 +120,12 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
     criterion = {"log_loss": "entropy", "friedman_mse": "squared_error"}.get(model.criterion, model.criterion)
     columns = getattr(model, "max_features_", None) or rows.n_features
     best = model.splitter == "best"
+    classes = getattr(model, "classes_", ())
+    first = np.asarray(getattr(model.tree_, "category_first", ()))
     return GrowthClaim(
         criterion,
-        len(getattr(model, "classes_", ())),
+        tuple(map(len, classes)) if isinstance(classes, list) else (len(classes),) * (len(classes) > 0),
+        categories=_claimed_categories(model, rows, first) if len(first) else None,
         split_rows=max(2, share_of_rows(model.min_samples_split, n)),
         leaf_rows=share_of_rows(model.min_samples_leaf, n),
         leaf_weight=float(model.min_weight_fraction_leaf) * total,
@@ -83,6 +136,17 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
         complete=best and columns >= rows.n_features and model.max_leaf_nodes is None and model.ccp_alpha == 0
         and model.monotonic_cst is None,
     )  # fmt: skip
+
+
+def _claimed_categories(model: Any, rows: Rows, first: Array) -> Array:
+    """Which columns a tree holds for categories: those that its setting names."""
+    found = np.diff(first) > 0
+    asked = model.categorical_features
+    if not isinstance(asked, str):
+        wanted = categorical_columns(asked, rows.names, rows.n_features)
+        if (found & ~wanted).any():
+            raise DataError(got=f"sets of categories beside categorical_features={asked!r}", wanted="a fitted tree")
+    return found
 
 
 def share_of_rows(asked: Any, n: int) -> int:

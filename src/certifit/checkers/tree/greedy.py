@@ -6,6 +6,7 @@ node's impurity by, times the node's weight. All nodes of small trees are looked
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ class GreedyTuning:
     """How many entries (rows times columns) of nodes are scored again, and the seed by which nodes are drawn."""
 
     entries: int = 1_000_000
+    median_rows: int = 50  # absolute errors of a node take this many times less than the square of its rows
     seed: int = 0
 
 
@@ -28,8 +30,8 @@ class GreedyTuning:
 class GrowthClaim:
     """The rules by which a tree is said to have grown."""
 
-    criterion: str  # gini, entropy, squared_error or poisson
-    classes: int  # 0 for amounts
+    criterion: str  # gini, entropy, squared_error, absolute_error or poisson
+    classes: tuple[int, ...]  # of each target; () for amounts
     split_rows: int = 2  # fewest rows of a node that is split
     leaf_rows: int = 1  # fewest rows of a leaf
     leaf_weight: float = 0.0
@@ -37,14 +39,16 @@ class GrowthClaim:
     decrease: float = 0.0  # least fall of the impurity, times the node's share of all weight
     every_column: bool = True  # whether each split was chosen among all columns
     every_threshold: bool = True  # whether it was chosen among all thresholds of its column
+    categories: Array | None = None  # (d,) which columns hold categories, split along the orders of their means
     complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
 
 
 @dataclass(frozen=True)
 class NodeRows:
-    """The rows of one node: values (n, d), what they add to the sums (n, c), and weights (n,)."""
+    """The rows of one node: values (n, d), targets (n, t), what they add to the sums (n, c), and weights (n,)."""
 
     X: Array
+    y: Array
     sums: Array
     w: Array
 
@@ -53,13 +57,14 @@ def check_greedy(
     tree: PlainTree, claim: GrowthClaim, X: Array, y: Array, w: Array, tuning: GreedyTuning = GreedyTuning()
 ) -> tuple[tuple[Check, ...], dict[str, str]]:
     """Score the splits of some nodes against all candidates; rows (n, d) have positive weights."""
-    leaf = tree.leaves(Block(X, y, w, 0))
+    leaf, y = tree.leaves(Block(X, y, w, 0)), y.reshape(len(y), -1)
     order, first, count = _rows_below(tree, leaf)
-    nodes = _sample(np.where(count > 1, count * X.shape[1], 0), tuning)
+    work = count * np.maximum(count // tuning.median_rows, 1) if claim.criterion == "absolute_error" else count
+    nodes = _sample(np.where(count > 1, work * X.shape[1], 0), tuning)
     missed, left_whole, total = 0.0, 0.0, float(w.sum())
     for k in nodes:
         here = order[first[k] : first[k] + count[k]]
-        node = NodeRows(X[here], _row_sums(claim, y[here], w[here]), w[here])
+        node = NodeRows(X[here], y[here], _row_sums(claim, y[here], w[here]), w[here])
         if tree.left[k] < 0:
             left_whole += _could_be_split(tree, claim, k, node, total)
         else:
@@ -94,10 +99,31 @@ def _sample(entries: Array, tuning: GreedyTuning) -> Array:
 def _row_sums(claim: GrowthClaim, y: Array, w: Array) -> Array:
     """What each row adds to the sums of a child (n, c)."""
     if claim.classes:
-        return w[:, None] * (y.astype(np.int64)[:, None] == np.arange(claim.classes))
+        marks = [y[:, t].astype(np.int64)[:, None] == np.arange(k) for t, k in enumerate(claim.classes)]
+        return w[:, None] * np.concatenate(marks, axis=1)
     # About the node's mean, so that nothing cancels; for counts the sums themselves matter.
-    centre = 0.0 if claim.criterion == "poisson" else np.average(y, weights=w)
-    return (w * (y - centre))[:, None]
+    centre = 0.0 if claim.criterion == "poisson" else np.average(y, axis=0, weights=w)
+    return w[:, None] * (y - centre)
+
+
+def _absolute_errors(node: NodeRows, inside: Array) -> Array:
+    """Σ w |y - median| over the rows of each set (s, n), added up over the targets."""
+    found = np.zeros(len(inside))
+    for y in node.y.T:
+        order = np.argsort(y, kind="stable")
+        w = np.where(inside[:, order], node.w[order], 0.0)
+        reached = np.cumsum(w, axis=1)
+        middle = y[order][np.argmax(2 * reached >= reached[:, -1:], axis=1)]
+        found += (w * np.abs(y[order] - middle[:, None])).sum(axis=1)
+    return found
+
+
+def _scores(claim: GrowthClaim, node: NodeRows, inside: Array) -> Array:
+    """The scores of splits, each given by the rows that go left (s, n)."""
+    if claim.criterion == "absolute_error":
+        return -_absolute_errors(node, inside) - _absolute_errors(node, ~inside)
+    left, w = inside @ node.sums, inside @ node.w
+    return _purity(claim, left, w) + _purity(claim, node.sums.sum(axis=0) - left, node.w.sum() - w)
 
 
 def _purity(claim: GrowthClaim, sums: Array, weight: Array) -> Array:
@@ -112,27 +138,65 @@ def _purity(claim: GrowthClaim, sums: Array, weight: Array) -> Array:
     return np.where(some, found, -np.inf) if claim.criterion == "poisson" else found
 
 
+def _orders(claim: GrowthClaim, node: NodeRows, j: int) -> Iterator[Array]:
+    """The places (n,) of a column's values in the orders along which it may be split; NaN for missing ones."""
+    x = node.X[:, j]
+    if claim.categories is None or not claim.categories[j]:
+        yield x
+        return
+    known = np.flatnonzero(~np.isnan(x))
+    values, code = np.unique(x[known], return_inverse=True)
+    weight = np.bincount(code, node.w[known], len(values))
+    channels = [1] if claim.classes == (2,) else range(node.sums.shape[1])
+    for channel in channels:
+        mean = np.bincount(code, node.sums[known, channel], len(values)) / weight
+        # Means that are equal but for rounding keep the order of the categories.
+        place = np.empty(len(values))
+        place[np.argsort(np.round(mean, 12 - _digits(mean)), kind="stable")] = np.arange(len(values))
+        found = np.full(len(x), np.nan)
+        found[known] = place[code]
+        yield found
+
+
+def _digits(values: Array) -> int:
+    """The number of digits before the point of the largest of some values."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return int(np.ceil(np.log10(largest))) if largest > 0 else 0
+
+
 def _best_along(claim: GrowthClaim, node: NodeRows, j: int) -> float:
     """The best score of any split of a node along a column, missing values on either side; -inf if there is none."""
-    x = node.X[:, j]
+    return max(_best_in_order(claim, node, x) for x in _orders(claim, node, j))
+
+
+def _best_in_order(claim: GrowthClaim, node: NodeRows, x: Array) -> float:
     order = np.argsort(x, kind="stable")
     x = x[order]
     known = len(x) - int(np.isnan(x).sum())
+    if not known:
+        return -np.inf
     after = np.arange(1, known)[x[1:known] > x[: known - 1]]  # so many rows go left
-    if known < len(x) and known:
+    if known < len(x):
         after = np.append(after, known)
     if not len(after):
         return -np.inf
     total, weight = node.sums.sum(axis=0), float(node.w.sum())
     left, w = np.cumsum(node.sums[order], axis=0)[after - 1], np.cumsum(node.w[order])[after - 1]
     missing, lost = node.sums[order[known:]].sum(axis=0), float(node.w[order[known:]].sum())
+    place = np.empty(len(x), np.int64)
+    place[order] = np.arange(len(x))
     best = -np.inf
     for also_left in (False, True) if known < len(x) else (False,):
         rows = after + (len(x) - known if also_left else 0)
         sums, mass = (left + missing, w + lost) if also_left else (left, w)
         allowed = (rows >= claim.leaf_rows) & (len(x) - rows >= max(claim.leaf_rows, 1))
         allowed &= (mass >= claim.leaf_weight) & (weight - mass >= claim.leaf_weight)
-        if allowed.any():
+        if not allowed.any():
+            continue
+        if claim.criterion == "absolute_error":
+            inside = (place < after[allowed][:, None]) | (also_left & (place >= known))
+            best = max(best, float(_scores(claim, node, inside).max()))
+        else:
             score = _purity(claim, sums, mass) + _purity(claim, total - sums, weight - mass)
             best = max(best, float(score[allowed].max()))
     return best
@@ -143,10 +207,8 @@ def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> floa
     if not claim.every_threshold:
         return 0.0
     j = int(tree.column[k])
-    x = node.X[:, j].astype(tree.dtype)
-    left = np.where(np.isnan(x), tree.missing_left[k], x <= tree.threshold[k])
-    sides = [(node.sums[side].sum(axis=0), np.array(node.w[side].sum())) for side in (left, ~left)]
-    made = sum(float(_purity(claim, sums, weight)) for sums, weight in sides)
+    left = tree.goes_left(np.full(len(node.w), k), node.X[:, j])
+    made = float(_scores(claim, node, left[None])[0])
     columns = range(node.X.shape[1]) if claim.every_column else [j]
     best = max(_best_along(claim, node, c) for c in columns)
     return max(0.0, best - made) / _scale(claim, node)
@@ -154,10 +216,12 @@ def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> floa
 
 def _scale(claim: GrowthClaim, node: NodeRows) -> float:
     """The size of the terms that scores of a node add up."""
+    if claim.criterion == "absolute_error":
+        return float(np.abs(node.sums).sum()) or 1.0
     if claim.criterion == "squared_error":
-        return float((node.sums[:, 0] ** 2 / node.w).sum()) or 1.0
+        return float((node.sums**2 / node.w[:, None]).sum()) or 1.0
     if claim.criterion == "poisson":
-        return float(np.abs(xlogy(node.sums[:, 0], node.sums[:, 0] / node.w)).sum() + node.sums.sum()) or 1.0
+        return float(np.abs(xlogy(node.sums, node.sums / node.w[:, None])).sum() + node.sums.sum()) or 1.0
     return float(node.w.sum())
 
 
@@ -166,11 +230,14 @@ def _could_be_split(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows,
     n = len(node.w)
     if tree.depth[k] >= claim.depth or n < claim.split_rows or n < 2 * claim.leaf_rows:
         return False
-    if node.w.sum() < 2 * claim.leaf_weight or (node.sums / node.w[:, None] == node.sums[0] / node.w[0]).all():
+    if node.w.sum() < 2 * claim.leaf_weight or (node.y == node.y[0]).all():
         return False
     best = max(_best_along(claim, node, j) for j in range(node.X.shape[1]))
-    whole = float(_purity(claim, node.sums.sum(axis=0), np.array(node.w.sum())))
-    unit = np.log(2) if claim.criterion == "entropy" else 1.0
+    if claim.criterion == "absolute_error":
+        whole = -float(_absolute_errors(node, np.ones((1, n), bool))[0])
+    else:
+        whole = float(_purity(claim, node.sums.sum(axis=0), np.array(node.w.sum())))
+    unit = node.y.shape[1] * (np.log(2) if claim.criterion == "entropy" else 1.0)
     rounding = 1e-10 * _scale(claim, node)
     return best > -np.inf and (best - whole) / (unit * total) > claim.decrease + rounding / (unit * total)
 

@@ -1,7 +1,8 @@
 """What a tree says of its nodes, recomputed from the rows: counts, weights, values and impurities.
 
 Sums over the rows of each leaf are taken block by block; those of inner nodes are the sums of their children's. The
-spread of amounts is measured about the value that the leaf claims, so that nothing cancels far from zero.
+spread of amounts is measured about the value that the leaf claims, so that nothing cancels far from zero. A median is
+one where at most half of the weight lies on either side of it: that is counted at every node.
 """
 
 from __future__ import annotations
@@ -24,51 +25,82 @@ class NodeClaims:
 
     rows: Array  # (m,) rows of positive weight
     weight: Array  # (m,)
-    value: Array  # (m, c) shares of classes, or the mean amount
+    value: Array  # (m, t, k) shares of classes of each target, or (m, t, 1) mean or median amounts
     impurity: Array  # (m,)
+    cancelling: bool = False  # whether variances were computed as differences of squares, as other libraries do
 
 
 @dataclass(frozen=True)
 class LeafSums(Sums):
-    """Sums over the rows that reach each node as their leaf."""
+    """Sums over the rows that reach each node as their leaf; those of medians over all rows that pass it."""
 
     rows: Array  # (m,)
     weight: Array  # (m,)
-    totals: Array  # (m, c) weight of each class; or Σ w (y - v) about the claimed value v of the node
-    spread: Array  # (m,) Σ w (y - v)²; 0 for classes
-    size: Array  # (m,) Σ w |y - v|, for the allowance
-    poisson: Array  # (m,) Σ w y log y
+    totals: Array  # (m, t, k) weight of each class; or (m, t, 1) Σ w (y - v) about the claimed value v of the node
+    spread: Array  # (m, t) Σ w (y - v)²; 0 for classes
+    size: Array  # (m, t) Σ w |y - v|, for the allowance; of medians over all rows that pass
+    poisson: Array  # (m, t) Σ w y log y
+    below: Array  # (m, t) Σ w of y < v, over all rows that pass
+    above: Array  # (m, t) Σ w of y > v, over all rows that pass
 
 
-def leaf_sums(tree: PlainTree, value: Array, classes: int, block: Block) -> LeafSums:
-    """The sums of a block's rows by leaf; y is a class number, or an amount if there are no classes."""
+def leaf_sums(tree: PlainTree, value: Array, criterion: str, classes: tuple[int, ...], block: Block) -> LeafSums:
+    """The sums of a block's rows by leaf; y are class numbers, or amounts if there are no classes."""
     m, at = len(tree.left), tree.leaves(block)
-    w, y = block.w, np.asarray(block.y)
-    count = np.bincount(at, w > 0, m)
-    weight = np.bincount(at, w, m)
+    t = value.shape[1]
+    w, y = block.w, np.asarray(block.y).reshape(len(at), t)
+    count, weight = np.bincount(at, w > 0, m), np.bincount(at, w, m)
+    totals, none = np.zeros(value.shape), np.zeros((m, t))
     if classes:
-        totals = np.bincount(at * classes + y.astype(np.int64), w, m * classes).reshape(m, classes)
-        none = np.zeros(m)
-        return LeafSums(count, weight, totals, none, none, none)
-    away = y - value[at, 0]
-    sums = [np.bincount(at, w * part, m) for part in (away, away**2, np.abs(away), xlogy(y, np.maximum(y, 0)))]
-    return LeafSums(count, weight, sums[0][:, None], *sums[1:])
+        for j, k in enumerate(classes):
+            totals[:, j, :k] = np.bincount(at * k + y[:, j].astype(np.int64), w, m * k).reshape(m, k)
+        return LeafSums(count, weight, totals, none, none, none, none, none)
+    if criterion == "absolute_error":
+        return LeafSums(count, weight, totals, none, *_passing_sums(tree, value[:, :, 0], y, block))
+    away = y - value[at, :, 0]
+    parts = (away, away**2, np.abs(away), xlogy(y, np.maximum(y, 0)))
+    sums = [np.stack([np.bincount(at, w * part[:, j], m) for j in range(t)], axis=1) for part in parts]
+    moved, spread, size, poisson = sums
+    return LeafSums(count, weight, moved[:, :, None], spread, size, poisson, none, none)
 
 
-def check_nodes(tree: PlainTree, claims: NodeClaims, criterion: str, classes: int, rows: Rows) -> tuple[Check, ...]:
+def _passing_sums(tree: PlainTree, value: Array, y: Array, block: Block) -> tuple[Array, Array, Array, Array]:
+    """Distances to the claimed medians (m, t), 0, and weights below and above them, over rows that pass a node."""
+    size, below, above = (np.zeros(value.shape) for _ in range(3))
+    for rows, node in tree.levels(block):
+        away = y[rows] - value[node]
+        w = block.w[rows, None]
+        for total, part in ((size, w * np.abs(away)), (below, w * (away < 0)), (above, w * (away > 0))):
+            for j in range(value.shape[1]):
+                total[:, j] += np.bincount(node, part[:, j], len(value))
+    return size, np.zeros(value.shape), below, above
+
+
+def check_nodes(
+    tree: PlainTree, claims: NodeClaims, criterion: str, classes: tuple[int, ...], rows: Rows
+) -> tuple[Check, ...]:
     """Whether counts, weights, values and impurities are those of the rows, for every node."""
-    of_leaves = rows.sum(partial(leaf_sums, tree, claims.value, classes))
+    of_leaves = rows.sum(partial(leaf_sums, tree, claims.value, criterion, classes))
     count, weight = tree.adds_up(of_leaves.rows), tree.adds_up(of_leaves.weight)
     n_error = 8 * np.log2(2 + rows.n_rows) * EPS
     heavy = np.where(weight > 0, weight, 1.0)
     if classes:
-        share = tree.adds_up(of_leaves.totals) / heavy[:, None]
-        off = np.abs(share - claims.value).max(axis=1)
-        allowed = np.full(len(off), n_error)
+        share = tree.adds_up(of_leaves.totals) / heavy[:, None, None]
+        off = np.abs(share - claims.value).max(axis=(1, 2))
+        allowed: Array = np.full(len(off), n_error)
         impurity = class_impurity(criterion, share)
-        slack = 8 * n_error * (1 + np.log2(classes + 1))
+        slack: Array | float = 8 * n_error * (1 + np.log2(max(classes) + 1))
+    elif criterion == "absolute_error":
+        # Half of the weight lies on either side of a median, to the rounding of its sum.
+        off = np.maximum(of_leaves.below, of_leaves.above).max(axis=1) / heavy
+        allowed = np.full(len(off), 0.5 + n_error)
+        away = of_leaves.size / heavy[:, None]
+        impurity = away.mean(axis=1)
+        slack = 64 * n_error * impurity + 8 * EPS * np.abs(claims.value).max(axis=(1, 2)) + np.finfo(float).tiny
     else:
-        off, allowed, impurity, slack = _amounts(tree, claims, of_leaves, criterion, weight, n_error)
+        parts = [_amounts(tree, claims, of_leaves, criterion, j, n_error) for j in range(claims.value.shape[1])]
+        off, allowed = np.max([part[0] / part[1] for part in parts], axis=0), np.ones(len(weight))
+        impurity, slack = np.mean([part[2] for part in parts], axis=0), np.mean([part[3] for part in parts], axis=0)
     empty = float((count == 0).sum())
     impure = float((np.abs(impurity - claims.impurity) / slack).max())
     return (
@@ -81,14 +113,14 @@ def check_nodes(tree: PlainTree, claims: NodeClaims, criterion: str, classes: in
 
 
 def _amounts(
-    tree: PlainTree, claims: NodeClaims, found: LeafSums, criterion: str, weight: Array, n_error: float
+    tree: PlainTree, claims: NodeClaims, found: LeafSums, criterion: str, target: int, n_error: float
 ) -> tuple[Array, Array, Array, Array]:
-    """How far means are off and may be, and the impurities with what rounding leaves open in them."""
-    value = claims.value[:, 0]
+    """How far a target's means are off and may be, and the impurities with what rounding leaves open in them."""
+    value, weight = claims.value[:, target, 0], tree.adds_up(found.weight)
     heavy = np.where(weight > 0, weight, 1.0)
     # About a parent's value v: Σ w (y - v) = Σ over its children of Σ w (y - u) + W (u - v).
-    moved, spread = found.totals[:, 0].copy(), found.spread.copy()
-    size = found.size.copy()
+    moved, spread = found.totals[:, target, 0].copy(), found.spread[:, target].copy()
+    size = found.size[:, target].copy()
     for k in tree.inner[np.argsort(-tree.depth[tree.inner], kind="stable")]:
         moved[k] = spread[k] = size[k] = 0.0
         for child in (tree.left[k], tree.right[k]):
@@ -100,19 +132,23 @@ def _amounts(
     # A claimed mean is a float: it may be off by its own last digit, and by the rounding of what was summed.
     allowed = 4 * EPS * np.abs(value) + n_error * (size / heavy) + np.finfo(float).tiny
     if criterion == "poisson":
-        total = tree.adds_up(found.poisson) / heavy
+        total = tree.adds_up(found.poisson[:, target]) / heavy
         mean = value + moved / heavy
         impurity = total - xlogy(mean, mean)
         slack = 64 * n_error * (np.abs(total) + np.abs(xlogy(mean, mean)) + np.abs(mean)) + np.finfo(float).tiny
         return off, allowed, impurity, slack
     impurity = spread / heavy - (moved / heavy) ** 2
     largest = np.maximum(spread / heavy, 0.0)
+    if claims.cancelling:
+        largest = largest + value**2
     slack = 64 * n_error * largest + 8 * allowed * np.sqrt(largest) + 8 * allowed**2 + np.finfo(float).tiny
     return off, allowed, impurity, slack
 
 
 def class_impurity(criterion: str, share: Array) -> Array:
-    """Gini's impurity 1 - Σ p², or the entropy -Σ p log2 p, of class shares (m, k)."""
+    """Of class shares (m, t, k) 1 - Σ p², the entropy -Σ p log2 p or 1 - max p; the mean over targets."""
+    if criterion == "misclassification":
+        return (1.0 - share.max(axis=2)).mean(axis=1)
     if criterion == "gini":
-        return 1.0 - (share**2).sum(axis=1)
-    return -xlogy(share, share).sum(axis=1) / np.log(2)
+        return (1.0 - (share**2).sum(axis=2)).mean(axis=1)
+    return -xlogy(share, share).sum(axis=2).mean(axis=1) / np.log(2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,19 @@ import numpy as np
 from certifit.checkers.plain.blocks import dense
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block
+
+
+@dataclass(frozen=True)
+class CategorySets:
+    """Which categories the nodes of a tree send left; those that are not known count as missing."""
+
+    values: Array  # (v,) the categories of one column after another, ascending
+    first: Array  # (d + 1,) where those of each column begin
+    chosen: Array  # (m,) the number of a node's set; -1 where it asks for a number
+    left: Array  # (s, c) bool: which categories of its column a set sends left
+
+    def of_column(self, j: int) -> Array:
+        return self.values[self.first[j] : self.first[j + 1]]
 
 
 @dataclass(frozen=True)
@@ -23,23 +38,46 @@ class PlainTree:
     missing_left: Array  # (m,) bool
     depth: Array  # (m,) of the root 0
     dtype: Any = np.float64  # to which values are rounded before they are compared
+    categories: CategorySets | None = None
 
     @property
     def inner(self) -> Array:
         """The numbers of the nodes that are split."""
         return np.flatnonzero(self.left >= 0)
 
+    def goes_left(self, node: Array, x: Array) -> Array:
+        """Whether rows with the values x (r,) go left at their nodes (r,)."""
+        x = x.astype(self.dtype)
+        left = np.where(np.isnan(x), self.missing_left[node], x <= self.threshold[node])
+        if self.categories is None:
+            return left
+        for j in np.unique(self.column[node]):
+            known = self.categories.of_column(j)
+            here = np.flatnonzero((self.column[node] == j) & (self.categories.chosen[node] >= 0))
+            if not len(here):
+                continue
+            place = np.minimum(np.searchsorted(known, x[here]), len(known) - 1)
+            chosen = self.categories.left[self.categories.chosen[node[here]], place]
+            left[here] = np.where(known[place] == x[here], chosen, self.missing_left[node[here]])
+        return left
+
+    def levels(self, block: Block) -> Iterator[tuple[Array, Array]]:
+        """For one depth after another, the rows of a block that reach it and their nodes there."""
+        X = dense(block.X)
+        at = np.zeros(len(X), np.int64)
+        moving = np.arange(len(X))
+        while len(moving):
+            yield moving, at[moving]
+            moving = moving[self.left[at[moving]] >= 0]
+            node = at[moving]
+            left = self.goes_left(node, X[moving, self.column[node]])
+            at[moving] = np.where(left, self.left[node], self.right[node])
+
     def leaves(self, block: Block) -> Array:
         """The number of the leaf that each row of a block reaches."""
-        X = dense(block.X).astype(self.dtype)
-        at = np.zeros(len(X), np.int64)
-        moving = np.flatnonzero(self.left[at] >= 0)
-        while len(moving):
-            node = at[moving]
-            x = X[moving, self.column[node]]
-            goes_left = np.where(np.isnan(x), self.missing_left[node], x <= self.threshold[node])
-            at[moving] = np.where(goes_left, self.left[node], self.right[node])
-            moving = moving[self.left[at[moving]] >= 0]
+        at = np.zeros(len(block.w), np.int64)
+        for rows, nodes in self.levels(block):
+            at[rows] = nodes
         return at
 
     def adds_up(self, of_leaves: Array) -> Array:
@@ -71,9 +109,32 @@ def plain_tree(tree: Any, n_columns: int, dtype: Any = np.float64) -> PlainTree:
         raise _no_tree("a node that is not the child of exactly one other")
     if inner.any() and not (column[inner].min() >= 0 and column[inner].max() < n_columns):
         raise _no_tree(f"a split on a column beyond the {n_columns} that there are")
-    if np.isnan(threshold[inner]).any():
+    categories = _category_sets(tree, n_columns, column, inner)
+    asks = inner if categories is None else inner & (categories.chosen < 0)
+    if np.isnan(threshold[asks]).any():
         raise _no_tree("a threshold that is not a number")
-    return PlainTree(left, right, column, threshold, missing, _depths(left, right, m), dtype)
+    return PlainTree(left, right, column, threshold, missing, _depths(left, right, m), dtype, categories)
+
+
+def _category_sets(tree: Any, n_columns: int, column: Array, inner: Array) -> CategorySets | None:
+    """The sets of a tree that splits categories; those that do not belong to its nodes and columns are refused."""
+    first = np.asarray(getattr(tree, "category_first", ()))
+    if not len(first):
+        return None
+    values, chosen = np.asarray(tree.category_values, np.float64), np.asarray(tree.category_set)
+    sets = np.asarray(tree.category_left)
+    sizes = np.diff(first)
+    fits = (
+        len(sizes) == n_columns and (sizes >= 0).all() and first[0] == 0 and first[-1] == len(values)
+        and chosen.shape == inner.shape and sets.ndim == 2 and sets.shape[1] >= sizes.max()
+        and chosen.max(initial=-1) < len(sets) and np.isin(sets, (0, 1)).all()
+        and not (chosen[~inner] >= 0).any() and np.array_equal(chosen[inner] >= 0, sizes[column[inner]] > 0)
+    )  # fmt: skip
+    if not fits:
+        raise _no_tree("sets of categories that are not those of its nodes")
+    if any((np.diff(values[a:b]) <= 0).any() for a, b in pairwise(first)):
+        raise _no_tree("categories that do not ascend")
+    return CategorySets(values, first, chosen, sets.astype(bool))
 
 
 def _depths(left: Array, right: Array, m: int) -> Array:

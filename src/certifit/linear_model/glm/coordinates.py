@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from certifit.exceptions import DataError
+from certifit.linear_model.glm.shortest import ShortestCoefficients, shortest_coefficients
 from certifit.linear_model.linear_rows import row_shift, sandwich, shift_rows
 from certifit.numerics.factor import factor
 from certifit.numerics.moments import Triangle, block_triangle
@@ -31,6 +32,7 @@ class GlmCoordinates:
     scale: Array | None = None  # (d,) powers of two, where squares would over- or underflow; None: 1
     kept: Array | None = None  # (m,) numbers of the columns of (x, 1) in use; None: all
     R: Array | None = None  # (m, m) upper triangular; None: no rotation
+    shortest: ShortestCoefficients | None = None  # None: columns that are not kept have the coefficient 0
 
     @property
     def appends_one(self) -> bool:
@@ -59,7 +61,7 @@ class GlmCoordinates:
         return np.zeros(0, int) if self.kept is None else np.setdiff1d(np.arange(d), self.kept)
 
     def coefficients(self, theta: Array, d: int) -> tuple[Array, float]:
-        """θ as coefficients (d,) of the given columns, 0 for those left out, and the intercept."""
+        """θ as coefficients (d,) of the given columns, those of columns left out too, and the intercept."""
         full = self._full(theta[:, None], d)[:, 0]
         if self.intercept and self.shift is not None:
             # The intercept belongs to the coefficients as they are stored: far from 0 the two cancel.
@@ -75,12 +77,29 @@ class GlmCoordinates:
         return full[:d], float(full[d]) if self.intercept else 0.0
 
     def covariance(self, C: Array, d: int) -> Array:
-        """A covariance of θ as one of (coefficients, intercept) (d1, d1); NaN for columns left out."""
+        """A covariance of θ as one of (coefficients, intercept) (d1, d1); NaN for those that are not determined."""
         out = self._full(self._full(C, d).T, d)
         if self.kept is not None:
-            lost = np.setdiff1d(np.arange(d + self.intercept), self.kept)
+            lost = self.undetermined(d)
             out[lost] = out[:, lost] = np.nan
         return out
+
+    def undetermined(self, d: int) -> Array:
+        """Numbers of the coefficients, d for the intercept, that have no standard error.
+
+        They are those of columns left out and, where the shortest coefficients are taken, of all columns of which
+        these are combinations: other coefficients give the same scores.
+        """
+        if self.shortest is None or self.kept is None:
+            return self.left_out(d)
+        unknown = ~self.shortest.determined
+        if self.intercept and self.shift is not None:
+            # The intercept of the columns as they are is that of the shifted ones, less what the shifts come to.
+            moving = self.shortest.directions
+            slopes = moving[:d] if self.scale is None else moving[:d] / self.scale[:, None]
+            terms = np.vstack([moving[d], -self.shift[:, None] * slopes])
+            unknown[d] = (np.abs(terms.sum(axis=0)) > 1e-9 * np.abs(terms).sum(axis=0)).any()
+        return np.flatnonzero(unknown)
 
     def theta(self, coef: Array, intercept: float) -> Array:
         """The parameters of these coefficients."""
@@ -92,7 +111,9 @@ class GlmCoordinates:
             coef = coef * self.scale
         if self.intercept:
             coef = np.append(coef, intercept)
-        if self.kept is not None:
+        if self.shortest is not None:
+            coef = self.shortest.gather(coef)
+        elif self.kept is not None:
             coef = coef[self.kept]
         return coef if self.R is None else self.R @ coef
 
@@ -115,7 +136,9 @@ class GlmCoordinates:
         """Columns of A (m, c), each a θ, as columns of coefficients and intercept (d1, c)."""
         if self.R is not None:
             A = solve_triangular(self.R, A)
-        if self.kept is not None:
+        if self.shortest is not None:
+            A = self.shortest.expand @ A
+        elif self.kept is not None:
             full = np.zeros((d + self.intercept, A.shape[1]))
             full[self.kept] = A
             A = full
@@ -130,8 +153,14 @@ class GlmCoordinates:
         return A
 
 
-def choose_coordinates(rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool) -> GlmCoordinates:
-    """Choose coordinates for these rows: the sample tells whether columns may be collinear, then all rows decide."""
+def choose_coordinates(
+    rows: Rows, sample: ArrayRows, intercept: bool, penalised: bool, shortest: bool = False
+) -> GlmCoordinates:
+    """Choose coordinates for these rows: the sample tells whether columns may be collinear, then all rows decide.
+
+    `shortest` asks for the shortest coefficients where columns are combinations of others, and not for coefficients
+    of 0.
+    """
     shift = row_shift(sample.X, sample.w) if intercept else None
     if penalised:
         return GlmCoordinates(intercept, shift)
@@ -143,7 +172,9 @@ def choose_coordinates(rows: Rows, sample: ArrayRows, intercept: bool, penalised
     if len(kept) == R.shape[1] and _condition(R) < 1e4:
         return plain  # the sample alone was short of rows
     triangle = qr(R[:, kept], mode="r")[0][: len(kept)]
-    return replace(plain, kept=kept, R=triangle)
+    if not shortest or len(kept) == R.shape[1]:
+        return replace(plain, kept=kept, R=triangle)
+    return replace(plain, kept=kept, R=triangle, shortest=shortest_coefficients(R, kept, intercept, plain.scale))
 
 
 def _scale(Z: Matrix, largest: float = 1e100) -> Array | None:

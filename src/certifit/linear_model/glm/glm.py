@@ -30,6 +30,7 @@ from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
+from certifit.linear_model.coefficient_error import gap_to_reach
 from certifit.linear_model.column_words import column_words
 from certifit.linear_model.glm.block_statistics import GlmRequest, GlmTotals, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates, choose_coordinates
@@ -54,7 +55,7 @@ from certifit.rows.sampling import evenly_spaced
 
 
 class CollinearWarning(UserWarning):
-    """Some columns are combinations of others and were left out."""
+    """Some columns are combinations of others: the data do not determine their coefficients."""
 
 
 class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
@@ -77,11 +78,13 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         Of the negative binomial's variance μ + μ²/theta.
     tol : float, default=1e-6
         Relative gap at which to stop: objective - minimum <= tol * objective is then proved, where the loss allows.
-        Maximum likelihood goes on until each coefficient is within 1e-7 of its standard error.
+        Maximum likelihood goes on until each coefficient is within 1e-7 of its standard error; with a ridge penalty,
+        less than 1e-6 asks for digits of the coefficients: the fit goes on to the square of it, or 1e-12.
     covariance : 'classical', 'sandwich', 'clustered' or None
         How the standard errors are computed; None saves the time.
-    collinear : 'drop' or 'refuse'
-        What to do with columns that are combinations of others, where there is no penalty.
+    collinear : 'drop', 'shortest' or 'refuse', default='drop'
+        What to do with columns that are combinations of those before them, where there is no penalty: leave them out,
+        or take the shortest coefficients (smallest |β|) of all that give the same scores.
     max_iter : int, default=1000
     max_time : float or None
         Seconds after which the best fit so far is returned, with what is proved about it.
@@ -98,7 +101,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
     standard_errors_, p_values_ : (d1,), the intercept first
     covariance_ : (d1, d1) of (intercept, coefficients); None where it is not valid
     no_errors_because_ : why there are no standard errors; empty where there are
-    collinear_ : numbers of the columns left out
+    collinear_ : numbers of the columns that are combinations of those before them
     certificate_ : Certificate
     n_iter_ : int (diagnostic)
     history_ : objective, relative gap and seconds at every pass (diagnostic)
@@ -137,7 +140,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         "alpha": Setting(float, least=0, below=np.inf),
         "l1_ratio": Setting(float, least=0, most=1),
         "covariance": Setting(choices=("classical", "sandwich", "clustered"), none=True),
-        "collinear": Setting(choices=("drop", "refuse")),
+        "collinear": Setting(choices=("shortest", "drop", "refuse")),
     }
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[GlmTuning] = GlmTuning()
@@ -247,9 +250,11 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         d = rows.n_features
         sample = evenly_spaced(rows, self._tuning.sample_rows)
         refuse_one_way(rows, sample, claim)
-        coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalised=penalty.biased)
+        shortest = self.collinear == "shortest"
+        coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalty.biased, shortest)
         lost = self._collinear(coordinates, rows)
-        problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(self.tol, 1e-14), self._tuning)
+        asked = gap_to_reach(self.tol) if penalty.smooth and loss.concordance != 0 else self.tol
+        problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(asked, 1e-14), self._tuning)
         check_size(sample)
         null = null_score(sample, loss, layout)
         if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
@@ -293,7 +298,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return fit_targets(models, self._watch, rows, relabels, previous if self.warm_start else {})
 
     def _collinear(self, coordinates: GlmCoordinates, rows: Rows) -> Array:
-        """Numbers of the columns left out; refused if that was asked for."""
+        """Numbers of the columns that are combinations of others; refused if that was asked for."""
         lost = coordinates.left_out(rows.n_features)
         if len(lost):
             words = column_words(rows, lost)
@@ -301,12 +306,12 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
                 raise DataError(
                     got=f"columns that are combinations of those before them: {words}",
                     wanted="columns that are linearly independent, given collinear='refuse'",
-                    fix="Leave them out, use collinear='drop', or a penalty.",
+                    fix="Leave them out, use collinear='drop' or 'shortest', or a penalty.",
                 )
-            warn_caller(
-                f"{words}: combinations of the columns before them, left out (coefficient 0)",
-                CollinearWarning,
-            )
+            done = "left out (coefficient 0)"
+            if coordinates.shortest is not None:
+                done = "of all coefficients with the same predictions the shortest are taken"
+            warn_caller(f"{words}: combinations of the columns before them, {done}", CollinearWarning)
         return lost
 
     @property
@@ -418,6 +423,22 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         return facts
 
     def _notes(self) -> tuple[str, ...]:
+        """What the data do not determine, and overdispersion, in words."""
+        return (*self._collinear_notes(), *self._dispersion_notes())
+
+    def _collinear_notes(self) -> tuple[str, ...]:
+        """Which columns are combinations of others, and what that makes of the coefficients."""
+        if not len(self.collinear_):
+            return ()
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.coef_.shape[-1])])
+        words = ", ".join(str(names[j]) for j in self.collinear_[:10])
+        words += f" and {len(self.collinear_) - 10} more" if len(self.collinear_) > 10 else ""
+        if self.collinear != "shortest":
+            return (f"Combinations of the columns before them, left out: {words}.",)
+        chosen = "Of all coefficients with the same predictions the shortest are taken; open ones could differ."
+        return (f"Combinations of the columns before them: {words}. {chosen}",)
+
+    def _dispersion_notes(self) -> tuple[str, ...]:
         """Overdispersion in words, where the family fixes the dispersion and the targets can show it."""
         loss = self._loss()
         # Targets of 0 and 1 without trials have the log-likelihood -deviance/2: their spread follows from their mean.

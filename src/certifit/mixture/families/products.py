@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from certifit.checkers.mixture.em import EPS
 from certifit.families import Family
 from certifit.mixture.families.sufficient_statistics import (
     CategoricalMixtureColumns,
@@ -212,3 +213,11 @@ class ProductComponents:
         each = self._kl(self.prior.single_component, np.concatenate(self.prior.tau), self)
         some = self.prior.strength > 0
         return float((each * self.prior.strength)[:, some].sum()) / self.prior.rows
+
+    def stored_rounding(self) -> float:
+        # Log-densities are η·T - A, of whose last digits large counts leave little. The imagined rows, which are like
+        # all rows, tell how large they are; a component may find some of those impossible.
+        eta, A = self.prior.single_component.linear
+        scores = -A[0]
+        np.add.at(scores, self.column_of, np.concatenate(self.prior.tau) * eta[0])
+        return 4 * EPS * float(np.abs(scores).sum())

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from certifit.checkers.mixture.gaussian import stored_rounding
 from certifit.mixture.gaussian.covariance_shapes import SHAPES, CovarianceShape
 from certifit.mixture.gaussian.gaussian_loops import LOG_2PI, shift_rows
 from certifit.mixture.gaussian.missing_entries import BatchPatterns, CompletedRows, by_pattern
@@ -230,3 +231,6 @@ class GaussianComponents:
 
     def penalty(self) -> float:
         return 0.5 * float((self.shape.diagonal(self.P, len(self.shift)) @ self.floor).mean())
+
+    def stored_rounding(self) -> float:
+        return stored_rounding(self.shape.matrices(self.C, *self.means.shape))

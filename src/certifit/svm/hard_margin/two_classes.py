@@ -12,7 +12,7 @@ from scipy import sparse
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.svm import hard_margin as certificates
 from certifit.core import Solution
-from certifit.exceptions import NoSolutionError
+from certifit.exceptions import DataError, NoSolutionError
 from certifit.rows import Array
 from certifit.svm.hard_margin.nearest_points import HullPoints, NearestPointTuning, VectorSpace, separation
 from certifit.svm.hard_margin.vector_spaces import ColumnSpace, KernelSpace, SpaceTuning
@@ -90,8 +90,8 @@ class ClassPair:
         X, kernel = plain_of(self.data)
         return X, None if self.linear else kernel
 
-    def no_margin(self, space: VectorSpace, at: HullPoints, first: Any, second: Any) -> NoSolutionError:
-        """The error that shows where the hulls of classes `first` and `second` meet."""
+    def no_margin(self, space: VectorSpace, at: HullPoints, first: Any, second: Any) -> ValueError:
+        """The error that shows where the hulls of classes `first` and `second` meet, or that nothing can be shown."""
         equal = self._equal_rows()
         rows, share = (at.rows, at.share) if equal is None else (equal, np.ones(2))
         sign, used = self.y[rows], self.data.used[self.rows]
@@ -109,6 +109,14 @@ class ClassPair:
                 f"classes {first!r} and {second!r} that cannot be separated"
                 f"{'' if sure else ', or only by a margin that rounding hides'}: a convex combination of {named[0]} "
                 f"{'meets' if sure else 'comes within rounding of'} one of {named[1]} (the certificate has shares)"
+            )
+        if not proof.proved:
+            return DataError(
+                got=f"classes {first!r} and {second!r} whose distance is lost in the rounding of inner products: "
+                "neither a margin nor a point that they share can be shown",
+                wanted="columns whose spread is not tiny beside their size",
+                fix="Scale the columns to mean 0 and variance 1, or allow rows to miss their margin, by SVC(C=1.0) "
+                "or ridge=1e-3.",
             )
         return NoSolutionError(
             f"Got {got}; wanted classes with a hyperplane between them. Allow rows to miss their margin, by "

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack, qr, qr_multiply, solve_triangular
 
 from certifit.checkers.plain.blocks import dense
+from certifit.linear_model.linear_rows import row_shift, shift_rows
 from certifit.rows import Array
 from certifit.rows.block import Matrix
 from certifit.svm.kernel.gram import KernelCache
@@ -32,8 +33,10 @@ class ColumnSpace:
     """Rows in the space of their columns."""
 
     def __init__(self, X: Matrix, tuning: SpaceTuning) -> None:
-        # (n, d) about their mean: a common offset does not matter and would cost digits; sparse rows stay sparse
-        self.X = X.astype(np.float64) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
+        # (n, d) about their mean: a common offset does not matter and would cost digits. Of sparse rows, which stay
+        # sparse, only columns are shifted that lie far from 0 and so are full anyway.
+        shift = row_shift(X, np.ones(X.shape[0])) if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64)
+        self.X = shift_rows(X, shift).astype(np.float64)
         self.size = float(np.sqrt(squared_lengths(self.X).max()))
         self.tuning = tuning
 

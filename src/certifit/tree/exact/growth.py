@@ -16,6 +16,8 @@ import numpy as np
 
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map, thread_count
+from certifit.tree.exact.category_loops import CategoryOrders
+from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules
 from certifit.tree.exact.growth_loops import (
     GrowthRules,
     NodeTable,
@@ -25,17 +27,14 @@ from certifit.tree.exact.growth_loops import (
     may_split,
     node_to_split,
 )
+from certifit.tree.exact.median_loops import MedianTable, rank_targets
 from certifit.tree.exact.split_loops import (
-    NodeToSplit,
-    SortedTable,
-    Split,
-    SplitRules,
     best_split,
     columns_to_try,
     mark_sides,
+    node_score,
     node_sums,
     part_rows,
-    side_score,
 )
 from certifit.tree.exact.target_sums import TargetSums
 
@@ -77,9 +76,12 @@ class TreeGrower:
         y: Array,
         rules: SplitRules,
         growth: GrowthRules,
+        medians: MedianTable | None = None,
+        categories: CategoryOrders | None = None,
         tuning: GrowthTuning = GrowthTuning(),
     ) -> None:
         self.table, self.y, self.rules, self.growth = table, y, rules, growth
+        self.medians, self.categories = medians, categories
         self.tuning = tuning
         n = table.entries.shape[1]
         self.nodes = empty_nodes(2 * n - 1, rules.channels)
@@ -121,7 +123,7 @@ class TreeGrower:
         own = empty_nodes(2 * int(nodes.end[k] - nodes.start[k]) - 1, self.rules.channels)
         for mine, all_of_them in zip(own, nodes, strict=True):
             mine[0] = all_of_them[k]
-        made = grow_subtree(self.table, self.y, self.growth, self.rules, own)
+        made = grow_subtree(self.table, self.y, self.growth, self.rules, own, self.medians, self.categories)
         return NodeTable(*(column[:made].copy() for column in own))
 
     def _graft(self, k: int, subtree: NodeTable) -> None:
@@ -140,6 +142,8 @@ class TreeGrower:
         if not may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
             return None
         node = node_to_split(self.nodes, k)
+        if self.medians is not None:
+            rank_targets(self.table, self.medians, node.start, node.end)
         columns = columns_to_try(self.table, self.rules, node)
         parts = np.array_split(columns, 1 if self._is_small(k) else thread_count())
         search = partial(self._best_of, node)
@@ -147,20 +151,20 @@ class TreeGrower:
         if not found:
             return None
         best = max(found, key=lambda split: (split.score, -split.column))
-        gain = best.score - side_score(self.rules.score, node.total, float(node.weight))
+        gain = best.score - node_score(self.table, self.rules, node, self.medians)
         self.nodes.gain[k] = gain
         return best if gain >= self.growth.decrease else None
 
     def _best_of(self, node: NodeToSplit, columns: Array) -> Split:
-        return best_split(self.table, self.rules, columns, node)
+        return best_split(self.table, self.rules, columns, node, self.medians, self.categories)
 
     def _split(self, k: int, split: Split) -> None:
         start, end = int(self.nodes.start[k]), int(self.nodes.end[k])
-        count = mark_sides(self.table, split, start, end)
+        count = mark_sides(self.table, self.rules, split, node_to_split(self.nodes, k), self.categories)
         d = len(self.table.entries)
         borders = np.linspace(0, d, 2 if self._is_small(k) else thread_count() + 1).astype(int)
         parallel_map(lambda span: part_rows(self.table, *span, start, end), [*pairwise(borders)])
-        add_children(self.table, self.rules, self.nodes, k, self.made, split, count)
+        add_children(self.table, self.rules, self.nodes, k, (self.made, count), split, self.medians)
         self.made += 2
 
     def _grow_best_first(self, most_leaves: int) -> None:

@@ -8,16 +8,15 @@ import numpy as np
 from numba import njit
 
 from certifit.rows import Array
+from certifit.tree.exact.entries import NodeToSplit, _mixed, _row_of
+from certifit.tree.exact.median_loops import _median_of, rank_targets
 from certifit.tree.exact.split_loops import (
-    NodeToSplit,
-    _mixed,
-    _row_of,
     best_split,
     columns_to_try,
     mark_sides,
+    node_score,
     node_sums,
     part_rows,
-    side_score,
 )
 
 
@@ -88,8 +87,9 @@ def may_split(table, y, growth, rules, nodes, k):
 
 
 @njit(cache=True, nogil=True)
-def add_children(table, rules, nodes, k, made, split, count):
-    """Write down the split of node k and its two children, as nodes number `made` and `made` + 1."""
+def add_children(table, rules, nodes, k, children, split, medians):
+    """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
+    made, count = children
     nodes.column[k], nodes.threshold[k] = split.column, split.threshold
     nodes.missing_left[k], nodes.met_missing[k] = split.missing_left, split.met_missing
     middle = nodes.start[k] + count
@@ -107,28 +107,34 @@ def add_children(table, rules, nodes, k, made, split, count):
     direction = table.monotone[split.column]
     if direction != 0:
         # Between the children's values lies the border that neither side's descendants may cross.
-        channel = rules.channels - 1
-        a = nodes.sums[made, channel] / nodes.weight[made]
-        b = nodes.sums[made + 1, channel] / nodes.weight[made + 1]
+        if medians is None:
+            channel = rules.channels - 1
+            a = nodes.sums[made, channel] / nodes.weight[made]
+            b = nodes.sums[made + 1, channel] / nodes.weight[made + 1]
+        else:
+            a = _median_of(table, medians, nodes.start[made], nodes.end[made])
+            b = _median_of(table, medians, nodes.start[made + 1], nodes.end[made + 1])
         nodes.limits[made, 1 if direction > 0 else 0] = (a + b) / 2
         nodes.limits[made + 1, 0 if direction > 0 else 1] = (a + b) / 2
 
 
 @njit(cache=True, nogil=True)
-def grow_subtree(table, y, growth, rules, nodes):
+def grow_subtree(table, y, growth, rules, nodes, medians, categories):
     """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes."""
     made, d = 1, len(table.entries)
     k = 0
     while k < made:
         if may_split(table, y, growth, rules, nodes, k):
             node = node_to_split(nodes, k)
-            split = best_split(table, rules, columns_to_try(table, rules, node), node)
-            gain = split.score - side_score(rules.score, nodes.sums[k], float(nodes.weight[k]))
+            if medians is not None:
+                rank_targets(table, medians, node.start, node.end)
+            split = best_split(table, rules, columns_to_try(table, rules, node), node, medians, categories)
+            gain = split.score - node_score(table, rules, node, medians)
             if split.column >= 0 and gain >= growth.decrease:
                 nodes.gain[k] = gain
-                count = mark_sides(table, split, node.start, node.end)
+                count = mark_sides(table, rules, split, node, categories)
                 part_rows(table, 0, d, node.start, node.end)
-                add_children(table, rules, nodes, k, made, split, count)
+                add_children(table, rules, nodes, k, (made, count), split, medians)
                 made += 2
         k += 1
     return made

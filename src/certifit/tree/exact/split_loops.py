@@ -7,74 +7,15 @@ splits the one of the lowest column wins, then the one of the lowest threshold.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 
-from certifit.rows import Array
+from certifit.tree.exact.category_loops import _arrange_categories
+from certifit.tree.exact.entries import Split, _add_row, _mixed, _rank_of, _row_of, _threshold_between
+from certifit.tree.exact.median_loops import _best_median_split, _median_score
 
-QUADRATIC, LOGARITHMIC, POSITIVE = 0, 1, 2  # Σ S²/W; Σ S log(S/W); the same where every S must be above 0
-
-
-class SortedTable(NamedTuple):
-    """Every column's rows in the order of their values; `entries` are rearranged while a tree grows.
-
-    An entry is the rank of a value among the column's distinct ones, and below it (32 bits) the number of its row: a
-    node is read from its start to its end, where values looked up by row would be misses of the cache.
-    """
-
-    entries: Array  # (d, n) int64: rank << 32 | row; missing values have the rank after the last
-    values: Array  # (v,) float64: the distinct values of one column after another, ascending
-    first: Array  # (d + 1,) where those of each column begin
-    labels: Array  # (n, t) int32: channels that a row's weight enters; t = 0 for amounts
-    moments: Array  # (n, c) int64: what a row adds to each channel; c = 0 for classes
-    weight: Array  # (n,) int64
-    left: Array  # (n,) uint8: scratch, whether a row goes left
-    monotone: Array  # (d,) int8: -1, 0 or 1
-
-
-class SplitRules(NamedTuple):
-    """What a split must satisfy, and how it is scored."""
-
-    score: int  # QUADRATIC, LOGARITHMIC or POSITIVE
-    channels: int
-    leaf_rows: int  # fewest rows of a child
-    leaf_weight: float  # least weight of a child, in the statistics' unit
-    columns: int  # how many columns that vary are looked at; all of them if as many as there are
-    random: bool  # thresholds drawn between a node's extremes instead of the best
-    seed: int
-
-
-class NodeToSplit(NamedTuple):
-    """A node: its run of entries and what its rows add up to."""
-
-    start: int
-    end: int
-    total: Array  # (c,) int64
-    weight: int
-    limits: Array  # (2,) values that monotone columns allow
-    key: Any  # int64: random bits of this node
-
-
-class Split(NamedTuple):
-    """The best split of a node; `column` is -1 where there is none."""
-
-    score: float
-    column: int
-    position: int  # number of the node's rows with a value that go left, in the column's order
-    missing_left: bool
-    met_missing: bool  # whether any of the node's rows lacks a value in the column
-    threshold: float
-
-
-@njit(cache=True, nogil=True)
-def _mixed(a, b):
-    """Return 64 random bits that depend on two numbers alone: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
-    z = np.uint64(a) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(b) + np.uint64(1))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+# Σ S²/W; Σ S log(S/W); the same where every S must be above 0; -Σ w |y - median|
+QUADRATIC, LOGARITHMIC, POSITIVE, ABSOLUTE = 0, 1, 2, 3
 
 
 # Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
@@ -96,25 +37,6 @@ def side_score(score, sums, weight):
     return found
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _add_row(labels, moments, weight, r, sums):
-    """Add a row's statistics to the sums of a child."""
-    for t in range(labels.shape[1]):
-        sums[labels[r, t]] += weight[r]
-    for c in range(moments.shape[1]):
-        sums[c] += moments[r, c]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _row_of(entry):
-    return entry & 0xFFFFFFFF
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _rank_of(entry):
-    return entry >> 32
-
-
 @njit(cache=True, nogil=True)
 def node_sums(table, start, end, sums):
     """Fill in the sums over a node's rows and return their weight."""
@@ -129,13 +51,6 @@ def node_sums(table, start, end, sums):
 
 
 @njit(cache=True, nogil=True)
-def _threshold_between(low, high):
-    """Return a number t with low <= t < high: the middle, or the lower value where the middle rounds to the upper."""
-    middle = low / 2 + high / 2
-    return middle if low <= middle < high else low
-
-
-@njit(cache=True, nogil=True)
 def _breaks_monotony(direction, rules, left, right, weights, limits):
     """Whether the children's values are in the wrong order, or beyond what ancestors' splits leave them."""
     # The value is the mean of an amount, or the share of the second of two classes.
@@ -147,8 +62,8 @@ def _breaks_monotony(direction, rules, left, right, weights, limits):
 
 
 @njit(cache=True, nogil=True)
-def _best_along(table, rules, j, node):
-    """Return the best split of a node along column j."""
+def _best_along(table, rules, j, node, order):
+    """Return the best split of a node along column j, whose categories, if it has them, are in order."""
     start, end, total, weight, limits = node.start, node.end, node.total, node.weight, node.limits
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
     labels, moments, row_weights = table.labels, table.moments, table.weight
@@ -156,22 +71,24 @@ def _best_along(table, rules, j, node):
     last = end  # one past the last row with a value
     while last > start and _rank_of(entries[last - 1]) == len(values):
         last -= 1
-    none = Split(-np.inf, -1, 0, False, False, np.nan)
+    none = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     if last == start or (last == end and _rank_of(entries[start]) == _rank_of(entries[last - 1])):
         return none
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
     left, right = np.zeros_like(total), np.zeros_like(total)
     weights = np.zeros(2)
     constrained = limits[0] > -np.inf or limits[1] < np.inf or table.monotone[j] != 0
-    drawn = np.inf
+    drawn, chosen = np.inf, -1
     if rules.random:
         share = float(_mixed(_mixed(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
         low, high = values[_rank_of(entries[start])], values[_rank_of(entries[last - 1])]
         drawn = low * (1 - share) + high * share
         drawn = low if not low <= drawn < high else drawn
+        if order >= 0:  # categories are in a random order, and a drawn number of them goes left
+            chosen = int(share * (_groups(entries, start, last) - 1))
     for side in range(2 if last < end else 1):  # missing rows go right, then left
         left[:] = 0
-        w = 0
+        w = seen = 0
         if side == 1:
             for i in range(last, end):
                 r = _row_of(entries[i])
@@ -183,7 +100,10 @@ def _best_along(table, rules, j, node):
             w += row_weights[r]
             if i + 1 < last:
                 above = _rank_of(entries[i + 1])
-                if above == rank or (drawing and not values[rank] <= drawn < values[above]):
+                if above == rank:
+                    continue
+                seen += 1
+                if drawing and not (seen - 1 == chosen if order >= 0 else values[rank] <= drawn < values[above]):
                     continue
             elif side == 1 or last == end:
                 break
@@ -204,7 +124,16 @@ def _best_along(table, rules, j, node):
                     threshold = np.inf
                 else:
                     threshold = drawn if drawing else _threshold_between(values[rank], values[above])
-    return Split(best, j, position, missing_left, last < end, threshold) if position > 0 else none
+    return Split(best, j, position, missing_left, last < end, threshold, order) if position > 0 else none
+
+
+@njit(cache=True, nogil=True)
+def _groups(entries, start, last):
+    """Return how many runs of equal ranks there are."""
+    found = 1
+    for i in range(start + 1, last):
+        found += _rank_of(entries[i]) != _rank_of(entries[i - 1])
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -215,7 +144,7 @@ def _varies(table, j, start, end):
 
 @njit(cache=True, nogil=True)
 def columns_to_try(table, rules, node):
-    """Return the columns that vary in a node; with fewer columns allowed, those whose random numbers are smallest."""
+    """Return the columns that vary in a node; with fewer columns allowed, some of them drawn at random, ascending."""
     d = len(table.entries)
     found = np.empty(d, np.int64)
     m = 0
@@ -223,30 +152,62 @@ def columns_to_try(table, rules, node):
         if _varies(table, j, node.start, node.end):
             found[m] = j
             m += 1
-    found = found[:m]
     if m <= rules.columns:
-        return found
-    keys = np.empty(m, np.uint64)
-    for i in range(m):
-        keys[i] = _mixed(_mixed(rules.seed, node.key) ^ np.uint64(0x5851F42D4C957F2D), found[i])
-    return np.sort(found[np.argsort(keys)[: rules.columns]])
+        return found[:m]
+    key = _mixed(rules.seed, node.key) ^ np.uint64(0x5851F42D4C957F2D)
+    for i in range(rules.columns):  # a shuffle that stops early, and a sort by insertion
+        other = i + int(_mixed(key, i) % np.uint64(m - i))
+        drawn = found[other]
+        found[other] = found[i]
+        at = i
+        while at > 0 and found[at - 1] > drawn:
+            found[at] = found[at - 1]
+            at -= 1
+        found[at] = drawn
+    return found[: rules.columns]
+
+
+# Where `medians` or `categories` are None, nothing of theirs is compiled.
+@njit(cache=True, nogil=True)
+def _along(table, rules, j, node, medians, order):
+    if medians is None:
+        return _best_along(table, rules, j, node, order)
+    return _best_median_split(table, rules, j, node, medians, order)
 
 
 @njit(cache=True, nogil=True)
-def best_split(table, rules, columns, node):
-    """Return the best split of a node along any of these columns."""
-    best = Split(-np.inf, -1, 0, False, False, np.nan)
+def best_split(table, rules, columns, node, medians, categories):
+    """Return the best split of a node along any of these columns; categories are tried in every order they have."""
+    best = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     for j in columns:
-        found = _best_along(table, rules, j, node)
-        if found.score > best.score:
-            best = found
+        if categories is None or not categories.columns[j]:
+            found = _along(table, rules, j, node, medians, -1)
+            if found.score > best.score:
+                best = found
+        else:
+            for channel in categories.channels:
+                _arrange_categories(table, rules, node, j, channel)
+                found = _along(table, rules, j, node, medians, channel)
+                if found.score > best.score:
+                    best = found
     return best
 
 
 @njit(cache=True, nogil=True)
-def mark_sides(table, split, start, end):
+def node_score(table, rules, node, medians):
+    """Return the score of a node that is not split; its targets are ranked where medians are asked for."""
+    if medians is None:
+        return side_score(rules.score, node.total, float(node.weight))
+    return _median_score(table, medians, node.start, node.end)
+
+
+@njit(cache=True, nogil=True)
+def mark_sides(table, rules, split, node, categories):
     """Note which of a node's rows go left, and return how many."""
-    j = split.column
+    j, start, end = split.column, node.start, node.end
+    if categories is not None:  # noqa: SIM102 - what a None leaves out is not compiled
+        if split.order >= 0:
+            _arrange_categories(table, rules, node, j, split.order)
     missing, count = table.first[j + 1] - table.first[j], 0
     for i in range(start, end):
         entry = table.entries[j, i]
@@ -272,4 +233,5 @@ def part_rows(table, first, last, start, end):
             kept[others] = entry
             at += left
             others += 1 - left
-        entries[at:end] = kept[:others]
+        for i in range(others):  # a loop: to compile the assignment of a slice takes seconds
+            entries[at + i] = kept[i]

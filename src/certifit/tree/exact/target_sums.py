@@ -8,11 +8,12 @@ about 2⁻⁵³ of their sum, and none becomes 0.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from certifit.rows import Array
+from certifit.tree.exact.median_loops import MedianTable
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,23 @@ def amount_sums(y: Array, w: Array, centred: bool) -> TargetSums:
     unit = 2.0 ** (math.frexp(largest)[1] - 61) if largest > 0 else 1.0
     none = np.empty((len(y), 0), np.int32)
     return TargetSums(none, np.rint(sizes / unit).astype(np.int64), weight, y.shape[1], unit, weight_unit)
+
+
+def median_sums(y: Array, w: Array) -> tuple[TargetSums, MedianTable]:
+    """Those of amounts y (n, t), and their orders: what splits by absolute error are scored by."""
+    sums = amount_sums(y, w, centred=True)
+    away = (y - np.average(y, axis=0, weights=w)) / sums.unit
+    whole = sums.weight_unit == 1.0
+    amounts = np.rint(away).astype(np.int64) if whole else away * sums.weight_unit
+    if whole:  # the sums of rows and the amounts of their medians agree to the last unit
+        sums = replace(sums, moments=sums.weight[:, None] * amounts)
+    order = np.argsort(y, axis=0, kind="stable")
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(len(y))[:, None], axis=0)
+    keys = (place << 32 | np.arange(len(y))[:, None]).T
+    scratch = np.zeros((2, y.shape[1], len(y)), np.int64)
+    table = MedianTable(np.ascontiguousarray(keys), np.ascontiguousarray(amounts.T), scratch[0], scratch[1])
+    return sums, table
 
 
 def _whole_weights(w: Array) -> tuple[Array, float]:

@@ -1,0 +1,1 @@
+"""Bagging checked: samples, members and out-of-bag answers."""

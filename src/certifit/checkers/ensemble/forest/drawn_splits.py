@@ -1,0 +1,224 @@
+"""Whether splits are the best that their nodes were shown: columns drawn by the node's key, borders of the bins.
+
+A node of the sample is scored again from its rows, in floating point: every border of every column that its key
+draws or, for extremely randomised trees, the one border that the key draws for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from certifit.checkers.ensemble.forest.plain_bootstrap import column_order, mixed, node_keys, share_of
+from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, add_up
+from certifit.rows import Array
+
+MISSING = 255
+
+
+@dataclass(frozen=True)
+class SplitClaim:
+    """The rules by which a forest says that its trees have grown."""
+
+    columns: int  # how many columns a node looks at
+    split_rows: int = 2
+    leaf_rows: int = 1
+    leaf_share: float = 0.0  # least weight of a leaf, as a share of the tree's
+    depth: float = np.inf
+    decrease: float = 0.0
+    drawn: bool = False  # one border drawn for each column instead of the best
+    complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
+    free: bool = True  # whether every split was allowed; not with monotone columns
+
+
+@dataclass(frozen=True)
+class ScoredNode:
+    """The rows of one node: codes (n, d) and what they add to the sums (n, c), weights (n,)."""
+
+    codes: Array
+    sums: Array
+    w: Array
+    key: int
+
+
+def codes_of(X: Array, borders: tuple[Array, ...]) -> Array:
+    """The number of borders below each value (n, d); 255 where it is missing."""
+    found = np.empty(X.shape, np.int64)
+    for j, border in enumerate(borders):
+        found[:, j] = np.searchsorted(border, X[:, j], side="left")
+    found[np.isnan(X)] = MISSING
+    return found
+
+
+def check_splits(
+    claimed: ClaimedTree, claim: SplitClaim, borders: tuple[Array, ...], at: Array, data: tuple[Array, Array, Array],
+    seed: int, effort: tuple[int, int],
+) -> tuple[float, float, float, int]:  # fmt: skip
+    """Score some nodes again; `data` are X (n, d), y and the tree's weights, `effort` most entries and nodes.
+
+    Returned are by how much the best split was missed (as a share of the node's impurity), how many splits or leaves
+    break the rules, how many thresholds are no border, and how many nodes were looked at.
+    """
+    X, y, w = data
+    tree, d = claimed.tree, X.shape[1]
+    here = np.flatnonzero(w > 0)
+    leaf = at[here]
+    count = add_up(tree, np.bincount(leaf, minlength=len(tree.left))).astype(np.int64)
+    if count.min() == 0:  # a node that no row reaches
+        return float("inf"), 0.0, 0.0, 0
+    first = np.zeros(len(tree.left), np.int64)
+    for k in tree.inner[np.argsort(tree.depth[tree.inner], kind="stable")]:
+        first[tree.left[k]], first[tree.right[k]] = first[k], first[k] + count[tree.left[k]]
+    order = here[np.argsort(first[leaf], kind="stable")]
+    strange = _strange_thresholds(tree.column[tree.inner], tree.threshold[tree.inner], borders)
+    keys = node_keys(tree.left, tree.right, seed, d)
+    rules = _broken_rules(claimed, claim, count)
+    missed, nodes = 0.0, _sample(count * min(d, 4 * claim.columns), *effort)
+    for k in nodes:
+        rows = order[first[k] : first[k] + count[k]]
+        codes = codes_of(X[rows].astype(np.float64), borders)
+        node = ScoredNode(codes, _row_sums(claimed, y[rows], w[rows]), w[rows], int(keys[k]))
+        if tree.left[k] >= 0:
+            missed = max(missed, _missed(claimed, claim, borders, int(k), node))
+        elif claim.complete and claim.free:
+            rules += _could_be_split(claimed, claim, borders, int(k), node, float(w.sum()))
+    return missed, float(rules), float(strange), len(nodes)
+
+
+def _strange_thresholds(column: Array, threshold: Array, borders: tuple[Array, ...]) -> int:
+    """How many thresholds are neither a border of their column nor infinite."""
+    found = 0
+    for j in np.unique(column):
+        asked = threshold[(column == j) & ~np.isinf(threshold)]
+        found += int((~np.isin(asked, borders[j])).sum())
+    return found
+
+
+def _sample(cost: Array, entries: int, nodes: int) -> Array:
+    """Nodes in a seeded order, until their cost reaches the budget; the root is always among them."""
+    order = np.random.default_rng(0).permutation(len(cost))
+    order = np.concatenate([[0], order[order != 0]])
+    return order[: min(nodes, 1 + int(np.searchsorted(np.cumsum(cost[order]), entries)))]
+
+
+def _broken_rules(claimed: ClaimedTree, claim: SplitClaim, count: Array) -> int:
+    tree, leaf = claimed.tree, claimed.tree.left < 0
+    few = (count[leaf] < claim.leaf_rows).sum() + (count[~leaf] < claim.split_rows).sum()
+    light = (claimed.weight[leaf] < claim.leaf_share * claimed.weight[0] * (1 - 1e-9)).sum()
+    return int(few + light * bool(tree.depth.max()) + (tree.depth > claim.depth).sum())
+
+
+def _row_sums(claimed: ClaimedTree, y: Array, w: Array) -> Array:
+    """What each row adds to the sums of a child (n, c)."""
+    if claimed.classes:
+        return np.asarray(w[:, None] * (y.astype(np.int64)[:, None] == np.arange(claimed.classes)))
+    centre = 0.0 if claimed.criterion == "poisson" else np.average(y, weights=w)
+    return np.asarray((w * (y - centre))[:, None])
+
+
+def _purity(criterion: str, sums: Array, weight: Array) -> Array:
+    """The score of children with these sums (…, c) and weights (…,): the larger, the purer."""
+    weight = np.maximum(weight, np.finfo(float).tiny)
+    if criterion in ("gini", "squared_error"):
+        return np.asarray((sums**2).sum(axis=-1) / weight)
+    counted = np.maximum(sums, 0)
+    found = xlogy(counted, counted / weight[..., None]).sum(axis=-1)
+    some = (sums > 1e-9 * np.max(sums, initial=0.0)).all(axis=-1)
+    return np.where(some, found, -np.inf) if criterion == "poisson" else np.asarray(found)
+
+
+def _scale(claimed: ClaimedTree, node: ScoredNode) -> float:
+    """The size of the terms that scores of a node add up."""
+    if claimed.criterion == "squared_error":
+        return float((node.sums[:, 0] ** 2 / node.w).sum()) or 1.0
+    if claimed.criterion == "poisson":
+        return float(np.abs(xlogy(node.sums[:, 0], node.sums[:, 0] / node.w)).sum() + node.sums.sum()) or 1.0
+    return float(node.w.sum())
+
+
+def _shown_columns(claim: SplitClaim, node: ScoredNode) -> list[int]:
+    """The columns that vary among those which the node's key draws: so many, or as many as it takes to find one."""
+    d = node.codes.shape[1]
+    low, high = node.codes.min(axis=0), node.codes.max(axis=0)
+    order = column_order(node.key, d, min(claim.columns, d))
+    if (low[order] == high[order]).all():
+        order = column_order(node.key, d, d)
+        varying = [i for i, j in enumerate(order) if low[j] < high[j]]
+        order = order[: varying[0] + 1] if varying else []
+    return [j for j in order if low[j] < high[j]]
+
+
+def _drawn_border(border: Array, key: int, j: int, low: int, high: int) -> int:
+    """The border nearest to a number drawn between those next to the lowest and the highest code."""
+    share = float(share_of(mixed(np.uint64(key) ^ np.uint64(0xD1B54A32D192ED03), j)))
+    drawn = border[low] * (1 - share) + border[high - 1] * share
+    near = border[low:high]
+    k = max(int(np.searchsorted(near, drawn, side="right")) - 1, 0)
+    return low + (k + 1 if k + 1 < len(near) and near[k + 1] - drawn < drawn - near[k] else k)
+
+
+def _best_along(
+    claimed: ClaimedTree, claim: SplitClaim, border: Array, j: int, node: ScoredNode, total: float
+) -> float:
+    """The best score of any split along a column that the node was shown; -inf if there is none."""
+    codes = node.codes[:, j]
+    c = node.sums.shape[1]
+    sums = np.stack([np.bincount(codes, node.sums[:, i], 256) for i in range(c)], axis=1)
+    weight, rows = np.bincount(codes, node.w, 256), np.bincount(codes, minlength=256)
+    known = np.flatnonzero(rows[:MISSING])
+    if not len(known):
+        return -np.inf
+    last = known[:-1]  # codes after which a split may come
+    if claim.drawn and len(known) > 1:
+        drawn = _drawn_border(border, node.key, j, int(known[0]), int(known[-1]))
+        last = known[known <= drawn][-1:]
+    best = -np.inf
+    whole, mass, n = node.sums.sum(axis=0), float(node.w.sum()), len(node.w)
+    for missing_left in (False, True) if rows[MISSING] else (False,):
+        places = np.append(last, known[-1]) if rows[MISSING] and not missing_left else last
+        left, w = np.cumsum(sums[:MISSING], axis=0)[places], np.cumsum(weight[:MISSING])[places]
+        r = np.cumsum(rows[:MISSING])[places]
+        if missing_left:
+            left, w, r = left + sums[MISSING], w + weight[MISSING], r + rows[MISSING]
+        least = claim.leaf_share * total * (1 + 1e-9)
+        allowed = (r >= claim.leaf_rows) & (n - r >= claim.leaf_rows)
+        if least > 0:
+            allowed &= (w >= least) & (mass - w >= least)
+        if allowed.any():
+            score = _purity(claimed.criterion, left, w) + _purity(claimed.criterion, whole - left, mass - w)
+            best = max(best, float(score[allowed].max()))
+    return best
+
+
+def _missed(claimed: ClaimedTree, claim: SplitClaim, borders: tuple[Array, ...], k: int, node: ScoredNode) -> float:
+    """By how much the best split is better than the one made, as a share of the node's impurity; inf if forbidden."""
+    tree, j = claimed.tree, int(claimed.tree.column[k])
+    shown = _shown_columns(claim, node)
+    if j not in shown:
+        return float("inf")
+    border = np.searchsorted(borders[j], tree.threshold[k], side="left") if np.isfinite(tree.threshold[k]) else 254
+    left = np.where(node.codes[:, j] == MISSING, tree.missing_left[k], node.codes[:, j] <= border)
+    sides = [(node.sums[side].sum(axis=0), np.array(node.w[side].sum())) for side in (left, ~left)]
+    made = sum(float(_purity(claimed.criterion, sums, weight)) for sums, weight in sides)
+    total = float(claimed.weight[0])
+    best = max(_best_along(claimed, claim, borders[c], c, node, total) for c in shown) if claim.free else made
+    return max(0.0, best - made) / _scale(claimed, node)
+
+
+def _could_be_split(
+    claimed: ClaimedTree, claim: SplitClaim, borders: tuple[Array, ...], k: int, node: ScoredNode, total: float
+) -> bool:
+    """Whether a leaf is one that the rules say must be split."""
+    n = len(node.w)
+    if claimed.tree.depth[k] >= claim.depth or n < claim.split_rows or n < 2 * claim.leaf_rows:
+        return False
+    if (node.sums / node.w[:, None] == node.sums[0] / node.w[0]).all():
+        return False
+    best = max((_best_along(claimed, claim, borders[c], c, node, total) for c in _shown_columns(claim, node)),
+               default=-np.inf)  # fmt: skip
+    whole = float(_purity(claimed.criterion, node.sums.sum(axis=0), np.array(node.w.sum())))
+    unit = np.log(2) if claimed.criterion == "entropy" else 1.0
+    rounding = 1e-9 * _scale(claimed, node)
+    return best > -np.inf and best - whole > claim.decrease * total * unit + rounding

@@ -1,0 +1,131 @@
+"""The nodes of one tree of a forest: whether it is a tree, where rows go in it, and what they add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
+from certifit.core import Check
+from certifit.rows import Array, Block, Rows
+
+
+@dataclass(frozen=True)
+class ClaimedTree:
+    """A tree as it was fitted, and what it says of its nodes."""
+
+    tree: PlainTree
+    rows: Array  # (m,)
+    weight: Array  # (m,)
+    value: Array  # (m, k) shares of classes, or (m, 1) means
+    impurity: Array  # (m,)
+    classes: int  # 0 for amounts
+    criterion: str  # gini, entropy, squared_error or poisson
+
+
+def claimed_tree(tree: Any, n_columns: int, criterion: str, classes: int, dtype: Any = np.float64) -> ClaimedTree:
+    """Read a tree with scikit-learn's names; what is no tree is refused."""
+    value = np.asarray(tree.value, np.float64)[:, 0]
+    return ClaimedTree(
+        plain_tree(tree, n_columns, dtype), np.asarray(tree.n_node_samples), np.asarray(tree.weighted_n_node_samples),
+        value, np.asarray(tree.impurity), classes, criterion,
+    )  # fmt: skip
+
+
+def levels(tree: PlainTree) -> list[Array]:
+    """The nodes that are split, the deepest first."""
+    inner = tree.inner
+    order = inner[np.argsort(-tree.depth[inner], kind="stable")]
+    depths = -tree.depth[order]
+    return np.split(order, np.flatnonzero(np.diff(depths)) + 1)
+
+
+def add_up(tree: PlainTree, of_leaves: Array) -> Array:
+    """The sums over the leaves below each node, of numbers (m, …) that are 0 at inner nodes."""
+    total = np.array(of_leaves, dtype=np.float64)
+    for nodes in levels(tree):
+        total[nodes] = total[tree.left[nodes]] + total[tree.right[nodes]]
+    return total
+
+
+def leaf_numbers(tree: PlainTree, rows: Rows) -> Array:
+    """The leaf of each row (n,)."""
+    return rows.map(partial(_leaves, tree))
+
+
+def _leaves(tree: PlainTree, block: Block) -> Array:
+    return tree.leaves(block._replace(X=dense(block.X)))
+
+
+def check_nodes(claimed: ClaimedTree, at: Array, y: Array, w: Array) -> tuple[float, float]:
+    """How far the nodes are from what their rows say, as a share of what rounding allows; `at` (n,) are leaves.
+
+    Returned are the largest deviation of counts and weights, and that of values and impurities.
+    """
+    tree, m = claimed.tree, len(claimed.tree.left)
+    here = w > 0
+    at, y, w = at[here], y[here], w[here]
+    rounding = 16 * np.log2(2 + len(y)) * EPS
+    rows, weight = add_up(tree, np.bincount(at, minlength=m)), add_up(tree, np.bincount(at, w, m))
+    if rows.min() == 0:  # a node that no row reaches
+        return float("inf"), float("inf")
+    counted = float(np.abs(rows - claimed.rows).max() + (np.abs(weight - claimed.weight) / weight).max() / rounding)
+    if claimed.classes:
+        k = claimed.classes
+        sums = add_up(tree, np.bincount(at * k + y.astype(np.int64), w, m * k).reshape(m, k))
+        share = sums / weight[:, None]
+        off = np.abs(share - claimed.value).max() / rounding
+        impurity = _class_impurity(claimed.criterion, share)
+        impure = np.abs(impurity - claimed.impurity).max() / (8 * rounding * (1 + np.log2(k + 1)))
+        return counted, float(max(off, impure))
+    return counted, _check_amounts(claimed, at, y, w, weight, rounding)
+
+
+def _check_amounts(claimed: ClaimedTree, at: Array, y: Array, w: Array, weight: Array, rounding: float) -> float:
+    """The largest deviation of means and impurities, as a share of what rounding allows."""
+    tree, value, m = claimed.tree, claimed.value[:, 0], len(claimed.tree.left)
+    away = y - value[at]
+    # About a parent's value v: Σ w (y - v) = Σ over its children of Σ w (y - u) + W (u - v).
+    moved, spread, size = (np.bincount(at, w * part, m) for part in (away, away**2, np.abs(away)))
+    for nodes in levels(tree):
+        for child in (tree.left[nodes], tree.right[nodes]):
+            step = value[child] - value[nodes]
+            moved[nodes] += moved[child] + weight[child] * step
+            spread[nodes] += spread[child] + 2 * step * moved[child] + weight[child] * step**2
+            size[nodes] += size[child] + weight[child] * np.abs(step)
+    allowed = 8 * EPS * np.abs(value) + rounding * size / weight + np.finfo(float).tiny
+    off = float((np.abs(moved) / weight / allowed).max())
+    if claimed.criterion == "poisson":
+        logs = add_up(tree, np.bincount(at, w * xlogy(y, np.maximum(y, 0)), m)) / weight
+        impurity = logs - xlogy(value, value)
+        slack = 64 * rounding * (np.abs(logs) + np.abs(xlogy(value, value)) + np.abs(value)) + np.finfo(float).tiny
+    else:
+        impurity = spread / weight - (moved / weight) ** 2
+        largest = np.maximum(spread / weight, 0.0)
+        slack = 64 * rounding * largest + 8 * allowed * np.sqrt(largest) + 8 * allowed**2 + np.finfo(float).tiny
+    if tree.dtype != np.float64:
+        # scikit-learn's impurity is the mean of squares minus the square of the mean, which lose digits far from 0.
+        slack += 64 * rounding * add_up(tree, np.bincount(at, w * y**2, m)) / weight
+    return max(off, float((np.abs(impurity - claimed.impurity) / slack).max()))
+
+
+def _class_impurity(criterion: str, share: Array) -> Array:
+    """Gini's impurity 1 - Σ p², or the entropy -Σ p log2 p, of class shares (m, k)."""
+    if criterion == "gini":
+        return np.asarray(1.0 - (share**2).sum(axis=1))
+    return np.asarray(-xlogy(share, share).sum(axis=1) / np.log(2))
+
+
+def node_checks(found: list[tuple[float, float]]) -> tuple[Check, ...]:
+    """The worst of all trees that were looked at."""
+    counted, measured = (max(part) for part in zip(*found, strict=True))
+    return (
+        Check("counts and weights of nodes off by, of what rounding allows", counted, 1.0),
+        Check("values and impurities of nodes off by, of what rounding allows", measured, 1.0),
+    )

@@ -1,0 +1,1 @@
+"""Bagging: one estimator, fitted to many samples of the rows."""

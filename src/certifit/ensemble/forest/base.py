@@ -1,0 +1,345 @@
+"""What all forests share: growing trees on threads, answering with all of them, and out-of-bag answers.
+
+A forest is the mean of trees that are each grown on a bootstrap sample of the rows, and in which each node looks at a
+random few of the columns. Columns are binned once (at most 255 bins; exact where a column has no more values), a tree
+is grown by one thread in one compiled call, and everything random follows from its seed: the same bits for any number
+of threads. References: Breiman, Random forests (2001); Geurts, Ernst & Wehenkel, Extremely randomized trees (2006).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.ensemble.forest.adapter import certify_own
+from certifit.checkers.ensemble.forest.certificate import quick
+from certifit.checkers.ensemble.forest.out_of_bag import row_losses, summarise
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.tree.adapter import share_of_rows
+from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core.settings import Settings
+from certifit.ensemble.forest.answer_loops import add_answers, add_unseen_answers, forest_leaves
+from certifit.ensemble.forest.bootstrap import Bootstrap, number_of_draws
+from certifit.ensemble.forest.forest_trees import ForestTrees
+from certifit.ensemble.forest.growing import ForestPlan, grown_tree
+from certifit.ensemble.forest.growth_loops import CodedTable, ForestRules
+from certifit.exceptions import DataError, warn_caller
+from certifit.rows import Array, ArrayRows, Block, Rows
+from certifit.rows.threads import parallel_map
+from certifit.tree.binned.bins import learn_bins
+from certifit.tree.decision_tree import DecisionTree
+from certifit.tree.fitted_tree import Tree
+from certifit.tree.pruning import pruned
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and 0 < float(value) <= 1
+
+
+def _weights(block: Block) -> Array:
+    return block.w
+
+
+def _targets(block: Block) -> Array:
+    return np.asarray(block.y)
+
+
+class Forest(Estimator):
+    """What forests of classes and of amounts share."""
+
+    sparse = True
+    missing = True
+    drawn_borders: ClassVar[bool] = False  # one border drawn for each column of a node, as extremely randomised trees
+    ignored: ClassVar[tuple[str, ...]] = ("n_jobs", "verbose")
+    settings: ClassVar[Settings] = {
+        **{name: s for name, s in DecisionTree.settings.items() if name != "splitter"},
+        "n_estimators": Setting(int, least=1),
+        "bootstrap": Setting(bool),
+        "oob_score": Setting(bool, other=callable, other_words="a function of targets and answers"),
+        "warm_start": Setting(bool),
+        "max_samples": Setting(
+            int, least=1, none=True, other=lambda v: isinstance(v, float) and v > 0, other_words="a share of the rows"
+        ),
+    }
+    differences: ClassVar[dict[str, str]] = {
+        "criterion": "'absolute_error' is not there.",
+        "n_outputs_": "One target only.",
+        "oob_score": "Rows that every tree has drawn are left out (NaN), and counted in the certificate.",
+        "estimator_": "Trees are grown together, from one table of codes; `estimators_` are made when asked for.",
+        "sample_weight": "Rows are drawn in proportion to their weights; a row of weight 2 is exactly a row twice.",
+    }
+
+    trees_: ForestTrees
+    borders_: tuple[Array, ...]
+    draw_order_: Array
+    draw_weight_: Array
+    max_features_: int
+
+    # Growing --------------------------------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.oob_score and not self.bootstrap:
+            raise DataError(
+                got="oob_score without bootstrap", wanted="bootstrap=True",
+                fix="Out of bag estimation only available if bootstrap=True: else every tree sees every row.",
+            )  # fmt: skip
+        if self.max_samples is not None and not self.bootstrap:
+            raise DataError(
+                got=f"max_samples={self.max_samples!r} without bootstrap", wanted="max_samples=None",
+                fix="`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                "`max_sample=None`.",
+            )  # fmt: skip
+
+    def _grow(self, rows: Rows, classes: int, factor: Array, found: Attributes, previous: Attributes) -> Attributes:
+        """All fitted attributes, from rows whose y are class numbers or amounts; `factor` (n,) are class weights."""
+        w = rows.map(_weights)
+        bootstrap = Bootstrap.of(rows, w * factor, number_of_draws(self.max_samples, w))
+        bins = learn_bins(rows)
+        y = rows.map(_targets).astype(np.float64)
+        borders = tuple(np.asarray(b, np.float64) for b in bins.borders)
+        table = CodedTable(
+            bins.encode_rows(rows), y, np.cumsum([0, *map(len, borders)]), np.concatenate([*borders, [0.0]]),
+            _directions(self.monotonic_cst, rows.n_features),
+        )  # fmt: skip
+        plan = self._plan(table, classes, int((w > 0).sum()))
+        trees = self._trees(plan, bootstrap, previous)
+        fitted: dict[str, Any] = {
+            **found, "trees_": trees, "borders_": borders, "draw_order_": bootstrap.order,
+            "draw_weight_": bootstrap.weight, "max_features_": plan.rules.columns,
+        }  # fmt: skip
+        if self.oob_score:
+            fitted.update(self._out_of_bag(rows, fitted, bootstrap, y, w))
+        known = {"n_features_in_": rows.n_features, "drawn_borders": self.drawn_borders}
+        fitted["certificate_"] = certify_own(SimpleNamespace(**self.get_params(), **known, **fitted), rows, quick())
+        return fitted
+
+    def _plan(self, table: CodedTable, classes: int, n: int) -> ForestPlan:
+        d = table.codes.shape[1]
+        depth = np.iinfo(np.int64).max if self.max_depth is None else int(self.max_depth)
+        rules = ForestRules(
+            _columns_to_try(self.max_features, d), share_of_rows(self.min_samples_split, n), depth, 0.0,
+            self.drawn_borders,
+        )  # fmt: skip
+        return ForestPlan(
+            table, self.criterion, classes, rules, share_of_rows(self.min_samples_leaf, n),
+            float(self.min_weight_fraction_leaf), float(self.min_impurity_decrease), self.max_leaf_nodes,
+        )  # fmt: skip
+
+    def _trees(self, plan: ForestPlan, bootstrap: Bootstrap, previous: Attributes) -> ForestTrees:
+        """Grow the trees, or with `warm_start` those that are still missing."""
+        before: ForestTrees | None = previous.get("trees_") if self.warm_start else None
+        there = 0 if before is None else len(before)
+        if there > self.n_estimators:
+            raise DataError(
+                got=f"n_estimators={self.n_estimators} with {there} trees grown before",
+                wanted="at least as many with warm_start=True",
+                fix=f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={there} when "
+                "warm_start==True",
+            )
+        if there == self.n_estimators and before is not None:
+            warn_caller("Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning)
+            return before
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)[there:]
+        trees = parallel_map(partial(self._tree, plan, bootstrap), seeds)
+        more = ForestTrees.of(trees, seeds)
+        return more if before is None else before.joined(more)
+
+    def _tree(self, plan: ForestPlan, bootstrap: Bootstrap, seed: int) -> Tree:
+        weight = bootstrap.counts(seed) if self.bootstrap else bootstrap.weight
+        tree = grown_tree(plan, self._reweighted(plan, weight), int(seed))
+        return pruned(tree, float(self.ccp_alpha)) if self.ccp_alpha > 0 else tree
+
+    def _reweighted(self, plan: ForestPlan, weight: Array) -> Array:
+        """What rows count in a tree that has drawn them so often."""
+        return weight
+
+    # Out of bag -----------------------------------------------------------------------------------------------
+
+    def _out_of_bag(self, rows: Rows, fitted: Attributes, bootstrap: Bootstrap, y: Array, w: Array) -> Attributes:
+        """What trees say of the rows that they have not drawn, and how good that is."""
+        trees: ForestTrees = fitted["trees_"]
+        answers = unseen_answers(trees, rows, bootstrap.unseen(trees.seed))
+        classes = trees.value.shape[1] if self.target == "classes" else 0
+        found = summarise(answers, y, w, classes)
+        own = callable(self.oob_score)
+        name = "oob_decision_function_" if classes else "oob_prediction_"
+        return {
+            name: answers if classes else answers[:, 0],
+            **({} if classes else {"oob_residual_": y - answers[:, 0]}),
+            "oob_score_": self._own_score(answers, y, fitted.get("classes_", y)) if own else found.score,
+            "oob_interval_": np.array([found.low, found.high]),
+        }
+
+    def _own_score(self, answers: Array, y: Array, classes: Array) -> float:
+        """The score by the user's own function of targets and answers."""
+        raise NotImplementedError
+
+    def oob_permutation_importances(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 5, random_state: Any = None
+    ) -> Bunch:
+        """How much worse the out-of-bag answers become when the values of a column change places (Breiman 2001).
+
+        X, y and sample_weight are those of the fit. Returned are `importances` (d, n_repeats), the rise of the error
+        rate or of the mean squared error, their `importances_mean` and `importances_std` (d,).
+        """
+        check_is_fitted(self)
+        if not self.bootstrap:
+            raise DataError(got="a forest whose trees see all rows", wanted="one with bootstrap=True")
+        rows = self._rows(X, y, sample_weight, self.target).load()
+        if rows.n_rows != len(self.draw_weight_):
+            raise DataError(got=f"{rows.n_rows} rows", wanted=f"the {len(self.draw_weight_)} rows of the fit")
+        table, unseen = np.array(dense(rows.X)), self._draws().unseen(self.trees_.seed)
+        rng = check_random_state(random_state)
+        before = self._unseen_error(table, rows, unseen)
+        found = np.zeros((table.shape[1], n_repeats))
+        for j, r in np.ndindex(found.shape):
+            kept = table[:, j].copy()
+            table[:, j] = kept[rng.permutation(len(kept))]
+            found[j, r] = self._unseen_error(table, rows, unseen) - before
+            table[:, j] = kept
+        return Bunch(importances=found, importances_mean=found.mean(axis=1), importances_std=found.std(axis=1))
+
+    def _unseen_error(self, table: Array, rows: Any, unseen: Array) -> float:
+        """The mean error of out-of-bag answers on a table whose rows have the targets and weights of others."""
+        classes = getattr(self, "classes_", None)
+        y = rows.y if classes is None else np.searchsorted(classes, rows.y)
+        answers = unseen_answers(self.trees_, ArrayRows(table), unseen)
+        loss = row_losses(answers, y, 0 if classes is None else len(classes))
+        known = ~np.isnan(loss) & (rows.w > 0)
+        return float(np.average(loss[known], weights=rows.w[known]))
+
+    # What a fitted forest says ----------------------------------------------------------------------------------
+
+    def _mean_value(self, block: Block) -> Array:
+        """The mean over trees of the values of the leaves that each row of a block reaches (n, k)."""
+        X = dense(block.X)
+        out = np.zeros((len(X), self.trees_.value.shape[1]))
+        add_answers(X, _arrays(self.trees_), self.trees_.value, out)
+        return out / len(self.trees_)
+
+    def _leaves(self, block: Block) -> Array:
+        X = dense(block.X)
+        out = np.empty((len(X), len(self.trees_)), np.int64)
+        forest_leaves(X, _arrays(self.trees_), out)
+        return out
+
+    def apply(self, X: Any) -> Array:
+        """The number of the leaf that each row reaches in each tree (n, trees)."""
+        return self._rows(X).map(self._leaves)
+
+    def decision_path(self, X: Any) -> tuple[Any, Array]:
+        """Which nodes of all trees each row passes, a sparse matrix (n, nodes), and where each tree's nodes begin."""
+        X = dense(self._rows(X).load().X)
+        d = X.shape[1]
+        paths = [self.trees_.tree(t, d).decision_path(X) for t in range(len(self.trees_))]
+        return sparse.hstack(paths).tocsr(), np.asarray(self.trees_.first)
+
+    @property
+    def feature_importances_(self) -> Array:
+        """How much the splits on each column lower the impurity, as shares of 1, mean over trees (d,)."""
+        check_is_fitted(self)
+        return self.trees_.importances(self.n_features_in_)
+
+    @property
+    def estimators_samples_(self) -> list[Array]:
+        """The rows that each tree has drawn, each as often as it was."""
+        check_is_fitted(self)
+        n = len(self.draw_weight_)
+        if not self.bootstrap:
+            return [np.flatnonzero(self.draw_weight_ > 0) for _ in self.trees_.seed]
+        draws = self._draws()
+        return [np.repeat(np.arange(n), draws.counts(seed)) for seed in self.trees_.seed]
+
+    def _draws(self) -> Bootstrap:
+        first = self.trees_.weighted_n_node_samples[self.trees_.first[:-1]]
+        return Bootstrap(self.draw_order_, self.draw_weight_, round(float(first[0])))
+
+    @property
+    def estimators_(self) -> list[DecisionTree]:
+        """The trees, each as a fitted estimator of its own."""
+        check_is_fitted(self)
+        return [self._estimator(t) for t in range(len(self.trees_))]
+
+    def _estimator(self, t: int) -> DecisionTree:
+        raise NotImplementedError
+
+    def _as_estimator(self, model: DecisionTree, t: int) -> DecisionTree:
+        names = set(model.get_params()) & set(self.get_params()) - {"random_state", "class_weight"}
+        model.set_params(**{name: getattr(self, name) for name in names}, random_state=int(self.trees_.seed[t]))
+        model.n_features_in_, model.max_features_ = self.n_features_in_, self.max_features_
+        model.category_labels_ = {}
+        model.tree_, model.certificate_ = self.trees_.tree(t, self.n_features_in_), self.certificate_
+        return model
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getitem__(self, t: int) -> DecisionTree:
+        return self.estimators_[t]
+
+    def _sample_objective(self, rows: Rows, factor: Array, impurity: Any) -> Objective:
+        """The mean over trees of what `impurity(leaves, weights)` says of their bootstrap samples of these rows."""
+        w = rows.map(_weights)
+        bootstrap = Bootstrap.of(rows, w * factor, number_of_draws(self.max_samples, w))
+        leaves = rows.map(self._leaves)
+        found = []
+        for t, seed in enumerate(self.trees_.seed):
+            weight = bootstrap.counts(seed) if self.bootstrap else bootstrap.weight
+            found.append(impurity(leaves[:, t], weight))
+        total = float(np.mean(found))
+        return Objective(total, total, 0.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _arrays(trees: ForestTrees) -> tuple[Array, ...]:
+    """What compiled loops need to send rows down the trees."""
+    return (
+        trees.first, trees.children_left, trees.children_right, trees.feature, trees.threshold,
+        trees.missing_go_to_left,
+    )  # fmt: skip
+
+
+def unseen_answers(trees: ForestTrees, rows: Rows, unseen: Array) -> Array:
+    """The mean of the trees that did not see each row (n, k), NaN where there is none; `unseen` is (trees, n)."""
+    return rows.map(partial(_unseen_block, trees, unseen))
+
+
+def _unseen_block(trees: ForestTrees, unseen: Array, block: Block) -> Array:
+    X = dense(block.X)
+    out = np.zeros((len(X), trees.value.shape[1]))
+    here = np.ascontiguousarray(unseen[:, block.start : block.start + len(X)])
+    count = add_unseen_answers(X, _arrays(trees), trees.value, here, out)
+    return np.where(count[:, None] > 0, out / np.maximum(count, 1)[:, None], np.nan)
+
+
+def _columns_to_try(asked: Any, d: int) -> int:
+    """How many columns each node looks at."""
+    if asked is None:
+        return d
+    if isinstance(asked, str):
+        return max(1, int(math.sqrt(d) if asked == "sqrt" else math.log2(d)))
+    return min(d, int(asked)) if isinstance(asked, (int, np.integer)) else max(1, int(asked * d))
+
+
+def _directions(monotonic_cst: Any, d: int) -> Array:
+    if monotonic_cst is None:
+        return np.zeros(d, np.int8)
+    found = np.asarray(monotonic_cst)
+    if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
+        raise DataError(
+            got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
+            fix="1: predictions rise with the column, -1: they fall, 0: anything.",
+        )  # fmt: skip
+    return found.astype(np.int8)

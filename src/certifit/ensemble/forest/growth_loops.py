@@ -1,0 +1,412 @@
+"""The compiled loop that grows a whole tree of a forest from codes of one byte, depth first, without the interpreter.
+
+Each node looks at columns in an order that its own key decides (a shuffle that is undone afterwards), so that anyone
+can say later which columns it was allowed to see. Columns that are constant in a node are constant below it too, and
+are not looked at again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from certifit.ensemble.forest.candidate_loops import (
+    ENTROPY,
+    FIELD,
+    FIELD_BITS,
+    GINI,
+    LABEL,
+    MANY,
+    MISSING,
+    PACKED,
+    POISSON,
+    SQUARED,
+    WEIGHT_BITS,
+    CodeList,
+    CodeSplit,
+    GrowingNode,
+    SplitTerms,
+    TreeRows,
+    best_of_entries,
+    best_of_list,
+    list_codes,
+    list_entries,
+)
+from certifit.rows import Array
+from certifit.tree.exact.entries import _mixed
+
+
+class CodedTable(NamedTuple):
+    """The table that all trees of a forest share."""
+
+    codes: Array  # (n, d) uint8
+    y: Array  # (n,) float64: amounts, or class numbers
+    first: Array  # (d + 1,) where the borders of each column begin
+    borders: Array  # float64, those of one column after another: code <= k exactly where x <= border k
+    monotone: Array  # (d,) int8: -1, 0 or 1
+
+
+class ForestRules(NamedTuple):
+    """By which rules a tree grows."""
+
+    columns: int  # how many columns each node looks at
+    split_rows: int  # fewest rows of a node that is split
+    depth: int  # of the deepest leaf allowed
+    decrease: float  # least gain in score
+    drawn: bool  # one border drawn for each column instead of the best
+
+
+class GrownNodes(NamedTuple):
+    """Nodes in preorder: a left child follows its parent."""
+
+    left: Array  # (m,) int32; -1 for a leaf
+    right: Array  # (m,) int32
+    column: Array  # (m,) int32; -2 for a leaf
+    threshold: Array  # (m,) float64; -2 for a leaf
+    missing_left: Array  # (m,) uint8
+    start: Array  # (m,) int32: first of its rows
+    end: Array  # (m,) int32
+
+
+class WaitingNodes(NamedTuple):
+    """Nodes that are still to be looked at, a stack."""
+
+    start: Array  # int64
+    end: Array  # int64
+    depth: Array  # int64
+    key: Array  # uint64
+    parent: Array  # int64; -1 - parent for a right child
+    constants: Array  # int64: how many columns were known to be constant
+    limits: Array  # (·, 2) float64: values that monotone columns allow
+
+
+class ColumnOrder(NamedTuple):
+    """Scratch by which a node's columns are drawn, and those that are known to be constant."""
+
+    order: Array  # (d,) int32: 0 … d - 1 between uses
+    swapped: Array  # (d,) int32
+    constant: Array  # (d,) uint8
+    found: Array  # (d,) int32: the constant ones, in the order in which they were found
+
+
+class Growth(NamedTuple):
+    """All that growing one tree needs."""
+
+    table: CodedTable
+    rows: TreeRows
+    terms: SplitTerms
+    rules: ForestRules
+    found: CodeList
+    columns: ColumnOrder
+    totals: Array  # (k,) float64: weight of each class of the node in hand
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def growing_node(growth, start, end, key, low, high):
+    """Return a node with what its rows add up to; for many classes also fill in the weight of each."""
+    rows, terms, totals = growth.rows, growth.terms, growth.totals
+    a, b, weight = 0, 0, 0
+    if terms.form == PACKED:
+        for i in range(start, end):
+            a += rows.a[i]
+        a, b = a & FIELD_BITS, (a >> FIELD) & FIELD_BITS
+        weight = a + b
+    elif terms.form == MANY:
+        for c in range(len(totals)):
+            totals[c] = 0.0
+        for i in range(start, end):
+            v = rows.a[i]
+            totals[v >> LABEL] += v & WEIGHT_BITS
+            weight += v & WEIGHT_BITS
+    else:
+        for i in range(start, end):
+            a += rows.a[i]
+            b += rows.b[i]
+        weight = a + b if terms.score < SQUARED else b
+    return GrowingNode(start, end, key, end - start, a, b, float(weight), low, high)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _is_pure(table, rows, start, end):
+    """Whether a node's rows have one and the same target."""
+    first = table.y[rows.row[start]]
+    for i in range(start + 1, end):  # noqa: SIM110 (a loop that Numba compiles)
+        if table.y[rows.row[i]] != first:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _drawn_border(table, j, key, low, high):
+    """Return the border nearest to a number drawn between those next to the lowest and the highest code."""
+    first = table.first[j]
+    share = float(_mixed(key ^ np.uint64(0xD1B54A32D192ED03), j) >> np.uint64(11)) / 2.0**53
+    least, most = table.borders[first + low], table.borders[first + high - 1]
+    drawn = least * (1 - share) + most * share
+    k = low
+    while k < high - 1 and table.borders[first + k + 1] <= drawn:
+        k += 1
+    if k < high - 1 and table.borders[first + k + 1] - drawn < drawn - table.borders[first + k]:
+        k += 1
+    return k
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _best_along(growth, node, j):
+    """Return the best split of a node along a column."""
+    table, rows, terms, found = growth.table, growth.rows, growth.terms, growth.found
+    drawn = -1
+    if terms.form == MANY:
+        m = list_entries(table.codes, rows, terms, j, node, found)
+        if growth.rules.drawn:
+            last = m - 1
+            while last > 0 and found.entry[last] >> np.uint64(56) == MISSING:
+                last -= 1
+            low, high = np.int64(found.entry[0] >> np.uint64(56)), np.int64(found.entry[last] >> np.uint64(56))
+            drawn = _drawn_border(table, j, node.key, low, high) if low < high < MISSING else 254
+        return best_of_entries(found, m, terms, node, growth.totals, drawn)
+    m = list_codes(table.codes, rows, terms, j, node, found)
+    if growth.rules.drawn:
+        last = m - 2 if found.code[m - 1] == MISSING else m - 1
+        drawn = _drawn_border(table, j, node.key, found.code[0], found.code[last]) if last > 0 else 254
+    return best_of_list(found, m, terms, node, drawn, table.monotone[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_split(growth, node, known):
+    """Return the best split of a node along the columns that its key draws, its column, and how many are constant."""
+    columns, most, key = growth.columns, growth.rules.columns, node.key
+    d = len(columns.order)
+    best, column = CodeSplit(-np.inf, -1, False, False, False), np.int64(-1)
+    visited, varying, i = 0, 0, 0
+    while i < d and (visited < most or varying == 0):
+        at = i + int(_mixed(key, i) % np.uint64(d - i))
+        j = np.int64(columns.order[at])
+        columns.order[at], columns.order[i] = columns.order[i], j
+        columns.swapped[i] = at
+        i += 1
+        visited += 1
+        if columns.constant[j]:
+            continue
+        split = _best_along(growth, node, j)
+        if not split.varies:
+            columns.constant[j] = 1
+            columns.found[known] = j
+            known += 1
+            continue
+        varying += 1
+        if split.score > best.score or (split.score == best.score and j < column and split.score > -np.inf):
+            best, column = split, j
+    while i > 0:
+        i -= 1
+        at = columns.swapped[i]
+        columns.order[at], columns.order[i] = columns.order[i], columns.order[at]
+    return best, column, known
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def part_rows(codes, rows, j, split, start, end):
+    """Put the rows that go left before the others, each side in its order; return where the right side begins."""
+    pair, border, missing_left = len(rows.b) > 0, split.border, int(split.missing_left)
+    at, others = start, 0
+    # Written to both sides, and one counted: a branch would be guessed wrong for half of the rows.
+    for i in range(start, end):
+        r, a = rows.row[i], rows.a[i]
+        c = codes[r, j]
+        left = missing_left if c == MISSING else int(c <= border)
+        rows.row[at], rows.a[at] = r, a
+        rows.spare_row[others], rows.spare_a[others] = r, a
+        if pair:
+            b = rows.b[i]
+            rows.b[at] = b
+            rows.spare_b[others] = b
+        at += left
+        others += 1 - left
+    for i in range(others):
+        rows.row[at + i], rows.a[at + i] = rows.spare_row[i], rows.spare_a[i]
+        if pair:
+            rows.b[at + i] = rows.spare_b[i]
+    return at
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def whole_score(growth, node):
+    """Return the score of a node that is not split."""
+    terms, totals = growth.terms, growth.totals
+    a, b = float(node.a), float(node.b)
+    if terms.form == MANY:
+        found = 0.0
+        for c in range(len(totals)):
+            s = totals[c]
+            found += s * s if terms.score == GINI else (s * np.log(s) if s > 0 else 0.0)
+        return found / node.weight if terms.score == GINI else found - node.weight * np.log(node.weight)
+    if terms.score == GINI:
+        return (a * a + b * b) / (a + b)
+    if terms.score == POISSON:
+        return a * np.log(a / b) if a > 0 else 0.0
+    if terms.score == ENTROPY:
+        found = -(a + b) * np.log(a + b)
+        found += a * np.log(a) if a > 0 else 0.0
+        return found + (b * np.log(b) if b > 0 else 0.0)
+    return a * a / b
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def may_split(growth, node, depth):
+    """Whether a node is one that the rules let be split, whatever its best split is."""
+    terms, rules = growth.terms, growth.rules
+    if depth >= rules.depth or node.rows < rules.split_rows or node.rows < 2 * terms.leaf_rows:
+        return False
+    if node.weight < 2 * terms.leaf_weight:
+        return False
+    if terms.form == PACKED:
+        return node.a > 0 and node.b > 0
+    return not _is_pure(growth.table, growth.rows, node.start, node.end)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _new_node(nodes, waiting, top, k):
+    """Write down node k, a leaf so far, and tell its parent."""
+    parent = waiting.parent[top]
+    if k > 0 and parent >= 0:
+        nodes.left[parent] = k
+    elif k > 0:
+        nodes.right[-1 - parent] = k
+    nodes.start[k], nodes.end[k] = waiting.start[top], waiting.end[top]
+    nodes.left[k] = nodes.right[k] = -1
+    nodes.column[k], nodes.threshold[k], nodes.missing_left[k] = -2, -2.0, 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _split_node(growth, nodes, node, k, split, j):
+    """Write down the split of node k and part its rows; return where those of the right child begin."""
+    table = growth.table
+    middle = part_rows(table.codes, growth.rows, j, split, node.start, node.end)
+    nodes.column[k] = j
+    nodes.threshold[k] = np.inf if split.border == 254 else table.borders[table.first[j] + split.border]
+    # Where the node met no missing value, later ones go to the side with more rows.
+    larger = middle - node.start > node.end - middle
+    nodes.missing_left[k] = split.missing_left if split.met_missing else larger
+    return middle
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _push_children(growth, waiting, top, node, k, depth, middle, j):
+    """Put both children on the stack, from place `top` on: the left one on top, to be looked at first."""
+    one, two = _child_limits(growth, node, middle, growth.table.monotone[j])
+    d = len(growth.columns.order)
+    waiting.start[top], waiting.end[top] = middle, node.end
+    waiting.start[top + 1], waiting.end[top + 1] = node.start, middle
+    waiting.parent[top], waiting.parent[top + 1] = -1 - k, k
+    waiting.key[top], waiting.key[top + 1] = _mixed(node.key, d + 1), _mixed(node.key, d)
+    waiting.limits[top, 0], waiting.limits[top, 1] = two
+    waiting.limits[top + 1, 0], waiting.limits[top + 1, 1] = one
+    waiting.depth[top] = waiting.depth[top + 1] = depth + 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def grow_tree(growth, nodes, waiting):
+    """Grow from node 0, all rows, until no node may be split; return how many nodes there are."""
+    columns = growth.columns
+    constants, made, top = 0, 0, 1
+    while top > 0:
+        top -= 1
+        while constants > waiting.constants[top]:  # found below another node
+            constants -= 1
+            columns.constant[columns.found[constants]] = 0
+        depth, k = waiting.depth[top], made
+        made += 1
+        _new_node(nodes, waiting, top, k)
+        node = growing_node(
+            growth, waiting.start[top], waiting.end[top], waiting.key[top], waiting.limits[top, 0],
+            waiting.limits[top, 1],
+        )  # fmt: skip
+        if not may_split(growth, node, depth):
+            continue
+        split, j, constants = find_split(growth, node, constants)
+        if j < 0 or split.score - whole_score(growth, node) < growth.rules.decrease:
+            continue
+        middle = _split_node(growth, nodes, node, k, split, j)
+        _push_children(growth, waiting, top, node, k, depth, middle, j)
+        waiting.constants[top] = waiting.constants[top + 1] = constants
+        top += 2
+    while constants > 0:
+        constants -= 1
+        columns.constant[columns.found[constants]] = 0
+    return made
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _child_limits(growth, node, middle, direction):
+    """Return the values that the children's descendants may have: neither side crosses the middle of the two."""
+    whole = (node.low, node.high)
+    if direction == 0:
+        return whole, whole
+    one = growing_node(growth, node.start, middle, node.key, node.low, node.high)
+    two = growing_node(growth, middle, node.end, node.key, node.low, node.high)
+    if growth.terms.score < SQUARED:
+        between = (one.b / one.weight + two.b / two.weight) / 2
+    else:
+        between = (one.a / one.b + two.a / two.b) / 2
+    below, above = (node.low, between), (between, node.high)
+    return (below, above) if direction > 0 else (above, below)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def grow_best_first(growth, nodes, waiting, most_leaves):
+    """Grow by splitting the leaf that gains most, until there are so many; return how many nodes there are.
+
+    Nodes are numbered in the order in which they were made, and `waiting` keeps each of them at its own number.
+    """
+    columns = growth.columns
+    gain = np.full(len(nodes.left), -np.inf)
+    border, side, met = np.zeros(len(gain), np.int64), np.zeros(len(gain), np.bool_), np.zeros(len(gain), np.bool_)
+    column = np.full(len(gain), -1)
+    made, fresh, leaves = 1, 0, 1
+    _new_node(nodes, waiting, 0, 0)
+    while True:
+        for k in range(fresh, made):
+            node = growing_node(
+                growth, waiting.start[k], waiting.end[k], waiting.key[k], waiting.limits[k, 0], waiting.limits[k, 1]
+            )
+            if not may_split(growth, node, waiting.depth[k]):
+                continue
+            split, j, constants = find_split(growth, node, 0)
+            while constants > 0:
+                constants -= 1
+                columns.constant[columns.found[constants]] = 0
+            if j >= 0:
+                found = split.score - whole_score(growth, node)
+                if found >= growth.rules.decrease:
+                    gain[k], column[k] = found, j
+                    border[k], side[k], met[k] = split.border, split.missing_left, split.met_missing
+        fresh = made
+        k = int(np.argmax(gain[:made]))
+        if leaves >= most_leaves or gain[k] == -np.inf:
+            return made
+        node = growing_node(
+            growth, waiting.start[k], waiting.end[k], waiting.key[k], waiting.limits[k, 0], waiting.limits[k, 1]
+        )
+        split = CodeSplit(gain[k], border[k], side[k], True, met[k])
+        gain[k] = -np.inf
+        middle = _split_node(growth, nodes, node, k, split, column[k])
+        # Children come as right, then left from the stack; here the left one has the lower number.
+        _push_children(growth, waiting, made, node, k, waiting.depth[k], middle, column[k])
+        _swap_waiting(waiting, made, made + 1)
+        for child in range(made, made + 2):
+            _new_node(nodes, waiting, child, child)
+        made += 2
+        leaves += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _swap_waiting(waiting, p, q):
+    """Let two waiting nodes change places."""
+    waiting.start[p], waiting.start[q] = waiting.start[q], waiting.start[p]
+    waiting.end[p], waiting.end[q] = waiting.end[q], waiting.end[p]
+    waiting.parent[p], waiting.parent[q] = waiting.parent[q], waiting.parent[p]
+    waiting.key[p], waiting.key[q] = waiting.key[q], waiting.key[p]
+    for c in range(2):
+        waiting.limits[p, c], waiting.limits[q, c] = waiting.limits[q, c], waiting.limits[p, c]

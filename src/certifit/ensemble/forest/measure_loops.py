@@ -1,0 +1,72 @@
+"""The compiled loops that measure the nodes of a grown tree: weights, values and impurities, from its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from certifit.ensemble.forest.candidate_loops import ENTROPY, GINI, POISSON
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def measure_classes(nodes, made, row, labels, weight, classes, score):
+    """Return weights (m,), class shares (m, k) and impurities (m,); `weight` (n,) are the tree's row weights."""
+    value = np.zeros((made, classes))
+    for k in range(made - 1, -1, -1):  # children come after their parents
+        if nodes.left[k] < 0:
+            for i in range(nodes.start[k], nodes.end[k]):
+                value[k, np.int64(labels[row[i]])] += weight[row[i]]
+        else:
+            for c in range(classes):
+                value[k, c] = value[nodes.left[k], c] + value[nodes.right[k], c]
+    total, impurity = np.zeros(made), np.zeros(made)
+    for k in range(made):
+        for c in range(classes):
+            total[k] += value[k, c]
+        squares, logs = 0.0, 0.0
+        for c in range(classes):
+            p = value[k, c] / total[k]
+            value[k, c] = p
+            squares += p * p
+            if score == ENTROPY and p > 0:
+                logs -= p * np.log(p)
+        impurity[k] = 1.0 - squares if score == GINI else logs / np.log(2.0)
+    return total, value, impurity
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def measure_amounts(nodes, made, row, y, weight, score):
+    """Return weights (m,), means (m, 1) and impurities (m,)."""
+    total, mean, spread = np.zeros(made), np.zeros((made, 1)), np.zeros(made)
+    for k in range(made - 1, -1, -1):
+        if nodes.left[k] >= 0:
+            a, b = nodes.left[k], nodes.right[k]
+            total[k] = total[a] + total[b]
+            mean[k, 0] = mean[a, 0] + total[b] * (mean[b, 0] - mean[a, 0]) / total[k]
+            spread[k] = spread[a] + spread[b]
+            if score != POISSON:
+                spread[k] += total[a] * (mean[a, 0] - mean[k, 0]) ** 2 + total[b] * (mean[b, 0] - mean[k, 0]) ** 2
+            continue
+        start, end = nodes.start[k], nodes.end[k]
+        first, away, w = y[row[start]], 0.0, 0.0
+        for i in range(start, end):
+            away += weight[row[i]] * (y[row[i]] - first)
+            w += weight[row[i]]
+        centre = first + away / w
+        rest = 0.0
+        for i in range(start, end):  # what rounding has left
+            rest += weight[row[i]] * (y[row[i]] - centre)
+        centre += rest / w
+        for i in range(start, end):
+            t = y[row[i]]
+            if score == POISSON:
+                spread[k] += weight[row[i]] * t * np.log(t) if t > 0 else 0.0
+            else:
+                spread[k] += weight[row[i]] * (t - centre) ** 2
+        total[k], mean[k, 0] = w, centre
+    impurity = spread / total
+    if score == POISSON:
+        for k in range(made):
+            m = mean[k, 0]
+            impurity[k] = max(impurity[k] - (m * np.log(m) if m > 0 else 0.0), 0.0)
+    return total, mean, impurity

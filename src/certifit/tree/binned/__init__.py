@@ -1,0 +1,1 @@
+"""Binned columns: one byte a value, and growth by histograms of whole numbers."""
