@@ -77,7 +77,7 @@ def test_the_loops_for_two_and_for_many_classes_agree():
     weight = whole_weights(rng.exponential(size=60))
     search = SortedStumps(X, y.astype(np.int32), 2)
     for entries, known in search.columns:
-        two = best_cut_of_two(entries, known, np.where(y == 1, weight, -weight))
+        two = best_cut_of_two(entries, known, np.where(y == 1, weight, -weight).astype(float))
         many = best_cut(entries, known, y.astype(np.int32), weight, 2)
         assert (two.position, two.missing_left) == (many.position, many.missing_left)
 
@@ -355,6 +355,43 @@ def test_a_fit_that_ended_too_early_does_not_hold():
     model.members_ = model.members_.part(slice(0, 3))
     model.estimator_weights_[3:], model.estimator_errors_[3:] = 0.0, 1.0
     assert any("ended though" in words for words in audit(model, X, y).failures())
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("nu", [0.05, 0.3])
+def test_linear_programming_finds_the_largest_soft_margin(nu, missing):
+    """Against the whole linear program over every stump there is."""
+    X, y = noisy(50, 2, 1, missing)
+    sign = 2.0 * y - 1
+    model = AdaBoostClassifier(n_estimators=5, corrective="lpboost", nu=nu).fit(X, y)
+    left = all_stumps(X)
+    answers = [np.where(left, a, b) for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+    signed = np.vstack(answers) * sign
+    m, n = signed.shape
+    best = linprog(
+        np.r_[np.zeros(m), -1.0, np.full(n, 1 / (n * nu))],
+        A_ub=np.hstack([-signed.T, np.ones((n, 1)), -np.eye(n)]), b_ub=np.zeros(n),
+        A_eq=[np.r_[np.ones(m), np.zeros(n + 1)]], b_eq=[1.0],
+        bounds=[(0, None)] * m + [(None, None)] + [(0, None)] * n,
+    )  # fmt: skip
+    certificate = model.certificate_
+    assert certificate.kind == "optimal"
+    assert certificate.holds
+    assert 1 - certificate.objective == pytest.approx(-best.fun, abs=1e-7)
+    assert certificate.bound <= 1 + best.fun + 1e-9
+    assert audit(model, X, y).holds
+    assert model.estimator_weights_.sum() == pytest.approx(1.0)
+    assert model.objective(X, y).total == pytest.approx(certificate.objective, rel=1e-12)
+    plain = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    wrong = copy.deepcopy(model)
+    wrong.estimator_weights_ = (np.arange(len(wrong)) == 0).astype(float)
+    assert not audit(wrong, X, y).holds
+    assert np.quantile(model.margins(X, y), nu) >= np.quantile(plain.margins(X, y), nu) - 0.05
+
+
+def test_linear_programming_needs_two_classes_and_stumps():
+    with pytest.raises(DataError, match="two classes and stumps"):
+        AdaBoostClassifier(corrective="lpboost").fit(*load_iris(return_X_y=True))
 
 
 def test_a_saved_ensemble_is_the_same(tmp_path):

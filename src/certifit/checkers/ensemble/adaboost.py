@@ -117,8 +117,8 @@ def stages_of(claim: BoostingClaim, rows: BoostedRows) -> Iterator[ReplayedStage
     for m in range(claim.stages):
         w = np.maximum(w, claim.least_weight) if claim.least_weight else w
         right = claim.answers(m) == rows.labels
-        yield ReplayedStage(m, w, right, float(w[~right].sum() / w.sum()))
-        w = w * np.exp(np.where(right, 0.0, claim.strengths[m]))
+        yield ReplayedStage(m, w, right, float(np.where(right, 0.0, w).sum() / w.sum()))
+        w = w * np.where(right, 1.0, np.exp(claim.strengths[m]))
         w /= w.sum()
     yield ReplayedStage(claim.stages, w, np.zeros(len(w), bool), np.nan)
 
@@ -233,7 +233,7 @@ def _check_leaves(replay: Replay, stumps: PlainStumps, rows: BoostedRows, stage:
     """Whether leaves have the weights that a stump says, and answer their heaviest class."""
     if stumps.leaf_weight is None or stumps.leaf_rows is None:
         return
-    side = np.where(stumps.left(stage.m, rows.X), 0, 1)
+    side = ~stumps.left(stage.m, rows.X)
     w = stage.w / stage.w.sum()
     found = np.bincount(side * k + rows.labels, w, 2 * k).reshape(2, k)
     count = np.bincount(side, minlength=2)

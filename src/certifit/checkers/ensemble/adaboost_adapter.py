@@ -14,6 +14,7 @@ from certifit.checkers.ensemble.adaboost import (
     ScanTuning,
     certify_boosting,
 )
+from certifit.checkers.ensemble.soft_margin import certify_soft_margin
 from certifit.checkers.ensemble.validation_rows import without_validation_rows
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.plain.blocks import dense
@@ -51,6 +52,8 @@ def certify_classifier(
     k = len(model.classes_)
     stages = len(members)
     asked = int(setting(model, "n_estimators", Setting(int, least=1)))
+    if getattr(model, "corrective", None) is not None:
+        return _certify_corrected(model, members, BoostedRows(dense(data), labels, weight / weight.sum()), tol)
     strengths, errors = (
         _by_stage(model, name, asked, stages) for name in ("estimator_weights_", "estimator_errors_")
     )
@@ -69,6 +72,19 @@ def certify_classifier(
     )  # fmt: skip
     seen = np.zeros((len(labels), 0)) if X is None else X
     return certify_boosting(claim, BoostedRows(seen, labels, weight / weight.sum()), tol, tuning)
+
+
+def _certify_corrected(model: Any, stumps: Any, rows: BoostedRows, tol: float) -> Certificate:
+    """Check an ensemble that LPBoost finished."""
+    m, nu = len(stumps.column), float(setting(model, "nu", Setting(float, above=0, most=1)))
+    if len(model.classes_) != 2:
+        raise DataError(got=f"{len(model.classes_)} classes with corrective='lpboost'", wanted="two")
+    names = ("estimator_weights_", "estimator_errors_", "row_distribution_")
+    weights, errors, d = (numbers(model, name) for name in names)
+    if weights.shape != (m,) or errors.shape != (m,) or d.shape != rows.s.shape:
+        raise DataError(got="weights, errors or a distribution of other lengths", wanted="those that fit left")
+    plain = _own_stumps(model, stumps)
+    return certify_soft_margin(plain, weights, errors, d, rows, nu, tol)
 
 
 def _kept(rows: Rows) -> tuple[Any, Array, Array]:
@@ -142,8 +158,10 @@ def _own_stumps(model: Any, stumps: Any) -> PlainStumps:
     m, k, d = len(stumps.column), len(model.classes_), int(model.n_features_in_)
     column, rows = np.asarray(stumps.column), np.asarray(stumps.leaf_rows)
     weight, threshold = np.asarray(stumps.leaf_weight), np.asarray(stumps.threshold)
-    shapes = (threshold.shape, np.shape(stumps.missing_left), weight.shape, rows.shape)
-    fits = shapes == ((m,), (m,), (m, 2, k), (m, 2)) and column.shape == (m,)
+    answers = np.asarray(stumps.answers)
+    shapes = (threshold.shape, np.shape(stumps.missing_left), weight.shape, rows.shape, answers.shape)
+    fits = shapes == ((m,), (m,), (m, 2, k), (m, 2), (m, 2)) and column.shape == (m,)
+    fits = fits and answers.dtype.kind in "iu" and answers.min() >= 0 and answers.max() < k
     kinds = (column.dtype.kind, threshold.dtype, np.asarray(stumps.missing_left).dtype.kind, weight.dtype)
     if not fits or kinds[0] not in "iu" or kinds[2] not in "iub" or kinds[1] != np.float64 or kinds[3] != np.float64:
         raise DataError(got="stumps with arrays of other shapes or types", wanted="those that fit left")
@@ -151,6 +169,6 @@ def _own_stumps(model: Any, stumps: Any) -> PlainStumps:
     if not (there and np.isfinite(weight).all()) or np.isnan(threshold[column >= 0]).any():
         raise DataError(got="stumps on columns or with numbers that are not there", wanted="those that fit left")
     return PlainStumps(
-        column, threshold, np.asarray(stumps.missing_left) != 0, weight.argmax(axis=2), weight, rows,
+        column, threshold, np.asarray(stumps.missing_left) != 0, answers, weight, rows,
         every_threshold=model.max_bins is None,
     )  # fmt: skip

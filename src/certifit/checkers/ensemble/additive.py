@@ -43,7 +43,7 @@ class AdditiveClaim:
     intercept: float
     loss: str  # squared_error, log_loss or poisson
     alpha: float
-    asked: float | None = None  # the strength that was asked for; None where the fit was to choose
+    told: float  # the strength that the model says it has
 
     @property
     def penalty(self) -> float:
@@ -100,7 +100,7 @@ def conjugates(loss: str, y: Array, u: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class PrimalSums(Sums):
+class AdditivePrimalSums(Sums):
     """What the rows say of a model."""
 
     weight: float
@@ -139,14 +139,14 @@ def _shifted(claim: AdditiveClaim, X: Array, block: Block) -> tuple[Array, Array
     return y - claim.intercept, scores(replace(claim, intercept=0.0), X)
 
 
-def _primal(claim: AdditiveClaim, block: Block) -> PrimalSums:
+def _primal(claim: AdditiveClaim, block: Block) -> AdditivePrimalSums:
     X, w = dense(block.X), block.w
     y, score = _shifted(claim, X, block)
     with np.errstate(over="ignore", invalid="ignore"):
         each, u = losses(claim.loss, y, score), slopes_at(claim.loss, y, score)
     wu = np.where(w > 0, w * u, 0.0)
     last = 4 * EPS * np.abs(np.asarray(block.y, np.float64)) if claim.loss == "squared_error" else np.zeros(len(w))
-    return PrimalSums(
+    return AdditivePrimalSums(
         float(w.sum()), float(np.where(w > 0, w * each, 0.0).sum()), float(w @ (np.abs(each) + np.abs(y * score))),
         float(wu[wu > 0].sum()), -float(wu[wu < 0].sum()),
         float(w @ (last * np.abs(u) + last**2)), _by_level(claim, X, (w > 0).astype(float)),
@@ -173,7 +173,7 @@ def certify_additive(claim: AdditiveClaim, rows: Rows, tol: float) -> Certificat
     bound = _lower_bound(claim, found, rows)
     wrong = float(np.abs(found.counts - np.concatenate(claim.counts)).max())
     bent = sum(_wrong_steps(shape) for shape in claim.shapes)
-    other = not (claim.alpha > 0 and claim.asked in (None, claim.alpha))
+    other = not (claim.alpha > 0 and claim.told == claim.alpha)
     checks = (
         Check("alpha_ is not the strength asked for, or not above 0 (1: yes)", float(other), 0.0),
         Check("counts of levels off by", wrong, 0.0),
@@ -191,7 +191,7 @@ def _wrong_steps(shape: PlainShape) -> int:
     return int((np.diff(shape.values) * shape.direction < 0).sum())
 
 
-def _lower_bound(claim: AdditiveClaim, found: PrimalSums, rows: Rows) -> float:
+def _lower_bound(claim: AdditiveClaim, found: AdditivePrimalSums, rows: Rows) -> float:
     """The dual objective of the slopes at the model, balanced and shrunk until they are feasible."""
     less = min(found.up, found.down)
     if not (np.isfinite(found.up) and np.isfinite(found.down)):

@@ -34,14 +34,15 @@ def additive_claim(model: Any) -> AdditiveClaim:
     directions = np.zeros(d, int) if model.monotonic_cst is None else np.asarray(model.monotonic_cst)
     if directions.shape != (d,) or not np.isin(directions, (-1, 0, 1)).all():
         raise DataError(got=f"monotonic_cst={model.monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of {d} columns")
-    alpha = float(model.alpha_)
     intercept = np.asarray(model.intercept_)
     if intercept.shape != () or intercept.dtype.kind not in "iuf" or not np.isfinite(intercept):
         raise DataError(got=f"intercept_={model.intercept_!r}", wanted="a finite number")
-    asked = None if model.alpha == "auto" else float(model.alpha)
+    alpha = float(model.alpha_)
+    # The problem is that of the strength asked for, whatever the model says it was.
+    solved = alpha if model.alpha == "auto" else float(model.alpha)
     plain = [_plain_shape(shape, int(way)) for shape, way in zip(model.shape_functions_, directions, strict=True)]
     shapes, counts = tuple(shape for shape, _ in plain), tuple(count for _, count in plain)
-    return AdditiveClaim(shapes, counts, float(intercept), getattr(model, "loss", "log_loss"), alpha, asked)
+    return AdditiveClaim(shapes, counts, float(intercept), getattr(model, "loss", "log_loss"), solved, alpha)
 
 
 def _plain_shape(shape: Any, direction: int) -> tuple[PlainShape, Array]:

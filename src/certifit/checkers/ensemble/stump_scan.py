@@ -33,6 +33,12 @@ class StumpScan:
         found = parallel_map(lambda column: _largest_along(column, v), self.columns)
         return max([abs(float(v.sum())), *found])
 
+    def largest_leaf_edge(self, v: Array) -> float:
+        """max over stumps with answers ±1 in each leaf, constants among them, of Σ v h."""
+        total = float(v.sum())
+        found = parallel_map(lambda column: _leaf_edge_along(column, v, total), self.columns)
+        return max([abs(total), *found])
+
     def largest_purity(self, labels: Array, classes: int, w: Array) -> float:
         """max over stumps of Σ S²/W over both leaves, S the weight of each class; that of all rows together too."""
         sums = w[:, None] * (labels[:, None] == np.arange(classes))
@@ -68,6 +74,14 @@ def _largest_along(column: SortedColumn, v: Array) -> float:
     if column.known < len(v):
         sums += [left + lost, total - left - lost]
     return max(float(np.abs(s).max()) for s in sums)
+
+
+def _leaf_edge_along(column: SortedColumn, v: Array, total: float) -> float:
+    if not len(column.after):
+        return 0.0
+    left, lost = _sides(column, v)
+    sides = (left, left + lost) if column.known < len(v) else (left,)
+    return max(float((np.abs(side) + np.abs(total - side)).max()) for side in sides)
 
 
 def _purity_along(column: SortedColumn, sums: Array, total: Array) -> float:

@@ -19,10 +19,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.ensemble.adaboost_adapter import certify_classifier
+from certifit.checkers.ensemble.soft_margin import soft_margin
 from certifit.checkers.ensemble.validation_rows import hold_out
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Objective, Setting
 from certifit.core.settings import Settings
+from certifit.ensemble.adaboost.lpboost import corrected_stumps
 from certifit.ensemble.adaboost.samme import (
     BestStage,
     BoostedStage,
@@ -44,7 +46,7 @@ from certifit.ensemble.adaboost.stumps import (
     is_stump_learner,
 )
 from certifit.ensemble.adaboost.weight_boosting import WeightBoosting
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, NotAvailableError
 from certifit.rows import Array, ArrayRows, Block, Rows, encode_labels
 from certifit.tree.decision_tree import DecisionTreeClassifier
 
@@ -70,6 +72,11 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
         so many stages; the stages up to the least loss are kept.
     validation_fraction : float
         The share of rows held out, if any.
+    corrective : 'lpboost' or None
+        'lpboost': stumps of two classes are finished by linear programming (HiGHS), which makes their soft margin the
+        largest of all combinations of stumps, and proves it. Strengths then add up to 1. For some thousand rows.
+    nu : float above 0 and up to 1
+        With corrective='lpboost', the share of weight that may lie below the margin.
 
     Attributes
     ----------
@@ -83,6 +90,7 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
     feature_importances_ : (d,)
     members_ : Stumps or list, what `estimators_` are made from
     validation_seed_ : int, the seed of the rows held out, where there are any
+    row_distribution_ : (rows of positive weight,) with corrective='lpboost', the distribution that proves the margin
     certificate_ : Certificate
 
     `decision_function` is scikit-learn's, the weighted mean of the answers. `log_odds` is the additive logistic
@@ -103,6 +111,8 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
     settings: ClassVar[Settings] = {
         **WeightBoosting.settings,
         "max_bins": Setting(int, least=2, most=255, none=True),
+        "corrective": Setting(choices=("lpboost",), none=True),
+        "nu": Setting(float, above=0, most=1),
     }
     differences: ClassVar[dict[str, str]] = {
         "predict_proba": "Probabilities are those of the additive logistic model, two classes: 1/(1 + exp(-Σ α h)).",
@@ -115,8 +125,10 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
 
     def __init__(
         self, estimator=None, *, n_estimators=50, learning_rate=1.0, random_state=None, max_bins=None,
-        n_iter_no_change=None, validation_fraction=0.1,
+        n_iter_no_change=None, validation_fraction=0.1, corrective=None, nu=0.1,
     ):  # fmt: skip
+        self.corrective = corrective
+        self.nu = nu
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -147,8 +159,27 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
             "estimator_weights_": padded([stage.strength for stage in stages], self.n_estimators, 0.0),
             "estimator_errors_": padded([stage.error for stage in stages], self.n_estimators, 1.0),
         }
+        if self.corrective is not None:
+            found |= self._corrected(data, found["members_"], labels.classes)
         claimed = Bunch(**self.get_params(deep=False), **found, n_features_in_=rows.n_features)
         return {**found, "certificate_": certify_classifier(claimed, data, AuditTuning().foreign)}
+
+    def _corrected(self, data: ArrayRows, members: Any, classes: Array) -> Attributes:
+        """The attributes that LPBoost changes."""
+        if len(classes) != 2 or not isinstance(members, Stumps):
+            raise DataError(
+                got=f"corrective='lpboost' with {len(classes)} classes and estimator={self.estimator!r}",
+                wanted="two classes and stumps (estimator=None)",
+            )
+        kept = data.w > 0
+        s, labels = data.w[kept] / data.w[kept].sum(), np.asarray(data.y)[kept].astype(np.int32)
+        best = corrected_stumps(members, dense(data.X[kept]), labels, s, float(self.nu))
+        return {
+            "members_": best.members,
+            "estimator_weights_": best.weights,
+            "estimator_errors_": best.errors,
+            "row_distribution_": best.distribution,
+        }
 
     def _check_parts(self, kept: ArrayRows, held_out: ArrayRows, classes: Array) -> None:
         seen = np.unique(np.asarray(kept.y)[kept.w > 0])
@@ -224,6 +255,8 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
     def normalisers_(self) -> Array:
         """Z of every stage (stages,): by how much it lowered the mean exponential loss."""
         check_is_fitted(self)
+        if self.corrective is not None:
+            raise NotAvailableError(got="corrective='lpboost'", wanted="stages, which linear programming has none of")
         k, e, a = len(self.classes_), self.estimator_errors_[: len(self.members_)], self._strengths
         return (1 - e) * np.exp(-a * (k - 1) / k) + e * np.exp(a / k)
 
@@ -328,12 +361,23 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
         return np.array([block.w.sum(), block.w @ np.exp(-self._margins(block))])
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean exponential loss on these rows, but for those that the fit would hold out of them."""
+        """The mean exponential loss on these rows, but for those that the fit would hold out of them.
+
+        With corrective='lpboost' it is 1 less the soft margin.
+        """
         rows = encode_labels(self._rows(X, y, sample_weight, "classes"), self.classes_, fewest=1).rows
         if self.n_iter_no_change is not None:
             rows, _ = hold_out(rows, float(self.validation_fraction), self.validation_seed_)
+        if self.corrective is not None:
+            margins, w = rows.map(self._margins) * 2, rows.map(_weights)
+            value, _ = soft_margin(margins[w > 0], w[w > 0] / w.sum(), float(self.nu))
+            return Objective(1 - value, 1 - value, 0.0)
         weight, loss = rows.sum(self._loss)
         return Objective(float(loss / weight), float(loss / weight), 0.0)
+
+
+def _weights(block: Block) -> Array:
+    return block.w
 
 
 def _class_numbers(told: Any, classes: Array) -> Array:

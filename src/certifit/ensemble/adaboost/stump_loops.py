@@ -31,10 +31,11 @@ def best_cut_of_two(entries, known, signed):
     entries : (n,) uint32, numbers of rows in the order of their values, missing last; the highest bit marks the last
         row of each value
     known : rows with a value
-    signed : (n,) int64, the weight of each row, negative for the first class
+    signed : (n,) float64, the weight of each row, a whole number, negative for the first class. Sums of whole numbers
+        below 2⁵³ are exact in floating point too, and need no conversion to be scored
     """
     n = len(entries)
-    total, whole, lost, lost_whole = 0, 0, 0, 0
+    total, whole, lost, lost_whole = 0.0, 0.0, 0.0, 0.0
     for i in range(n):
         v = signed[i]
         total += v
@@ -46,7 +47,7 @@ def best_cut_of_two(entries, known, signed):
     mean = total / whole
     best, per, position, missing_left = 0.0, 1.0, -1, False
     for side in range(2 if known < n else 1):  # missing rows go right, then left
-        d, w = (lost, lost_whole) if side else (0, 0)
+        d, w = (lost, lost_whole) if side else (0.0, 0.0)
         end = known - 1 if side or known == n else known
         for i in range(end):
             entry = entries[i]
@@ -59,7 +60,7 @@ def best_cut_of_two(entries, known, signed):
                 if 2 * w > whole:
                     a, b = total - d, whole - w
                 off = a - mean * b
-                fall, size = off * off, float(b) * float(whole - b)
+                fall, size = off * off, b * (whole - b)
                 if fall * per > best * size:
                     best, per, position, missing_left = fall, size, i + 1, side == 1
     return Cut(best / per, position, missing_left)

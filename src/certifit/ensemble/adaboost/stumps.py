@@ -46,14 +46,10 @@ class Stumps:
     missing_left: Array  # (m,) uint8
     leaf_weight: Array  # (m, 2, k) shares of all weight, by leaf and class
     leaf_rows: Array  # (m, 2)
+    answers: Array  # (m, 2) the class that each leaf tells
 
     def __len__(self) -> int:
         return len(self.column)
-
-    @property
-    def answers(self) -> Array:
-        """The class of most weight in each leaf (m, 2)."""
-        return self.leaf_weight.argmax(axis=2)
 
     def part(self, rows: slice) -> Stumps:
         return Stumps(*(getattr(self, f.name)[rows] for f in fields(self)))
@@ -150,7 +146,7 @@ class SortedStumps(StumpSearch):
     def best(self, w: Array) -> StumpSplit:
         weight = whole_weights(w)
         if self.classes == 2:
-            weight = np.where(self.labels == 1, weight, -weight)
+            weight = np.where(self.labels == 1, weight, -weight).astype(np.float64)
         cuts = self._cuts(partial(self._cut, weight), len(self.columns))
         j = max(range(len(cuts)), key=lambda j: (cuts[j].score, -j))
         return self._no_split() if cuts[j].position < 0 else self._split(j, cuts[j])
@@ -277,6 +273,7 @@ def as_stumps(splits: list[tuple[StumpSplit, Array, Array]]) -> Stumps:
         np.array([split.missing_left for split, _, _ in splits], np.uint8),
         np.stack([weight for _, weight, _ in splits]),
         np.stack([rows for _, _, rows in splits]),
+        np.stack([weight.argmax(axis=1) for _, weight, _ in splits]),
     )
 
 

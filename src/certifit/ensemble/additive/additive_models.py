@@ -23,7 +23,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Estimator, Objective, Setting, Step, fixed_point
 from certifit.core.settings import LOOP, Settings
 from certifit.ensemble.adaboost.stumps import BinnedColumn, binned_column
-from certifit.ensemble.additive.block_descent import BlockDescent, DescentTuning
+from certifit.ensemble.additive.block_descent import BlockDescent, BlockDescentTuning
 from certifit.ensemble.additive.problem import (
     AdditiveMeasures,
     AdditivePoint,
@@ -49,14 +49,14 @@ class AdditiveModel(Estimator):
         "alpha": Setting(float, above=0, below=np.inf, choices=("auto",)),
         "max_bins": Setting(int, least=2, most=255),
     }
-    _tuning: ClassVar[DescentTuning] = DescentTuning()
+    _tuning: ClassVar[BlockDescentTuning] = BlockDescentTuning()
 
     shape_functions_: list[ShapeFunction]
     intercept_: float
     alpha_: float
 
-    def _solved(self, rows: Rows, loss: str) -> Attributes:
-        """All fitted attributes, from rows whose y are amounts, or 0 and 1."""
+    def _solved(self, rows: Rows, loss: str, **known: Any) -> Attributes:
+        """All fitted attributes, with those `known` before, from rows whose y are amounts, or 0 and 1."""
         data = rows.load()
         kept = data.w > 0
         X, y, w = dense(data.X[kept]), np.asarray(data.y, np.float64)[kept], data.w[kept]
@@ -73,10 +73,10 @@ class AdditiveModel(Estimator):
         if self.alpha == "auto":
             problem = AdditiveProblem(problem.table, problem.y, s, loss, choose_strength(problem, start, X))
         descent = BlockDescent(problem, self._tuning)
-        attributes = partial(_attributes, problem, columns, shift)
+        attributes = partial(_attributes, problem, columns, shift, known)
         with self._watch.loop("block descent", self.max_iter, attributes) as watch:
             best = fixed_point(
-                partial(measure, problem), partial(_relative, descent), start, tol=self.tol,
+                partial(measure, problem), partial(_relative, descent, float(self.tol)), start, tol=self.tol,
                 max_iter=self.max_iter, max_time=self.max_time, watcher=watch,
             )  # fmt: skip
         found = attributes(best.params)
@@ -130,10 +130,18 @@ class AdditiveModel(Estimator):
         Setting(float, least=0, below=np.inf).check("epsilon", epsilon)
 
 
-def _relative(descent: BlockDescent, point: AdditivePoint, found: AdditiveMeasures) -> Step[AdditivePoint]:
+def _relative(
+    descent: BlockDescent, tol: float, point: AdditivePoint, found: AdditiveMeasures
+) -> Step[AdditivePoint]:
     """An update whose gain is the gap as a share of the objective."""
     step = descent.update(point, found)
-    return step._replace(gain=step.gain / step.objective if step.objective > 0 else 0.0)
+    gain = step.gain / step.objective if step.objective > 0 else 0.0
+    # Newton's method doubles the digits with every step: two more are nearly free, and equal problems then have
+    # equal answers.
+    if 1e-13 < gain <= tol and descent.polished < descent.tuning.polishing:
+        descent.polished += 1
+        gain = max(gain, tol * (1 + 1e-9))
+    return step._replace(gain=gain)
 
 
 def _null_score(loss: str, mean: float) -> float:
@@ -144,7 +152,7 @@ def _null_score(loss: str, mean: float) -> float:
 
 
 def _attributes(
-    problem: AdditiveProblem, columns: list[BinnedColumn], shift: float, point: AdditivePoint
+    problem: AdditiveProblem, columns: list[BinnedColumn], shift: float, known: Attributes, point: AdditivePoint
 ) -> dict[str, Any]:
     """Functions about their means, and the intercept."""
     intercept, shapes = point.intercept + shift, []
@@ -162,7 +170,7 @@ def _attributes(
                 int(rows[0]) if first else 0,
             )
         )  # fmt: skip
-    return {"shape_functions_": shapes, "intercept_": float(intercept), "alpha_": float(problem.alpha)}
+    return {**known, "shape_functions_": shapes, "intercept_": float(intercept), "alpha_": float(problem.alpha)}
 
 
 def _mean_size(shape: ShapeFunction) -> float:
@@ -249,8 +257,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
                 wanted="two: Only binary classification is supported",
                 fix="sklearn.multiclass.OneVsRestClassifier(AdditiveClassifier()) fits one model for each class.",
             )
-        fitted = self._solved(apply_class_weight(labels, self.class_weight), "log_loss")
-        return {"classes_": labels.classes, **fitted}
+        return self._solved(apply_class_weight(labels, self.class_weight), "log_loss", classes_=labels.classes)
 
     def decision_function(self, X: Any) -> Array:
         """The log-odds of the second class (n,)."""
@@ -268,7 +275,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
     def predict(self, X: Any) -> Array:
         """The likelier class (n,)."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        likelier = (self.decision_function(X) > 0).astype(int)
+        return self.classes_[likelier]
 
     def worst_case(self, X: Any, y: Any, epsilon: float) -> Array:
         """The largest log loss of each row when every entry may move by up to `epsilon` (n,): exact, not a bound.

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
+from certifit.rows import Array
+
+
+class ScoredRows(NamedTuple):
+    """A run of rows."""
+
+    y: Array  # (n,)
+    s: Array  # (n,)
+    score: Array  # (n,) changed by a pass
+
+
 SQUARED, LOGISTIC, POISSON = 0, 1, 2
+CAREFUL_LOGISTIC, CAREFUL_POISSON = 3, 4  # with curvatures that do not vanish where the loss is nearly straight
 
 
 @njit(cache=True, nogil=True)
@@ -58,20 +72,25 @@ def fused_path(target, weight, low, high, values):
 
 @njit(cache=True, nogil=True, inline="always")
 def _derivatives(kind, y, score):
-    """Return the first and second derivative of a row's loss in its score."""
+    """Return the first and second derivative of a row's loss in its score; the careful ones are no less."""
     if kind == SQUARED:
         return score - y, 1.0
-    if kind == LOGISTIC:
-        e = np.exp(-abs(score))
+    if kind in (LOGISTIC, CAREFUL_LOGISTIC):
+        size = abs(score)
+        e = np.exp(-size)
         p = 1.0 / (1.0 + e) if score >= 0 else e / (1.0 + e)
-        return p - y, e / ((1.0 + e) * (1.0 + e))
+        if kind == LOGISTIC:
+            return p - y, e / ((1.0 + e) * (1.0 + e))
+        # A parabola of this curvature that touches the loss lies above it everywhere (Jaakkola & Jordan 2000).
+        return p - y, (1.0 - e) / (1.0 + e) / (2.0 * size) if size > 1e-6 else 0.25
     mean = np.exp(score)
-    return mean - y, mean
+    return mean - y, mean if kind == POISSON else max(mean, y)
 
 
 @njit(cache=True, nogil=True)
-def add_and_sum(kind, before, step, codes, y, s, score, sums):
+def add_and_sum(kind, before, step, codes, rows, sums):
     """Add step[before] to the scores of rows, and sum up their derivatives by level: sums (2, k)."""
+    y, s, score = rows.y, rows.s, rows.score
     sums[:] = 0.0
     for i in range(len(codes)):
         score[i] += step[before[i]]

@@ -104,14 +104,16 @@ def row_losses(loss: str, y: Array, score: Array) -> Array:
         return (score - y) ** 2 / 2
     if loss == "log_loss":
         return np.logaddexp(0.0, score) - y * score
-    return np.exp(score) - y * score + xlogy(y, y) - y
+    with np.errstate(over="ignore"):  # an infinite loss is never accepted
+        return np.exp(score) - y * score + xlogy(y, y) - y
 
 
 def slopes(loss: str, y: Array, score: Array) -> Array:
     """φ' of every row (n,)."""
     if loss == "squared_error":
         return score - y
-    return (1 / (1 + np.exp(-score)) if loss == "log_loss" else np.exp(score)) - y
+    with np.errstate(over="ignore"):
+        return (1 / (1 + np.exp(-score)) if loss == "log_loss" else np.exp(score)) - y
 
 
 def dual_gain(loss: str, y: Array, u: Array) -> Array:
@@ -128,8 +130,7 @@ def measure(problem: AdditiveProblem, point: AdditivePoint) -> AdditiveMeasures:
     """Scores, objective and duality gap at a point."""
     score = problem.scores(point)
     objective = problem.objective(score, point.values)
-    with np.errstate(over="ignore"):
-        u = slopes(problem.loss, problem.y, score)
+    u = slopes(problem.loss, problem.y, score)
     su = problem.s * u
     plus, minus = float(su[su > 0].sum()), -float(su[su < 0].sum())
     if plus > 0 and minus > 0:

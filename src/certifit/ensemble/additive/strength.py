@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from certifit.ensemble.additive.block_descent import BlockDescent, DescentTuning
+from certifit.ensemble.additive.block_descent import BlockDescent, BlockDescentTuning
 from certifit.ensemble.additive.problem import (
     AdditivePoint,
     AdditiveProblem,
@@ -26,7 +26,7 @@ from certifit.rows import Array
 class StrengthTuning:
     """How many strengths are tried, each this share of the one before."""
 
-    most: int = 24
+    most: int = 16
     share: float = 0.6
     passes: int = 3  # over the rows for each of them
     patience: int = 3  # strengths in a row that predict worse
@@ -38,16 +38,18 @@ def choose_strength(
 ) -> float:
     """The strength whose model, fitted to three quarters of the rows, predicts the others best."""
     full = largest_flow(problem, start)
+    if full == 0:
+        return 1.0  # any strength has the same answer
     out = held_out_rows(X)
     kept = ~out
-    if not (out.any() and kept.any()) or np.ptp(problem.y[kept]) == 0 or full == 0:
+    if not (out.any() and kept.any()) or np.ptp(problem.y[kept]) == 0:
         return float(full * tuning.fallback)
     fit, rest = _part(problem, kept), _part(problem, out)
     point, losses, alphas = start, [], []
     for k in range(tuning.most):
         alpha = full * tuning.share ** (k + 1)
         now = replace(fit, alpha=alpha)
-        descent = BlockDescent(now, replace(DescentTuning(), first_newton=2))
+        descent = BlockDescent(now, replace(BlockDescentTuning(), first_newton=2))
         for _ in range(tuning.passes):
             point = descent.update(point, measure(now, point)).params
         losses.append(float(rest.s @ row_losses(rest.loss, rest.y, rest.scores(point))))
