@@ -74,7 +74,6 @@ class DecisionTree(TreeModel):
         "max_leaf_nodes": Setting(int, least=2, none=True),
         "min_impurity_decrease": Setting(float, least=0, below=math.inf),
         "ccp_alpha": Setting(float, least=0, below=math.inf),
-        "lookahead": Setting(int, least=1, most=2),
     }  # fmt: skip
 
     max_features_: int
@@ -365,6 +364,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     target = "classes"
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
+        "lookahead": Setting(int, least=1, most=2),
         "criterion": Setting(choices=("gini", "entropy", "log_loss")),
     }
 
@@ -519,6 +519,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     target = "numbers"
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
+        "lookahead": Setting(int, least=1, most=2),
         "criterion": Setting(choices=("squared_error", "friedman_mse", "absolute_error", "poisson")),
     }
 
