@@ -176,6 +176,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("OptimalTreeRegressor", {"max_bins": 16, "time_limit": 0.0}, "numbers", groups, (SMALL, TALL)),
     ("AdaBoostClassifier", {"n_estimators": 10}, "two", groups, (SMALL, TALL)),
     ("AdaBoostClassifier", {"n_estimators": 10, "max_bins": 32}, "three", groups, (SMALL, TALL)),
+    ("AdaBoostClassifier", {"n_estimators": 4, "corrective": "lpboost", "n_iter_no_change": 2, "random_state": 0}, "two",
+     groups, (SMALL,)),
     ("AdaBoostRegressor", {"n_estimators": 4}, "numbers", groups, (SMALL, (3000, 6))),
     ("RandomForestClassifier", {"n_estimators": 5, "random_state": 0}, "three", groups, (SMALL, TALL)),
     ("RandomForestClassifier", {"n_estimators": 10, "oob_score": True, "random_state": 0}, "two", groups, (SMALL,)),
