@@ -231,7 +231,10 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
-BOOSTED = ("trees_.value", "trees_.threshold", "trees_.baseline")
+# with leaves of one row: a weight of 2 is then a row twice
+STAGES = {"max_iter": 10, "max_leaf_nodes": 6, "min_samples_leaf": 1}
+STUMPS = {"max_iter": 10, "max_leaf_nodes": 2, "min_samples_leaf": 1}
+BOOSTED = ("trees_.value", "trees_.threshold")  # the baseline of classes of equal size is 0
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
@@ -384,15 +387,14 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
-    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTED,
-          partial(ensemble.HistGradientBoostingClassifier, max_iter=10), {"max_iter": 10}),
-    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "max_leaf_nodes": 2, "random_state": 0}, two, BOOSTED,
-          partial(ensemble.HistGradientBoostingClassifier, max_iter=10, max_leaf_nodes=2),
-          {"max_iter": 10, "max_leaf_nodes": 2}),
-    Entry(HistGradientBoostingRegressor, {"max_iter": 10, "random_state": 0}, amounts, BOOSTED,
-          partial(ensemble.HistGradientBoostingRegressor, max_iter=10), {"max_iter": 10}),
-    Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTED,
-          partial(ensemble.HistGradientBoostingRegressor, loss="poisson", max_iter=10), {"max_iter": 10}),
+    Entry(HistGradientBoostingClassifier, {**STAGES, "random_state": 0}, three, BOOSTED,
+          partial(ensemble.HistGradientBoostingClassifier, **STAGES), {"max_iter": 10}),
+    Entry(HistGradientBoostingClassifier, {**STUMPS, "random_state": 0}, two, BOOSTED,
+          partial(ensemble.HistGradientBoostingClassifier, **STUMPS), STUMPS),
+    Entry(HistGradientBoostingRegressor, {**STAGES, "random_state": 0}, amounts, (*BOOSTED, "trees_.baseline"),
+          partial(ensemble.HistGradientBoostingRegressor, **STAGES), {"max_iter": 10}),
+    Entry(HistGradientBoostingRegressor, {"loss": "poisson", **STAGES, "random_state": 0}, counts, (*BOOSTED, "trees_.baseline"),
+          partial(ensemble.HistGradientBoostingRegressor, loss="poisson", **STAGES), {"max_iter": 10}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),
@@ -409,6 +411,12 @@ every_sum = pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.is_sum],
 def every_with(param: str) -> Any:
     """For the estimators that have this parameter."""
     return pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.has(param)], ids=str)
+
+
+# for those that go on until nothing is left to gain; of a boosting, any number of stages is a model as good as any
+every_converging = pytest.mark.parametrize(
+    "entry", [e for e in CATALOGUE if e.has("max_iter") and "Boosting" not in e.cls.__name__], ids=str
+)
 
 
 def unfitted(model: Any) -> bool:
