@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from benchmarks.adaboost import adaboost_stumps
+from benchmarks.additive import additive_classes
 from benchmarks.elastic_path import elastic_path
 from benchmarks.forest import forest_mnist, forest_tall
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
@@ -67,6 +69,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "poisson_errors": ("Poisson regression with standard errors", partial(contest, poisson_errors)),
     "logistic_errors": ("logistic regression with standard errors", partial(contest, logistic_errors)),
     "elastic_path": ("logistic regression along a path of penalties", partial(contest, elastic_path)),
+    "adaboost_stumps": ("AdaBoost with stumps", partial(contest, adaboost_stumps)),
+    "additive_classes": ("an additive model of two classes", partial(contest, additive_classes)),
     "ppca_missing": ("what missing entries cost probabilistic PCA", ppca_missing),
     "import_time": ("what a user waits for first", import_time),
     "out_of_core": ("larger than memory", out_of_core),

@@ -50,7 +50,8 @@ def fitted_models() -> dict[str, list[Any]]:
             if "150x4 dense" in name or "penguins" in name:
                 found[type(model).__name__].append(digests.fit(model, X, y))
     X, y = digests.groups(60, 4, "two")
-    for name in ("SequentialSelector", "RecursiveElimination", "RFE", "RFECV", "SequentialFeatureSelector"):
+    searches = ("SequentialSelector", "RecursiveElimination", "RFE", "RFECV", "SequentialFeatureSelector")
+    for name in (*searches, "SelectFromModel"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found[name].append(getattr(certifit, name)(LogisticRegression()).fit(X, y))

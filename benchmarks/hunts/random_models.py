@@ -253,6 +253,22 @@ def _ridge_classifier(rng: Rng, n: int, d: int) -> dict[str, Any]:
             **({"positive": True} if rng.random() < 0.3 else {})}  # fmt: skip
 
 
+def _chosen_ridge(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alphas": [decades(rng, -6, 6) for _ in range(3)], "cv": pick(rng, None, None, 3), **free(rng)}
+
+
+def _chosen_lasso(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alphas": 6, "cv": 3, "positive": bool(rng.random() < 0.3), **free(rng)}
+
+
+def _chosen_elastic(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_chosen_lasso(rng, n, d), "l1_ratio": [0.2, 0.9]}
+
+
+def _regularised(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"reg_param": decades(rng, -3, 0)}
+
+
 def _positive(settings: Callable[[Rng, int, int], dict[str, Any]]) -> Callable[[Rng, int, int], dict[str, Any]]:
     return lambda rng, n, d: {**settings(rng, n, d), "positive": True}
 
@@ -291,14 +307,50 @@ def _nu_svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_nu_svc(rng, n, d), "C": decades(rng, -4, 4)}
 
 
-def _tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+def _boosted(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 12)),
+        "learning_rate": float(rng.choice([0.3, 1.0])),
+        "max_bins": [None, 8][int(rng.integers(2))],
+    }
+
+
+def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {
+        "n_estimators": int(rng.integers(1, 6)),
+        "loss": str(rng.choice(["linear", "square", "exponential"])),
+        "random_state": 0,
+    }
+
+
+def _additive(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alpha": float(rng.choice([0.01, 0.1, 1.0])), "max_bins": int(rng.choice([4, 255]))}
+
+
+def _additive_counts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_additive(rng, n, d), "loss": "poisson"}
+
+
+def _tree(rng: Rng, _n: int, d: int) -> dict[str, Any]:
     return {"max_depth": pick(rng, None, int(rng.integers(1, 5))), "min_samples_leaf": int(rng.integers(1, 4)),
-            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0}  # fmt: skip
+            "ccp_alpha": pick(rng, 0.0, decades(rng, -4, 0)), "random_state": 0,
+            "splitter": pick(rng, "best", "best", "random"),
+            "categorical_features": pick(rng, None, None, [int(rng.integers(0, d))])}  # fmt: skip
+
+
+def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
+
+
+def _best_tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"max_depth": int(rng.integers(1, 4)), "max_bins": int(rng.integers(2, 9)), "time_limit": 0.0}
 
 
 def _forest(rng: Rng, n: int, d: int) -> dict[str, Any]:
     rows = bool(rng.integers(2))
-    return {**_tree(rng, n, d), "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
+    tree = _tree(rng, n, d)
+    return {**{name: tree[name] for name in ("max_depth", "min_samples_leaf", "ccp_alpha", "random_state")},
+            "n_estimators": int(rng.integers(1, 6)), "bootstrap": rows,
             "max_features": pick(rng, None, "sqrt", 1), "oob_score": rows and bool(rng.integers(2))}  # fmt: skip
 
 
@@ -306,6 +358,12 @@ def _bag(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     rows = bool(rng.integers(2))
     return {"n_estimators": int(rng.integers(1, 5)), "bootstrap": rows, "max_features": pick(rng, 1.0, 0.5),
             "oob_score": rows and bool(rng.integers(2)), "random_state": 0}  # fmt: skip
+
+
+def _boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"max_iter": int(rng.integers(1, 8)), "max_leaf_nodes": pick(rng, 2, 4, 31), "random_state": 0,
+            "min_samples_leaf": int(rng.integers(1, 10)), "learning_rate": pick(rng, 0.05, 0.3),
+            "l2_regularization": pick(rng, 0.0, decades(rng, -3, 1))}  # fmt: skip
 
 
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
@@ -475,8 +533,14 @@ MODELS = (
     RandomModel("L1Selector", "two", _path, None, {"alphas": 5}, 60),
     RandomModel("L1Selector", "numbers", _path, None, {"alphas": 5, "loss": "squared"}, 60),
     RandomModel("LinearDiscriminantAnalysis", "classes", _discriminant),
+    RandomModel("QuadraticDiscriminantAnalysis", "classes", _regularised, None, {"reg_param": 0.1}),
     RandomModel("KernelPCA", "none", _kernel_pca, None, {"n_components": 1}, 60),
     RandomModel("RidgeClassifier", "classes", _ridge_classifier),
+    RandomModel("RidgeCV", "numbers", _chosen_ridge, None, {"cv": 3}),
+    RandomModel("RidgeClassifierCV", "classes", lambda rng, n, d: {**_chosen_ridge(rng, n, d), "cv": None}),
+    RandomModel("LogisticRegressionCV", "classes", lambda rng, n, d: free(rng), None, {"Cs": 2, "cv": 2}, 60),
+    RandomModel("LassoCV", "numbers", _chosen_lasso, None, {"alphas": 3, "cv": 3}, 60),
+    RandomModel("ElasticNetCV", "numbers", _chosen_elastic, None, {"alphas": 3, "cv": 3}, 60),
     RandomModel("LinearRegression", "numbers", _positive_line, None, {"positive": True}),
     RandomModel("Ridge", "numbers", _positive(_penalised), None, {"positive": True}),
     RandomModel("Lasso", "numbers", _positive(_penalised), None, {"positive": True}),
@@ -492,7 +556,12 @@ MODELS = (
     RandomModel("NuSVR", "numbers", _nu_svr, None, None, 60),
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
-    RandomModel("DecisionTreeRegressor", "numbers", _tree, None, {"random_state": 0}, 100),
+    RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
+    RandomModel("OptimalTreeClassifier", "classes", _best_tree, None, {"time_limit": 0.0}, 60),
+    RandomModel("OptimalTreeRegressor", "numbers", _best_tree, None, {"time_limit": 0.0}, 60),
+    RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostClassifier", "two", _boosted, None, {"n_estimators": 5}, 100),
+    RandomModel("AdaBoostRegressor", "numbers", _boosted_amounts, None, {"n_estimators": 3}, 80),
     *(
         RandomModel(name, "classes", _forest, None, {"n_estimators": 3, "random_state": 0}, 100)
         for name in ("RandomForestClassifier", "ExtraTreesClassifier")
@@ -503,6 +572,11 @@ MODELS = (
     ),
     RandomModel("BaggingClassifier", "classes", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
     RandomModel("BaggingRegressor", "numbers", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
+    RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
+    RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
+    RandomModel("AdditiveClassifier", "two", _additive, None, {"alpha": 0.1}, 100),
+    RandomModel("AdditiveRegressor", "numbers", _additive, None, {"alpha": 0.1}, 100),
+    RandomModel("AdditiveRegressor", "counts", _additive_counts, None, {"alpha": 0.1, "loss": "poisson"}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
 )  # fmt: skip
 

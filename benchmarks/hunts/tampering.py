@@ -127,8 +127,8 @@ def said(model: Any, X: Any, y: Any) -> dict[str, Any]:
                 value = getattr(model, name)
             except Exception as error:
                 value = type(error).__name__
-            first = value[0] if isinstance(value, list) and value else value
-            if not isinstance(first, BaseEstimator):  # an index of the rows, say, which is equal to itself alone
+            parts = value if isinstance(value, list) and value else [value]
+            if not isinstance(parts[0], BaseEstimator):  # an index of the rows, say, which is equal to itself alone
                 found[name] = value
     return found
 

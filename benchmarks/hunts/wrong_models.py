@@ -129,6 +129,9 @@ def _check_against(case: HuntCase, own: Any, words: str, found: Certificate, bes
             case.find("bound above the optimum", own, f"{words}: bound {found.bound!r}, best known {best!r}")
     if found.holds and found.kind == "optimal":
         allowed = found.tol * abs(found.objective) + rounding * max(abs(found.objective), 1e-3 * found.scale)
+        # A certificate states what it excuses as rounding; more than five digits lost are a finding all the same.
+        excused = found.limit - found.tol * abs(found.objective)
+        allowed = max(allowed, found.tol * abs(found.objective) + min(excused, 1e-5 * abs(found.objective)))
         if found.objective - best > allowed:
             detail = (
                 f"{words}: objective {found.objective!r}, best {best!r}, tol {found.tol:g}, scale {found.scale:g}"

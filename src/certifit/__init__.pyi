@@ -1,4 +1,8 @@
 # Written by tools/stubs.py from certifit/registry.py.
+from certifit.ensemble.adaboost.adaboost_classifier import AdaBoostClassifier as AdaBoostClassifier
+from certifit.ensemble.adaboost.adaboost_regressor import AdaBoostRegressor as AdaBoostRegressor
+from certifit.ensemble.additive.additive_models import AdditiveClassifier as AdditiveClassifier
+from certifit.ensemble.additive.additive_models import AdditiveRegressor as AdditiveRegressor
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC as ApproximateSVC
 from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassifier
 from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor
@@ -12,6 +16,7 @@ from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.linear_model.regressors import ElasticNet as ElasticNet
+from certifit.linear_model.cross_validated.elastic_net_cv import ElasticNetCV as ElasticNetCV
 from certifit.ensemble.forest.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
 from certifit.ensemble.forest.regressors import ExtraTreesRegressor as ExtraTreesRegressor
 from certifit.linear_model.family_regressors import GammaRegressor as GammaRegressor
@@ -20,11 +25,18 @@ from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as GeneralizedLinearRegressor
 from certifit.feature_selection.score_filters import GenericUnivariateSelect as GenericUnivariateSelect
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
+from certifit.ensemble.boosting.hist_gradient_boosting import (
+    HistGradientBoostingClassifier as HistGradientBoostingClassifier,
+)
+from certifit.ensemble.boosting.hist_gradient_boosting import (
+    HistGradientBoostingRegressor as HistGradientBoostingRegressor,
+)
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
 from certifit.cluster.kmeans import KMeans as KMeans
 from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector
 from certifit.linear_model.regressors import Lasso as Lasso
+from certifit.linear_model.cross_validated.elastic_net_cv import LassoCV as LassoCV
 from certifit.svm.kernel.kernels import Linear as Linear
 from certifit.discriminant_analysis.linear import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from certifit.linear_model.regressors import LinearRegression as LinearRegression
@@ -32,6 +44,7 @@ from certifit.svm.linear.linear_svm import LinearSVC as LinearSVC
 from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
 from certifit.manifold.locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
+from certifit.linear_model.cross_validated.logistic_cv import LogisticRegressionCV as LogisticRegressionCV
 from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
 from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
@@ -41,11 +54,14 @@ from certifit.svm.nu.nu_svm import NuSVC as NuSVC
 from certifit.svm.nu.nu_svm import NuSVR as NuSVR
 from certifit.kernel_approximation.nystroem import Nystroem as Nystroem
 from certifit.svm.nu.nu_svm import OneClassSVM as OneClassSVM
+from certifit.tree.optimal.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
+from certifit.tree.optimal.optimal_tree import OptimalTreeRegressor as OptimalTreeRegressor
 from certifit.decomposition.pca.pca import PCA as PCA
 from certifit.linear_model.family_regressors import PoissonRegressor as PoissonRegressor
 from certifit.svm.kernel.kernels import Polynomial as Polynomial
 from certifit.decomposition.probabilistic.probabilistic_pca import ProbabilisticPCA as ProbabilisticPCA
 from certifit.core.progress import ProgressBar as ProgressBar
+from certifit.discriminant_analysis.quadratic import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
 from certifit.svm.kernel.kernels import RBF as RBF
 from certifit.kernel_approximation.rbf_sampler import RBFSampler as RBFSampler
 from certifit.feature_selection.searches.elimination import RFE as RFE
@@ -54,13 +70,16 @@ from certifit.ensemble.forest.classifiers import RandomForestClassifier as Rando
 from certifit.ensemble.forest.regressors import RandomForestRegressor as RandomForestRegressor
 from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination as RecursiveElimination
 from certifit.linear_model.regressors import Ridge as Ridge
+from certifit.linear_model.cross_validated.ridge_cv import RidgeCV as RidgeCV
 from certifit.linear_model.ridge_classifier import RidgeClassifier as RidgeClassifier
+from certifit.linear_model.cross_validated.ridge_cv import RidgeClassifierCV as RidgeClassifierCV
 from certifit.decomposition.robust.robust_pca import RobustPCA as RobustPCA
 from certifit.svm.kernel.svc import SVC as SVC
 from certifit.svm.kernel.svr import SVR as SVR
 from certifit.feature_selection.score_filters import SelectFdr as SelectFdr
 from certifit.feature_selection.select_features import SelectFeatures as SelectFeatures
 from certifit.feature_selection.score_filters import SelectFpr as SelectFpr
+from certifit.feature_selection.searches.select_from_model import SelectFromModel as SelectFromModel
 from certifit.feature_selection.score_filters import SelectFwe as SelectFwe
 from certifit.feature_selection.score_filters import SelectKBest as SelectKBest
 from certifit.feature_selection.score_filters import SelectPercentile as SelectPercentile
@@ -84,18 +103,26 @@ from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.checkers.comparison import compare as compare
 from certifit.feature_selection.scores import correlation_f as correlation_f
 from certifit.linear_model.regularisation_path import enet_path as enet_path
+from certifit.tree.export import export_graphviz as export_graphviz
+from certifit.tree.export import export_text as export_text
 from certifit.feature_selection.score_functions import f_classif as f_classif
 from certifit.feature_selection.score_functions import f_regression as f_regression
 from certifit.feature_selection.scores import feature_scores as feature_scores
 from certifit.svm.kernel.kernels import is_psd as is_psd
 from certifit.feature_selection.scores import jeffreys as jeffreys
+from certifit.cluster.kmeans import k_means as k_means
+from certifit.cluster.seeding import kmeans_plusplus as kmeans_plusplus
+from certifit.svm.smallest_l1_strength import l1_min_c as l1_min_c
 from certifit.linear_model.regularisation_path import lasso_path as lasso_path
 from certifit.store import load as load
 from certifit.datasets import load_penguins as load_penguins
+from certifit.manifold.embedding_function import locally_linear_embedding as locally_linear_embedding
 from certifit.feature_selection.score_functions import mutual_info_classif as mutual_info_classif
 from certifit.feature_selection.score_functions import mutual_info_regression as mutual_info_regression
 from certifit.feature_selection.scores import mutual_information as mutual_information
+from certifit.tree.plots import plot_tree as plot_tree
 from certifit.feature_selection.score_functions import r_regression as r_regression
+from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
 from certifit.store import save as save
 from certifit.mixture.choose_components import select_mixture as select_mixture
 from certifit.rows import set_threads as set_threads

@@ -40,16 +40,23 @@ class _Proves:
 
     axes = "no basis of this size has a smaller reconstruction error, up to a stated gap"
     glm = "the deviance is within a stated gap of its minimum, wherever it is convex; standard errors where valid"
+    chosen = "as without cross-validation; every fold's fits are optimal, their scores exact, the choice the best"
     machine = "the objective is within a stated duality gap of the minimum, also for all classes at once"
     kernel_error = "by how much any kernel value is off"
     moments = "every parameter is exactly what the class-wise sums say"
-    forest = "every node says what its tree's rows say, splits are the best that nodes were shown; out-of-bag intervals"
+    forest = (
+        "every node says what its tree's rows say, splits are the best that nodes were shown; out-of-bag intervals"
+    )
     bag = "members are what their samples make of the estimator; the out-of-bag score, with an interval that covers"
     splits = "every split is the best of its candidates, and every node says what its rows say"
+    stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
+    best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
+    additive = "no sum of functions of single columns, on these levels, has a smaller objective, up to a stated gap"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
 
+_HIST_BOOSTING = "ensemble.boosting.hist_gradient_boosting"
 _joint = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
 _shapes = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
 
@@ -92,6 +99,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("RFE", "feature_selection.searches.elimination", _Proves.greedy),
     Registered("RFECV", "feature_selection.searches.elimination", _Proves.greedy),
     Registered("SequentialFeatureSelector", "feature_selection.searches.sequential_feature_selector", _Proves.greedy),
+    Registered(
+        "SelectFromModel",
+        "feature_selection.searches.select_from_model",
+        "threshold and choice are exact; the model that chose passes its own audit",
+    ),
     Registered("L1Selector", "feature_selection.l1_selector", "which columns are zero at the optimum"),
     Registered(
         "KMeans",
@@ -118,6 +130,11 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("RidgeClassifier", "linear_model.ridge_classifier", _Proves.glm),
     Registered("Lasso", "linear_model.regressors", _Proves.glm),
     Registered("ElasticNet", "linear_model.regressors", _Proves.glm),
+    Registered("RidgeCV", "linear_model.cross_validated.ridge_cv", _Proves.chosen),
+    Registered("RidgeClassifierCV", "linear_model.cross_validated.ridge_cv", _Proves.chosen),
+    Registered("LassoCV", "linear_model.cross_validated.elastic_net_cv", _Proves.chosen),
+    Registered("ElasticNetCV", "linear_model.cross_validated.elastic_net_cv", _Proves.chosen),
+    Registered("LogisticRegressionCV", "linear_model.cross_validated.logistic_cv", _Proves.chosen),
     Registered("PoissonRegressor", "linear_model.family_regressors", _Proves.glm),
     Registered("GammaRegressor", "linear_model.family_regressors", _Proves.glm),
     Registered("TweedieRegressor", "linear_model.family_regressors", _Proves.glm),
@@ -146,14 +163,42 @@ ESTIMATORS: tuple[Registered, ...] = (
         "discriminant_analysis.linear",
         "means and covariance are those of the rows; coefficients and directions solve their equations",
     ),
+    Registered(
+        "QuadraticDiscriminantAnalysis",
+        "discriminant_analysis.quadratic",
+        "priors, means and covariances are those of the rows, and rows are scored by them",
+    ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
     Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
+    Registered(
+        "AdaBoostClassifier",
+        "ensemble.adaboost.adaboost_classifier",
+        "mean exp(-margin) is the product of the stages' Z; loss and least margin against the best of all stumps",
+        warm_up=({"n_estimators": 2}, {"n_estimators": 2, "max_bins": 255}),
+    ),
+    Registered(
+        "AdaBoostRegressor",
+        "ensemble.adaboost.adaboost_regressor",
+        "weights, errors and strengths of all stages follow from the learners' predictions",
+        warm_up=({"n_estimators": 2},),
+    ),
+    Registered("HistGradientBoostingClassifier", _HIST_BOOSTING, _Proves.stages),
+    Registered("HistGradientBoostingRegressor", _HIST_BOOSTING, _Proves.stages),
+    Registered("OptimalTreeClassifier", "tree.optimal.optimal_tree", _Proves.best_tree),
+    Registered("OptimalTreeRegressor", "tree.optimal.optimal_tree", _Proves.best_tree),
     Registered("RandomForestClassifier", "ensemble.forest.classifiers", _Proves.forest),
     Registered("ExtraTreesClassifier", "ensemble.forest.classifiers", _Proves.forest),
     Registered("RandomForestRegressor", "ensemble.forest.regressors", _Proves.forest),
     Registered("ExtraTreesRegressor", "ensemble.forest.regressors", _Proves.forest),
     Registered("BaggingClassifier", "ensemble.bagging.bagging", _Proves.bag),
     Registered("BaggingRegressor", "ensemble.bagging.bagging", _Proves.bag),
+    Registered("AdditiveClassifier", "ensemble.additive.additive_models", _Proves.additive),
+    Registered(
+        "AdditiveRegressor",
+        "ensemble.additive.additive_models",
+        _Proves.additive,
+        warm_up=({"alpha": 0.01}, {"alpha": 0.01, "loss": "poisson"}),
+    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -191,6 +236,14 @@ FUNCTIONS: tuple[Registered, ...] = (
         )
     ),
     Registered("choose_clusters", "cluster.choose_k"),
+    Registered("k_means", "cluster.kmeans"),
+    Registered("kmeans_plusplus", "cluster.seeding"),
+    Registered("locally_linear_embedding", "manifold.embedding_function"),
+    Registered("l1_min_c", "svm.smallest_l1_strength"),
+    Registered("ridge_regression", "linear_model.regularisation_path"),
+    Registered("export_graphviz", "tree.export"),
+    Registered("export_text", "tree.export"),
+    Registered("plot_tree", "tree.plots"),
     Registered("enet_path", "linear_model.regularisation_path"),
     Registered("lasso_path", "linear_model.regularisation_path"),
     Registered("select_mixture", "mixture.choose_components"),
@@ -242,6 +295,7 @@ PICTURES: dict[str, str] = {
     "plot_scores": "feature_selection.plots",
     "plot_scree": "decomposition.pca.plots",
     "plot_search": "feature_selection.plots",
+    "plot_shape_functions": "ensemble.additive.plots",
     "plot_split": "decomposition.robust.plots",
     "rate_distortion": "decomposition.pca.compression_plots",
     "svg": "plots.style",

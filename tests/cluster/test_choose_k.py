@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
 from certifit.cluster.choose_k import choose_clusters
+from certifit.cluster.plots import plot_cluster_choice
 from certifit.exceptions import DataError
 
 
@@ -56,7 +57,7 @@ def test_choosing_from_weights_samples_and_few_rows():
     assert np.isnan(weighted.fall[2])  # 4 was not fitted
     scatter = w.sum() * np.cov(X.T, aweights=w, ddof=0).trace()  # of one centre, which need not be asked for
     assert weighted.fall[0] == pytest.approx(scatter / weighted.objective[0], rel=1e-9)
-    with pytest.warns(ConvergenceWarning, match="Got 3 distinct rows"):
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(3\)"):
         few = choose_clusters([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0], [5.0, 5.0]], [2, 4], references=0, random_state=0)
     assert "gap" not in few.choices
     for numbers in ([], 3, "3"):
@@ -64,3 +65,18 @@ def test_choosing_from_weights_samples_and_few_rows():
             choose_clusters(X, numbers)
     with pytest.raises(DataError, match="n_clusters=0"):
         choose_clusters(X, [0, 1])
+
+
+def test_the_picture_names_what_each_criterion_prefers():
+    X = load_iris().data
+    choice = choose_clusters(X, range(1, 5), references=2, random_state=0)
+    axes = plot_cluster_choice(choice)
+    for ax, name, values in zip(
+        axes, ("fall", "silhouette", "gap"), (choice.objective, choice.silhouette, choice.gap), strict=True
+    ):
+        chosen = choice.choices[name]
+        assert ax.get_title(loc="left").endswith(f": {chosen}")
+        np.testing.assert_array_equal(ax.lines[-1].get_xydata(), [[chosen, values[chosen - 1]]])
+        low, high = ax.get_xlim()
+        assert low < 1
+        assert high > 4

@@ -153,7 +153,7 @@ def test_forms_weights_and_settings():
     assert started.certificate_.kind == "bounded"
     with pytest.raises(DataError, match="squared distances overflow"):
         KMeans(2).fit(x * 1e200)
-    with pytest.warns(ConvergenceWarning, match="Got 2 distinct rows"):
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\)"):
         assert KMeans(3).fit([[1.0], [1.0], [2.0]]).inertia_ == 0.0
 
 

@@ -27,6 +27,7 @@ from sklearn import (
 )
 from sklearn import tree as trees
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
 from sklearn.feature_selection import (
     GenericUnivariateSelect,
     SelectFdr,
@@ -45,6 +46,10 @@ from certifit import (
     PCA,
     SVC,
     SVR,
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    AdditiveClassifier,
+    AdditiveRegressor,
     ApproximateSVC,
     BaggingClassifier,
     BaggingRegressor,
@@ -55,6 +60,7 @@ from certifit import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ElasticNet,
+    ElasticNetCV,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     GammaRegressor,
@@ -62,16 +68,20 @@ from certifit import (
     GaussianNB,
     GeneralizedLinearRegressor,
     HardMarginSVC,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     IncrementalPCA,
     KernelPCA,
     KMeans,
     Lasso,
+    LassoCV,
     LinearDiscriminantAnalysis,
     LinearRegression,
     LinearSVC,
     LinearSVR,
     LocallyLinearEmbedding,
     LogisticRegression,
+    LogisticRegressionCV,
     MiniBatchKMeans,
     Mixture,
     MultinomialNB,
@@ -80,13 +90,18 @@ from certifit import (
     NuSVR,
     Nystroem,
     OneClassSVM,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
     PoissonRegressor,
     ProbabilisticPCA,
+    QuadraticDiscriminantAnalysis,
     RandomForestClassifier,
     RandomForestRegressor,
     RBFSampler,
     Ridge,
     RidgeClassifier,
+    RidgeClassifierCV,
+    RidgeCV,
     RobustPCA,
     SelectFeatures,
     TrimmedPCA,
@@ -203,7 +218,9 @@ class Entry:
 
     @property
     def is_sum(self) -> bool:
-        return has_fit_parameter(self.make(), "sample_weight")
+        """Whether a row of weight 2 is the row twice: not where folds, which count rows, decide."""
+        model = self.make()
+        return has_fit_parameter(model, "sample_weight") and getattr(model, "cv", "none") == "none"
 
     def __str__(self) -> str:
         words = [f"{k}={v}" for k, v in self.params.items() if np.isscalar(v) or v is None]
@@ -235,10 +252,14 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
+BOOSTING = ("trees_.value", "trees_.threshold", "trees_.baseline")
+SHALLOW = {"max_bins": 16, "time_limit": 0.0}
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
+STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
 GROVE, UNSEEN = {"n_estimators": 5, "random_state": 0}, {"n_estimators": 20, "random_state": 0, "oob_score": True}
 BAG = {"n_estimators": 5, "max_samples": 0.2, "random_state": 0, "oob_score": True}
+CURVES, TIGHT = ("alpha_", "intercept_"), {"alpha": 0.01, "tol": 1e-9}
 RANDOMISED = {"svd_solver": "randomized", "random_state": 0}
 MIXED, DIAGONAL = ("weights_", "means_", "covariances_"), {"covariance_type": "diag"}
 VARIATIONAL = ("means_", "covariances_", "mean_precision_", "degrees_of_freedom_")
@@ -246,6 +267,7 @@ DIRICHLET = {"weight_concentration_prior_type": "dirichlet_distribution", **DIAG
 RATES = np.array([[2.0, 5.0, 3.0, 2.0], [3.0, 8.0, 1.0, 3.0]])
 CLUSTERS = ("cluster_centers_", "labels_")
 LINEAR = ("coef_", "intercept_")
+CHOSEN, FOLDS = (*LINEAR, "best_score_"), (*LINEAR, "best_score_", "fold_coef_", "fold_intercept_")
 EXPANSION = ("dual_coef_", "intercept_", "support_vectors_", "slacks_")
 HARD = ("dual_coef_", "intercept_", "support_vectors_", "margin_")
 LANDMARKS, FEW = {"n_components": 8, "random_state": 0}, {"n_components": 20}
@@ -258,6 +280,8 @@ LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
+SPREAD = {"reg_param": 0.1}  # scikit-learn's checks of weights have classes of a single point
+QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
@@ -265,6 +289,10 @@ truncated = partial(decomposition.TruncatedSVD, 2, algorithm="arpack")
 pca, kmeans = decomposition.PCA, cluster.KMeans
 gmm = partial(mixture.GaussianMixture, tol=1e-9, max_iter=5000, random_state=0)
 close = {"tol": 1e-10, "max_iter": 10_000}
+logit_cv = partial(
+    linear_model.LogisticRegressionCV, solver="newton-cholesky", tol=1e-10, max_iter=1000, l1_ratios=(0.0,),
+    scoring="accuracy", use_legacy_attributes=True,
+)  # fmt: skip
 logit = partial(linear_model.LogisticRegression, solver="newton-cholesky", tol=1e-10, max_iter=1000)
 
 CATALOGUE = [
@@ -329,6 +357,17 @@ CATALOGUE = [
     Entry(RidgeClassifier, {"class_weight": "balanced"}, three, LINEAR,
           partial(linear_model.RidgeClassifier, class_weight="balanced"), {"class_weight": "balanced"}),
     Entry(Ridge, {"alpha": 2.0}, amounts, LINEAR, partial(linear_model.Ridge, 2.0)),
+    Entry(RidgeCV, {"alphas": (0.5, 2.0, 8.0)}, amounts, CHOSEN, partial(linear_model.RidgeCV, (0.5, 2.0, 8.0))),
+    Entry(RidgeCV, {"cv": 3}, amounts, FOLDS, partial(linear_model.RidgeCV, cv=3), {"cv": 3}),
+    Entry(RidgeClassifierCV, {}, two, CHOSEN, linear_model.RidgeClassifierCV),
+    Entry(RidgeClassifierCV, {"cv": 3}, three, FOLDS, partial(linear_model.RidgeClassifierCV, cv=3), {"cv": 3}),
+    Entry(LassoCV, {"alphas": 5, "cv": 3}, amounts, (*LINEAR, "alphas_", "mse_path_", "fold_coef_"),
+          partial(linear_model.LassoCV, alphas=5, cv=3, **close), {"alphas": 5}),
+    Entry(ElasticNetCV, {"alphas": 5, "cv": 3, "l1_ratio": [0.2, 0.9]}, amounts,
+          (*LINEAR, "alphas_", "mse_path_", "fold_coef_"),
+          partial(linear_model.ElasticNetCV, alphas=5, cv=3, l1_ratio=[0.2, 0.9], **close), {"alphas": 5}),
+    Entry(LogisticRegressionCV, {"Cs": [0.1, 1.0], "cv": 3}, three, (*LINEAR, "fold_scores_", "fold_coef_"),
+          partial(logit_cv, Cs=[0.1, 1.0], cv=3), {"Cs": 3, "cv": 3}),
     Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1, "positive": True}, amounts, LINEAR,
@@ -375,6 +414,10 @@ CATALOGUE = [
           partial(kernel_approximation.RBFSampler, **WAVES), FEW),
     Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
           partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
+    Entry(QuadraticDiscriminantAnalysis, {"store_covariance": True}, three, QUADRATIC,
+          partial(SklearnQDA, store_covariance=True), SPREAD),
+    Entry(QuadraticDiscriminantAnalysis, {"solver": "eigen", "shrinkage": "auto"}, two, QUADRATIC[:3],
+          partial(SklearnQDA, solver="eigen", shrinkage="auto"), SPREAD),
     Entry(LinearDiscriminantAnalysis, {}, three, DISCRIMINANTS, SklearnLDA),
     Entry(LinearDiscriminantAnalysis, {**EIGEN, "shrinkage": "auto"}, two, (*DISCRIMINANTS, "covariance_"),
           partial(SklearnLDA, **EIGEN, shrinkage="auto"), {**EIGEN, "shrinkage": 0.1}),
@@ -390,6 +433,23 @@ CATALOGUE = [
     Entry(DecisionTreeRegressor, {"criterion": "poisson", "min_weight_fraction_leaf": 0.05}, counts, NODES,
           partial(trees.DecisionTreeRegressor, criterion="poisson", min_weight_fraction_leaf=0.05, random_state=0),
           {"min_weight_fraction_leaf": 0.05}),
+    Entry(DecisionTreeRegressor, {"criterion": "absolute_error", "max_depth": 3}, amounts, NODES,
+          partial(trees.DecisionTreeRegressor, criterion="absolute_error", max_depth=3, random_state=0),
+          {"criterion": "absolute_error"}),
+    Entry(OptimalTreeClassifier, SHALLOW, three, NODES, partial(OptimalTreeClassifier, **SHALLOW), SHALLOW),
+    Entry(OptimalTreeRegressor, SHALLOW, amounts, NODES, partial(OptimalTreeRegressor, **SHALLOW), SHALLOW),
+    Entry(AdaBoostClassifier, BOOSTED, two, (*STAGES, "members_.leaf_weight"),
+          partial(ensemble.AdaBoostClassifier, **BOOSTED, random_state=0)),
+    Entry(AdaBoostClassifier, {**BOOSTED, "learning_rate": 0.5, "max_bins": 16}, three,
+          (*STAGES, "members_.leaf_weight"),
+          partial(ensemble.AdaBoostClassifier, **BOOSTED, learning_rate=0.5, random_state=0), {"max_bins": 16}),
+    Entry(AdaBoostClassifier, {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}, three, STAGES,
+          partial(ensemble.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
+          {"estimator": DecisionTreeClassifier(max_depth=2)}),
+    Entry(AdaBoostClassifier, {**BOOSTED, "corrective": "lpboost", "nu": 0.3}, few_classes, STAGES[:1],
+          partial(AdaBoostClassifier, **BOOSTED, corrective="lpboost", nu=0.3, learning_rate=0.5)),
+    Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
+          partial(ensemble.AdaBoostRegressor, n_estimators=3, random_state=0)),
     Entry(RandomForestClassifier, GROVE, three, FOREST, partial(ensemble.RandomForestClassifier, **GROVE)),
     Entry(RandomForestClassifier, {**UNSEEN, "criterion": "entropy", "max_depth": 4}, two,
           (*FOREST, "oob_decision_function_", "oob_interval_"), partial(ensemble.RandomForestClassifier, **GROVE),
@@ -407,6 +467,20 @@ CATALOGUE = [
           partial(ensemble.BaggingClassifier, **GROVE)),
     Entry(BaggingRegressor, {**BAG, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
           partial(ensemble.BaggingRegressor, **GROVE)),
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTING,
+          partial(ensemble.HistGradientBoostingClassifier, max_iter=10), {"max_iter": 10}),
+    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "max_leaf_nodes": 2, "random_state": 0}, two, BOOSTING,
+          partial(ensemble.HistGradientBoostingClassifier, max_iter=10, max_leaf_nodes=2),
+          {"max_iter": 10, "max_leaf_nodes": 2}),
+    Entry(HistGradientBoostingRegressor, {"max_iter": 10, "random_state": 0}, amounts, BOOSTING,
+          partial(ensemble.HistGradientBoostingRegressor, max_iter=10), {"max_iter": 10}),
+    Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTING,
+          partial(ensemble.HistGradientBoostingRegressor, loss="poisson", max_iter=10), {"max_iter": 10}),
+    Entry(AdditiveClassifier, TIGHT, two, CURVES, partial(AdditiveClassifier, alpha=0.01, tol=1e-7)),
+    Entry(AdditiveRegressor, {**TIGHT, "monotonic_cst": [1, 0, 0, 0]}, amounts, CURVES,
+          partial(AdditiveRegressor, alpha=0.01, tol=1e-7, monotonic_cst=[1, 0, 0, 0])),
+    Entry(AdditiveRegressor, {**TIGHT, "loss": "poisson"}, counts, CURVES,
+          partial(AdditiveRegressor, alpha=0.01, tol=1e-7, loss="poisson"), {"alpha": 0.05}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

@@ -33,6 +33,7 @@ from certifit import (
     LogisticRegression,
     RecursiveElimination,
     Ridge,
+    SelectFromModel,
     SequentialFeatureSelector,
     SequentialSelector,
     TableClassifier,
@@ -68,6 +69,7 @@ BESIDE = (
     Entry(SequentialFeatureSelector, {"estimator": Ridge(), "tol": 1e-3}, amounts, SEARCHED, SequentialSelector),
     Entry(RFE, {"estimator": Ridge()}, amounts, ("importances_",), RFE),
     Entry(RFE, {"estimator": LogisticRegression()}, three, ("importances_",), RFE),
+    Entry(SelectFromModel, {"estimator": Lasso(0.1)}, amounts, ("support_",), SelectFromModel),
     Entry(RFECV, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RFECV),
 )
 

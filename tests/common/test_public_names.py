@@ -69,7 +69,7 @@ def test_unknown_names_are_refused():
 def test_every_registered_estimator_has_the_common_tests():
     """Wrappers around other estimators have them in files of their own."""
     wrappers = {"SequentialSelector", "RecursiveElimination", "L1Selector", "TableClassifier", "TableRegressor"}
-    wrappers |= {"SequentialFeatureSelector", "RFE", "RFECV"}
+    wrappers |= {"SequentialFeatureSelector", "RFE", "RFECV", "SelectFromModel"}
     assert {entry.name for entry in ESTIMATORS} == {entry.cls.__name__ for entry in CATALOGUE} | wrappers
 
 

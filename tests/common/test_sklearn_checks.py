@@ -16,7 +16,7 @@ MODELS = {
 
 
 @pytest.mark.filterwarnings(
-    "ignore:Got . distinct rows:sklearn.exceptions.ConvergenceWarning"
+    "ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning"
 )  # 8 clusters of 4 rows
 @pytest.mark.filterwarnings("ignore::certifit.linear_model.glm.glm.CollinearWarning")  # 30 columns of 15 rows
 @pytest.mark.filterwarnings("ignore::certifit.manifold.neighbours.DisconnectedWarning")  # groups far apart

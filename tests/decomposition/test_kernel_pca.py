@@ -196,3 +196,17 @@ def test_sparse_rows_far_from_0_have_the_components_of_dense_ones():
     np.testing.assert_allclose(thin.eigenvalues_, thick.eigenvalues_, rtol=1e-6)
     assert thin.certificate_.holds
     assert audit(thin, sparse.csr_array(X)).holds
+
+
+def test_a_singular_inverse_is_refused_in_words():
+    X = np.repeat(np.random.default_rng(0).normal(size=(3, 2)), 4, axis=0) * 1e5
+    with pytest.raises(DataError, match="singular beside alpha"):
+        KernelPCA(1, kernel="poly", alpha=1e-3, fit_inverse_transform=True).fit(X)
+
+
+def test_eigenvalues_of_rounding_are_judged_as_such():
+    """All cosines of rows that lie far from 0 are 1 to rounding."""
+    for seed in range(8):
+        X = (np.random.default_rng(seed).normal(size=(19, 4)) * [1, 1e2, 1e-3, 10] + 1e6).astype(np.float32)
+        model = KernelPCA(2, kernel="cosine").fit(X)
+        assert audit(model, X).holds == model.certificate_.holds

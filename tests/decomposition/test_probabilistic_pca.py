@@ -523,3 +523,15 @@ def test_the_likelihood_of_rows_far_from_zero_is_that_of_the_stored_mean(spread)
     np.testing.assert_allclose(model.loglikelihood_, 40 * model.score(X), rtol=1e-9, atol=1e-9)
     assert model.certificate_.holds
     assert audit(model, X).holds
+
+
+@pytest.mark.parametrize("rows", [20, 5])
+def test_no_bound_is_made_larger_by_a_wrong_mean(rows):
+    """About a mean that is off by 1e12 the rows' own mean is lost, and their scatter would be too large."""
+    rng = np.random.default_rng(0)
+    X, w = rng.integers(-2, 3, size=(rows, 8)).astype(float), 10.0 ** rng.uniform(-4, 4, size=rows)
+    model = ProbabilisticPCA(1, solver="closed").fit(X, None, w)
+    best = audit(model, X, None, w).objective
+    for size in (1.0, 1e6, 1e12, 1e20):
+        model.mean_ = rng.normal(size=8) * size
+        assert audit(model, X, None, w).bound <= best + 1e-12 * abs(best)

@@ -245,3 +245,13 @@ def test_directions_of_rows_that_hardly_differ_far_from_zero():
         )
         assert model.certificate_.holds
         assert audit(model, X, y).holds
+
+
+def test_sparse_rows_far_from_zero_keep_their_digits():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(12, 4)) * [1e-3, 1.0, 1e2, 1e-1] + [1e6, 1e4, 1e7, 1e5]
+        y = np.arange(12) % 3
+        model = LinearDiscriminantAnalysis().fit(sparse.csr_array(X), y)
+        found = audit(model, sparse.csr_array(X), y)
+        assert found.holds == model.certificate_.holds, found.failures()

@@ -59,7 +59,13 @@ def test_every_estimator_with_a_certificate_is_hunted():
     public = [name for name in dir(certifit) if isinstance(getattr(certifit, name), type)]
     own = {name for name in public if issubclass(getattr(certifit, name), Estimator)}
     wrappers = {"SequentialSelector", "RecursiveElimination", "TableClassifier", "TableRegressor"}
-    wrappers |= {"SequentialFeatureSelector", "RFE", "RFECV", "MiniBatchKMeans"}  # k-means by another name
+    wrappers |= {
+        "SequentialFeatureSelector",
+        "RFE",
+        "RFECV",
+        "SelectFromModel",
+        "MiniBatchKMeans",
+    }  # k-means by another name
     assert own - {model.name for model in MODELS} == wrappers
 
 

@@ -220,3 +220,15 @@ def test_a_kernel_of_rows_and_its_parameters():
     assert audit_nystroem(model, X, None, None, TOL).holds
     with pytest.raises(DataError, match="kernel_params"):
         Nystroem(kernel_params={"share": 2.0}).fit(X)
+
+
+def test_a_polynomial_of_a_fractional_degree():
+    """Its values are scikit-learn's; it is tried on the landmarks: a fractional power need not be a kernel."""
+    X = np.random.default_rng(0).uniform(size=(12, 4))
+    model = Nystroem(kernel="polynomial", n_components=12, degree=3.1, coef0=0.1).fit(X)
+    expected = polynomial_kernel(X, degree=3.1, coef0=0.1)
+    np.testing.assert_allclose(model.transform(X) @ model.transform(X).T, expected, atol=1e-9)
+    assert model.certificate_.facts["kernel"] == "not refuted on its landmarks"
+    assert audit_nystroem(model, X, None, None, TOL).holds
+    with pytest.raises(DataError, match="finite"):
+        Nystroem(kernel="polynomial", degree=3.1).fit(5 * X - 2.5)  # a power of a number below 0

@@ -11,7 +11,7 @@ from certifit.linear_model.glm.glm import CollinearWarning
 pytestmark = pytest.mark.filterwarnings("ignore::certifit.linear_model.glm.glm.CollinearWarning")
 RNG = np.random.default_rng(14)
 N = 60
-BASE = RNG.normal(size=(N, 4)) + [0.0, 3.0, -50.0, 1e3]
+BASE = RNG.normal(size=(N, 4)) + np.array([0.0, 3.0, -50.0, 1e3])
 WEIGHTS = RNG.integers(0, 3, size=N).astype(float)
 TABLES = {
     "sum": np.column_stack([BASE, BASE[:, 0] + BASE[:, 2]]),
@@ -155,3 +155,14 @@ def test_a_warm_start_begins_where_the_last_fit_ended():
     model.fit(X, y)
     assert model.n_iter_ < first
     np.testing.assert_allclose(model.coef_, coef, atol=1e-9)
+
+
+@pytest.mark.parametrize("table", ["wide", "sum"])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_a_vanishing_ridge_penalty_gives_the_shortest_coefficients(table, make):
+    X = TABLES[table]
+    y = X @ RNG.normal(size=X.shape[1]) + 10
+    model = Ridge(alpha=1e-16, tol=1e-12).fit(make(X), y)
+    np.testing.assert_allclose(model.coef_, shortest(X, y, np.ones(len(X)), True)[0], rtol=1e-7, atol=1e-9)
+    assert model.certificate_.holds
+    assert audit(model, X, y).holds

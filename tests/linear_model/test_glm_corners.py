@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import linear_model
 from sklearn.base import clone
 
 from certifit import (
@@ -166,5 +167,22 @@ def test_columns_far_from_zero_are_centred_whatever_their_scale(scale):
     y = np.exp(0.3 * rng.normal(size=30))
     model = GeneralizedLinearRegressor("inverse_gaussian").fit(X * scale, y)
     found = audit(model, X * scale, y)
-    assert model.certificate_.holds and found.holds, found.failures()
+    assert model.certificate_.holds
+    assert found.holds, found.failures()
     np.testing.assert_allclose(choose_shift(X * scale, np.ones(30)), X.mean(axis=0) * scale)
+
+
+def test_a_table_without_a_column_that_tells_anything_is_judged():
+    y = np.random.default_rng(0).normal(size=20)
+    found = audit(linear_model.LinearRegression(fit_intercept=False).fit(np.zeros((20, 1)), y), np.zeros((20, 1)), y)
+    assert found.holds
+
+
+def test_null_deviance_is_judged_by_its_own_rounding():
+    """Targets that hardly differ, far from 0, and no intercept: the fit's deviance is 1e14 times that of the mean."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(7, 2)) * 1e-6, 26379.85 + 1e-3 * rng.normal(size=7)
+    model = LinearRegression(fit_intercept=False, covariance=None).fit(X, y)
+    assert audit(model, X, y).holds
+    model.null_deviance_ *= 1.5
+    assert not audit(model, X, y).holds

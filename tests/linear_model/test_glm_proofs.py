@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import re
+import warnings
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import certifit
 from certifit import (
+    CertificateWarning,
     ElasticNet,
     GammaRegressor,
     GeneralizedLinearRegressor,
@@ -564,3 +566,29 @@ def test_a_deviance_that_falls_for_ever_has_no_minimum_though_it_comes_down_to_r
     with pytest.raises(NoSolutionError) as raised:
         GeneralizedLinearRegressor(family=family).fit(X, y)
     assert raised.value.certificate.proved
+
+
+def test_means_that_the_deviance_does_not_tell_are_not_proved():
+    """A target next to 0 has nearly all of an inverse Gaussian deviance: beside it any large mean would do."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(22, 1)), np.exp(0.3 * rng.normal(size=22))
+    for least, holds in ((1e-1, True), (1e-9, False)):
+        y[0] = least
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertificateWarning)
+            model = GeneralizedLinearRegressor("inverse_gaussian", tol=1e-6, covariance=None).fit(X, y)
+        assert audit(model, X, y).holds == model.certificate_.holds
+        assert model.certificate_.holds or not holds
+        right = model.intercept_
+        for wrong in (right + 3.0, right + 6.0, right + 9.0):
+            model.intercept_ = wrong
+            found = audit(model, X, y)
+            assert any("logarithm of a mean" in words for words in found.failures()), (least, wrong)
+
+
+def test_less_than_the_usual_gap_asks_for_digits_of_penalised_coefficients():
+    """At the minimum Σ (μ - y) x / n + alpha β = 0, of which a gap of 1e-7 alone would leave three digits."""
+    Z, y = np.array([[-2.0, 0], [-1, 0], [1, 1], [2, 1]]), np.array([0.0, 1, 1, 2])
+    model = PoissonRegressor(alpha=1.0, tol=1e-7).fit(Z, y)
+    slope = Z.T @ (model.predict(Z) - y) / 4 + model.coef_
+    assert np.abs(slope).max() < 1e-6

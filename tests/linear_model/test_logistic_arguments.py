@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import linear_model
+from sklearn.exceptions import ConvergenceWarning
 
 from certifit import LogisticRegression, audit
 from tests.common.catalogue import three, two
@@ -80,3 +81,32 @@ def test_coefficients_of_several_classes_sum_to_zero():
         model = LogisticRegression(tol=tol).fit(X, y)
         np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-14 * np.abs(model.coef_).max() * 10)
         assert audit(model, X, y).holds
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        ("lbfgs", "lbfgs failed to converge"),
+        ("newton-cg", r"newton-cg failed to converge.* Increase the number of iterations"),
+        ("newton-cholesky", "did not converge after 1 iterations"),
+        ("liblinear", "Liblinear failed to converge"),
+        ("saga", "The max_iter was reached"),
+    ],
+)
+def test_filters_of_scikit_learns_warnings_find_their_words(solver, words):
+    X, y = two()
+    with pytest.warns(ConvergenceWarning, match=f"stopped by max_iter=1.*scikit-learn would say: .*{words}"):
+        LogisticRegression(solver=solver, max_iter=1, tol=1e-15).fit(X, y)
+
+
+@pytest.mark.parametrize("table", [two, three])
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cholesky"])
+def test_less_than_the_usual_gap_asks_for_digits_of_the_coefficients(table, solver):
+    """Where the gradient of scikit-learn's objective vanishes, which Newton's method finds to the last digits."""
+    X, y = table()
+    theirs = linear_model.LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(X, y)
+    coarse = LogisticRegression(solver=solver, tol=1e-3).fit(X, y)
+    fine = LogisticRegression(solver=solver, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(fine.coef_, theirs.coef_, atol=1e-5 * np.abs(theirs.coef_).max())
+    assert np.abs(coarse.coef_ - theirs.coef_).max() > np.abs(fine.coef_ - theirs.coef_).max()
+    assert fine.certificate_.tol == 1e-8

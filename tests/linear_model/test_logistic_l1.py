@@ -115,3 +115,20 @@ def test_another_librarys_lasso_is_audited(classes):
     if classes == 2:
         liblinear = linear_model.LogisticRegression(solver="liblinear", l1_ratio=1.0, fit_intercept=False, tol=1e-8)
         assert audit(liblinear.fit(X, y), X, y).holds
+
+
+@pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
+def test_a_weak_penalty_of_large_columns_is_proved_by_fit_and_audit():
+    """Slopes of 1e4 are to be known to 1e-4 of their last digit, and of collinear columns one is enough."""
+    agreed = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(25, 3)) * [1e3, 1.0, 1e-2]
+        X[:, 2] = 2 * X[:, 0]
+        y = (X[:, 0] / 1e3 + rng.normal(size=25) > 0).astype(int)
+        model = LogisticRegression(penalty="l1", C=1e4, tol=2e-7).fit(X, y)
+        found = audit(model, X, y)
+        assert found.holds == model.certificate_.holds, (seed, found.failures())
+        assert found.bound <= model.certificate_.objective * (1 + 1e-12)
+        agreed.append(found.holds)
+    assert sum(agreed) > len(agreed) / 2

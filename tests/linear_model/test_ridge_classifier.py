@@ -5,7 +5,7 @@ import pytest
 from sklearn import linear_model
 from sklearn.datasets import load_iris, load_wine
 
-from certifit import RidgeClassifier, audit, compare
+from certifit import Ridge, RidgeClassifier, audit, compare
 
 TABLES = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
 TWO = {name: (X[y < 2], np.array(["no", "yes"])[y[y < 2]]) for name, (X, y) in TABLES.items()}
@@ -53,3 +53,11 @@ def test_equal_problems_are_compared():
     assert "Different problems" not in str(compare({"ours": ours, "theirs": theirs}, X, y))
     other = linear_model.RidgeClassifier(9.0).fit(X, y)
     assert "Different problems" in str(compare({"ours": ours, "other": other}, X, y))
+
+
+@pytest.mark.parametrize("kind", [Ridge, RidgeClassifier])
+def test_the_solver_that_was_asked_for_is_named(kind):
+    X, y = np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 1, 0]
+    assert kind(solver="svd").fit(X, y).solver_ == "svd"
+    assert kind().fit(X, y).solver_ == "newton"
+    assert not hasattr(kind(), "solver_")

@@ -91,6 +91,12 @@ def test_the_stepwise_picture_shows_what_it_says():
         blue, red = bar.patches
         np.testing.assert_allclose(blue.get_y() + blue.get_height(), frame.bound, rtol=1e-12)
         np.testing.assert_allclose(red.get_height(), frame.kl, atol=1e-12)
+        # Steps are seen: the axis spans log-likelihoods and bounds, but for the bound before the first E step.
+        low, high = bar.get_ylim()
+        assert low < frame.loglik < high
+        assert (low < frame.bound) == (frame.name != "start")
+    labels = [ax.child_axes[0].get_ylabel() for ax in axes]
+    assert labels == [*[""] * 3, "bound (blue) + KL (red), nats a row", "", "bound (blue) + KL (red), nats a row"]
 
 
 def test_the_staircase_is_the_trace():

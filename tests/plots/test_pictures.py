@@ -126,6 +126,10 @@ CASES = {
         lambda **on: plots.plot_search(feature_selection.RFECV(linear_model.Ridge()).fit(X, NUMBERS), **on),
         1,
     ),
+    "shape functions": (
+        lambda **on: plots.plot_shape_functions(certifit.AdditiveClassifier(alpha=0.01).fit(X, y > 0), most=2, **on),
+        2,
+    ),
     "split": (lambda **on: plots.plot_split(certifit.RobustPCA().fit(IMAGES), IMAGES, (2, 2), **on), 1),
 }
 

@@ -197,3 +197,42 @@ def test_a_saved_tree_is_the_same(tmp_path):
     again = certifit.load(tmp_path / "tree.certifit")
     assert np.array_equal(again.predict(X), model.predict(X))
     assert audit(again, X, y).holds
+
+
+# ------------------------------------------------------------------------------------------------------- lookahead
+def test_looking_ahead_finds_an_exclusive_or():
+    """Among columns of noise, greedy growth takes one that seems to gain a little."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 6))
+    y = (X[:, 2] > 0) ^ (X[:, 4] > 0)
+    ahead = DecisionTreeClassifier(max_depth=2, lookahead=2).fit(X, y)
+    assert ahead.score(X, y) > 0.95
+    assert set(ahead.tree_.feature[ahead.tree_.feature >= 0]) == {2, 4}
+    assert DecisionTreeClassifier(max_depth=2).fit(X, y).score(X, y) < 0.7
+    assert "two levels ahead" in ahead.certificate_.claim
+    assert audit(ahead, X, y).holds
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_looking_ahead_takes_the_first_question_of_the_best_tree_of_depth_two(seed):
+    """With few values every threshold is a border: no tree of depth 2 has a smaller squared error."""
+    from certifit import OptimalTreeRegressor
+
+    rng = np.random.default_rng(seed)
+    X, y, w = rng.integers(0, 9, size=(60, 3)).astype(float), rng.normal(size=60), rng.uniform(0.5, 2, 60)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    ahead = DecisionTreeRegressor(max_depth=2, lookahead=2).fit(X, y, w)
+    best = OptimalTreeRegressor(max_depth=2).fit(X, y, w)
+    assert ahead.certificate_.objective == pytest.approx(best.certificate_.objective, rel=1e-9)
+    assert ahead.certificate_.holds
+
+
+def test_looking_ahead_keeps_to_the_rules():
+    X, y = load_wine(return_X_y=True)
+    for settings in ({"min_samples_leaf": 20}, {"max_leaf_nodes": 5}, {"criterion": "entropy"}, {"max_features": 3}):
+        model = DecisionTreeClassifier(lookahead=2, random_state=0, **settings).fit(X, y)
+        assert model.certificate_.holds
+        assert model.score(X, y) > 0.85
+    for settings in ({"splitter": "random"}, {"categorical_features": [0]}, {"monotonic_cst": [0] * 13}):
+        with pytest.raises(DataError, match="lookahead=2 with"):
+            DecisionTreeClassifier(lookahead=2, **settings).fit(X, y > 0)

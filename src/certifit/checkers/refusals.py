@@ -62,16 +62,6 @@ _WRAPPERS = {
 
 # By class name: what a model is, and what could be audited in its place.
 _UNPROVED: dict[str, tuple[str, str]] = {
-    "RFE": ("which keeps no importances of its steps", "certifit.RFE makes the same choices and is audited."),
-    "RFECV": ("which keeps no importances", "certifit.RFECV makes the same choices and is audited."),
-    "SequentialFeatureSelector": (
-        "which keeps no scores of its candidates",
-        "certifit.SequentialFeatureSelector makes the same choices and is audited.",
-    ),
-    "SelectFromModel": (
-        "whose choice is a threshold on another model",
-        "Audit that one: audit(model.estimator_, …).",
-    ),
     "MeanShift": ("which seeks modes of a density, not squared distances", "KMeans is audited."),
     "AffinityPropagation": ("whose centres are rows chosen by similarities", "KMeans is audited."),
     "SpectralClustering": ("whose clusters are of a graph", "audit the k-means step: KMeans on its embedding."),

@@ -24,7 +24,12 @@ from certifit.checkers.decomposition.adapter import (
 from certifit.checkers.decomposition.kernel_adapter import audit_kernel_pca
 from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust_pca, audit_trimmed_pca
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
+from certifit.checkers.discriminant_analysis.quadratic import audit_quadratic_discriminants
+from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
+from certifit.checkers.ensemble.additive_adapter import audit_additive
 from certifit.checkers.ensemble.bagging.adapter import audit_bag
+from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
+from certifit.checkers.ensemble.boosting_adapter import audit_boosting
 from certifit.checkers.ensemble.forest.sklearn_adapter import audit_forest
 from certifit.checkers.feature_selection.adapter import (
     FILTERS,
@@ -34,8 +39,15 @@ from certifit.checkers.feature_selection.adapter import (
     audit_sequential,
     audit_variances,
 )
+from certifit.checkers.feature_selection.from_model import audit_from_model
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
+from certifit.checkers.linear_model.cross_validated.adapter import (
+    audit_elastic_net_cv,
+    audit_logistic_cv,
+    audit_ridge_classifier_cv,
+    audit_ridge_cv,
+)
 from certifit.checkers.linear_model.logistic.adapter import audit_logistic, logistic_problem
 from certifit.checkers.linear_model.ridge_classifier import audit_ridge_classifier, ridge_classifier_problem
 from certifit.checkers.linear_model.statsmodels_adapter import audit_statsmodels, statsmodels_problem
@@ -61,6 +73,7 @@ from certifit.checkers.svm.linear_machines.linear_adapter import (
     linear_machine_problem,
 )
 from certifit.checkers.tree.adapter import audit_tree
+from certifit.checkers.tree.optimal import audit_best_tree
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -124,6 +137,7 @@ def _selectors_and_descriptions() -> dict[str, AuditedModel]:
             ("RecursiveElimination", "RFE", "RFECV"),
             AuditedModel(audit_elimination, ("support_", "ranking_")),
         ),
+        "SelectFromModel": AuditedModel(audit_from_model, ("estimator_",)),
         "L1Selector": AuditedModel(audit_l1, ("coef_", "proved_zero_", "path_")),
         "TruncatedSVD": AuditedModel(audit_svd, ("components_", "singular_values_"), svd_problem),
         **dict.fromkeys(("KMeans", "MiniBatchKMeans", "BisectingKMeans"), clusters),
@@ -140,16 +154,17 @@ def _predictors() -> dict[str, AuditedModel]:
     results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
     linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")
     counts = ("feature_log_prob_", "class_log_prior_")
+    boosted = ("estimator_weights_", "estimator_errors_")
     beside = ("offset", "exposure", "trials", "clusters")
     return {
-        **dict.fromkeys(
-            ("LogisticRegression", "LogisticRegressionCV"), AuditedModel(audit_logistic, classifier, logistic_problem)
-        ),
-        **dict.fromkeys(
-            ("RidgeClassifier", "RidgeClassifierCV"),
-            AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
-        ),
+        "LogisticRegression": AuditedModel(audit_logistic, classifier, logistic_problem),
+        "LogisticRegressionCV": AuditedModel(audit_logistic_cv, classifier, logistic_problem),
+        "RidgeClassifier": AuditedModel(audit_ridge_classifier, classifier, ridge_classifier_problem),
+        "RidgeClassifierCV": AuditedModel(audit_ridge_classifier_cv, classifier, ridge_classifier_problem),
         "LinearDiscriminantAnalysis": AuditedModel(audit_linear_discriminants, (*classifier, "means_", "priors_")),
+        "QuadraticDiscriminantAnalysis": AuditedModel(
+            audit_quadratic_discriminants, ("means_", "priors_", "rotations_", "scalings_")
+        ),
         "ApproximateSVC": AuditedModel(audit_approximate_svc, ("features_", *classifier)),
         "Nystroem": AuditedModel(audit_nystroem, ("components_", "component_indices_", "normalization_")),
         "RBFSampler": AuditedModel(audit_fourier, ("random_weights_", "random_offset_")),
@@ -164,9 +179,22 @@ def _predictors() -> dict[str, AuditedModel]:
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
+        "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
+        **dict.fromkeys(
+            ("AdditiveClassifier", "AdditiveRegressor"),
+            AuditedModel(audit_additive, ("shape_functions_", "intercept_", "alpha_")),
+        ),
+        "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
+        **dict.fromkeys(
+            ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+            AuditedModel(audit_boosting, ("n_iter_",)),
+        ),
+        **dict.fromkeys(
+            ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))
+        ),
         **dict.fromkeys(
             ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
-            AuditedModel(audit_forest, ("estimators_",)),
+            AuditedModel(audit_forest, ("n_outputs_",)),
         ),
         **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
@@ -180,6 +208,13 @@ def _predictors() -> dict[str, AuditedModel]:
                 partial(audit_linear, solved=name), linear, partial(linear_problem, solved=name), beside
             )
             for name in ("GeneralizedLinearRegressor", *CLAIMS)
+        },
+        "RidgeCV": AuditedModel(audit_ridge_cv, (*linear, "alpha_"), partial(linear_problem, solved="RidgeCV")),
+        **{
+            name: AuditedModel(
+                partial(audit_elastic_net_cv, solved=name), (*linear, "alpha_"), partial(linear_problem, solved=name)
+            )
+            for name in ("LassoCV", "ElasticNetCV")
         },
         **{
             f"{name}Results{wrapper}": AuditedModel(

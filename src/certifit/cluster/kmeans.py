@@ -171,7 +171,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         if best.objective == 0 and (clusters.weight == 0).any():
             empty = int((clusters.weight == 0).sum())
             warn_caller(
-                f"Got {k - empty} distinct rows for n_clusters={k}: {empty} centres repeat others and have no rows.",
+                f"Number of distinct clusters ({k - empty}) found smaller than n_clusters ({k}). Possibly due to "
+                f"duplicate points in X: {empty} centres repeat others and have no rows.",
                 ConvergenceWarning,
             )
         if bound is None:
@@ -204,7 +205,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     def _number_of_starts(self) -> int:
         if isinstance(self.n_init, Integral) and int(self.n_init) > 1 and not is_drawn(self.init):
-            warn_caller(f"Got n_init={self.n_init} and the centres to start from: one start is made.", RuntimeWarning)
+            warn_caller(
+                f"Explicit initial center position passed: performing only one init, not n_init={self.n_init}.",
+                RuntimeWarning,
+            )
             return 1
         if self.n_init != "auto":
             return int(self.n_init)
@@ -284,3 +288,35 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
 def _distances(C: Array, compiled: bool, block: Block) -> Array:
     return np.sqrt(square_distances(block.X, C, compiled)).astype(block.X.dtype)
+
+
+def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter: bool = False, **params: Any) -> Any:
+    """K-means as a function: centres, labels and inertia, proved as `KMeans` proves them.
+
+    Parameters
+    ----------
+    X : any table that KMeans takes
+    n_clusters : int
+    sample_weight : (n,) or None
+    return_n_iter : bool, default=False
+        Whether to return the number of passes too.
+    **params : further settings of KMeans: init, n_init, max_iter, tol, random_state …
+
+    Returns
+    -------
+    centroid : (n_clusters, d)
+    label : (n,)
+    inertia : float
+        The sum of squared distances.
+    best_n_iter : int, with return_n_iter=True
+
+    Examples
+    --------
+    >>> from certifit import k_means
+    >>> centroid, label, inertia = k_means([[0.0], [1.0], [10.0], [11.0]], 2, random_state=0)
+    >>> sorted(centroid.ravel().tolist()), inertia
+    ([0.5, 10.5], 1.0)
+    """
+    model = KMeans(n_clusters, **params).fit(X, sample_weight=sample_weight)
+    found = model.cluster_centers_, model.labels_, model.inertia_
+    return (*found, model.n_iter_) if return_n_iter else found

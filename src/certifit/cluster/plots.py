@@ -16,8 +16,8 @@ from certifit.rows import Array
 def plot_cluster_choice(choice: Any, axes: Any = None) -> Array:
     """Draw the objective with its lower bound, the silhouette and the gap statistic by number of clusters.
 
-    The optimum lies in the grey band. A dashed line marks the number that each criterion prefers (in the first
-    picture, the one with the largest fall that is proved).
+    The optimum lies in the grey band. A ring, a dashed line and the title name the number that each criterion prefers
+    (in the first picture, the one with the largest fall that is proved).
 
     Parameters
     ----------
@@ -52,18 +52,24 @@ def plot_cluster_choice(choice: Any, axes: Any = None) -> Array:
     curve.yaxis.set_minor_formatter(NullFormatter())
     silhouette.plot(k, choice.silhouette, "o-", color=BLUE, markersize=4)
     gap.errorbar(k, choice.gap, choice.gap_error, color=BLUE, marker="o", markersize=4, capsize=3)
-    _finish(curve, "objective", choice.choices.get("fall"))
-    _finish(silhouette, "silhouette", choice.choices.get("silhouette"))
-    _finish(gap, "gap statistic", choice.choices.get("gap"))
+    _finish(curve, "objective", "largest fall", (k, reached, choice.choices.get("fall")))
+    _finish(silhouette, "silhouette", "largest silhouette", (k, choice.silhouette, choice.choices.get("silhouette")))
+    _finish(gap, "gap statistic", "gap rule", (k, choice.gap, choice.choices.get("gap")))
     curve.legend(frameon=False, fontsize=8)
     return np.array([curve, silhouette, gap])
 
 
-def _finish(ax: Axes, word: str, chosen: int | None) -> None:
-    """Label the axes and mark the number of clusters that was chosen."""
+def _finish(ax: Axes, word: str, criterion: str, found: tuple[Array, Array, int | None]) -> None:
+    """Label the axes and mark the number of clusters that was chosen; `found` are numbers, values and choice."""
+    k, values, chosen = found
     if chosen is not None:
-        ax.axvline(chosen, color=RED, linestyle="--", linewidth=1, label="preferred")
+        at = values[np.asarray(k) == chosen]
+        ax.axvline(chosen, color=RED, linestyle="--", linewidth=1, zorder=1)
+        ax.plot([chosen], at, "o", color="none", markeredgecolor=RED, markersize=10, markeredgewidth=1.8, zorder=3)
+        ax.set_title(f"{criterion}: {chosen}", loc="left", fontsize=9, color=RED)
     ax.set_ylabel(word)
     ax.set_xlabel("clusters")
+    # All numbers in every picture: a criterion that begins at 2 would have its mark on the axis.
+    ax.set_xlim(np.min(k) - 0.4, np.max(k) + 0.4)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     tidy(ax)

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from certifit.cluster.lloyd import check_range, is_large, square_distances
 from certifit.cluster.tuning import KMeansTuning
+from certifit.core import Setting
 from certifit.exceptions import DataError
-from certifit.rows import Array, ArrayRows, Block, Rows
+from certifit.rows import Array, ArrayRows, Block, Rows, as_rows
 
 
 class Starts:
@@ -101,7 +103,12 @@ def is_drawn(init: Any) -> bool:
 def _check_centres(centres: Any, name: str, k: int, d: int) -> Array:
     C = np.array(centres.toarray() if sparse.issparse(centres) else centres, dtype=np.float64)
     if C.shape != (k, d):
-        raise DataError(got=f"{name} of shape {C.shape}", wanted=f"(n_clusters, n_features) = ({k}, {d})")
+        other = f"clusters {k}" if C.shape[:1] != (k,) else f"features of the data {d}"
+        raise DataError(
+            got=f"{name} of shape {C.shape}",
+            wanted=f"(n_clusters, n_features) = ({k}, {d})",
+            fix=f"The shape of the initial centers {C.shape} does not match the number of {other}.",
+        )
     if not np.isfinite(C).all():
         raise DataError(got=f"{name} with NaN or infinity", wanted="finite numbers")
     return C
@@ -137,3 +144,48 @@ def _block_distances(C: Array, compiled: bool, block: Block) -> Array:
 def _dense_row(rows: ArrayRows, i: int) -> Array:
     x: Any = rows.X[[i]]
     return np.asarray(x.toarray() if sparse.issparse(x) else x, dtype=np.float64)[0]
+
+
+def kmeans_plusplus(
+    X: Any,
+    n_clusters: int,
+    *,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_local_trials: Any = None,
+    **_: Any,
+) -> tuple[Array, Array]:
+    """Starting centres for k-means: rows far from each other, drawn by k-means++.
+
+    Parameters
+    ----------
+    X : array or CSR matrix (n, d)
+    n_clusters : int
+    sample_weight : (n,) or None
+    random_state : int, RandomState or None
+    n_local_trials : int or None
+        Candidates for each centre, of which the best is kept; None means 2 + log(n_clusters).
+    **_ : x_squared_norms, ignored; accepted so that scikit-learn's calls run
+
+    Returns
+    -------
+    centers : (n_clusters, d)
+    indices : (n_clusters,) the numbers of these rows; of equal rows the first
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import kmeans_plusplus
+    >>> centers, indices = kmeans_plusplus(np.array([[0.0], [0.0], [9.0]]), 2, random_state=0)
+    >>> sorted(indices.tolist())
+    [0, 2]
+    """
+    rows = as_rows(X, None, sample_weight, sparse=True).load()
+    Setting(int, least=1, most=rows.n_rows).check("n_clusters", n_clusters)
+    Setting(int, least=1, none=True).check("n_local_trials", n_local_trials)
+    starts = Starts("k-means++", int(n_clusters), rows, check_random_state(random_state))
+    trials = 2 + int(np.log(n_clusters)) if n_local_trials is None else int(n_local_trials)
+    centres = starts._draw_rows(trials, True, np.inf)
+    table: Any = rows.X
+    table = table.toarray() if sparse.issparse(table) else table
+    return centres, np.array([int(np.argmax((table == centre).all(axis=1))) for centre in centres])

@@ -1,9 +1,10 @@
-"""What the methods of every fitted estimator do with tables that are not in memory.
+"""What the methods of every estimator do with tables that are not in memory, or have more columns than are wanted.
 
 `Estimator` wraps its subclasses' methods with these when a class is made, so that no room has to think of it:
 
 - `predict`, `transform` and the like of a Dask collection are lazy Dask arrays, computed partition by partition;
-- `score` takes targets and weights by name, as `fit` does, and any table that `fit` takes.
+- `score` takes targets and weights by name, as `fit` does, and any table that `fit` takes;
+- `fit` and its like take `columns=`, the names of the columns to learn from. A fitted model finds them by name.
 
 A path is read block by block by `Rows.map`, which these methods call.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
-from inspect import getattr_static
+from inspect import Parameter, getattr_static, signature
 from types import FunctionType
 from typing import Any
 
@@ -20,8 +21,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
+from certifit.exceptions import DataError
 from certifit.rows.block import Array, Block
 
+LEARNING = ("fit", "partial_fit", "fit_predict")
 LAZY = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
 
 
@@ -33,9 +36,36 @@ def wrap_methods(cls: Any) -> None:
             setattr(cls, name, lazily(method))
         elif hasattr(method, "fn") and not hasattr(method.fn, "is_lazy"):  # scikit-learn's `available_if`
             method.fn = lazily(method.fn)
+    for name in LEARNING:
+        method = getattr_static(cls, name, None)
+        if isinstance(method, FunctionType) and not hasattr(method, "takes_columns"):
+            setattr(cls, name, learning_from_columns(method))
     plain = getattr_static(cls, "score", None)
     if plain is ClassifierMixin.score or plain is RegressorMixin.score:
         cls.score = score_of_any_table(plain)
+
+
+def learning_from_columns(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with a keyword `columns`: names of the columns of X to learn from, and no others."""
+
+    @wraps(method)
+    def learn(self: Any, *args: Any, columns: Any = None, **kwargs: Any) -> Any:
+        if columns is None:
+            return method(self, *args, **kwargs)
+        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns) or not len(columns):
+            raise DataError(got=f"columns={columns!r}", wanted="a list of names", fix="columns=['a', 'b'], say.")
+        self._columns = tuple(columns)  # read by `_as_rows`, while the method runs
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self.__dict__.pop("_columns", None)
+
+    known = [*signature(method).parameters.values()]
+    last = 1 if known and known[-1].kind is Parameter.VAR_KEYWORD else 0
+    known.insert(len(known) - last, Parameter("columns", Parameter.KEYWORD_ONLY, default=None))
+    learn.__signature__ = signature(method).replace(parameters=known)  # type: ignore[attr-defined]
+    learn.takes_columns = True  # type: ignore[attr-defined]
+    return learn
 
 
 def lazily(method: Callable[..., Any]) -> Callable[..., Any]:

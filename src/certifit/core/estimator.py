@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.core.answers import wrap_methods
@@ -97,6 +98,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     # why a parameter, a default, an attribute or a method of scikit-learn's class is missing or different here
     differences: ClassVar[dict[str, str]] = {}
 
+    # Names of columns are no metadata of rows, which scikit-learn would route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"columns": UNUSED}
+    __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"columns": UNUSED}
+
     certificate_: Certificate
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -125,6 +130,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         X : array, CSR matrix, data frame, Arrow table, path to Parquet or CSV, or Dask collection
         y : array of targets, or the name of the target column in X; ignored by unsupervised models
         sample_weight : array of non-negative row weights, or the name of a column in X
+        columns : names of the columns of X to learn from; by default all but y and sample_weight
 
         Returns
         -------
@@ -153,11 +159,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             )
             certificate: Certificate = attributes["certificate_"]
             if not certificate.holds:
-                words = [*certificate.failures(), cure(self.get_params(deep=False), attributes, self._usual_passes())]
+                stopped = cure(self.get_params(deep=False), attributes, self._usual_passes())
+                words = [*certificate.failures(), stopped, self._familiar_words() if stopped else ""]
                 message = f"{type(self).__name__}: " + "; ".join(part for part in words if part)
                 warn_caller(message, CertificateWarning)
         self.__dict__.update(attributes)
         return self
+
+    def _familiar_words(self) -> str:
+        """Return how scikit-learn's class says that a limit was reached: filters of warnings look for such words."""
+        return ""
 
     def _usual_passes(self) -> int | None:
         """Return the default of max_iter; None where there is none."""
@@ -203,6 +214,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             missing=self.missing,
             finite=self.finite,
             reset=reset,
+            columns=vars(self).get("_columns") if reset else None,
         )
 
     @abstractmethod

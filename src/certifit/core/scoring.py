@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
-from sklearn.base import clone, is_classifier
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
+from sklearn.utils.metaestimators import available_if
 
 from certifit.rows import Array, Matrix
 
-__all__ = ["find_scorer", "fit_copy", "is_classifier", "score_fitted"]
+__all__ = ["GivenPredictions", "GivenScores", "find_scorer", "fit_copy", "is_classifier", "score_fitted"]
 
 
 def find_scorer(estimator: Any, scoring: Any) -> Callable[..., float]:
@@ -34,3 +36,39 @@ def _data(X: Matrix, y: Array | None) -> tuple[Any, ...]:
 
 def _weights(w: Array | None) -> dict[str, Array]:
     return {} if w is None else {"sample_weight": w}
+
+
+class GivenPredictions(RegressorMixin, BaseEstimator):
+    """A regressor whose predictions are what it is given: for scorers of predictions made elsewhere."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def predict(self, X: Array) -> Array:
+        return X
+
+
+class GivenScores(ClassifierMixin, BaseEstimator):
+    """A classifier of rows whose columns are its scores: for scorers of scores made elsewhere."""
+
+    def __init__(self, classes: Any, probabilities: Any = None) -> None:
+        self.classes = classes
+        self.probabilities = probabilities  # a function of the scores, where they stand for probabilities
+        self.classes_ = np.asarray(classes)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Array) -> Array:
+        return X[:, 0] if X.shape[1] == 1 else X
+
+    def predict(self, X: Array) -> Array:
+        found = (X[:, 0] > 0).astype(int) if X.shape[1] == 1 else X.argmax(axis=1)
+        return self.classes_[found]
+
+    @available_if(lambda self: self.probabilities is not None)
+    def predict_proba(self, X: Array) -> Array:
+        return np.asarray(self.probabilities(X))

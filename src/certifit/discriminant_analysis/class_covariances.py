@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, warn_caller
 from certifit.numerics.moments import check_overflow
 from certifit.numerics.products import choose_shift, gram
 from certifit.rows import Array, Block, Rows, Sums
@@ -73,8 +73,9 @@ def _class_totals(shift: Array, k: int, entries: int, block: Block) -> _ClassTot
 
 def measure_class_means(rows: Rows, k: int, tuning: DiscriminantTuning) -> ClassMeans:
     """Return the mean of each class in one pass; y are class numbers."""
-    first = next(iter(rows))
-    shift = choose_shift(first.X, first.w)
+    # Sparse rows are made dense part by part anyway, so that theirs may be shifted too.
+    X, _, w = next(_dense_parts(next(iter(rows)), tuning.dense_entries))
+    shift = choose_shift(X, w)
     shift = np.zeros(rows.n_features) if shift is None else shift
     found = rows.sum(partial(_class_totals, shift, k, tuning.dense_entries))
     weight = np.where(found.weight > 0, found.weight, 1.0)
@@ -130,6 +131,22 @@ def _fourth_moments(mean: Array, deviation: Array, entries: int, block: Block) -
             squares = (((X - mean[y]) / deviation[y]) ** 2).sum(axis=1)
             quartic += np.bincount(y, w * squares**2, len(mean))
     return _FourthMoments(quartic)
+
+
+def chosen_prior(given: Any, weight: Array) -> Array:
+    """Return the given priors, which are made to sum to 1, or the share of each class (k,)."""
+    if given is None:
+        return weight / weight.sum()
+    prior = np.asarray(given, dtype=np.float64)
+    if prior.shape != weight.shape or not (prior > 0).all() or not np.isfinite(prior).all():
+        raise DataError(
+            got=f"priors={np.array2string(prior, threshold=10)}",
+            wanted=f"{len(weight)} positive numbers: priors must be non-negative, and 0 is no class",
+        )
+    if abs(prior.sum() - 1.0) > 1e-5:
+        warn_caller("The priors do not sum to 1: they are divided by their sum.")
+        return prior / prior.sum()
+    return prior
 
 
 def shrink(S: Array, share: float) -> Array:

@@ -27,6 +27,7 @@ from certifit.core.settings import Settings
 from certifit.discriminant_analysis.class_covariances import (
     ClassMeans,
     DiscriminantTuning,
+    chosen_prior,
     estimated_covariances,
     ledoit_wolf_covariances,
     measure_class_means,
@@ -39,7 +40,7 @@ from certifit.discriminant_analysis.discriminants import (
     centroid_discriminants,
     whiten,
 )
-from certifit.exceptions import DataError, NotSupportedError, warn_caller
+from certifit.exceptions import DataError, NotSupportedError
 from certifit.rows import Array, Block, Rows, encode_labels
 
 
@@ -173,7 +174,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, ClassifierMixi
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
         self._check_shape(labels.weight, rows)
-        known = self._measure(labels.rows, self._prior(labels.weight))
+        known = self._measure(labels.rows, chosen_prior(self.priors, labels.weight))
         A = self._whitening(known)
         means, centre = known.found.mean, known.centre
         away = means - centre
@@ -212,21 +213,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, ClassifierMixi
                 got=f"n_components={self.n_components} with {k} classes and {d} columns",
                 wanted=f"at most {min(k - 1, d)}: n_components cannot be larger than min(n_features, n_classes - 1)",
             )
-
-    def _prior(self, weight: Array) -> Array:
-        """The given priors, which are made to sum to 1, or the share of each class (k,)."""
-        if self.priors is None:
-            return weight / weight.sum()
-        prior = np.asarray(self.priors, dtype=np.float64)
-        if prior.shape != weight.shape or not (prior > 0).all() or not np.isfinite(prior).all():
-            raise DataError(
-                got=f"priors={np.array2string(prior, threshold=10)}",
-                wanted=f"{len(weight)} positive numbers: priors must be non-negative, and 0 is no class",
-            )
-        if abs(prior.sum() - 1.0) > 1e-5:
-            warn_caller("The priors do not sum to 1: they are divided by their sum.")
-            return prior / prior.sum()
-        return prior
 
     def _measure(self, rows: Rows, prior: Array) -> ClassCovariances:
         """Means and covariances of rows with class numbers as targets."""

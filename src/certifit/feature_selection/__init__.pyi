@@ -7,6 +7,7 @@ from certifit.feature_selection.searches.recursive_elimination import RecursiveE
 from certifit.feature_selection.score_filters import SelectFdr as SelectFdr
 from certifit.feature_selection.select_features import SelectFeatures as SelectFeatures
 from certifit.feature_selection.score_filters import SelectFpr as SelectFpr
+from certifit.feature_selection.searches.select_from_model import SelectFromModel as SelectFromModel
 from certifit.feature_selection.score_filters import SelectFwe as SelectFwe
 from certifit.feature_selection.score_filters import SelectKBest as SelectKBest
 from certifit.feature_selection.score_filters import SelectPercentile as SelectPercentile

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from certifit.checkers.feature_selection import l1_choice, screening
+from certifit.checkers.feature_selection import screening
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.feature_selection.score_sums import total_weight
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.rows import Array, ArrayRows, Rows
+from certifit.rows.folds import FITTED, HELD_OUT, fold_roles
 
 
 @dataclass(frozen=True)
@@ -149,13 +150,13 @@ def fit_folds(problem: L1PathProblem, rows: Rows, alphas: Array, cv: Any, tuning
     """Fit a path on the training rows of every fold."""
     data = rows.load()
     assert data.y is not None
-    roles = l1_choice.fold_roles(cv, data.X, data.y, problem.loss == "logistic")
+    roles = fold_roles(cv, data.X, data.y, problem.loss == "logistic")
     _check_folds(problem, roles, data.y, data.w, cv)
     paths, losses = [], []
     for role in roles:
-        fitted = data.take(np.flatnonzero(role & l1_choice.FITTED))
+        fitted = data.take(np.flatnonzero(role & FITTED))
         paths.append(as_path(alphas, list(fit_each(problem, fitted, alphas, tuning))))
-        losses.append(_mean_losses(problem, paths[-1], data.take(np.flatnonzero(role & l1_choice.HELD_OUT))))
+        losses.append(_mean_losses(problem, paths[-1], data.take(np.flatnonzero(role & HELD_OUT))))
     coef, intercept = np.array([p.coef for p in paths]), np.array([p.intercept for p in paths])
     return FoldPaths(roles, coef, intercept, np.array(losses), max(s.relative_gap for p in paths for s in p.screened))
 
@@ -163,7 +164,7 @@ def fit_folds(problem: L1PathProblem, rows: Rows, alphas: Array, cv: Any, tuning
 def _check_folds(problem: L1PathProblem, roles: Array, y: Array, w: Array, cv: Any) -> None:
     """Refuse folds without rows on either side, or with a class that their fits would not see."""
     classes = np.unique(y[w > 0]) if problem.loss == "logistic" else np.zeros(0)
-    fitted, held = (((roles & bit) > 0) & (w > 0) for bit in (l1_choice.FITTED, l1_choice.HELD_OUT))
+    fitted, held = (((roles & bit) > 0) & (w > 0) for bit in (FITTED, HELD_OUT))
     if len(roles) < 2 or not (fitted.any(axis=1) & held.any(axis=1)).all():
         raise DataError(
             got=f"cv={cv!r}, which makes {len(roles)} folds, or one without rows of positive weight on a side",

@@ -187,7 +187,9 @@ class SelectKBest(ScoreFilter):
 
     def _check_width(self, d: int) -> None:
         if not isinstance(self.k, str) and self.k > d:
-            warnings.warn(f"k={self.k} is greater than n_features={d}: all columns are kept.", stacklevel=2)
+            warnings.warn(
+                f"k={self.k} is greater than n_features={d}. All the features will be returned.", stacklevel=2
+            )
 
     def _choose(self, scores: Array, pvalues: Array | None) -> Array:
         mask = np.zeros(len(scores), bool)

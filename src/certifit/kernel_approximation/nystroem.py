@@ -49,7 +49,7 @@ class NystroemTuning:
 class PolynomialShape:
     """What a kernel with a name needs besides gamma."""
 
-    degree: int
+    degree: float
     coef0: float
 
 
@@ -63,6 +63,7 @@ class Nystroem(KernelFeatures):
     gamma : 'scale', 'auto', float or None, default=None
         'scale' and 'auto' as of SVC; None is 'auto', 1 / columns.
     coef0, degree : of 'poly' and 'sigmoid'; None, the default, is 1.0 and 3
+        A power that is no whole number is tried on the landmarks: it may be no kernel.
     kernel_params : dict or None, default=None
         Further arguments of a callable kernel, by name.
     n_components : int, default=100
@@ -98,7 +99,7 @@ class Nystroem(KernelFeatures):
         **KernelFeatures.settings,
         "gamma": Setting(float, least=0, below=np.inf, choices=("scale", "auto"), none=True),
         "kernel": Setting(choices=(*KERNELS, "polynomial"), other=callable, other_words="a callable"),
-        "degree": Setting(int, least=0, none=True),
+        "degree": Setting(float, least=0, below=np.inf, none=True),
         "landmarks": Setting(choices=tuple(RULES)),
     }
     ignored: ClassVar[tuple[str, ...]] = ("n_jobs",)

@@ -23,6 +23,18 @@ from certifit.rows import Array
 CoefficientError = tuple[tuple[float, ...], ...]
 
 
+def gap_to_reach(tol: float, usual: float = 1e-6, least: float = 1e-12) -> float:
+    """The relative gap at which a smooth penalised fit stops, of which `tol` is to be proved.
+
+    Whoever asks for less than the usual gap wants digits of the coefficients: the gap is about the square of their
+    error.
+
+    >>> gap_to_reach(1e-4), gap_to_reach(1e-7), gap_to_reach(1e-13)
+    (0.0001, 1e-12, 1e-13)
+    """
+    return min(tol, max(tol**2, least)) if tol < usual else tol
+
+
 class PassRounding(NamedTuple):
     """What rounding may have done to a pass over the rows."""
 

@@ -105,6 +105,7 @@ class LinearRegression(_NamedRegressor):
     differences: ClassVar[dict[str, str]] = {
         "singular_": "Not computed, since the fit does not need them: see numpy.linalg.svd, with compute_uv=False.",
         "coef_": _NamedRegressor.differences["coef_"],
+        "fit": "Columns that are combinations of others are named in a CollinearWarning.",
     }
 
     def __init__(
@@ -145,7 +146,7 @@ class PenalisedRegressor(_NamedRegressor):
     collinear = "shortest"  # where the penalty is 0
 
 
-class _PenalisedSquares(PenalisedRegressor):
+class PenalisedSquares(PenalisedRegressor):
     """Least squares with a penalty, of one target or several."""
 
     several_targets = True
@@ -162,7 +163,7 @@ class _PenalisedSquares(PenalisedRegressor):
     }
 
 
-class Ridge(_PenalisedSquares):
+class Ridge(PenalisedSquares):
     """Least squares with the penalty alpha |β|²: Σ w (y - μ)² + alpha |β|².
 
     Parameters
@@ -208,13 +209,14 @@ class Ridge(_PenalisedSquares):
     """
 
     penalty_per_row = False
-    settings: ClassVar[Settings] = {**_PenalisedSquares.settings, "max_iter": Setting(int, least=0, none=True)}
+    settings: ClassVar[Settings] = {**PenalisedSquares.settings, "max_iter": Setting(int, least=0, none=True)}
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
     differences: ClassVar[dict[str, str]] = {
-        **_PenalisedSquares.differences,
+        **PenalisedSquares.differences,
         "solver": "Every name is taken and Newton's method used, which none of scikit-learn's limits concern: any "
         "solver fits sparse rows with an intercept, and positive=True.",
         "solver_": "The name that was asked for; 'newton', the method that every fit uses, for 'auto'.",
+        "alpha=0": "Least squares as LinearRegression has them, with its CollinearWarning.",
         "intercept_": "A number also where y has the shape (n, 1).",
         "n_iter_": "Newton's updates, one or two, whatever max_iter is: no solver stops early with a warning.",
     }
@@ -251,15 +253,15 @@ class Ridge(_PenalisedSquares):
         return "newton" if self.solver == "auto" else str(self.solver)
 
 
-class _SparseSquares(_PenalisedSquares):
+class SparseSquares(PenalisedSquares):
     """Least squares with an L1 penalty among others, which makes many coefficients exactly 0."""
 
-    settings: ClassVar[Settings] = {**_PenalisedSquares.settings, "alpha": _NamedRegressor.settings["alpha"]}
+    settings: ClassVar[Settings] = {**PenalisedSquares.settings, "alpha": _NamedRegressor.settings["alpha"]}
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_", "dual_gap_")
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "precompute", "random_state", "selection")
     path = staticmethod(enet_path)
     differences: ClassVar[dict[str, str]] = {
-        **_PenalisedSquares.differences,
+        **PenalisedSquares.differences,
         "fit": "check_input= is ignored: rows are always checked.",
         "alpha=0": "Least squares without a warning; beside an L1 penalty no precomputed Gram matrix is read.",
     }
@@ -294,7 +296,7 @@ class _SparseSquares(_PenalisedSquares):
         return sparse.csr_matrix(self.coef_)
 
 
-class Lasso(_SparseSquares):
+class Lasso(SparseSquares):
     """Least squares with an L1 penalty: Σ w (y - μ)² / (2 Σ w) + alpha |β|₁.
 
     Parameters
@@ -370,7 +372,7 @@ class Lasso(_SparseSquares):
         self.max_time = max_time
 
 
-class ElasticNet(_SparseSquares):
+class ElasticNet(SparseSquares):
     """Least squares with both penalties: Σ w (y - μ)² / (2 Σ w) + alpha (ρ |β|₁ + (1 - ρ)/2 |β|²), ρ = l1_ratio.
 
     Parameters

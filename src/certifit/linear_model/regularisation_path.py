@@ -2,7 +2,8 @@
 
     min over β of   Σ (y - x·β)² / 2n + alpha (ρ |β|₁ + (1 - ρ)/2 |β|²),    ρ = l1_ratio,  for each alpha
 
-As in scikit-learn there is no intercept: centre the columns and the target first.
+As in scikit-learn there is no intercept: centre the columns and the target first. Ridge regression as a function, one
+fit without an intercept, is here too.
 """
 
 from __future__ import annotations
@@ -147,4 +148,48 @@ _IGNORED = frozenset(
     ("precompute", "Xy", "copy_X", "verbose", "check_input", "selection", "random_state", "n_alphas")
 )
 
-__all__ = ["enet_path", "lasso_path"]
+_IGNORED_BY_RIDGE = frozenset(("solver", "verbose", "random_state", "check_input"))
+
+
+def ridge_regression(X: Any, y: Any, alpha: Any, *, sample_weight: Any = None, **params: Any) -> Any:
+    """Coefficients that minimise Σ w (y - x·β)² + alpha |β|², proved as `Ridge` proves them.
+
+    Parameters
+    ----------
+    X : array or CSR matrix (n, d)
+    y : (n,), or (n, targets)
+    alpha : float, or (targets,)
+        Strength of the penalty.
+    sample_weight : (n,) or None
+    **params : max_iter, tol and positive of Ridge; return_n_iter and return_intercept, which ask for more
+        solver, verbose, random_state and check_input are ignored, accepted so that scikit-learn's calls run.
+
+    Returns
+    -------
+    coef : (d,), or (targets, d)
+    n_iter : with return_n_iter=True
+    intercept : float, or (targets,), with return_intercept=True; else there is none
+
+    Examples
+    --------
+    >>> from certifit import ridge_regression
+    >>> ridge_regression([[1.0, 0.0], [0.0, 2.0]], [1.0, 2.0], alpha=1.0).round(6)
+    array([0.5, 0.8])
+    """
+    from certifit.linear_model.regressors import Ridge
+
+    asked = {name: bool(params.pop(name, False)) for name in ("return_n_iter", "return_intercept")}
+    settings = {name: value for name, value in params.items() if name not in _IGNORED_BY_RIDGE}
+    unknown = [name for name in settings if name not in ("max_iter", "tol", "positive")]
+    if unknown:
+        raise DataError(got=f"{unknown[0]}= for ridge_regression", wanted="max_iter, tol or positive")
+    model = Ridge(alpha, fit_intercept=asked["return_intercept"], **settings).fit(X, y, sample_weight)
+    found = [model.coef_]
+    if asked["return_n_iter"]:
+        found.append(model.n_iter_)
+    if asked["return_intercept"]:
+        found.append(model.intercept_)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+__all__ = ["enet_path", "lasso_path", "ridge_regression"]

@@ -70,7 +70,8 @@ class ResponseFamily(ABC):
             raise DataError(
                 got=f"y = {y[row]:g} in row {number[row]}, which the {self.name} family cannot produce",
                 wanted=f"{self.support}",
-                fix="Check the target column, or choose a family whose range contains it.",
+                fix="Some value(s) of y are out of the valid range of the loss: check the target column, or choose a "
+                "family whose range contains it.",
             )
 
 

@@ -140,8 +140,8 @@ def check_connected(neighbours: Array) -> None:
         raise DataError(
             got=_parts_in_words(label),
             wanted="one connected graph: nothing says how its parts lie to each other",
-            fix=f"Use more than n_neighbors={neighbours.shape[1]}, drop duplicate or outlying rows, or join the parts "
-            "(disconnected='join') or embed each (disconnected='embed').",
+            fix=f"Use more than n_neighbors={neighbours.shape[1]}, drop duplicate or outlying rows, or join the "
+            "parts (disconnected='join') or embed each (disconnected='embed').",
         )
 
 

@@ -22,6 +22,9 @@ FURTHER_SETTINGS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "NuSVR": ({"kernel": "linear"},),
     "OneClassSVM": ({"kernel": "linear"},),
     "KernelPCA": ({"kernel": "rbf", "fit_inverse_transform": True},),
+    **dict.fromkeys(("RidgeCV", "RidgeClassifierCV"), ({"store_cv_results": True},)),
+    "SelectFromModel": ({"max_features": 2},),
+    "QuadraticDiscriminantAnalysis": ({"store_covariance": True},),
     "LinearDiscriminantAnalysis": ({"solver": "eigen", "store_covariance": True}, {"store_covariance": True}),
 }
 
@@ -37,7 +40,13 @@ def small_table(pair: Counterpart) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _wants_numbers(kind: type) -> bool:
-    return "estimator" not in signature(kind).parameters and is_regressor(kind())
+    return not _needs_estimator(kind) and is_regressor(kind())
+
+
+def _needs_estimator(kind: type) -> bool:
+    """Whether a class wraps an estimator that has to be given."""
+    parameter = signature(kind).parameters.get("estimator")
+    return parameter is not None and parameter.default is parameter.empty
 
 
 def fitted_attributes(pair: Counterpart, kind: type) -> set[str]:
@@ -45,7 +54,7 @@ def fitted_attributes(pair: Counterpart, kind: type) -> set[str]:
     X, y = small_table(pair)
     found: set[str] = set()
     for settings in ({}, *FURTHER_SETTINGS.get(pair.name, ())):
-        needed = {"estimator": LogisticRegression()} if "estimator" in signature(kind).parameters else {}
+        needed = {"estimator": LogisticRegression()} if _needs_estimator(kind) else {}
         model = kind(**needed, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -164,7 +164,7 @@ class MixtureModel(DensityMixin, Estimator):
                 got=f"fewer rows than components (n_samples={rows.n_rows} should be >= "
                 f"n_components={self.n_components})",
                 wanted="at least one row for each component",
-                fix="Ask for fewer components.",
+                fix=f"Expected n_samples >= n_components: ask for at most {rows.n_rows} components.",
             )
 
     # ---------------------------------------------------------------------------------------------- use
@@ -221,7 +221,7 @@ class MixtureModel(DensityMixin, Estimator):
         Draws depend on `random_state` here or, without it, on the estimator's own.
         """
         check_is_fitted(self)
-        Setting(int, least=1).check("n_samples", n_samples)
+        Setting(int, least=1, fix="Invalid value for 'n_samples'.").check("n_samples", n_samples)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
         X = [self._draw(j, n, rng) for j, n in enumerate(counts)]

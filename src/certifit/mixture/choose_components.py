@@ -56,7 +56,9 @@ class MixtureChoice(NamedTuple):
 
     def table(self) -> list[tuple[str, ...]]:
         """Return the headings, then one line for each candidate."""
-        lines: list[tuple[str, ...]] = [("components", "covariances", "log-lik", "m", "BIC", "ICL", "AIC", "", "")]
+        lines: list[tuple[str, ...]] = [
+            ("components", "covariances", "log-lik", "parameters", "BIC", "ICL", "AIC", "", "")
+        ]
         for c in self.candidates:
             criteria = (f"{value:.3f}" for value in (c.bic, c.icl, c.aic))
             remarks = "" if c.sound else "not sound", "<- best" if c is self.best else ""

@@ -184,7 +184,8 @@ def plot_em_steps(
     """Draw EM on rows of two columns: the start, both steps of these iterations, and where EM comes to rest.
 
     Rows have the colours of their responsibilities q, grey before the first E step. Beside each picture: the
-    log-likelihood as the sum of the bound (blue) and KL(q || posterior) (red), in nats a row.
+    log-likelihood as the sum of the bound (blue) and KL(q || posterior) (red), in nats a row; an arrow says that the
+    bound lies below the picture.
 
     Parameters
     ----------
@@ -225,13 +226,12 @@ def plot_em_steps(
     columns = min(4, len(frames))
     lines = -(-len(frames) // columns)
     found = new_grid(axes, (lines, columns), (3.2 * columns, 2.9 * lines), len(frames))
-    values = np.array([(f.loglik, f.bound) for f in frames])
-    low, high = float(values.min()), float(values.max())
-    span = (low - 0.05 * (high - low), high + 0.05 * (high - low))
+    span = _bar_span(frames)
     x, y = names or (table.label(0), table.label(1))
     for i, (frame, ax) in enumerate(zip(frames, found, strict=True)):
         draw_frame(frame, Z, ax)
-        _draw_bar(frame, ax.inset_axes((1.03, 0.0, 0.09, 1.0)), span)
+        last = i % columns == columns - 1 or i == len(frames) - 1
+        _draw_bar(frame, ax.inset_axes((1.03, 0.0, 0.09, 1.0)), span, last)
         label_axes(ax, x, y if i % columns == 0 else "")
     return found
 
@@ -256,16 +256,35 @@ def draw_frame(frame: EMFrame, Z: Array, ax: Axes) -> None:
     tidy(ax)
 
 
-def _draw_bar(frame: EMFrame, ax: Axes, span: tuple[float, float]) -> None:
-    ax.bar(0, frame.bound - span[0], bottom=span[0], color=BLUE, width=0.8)
+def _bar_span(frames: list[EMFrame]) -> tuple[float, float]:
+    """The values that bars show; the bound before the first E step, far below all others, would hide their steps."""
+    values = np.array([(f.loglik, f.bound) for f in frames[1:]])
+    low, high = min(float(values.min()), frames[0].loglik), max(float(values.max()), frames[0].loglik)
+    room = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-6)
+    return low - 0.25 * room, high + 0.1 * room
+
+
+def _draw_bar(frame: EMFrame, ax: Axes, span: tuple[float, float], labelled: bool) -> None:
+    """Draw the log-likelihood as the sum of bound and KL; `labelled` says so beside it."""
+    foot = min(frame.bound, span[0])
+    ax.bar(0, frame.bound - foot, bottom=foot, color=BLUE, width=0.8)
     ax.bar(0, frame.loglik - frame.bound, bottom=frame.bound, color=RED, width=0.8)
+    if frame.bound < span[0]:
+        ax.annotate("", (0, span[0]), (0, span[0] + 0.18 * (span[1] - span[0])), arrowprops=_GOES_ON)
     ax.axhline(frame.loglik, color=ink(), linewidth=1)
     ax.set_ylim(span)
     ax.set_xticks([])
     ax.tick_params(labelsize=7)
     ax.yaxis.tick_right()
     ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.ticklabel_format(axis="y", useOffset=False)
+    if labelled:
+        ax.yaxis.set_label_position("right")
+        ax.set_ylabel("bound (blue) + KL (red), nats a row", fontsize=7)
     ax.spines[["top", "left", "bottom"]].set_visible(False)
+
+
+_GOES_ON = {"arrowstyle": "->", "color": "white", "linewidth": 1.2}  # of a bar that ends below the picture
 
 
 # --------------------------------------------------------------------------------------------- the staircase

@@ -24,6 +24,7 @@ from certifit.decomposition.pca.compression_plots import plot_rate_distortion as
 from certifit.feature_selection.plots import plot_scores as plot_scores
 from certifit.decomposition.pca.plots import plot_scree as plot_scree
 from certifit.feature_selection.plots import plot_search as plot_search
+from certifit.ensemble.additive.plots import plot_shape_functions as plot_shape_functions
 from certifit.decomposition.robust.plots import plot_split as plot_split
 from certifit.decomposition.pca.compression_plots import rate_distortion as rate_distortion
 from certifit.plots.style import svg as svg

@@ -86,7 +86,11 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
     names = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
     y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _as_columns(y, terms)
     if len(y) != n_rows:
-        raise DataError(got=f"y of {len(y)} entries", wanted=f"one for each of the {n_rows} rows")
+        raise DataError(
+            got=f"y of {len(y)} entries",
+            wanted=f"one for each of the {n_rows} rows",
+            fix=f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}].",
+        )
     _check_labels(y, names)
     if terms.target == "classes":
         check_classification_targets(y)
@@ -136,22 +140,30 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
     )
     if w.ndim != 1:
-        raise DataError(got=f"sample_weight with {w.ndim} dimensions", wanted="one number per row (1-D)")
+        raise DataError(
+            got=f"sample_weight with {w.ndim} dimensions",
+            wanted="one number per row (1-D)",
+            fix="Sample weights must be 1D array or scalar.",
+        )
     if len(w) != n_rows:
         raise DataError(got=f"sample_weight of {len(w)} entries", wanted=f"one for each of the {n_rows} rows")
+    if len(w) and not (w > 0).any():
+        refuse_zero_weights("zero" if not w.any() else "zero or negative")
     if (w < 0).any():
         raise DataError(
             got=f"negative sample_weight ({w.min():g} in row {int(w.argmin())})",
             wanted="weights of at least 0",
             fix="A weight says how many times a row counts.",
         )
-    if not (w > 0).any():
-        refuse_zero_weights()
     return w
 
 
-def refuse_zero_weights() -> None:
-    raise DataError(got="sample_weight that is zero for every row", wanted="at least one positive weight")
+def refuse_zero_weights(kind: str = "zero") -> None:
+    raise DataError(
+        got=f"sample_weight that is {kind} for every row",
+        wanted="at least one positive weight",
+        fix="Invalid input - all samples have zero or negative weights.",
+    )
 
 
 def refuse_weights(name: str, kind: Any) -> None:

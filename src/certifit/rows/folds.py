@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from certifit.rows.block import Array, Matrix
+
+FITTED, HELD_OUT = 1, 2  # what a row is to a fold
 
 Fold: TypeAlias = tuple[Array, Array]  # numbers of the rows to fit and of the rows to score
 
@@ -18,6 +21,20 @@ def make_folds(cv: Any, X: Matrix, y: Array | None, classes: bool) -> Iterator[F
     Where `cv` is a number and y are `classes`, every fold has nearly the same share of each class.
     """
     return check_cv(cv, y, classifier=classes).split(X, y)
+
+
+def fold_roles(cv: Any, X: Matrix, y: Array | None, classes: bool) -> Array:
+    """Return what each row is to every fold (folds, n) by the setting `cv`.
+
+    >>> fold_roles(2, np.zeros((4, 1)), None, classes=False).tolist()
+    [[2, 2, 1, 1], [1, 1, 2, 2]]
+    """
+    folds = [*make_folds(cv, X, y, classes=classes)]
+    roles = np.zeros((len(folds), X.shape[0]), np.int8)
+    for role, (train, test) in zip(roles, folds, strict=True):
+        role[train] |= FITTED
+        role[test] |= HELD_OUT
+    return roles
 
 
 def stratified_folds(codes: Array, n_folds: int, seed: int) -> list[Fold]:

@@ -183,7 +183,9 @@ def pandas_parts(
     features = _features(names, taken, terms)
     known = None if reset or terms.columns is not None else known_columns(estimator, names)
     if known is not None:
-        features = [name for name in names if name in set(known)]
+        # The same columns in another order are a mistake, as in scikit-learn; among others they are found by name.
+        others = {*names} - {*known, *taken}
+        features = list(known) if others else [name for name in names if name in set(known)]
     if features != names:
         X = X[features]
     refuse_columns(dict(not_numbers(X)), terms.missing)

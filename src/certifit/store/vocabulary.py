@@ -13,6 +13,9 @@ from scipy import sparse
 
 from certifit import families
 from certifit.core import Certificate, Check, Mark, Objective
+from certifit.ensemble.adaboost.stumps import Stumps
+from certifit.ensemble.additive.shape_functions import ShapeFunction
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.forest.forest_trees import ForestTrees
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
@@ -44,7 +47,13 @@ def stored_classes() -> StoredClasses:
     }
     return StoredClasses(
         records={
+            **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, Stumps, Tree)},
+            **{cls.__name__: cls for cls in (BoostedTrees, Certificate, Check, Column, Mark, Objective, Tree)},
             **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, ForestTrees, Tree)},
+            **{
+                cls.__name__: cls
+                for cls in (Certificate, Check, Column, Mark, Objective, ShapeFunction, Stumps, Tree)
+            },
             "kernels.Constant": kernels.ConstantKernel,
             "kernels.Exponential": kernels.ExponentialKernel,
             "kernels.Linear": kernels.Linear,

@@ -12,3 +12,4 @@ from certifit.svm.kernel.svc import SVC as SVC
 from certifit.svm.kernel.svr import SVR as SVR
 from certifit.svm.kernel.kernels import Sigmoid as Sigmoid
 from certifit.svm.kernel.kernels import is_psd as is_psd
+from certifit.svm.smallest_l1_strength import l1_min_c as l1_min_c

@@ -51,6 +51,12 @@ class TableModel(Estimator):
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> EncodedRows:
         """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding learnt from them."""
+        if "_columns" in vars(self):
+            raise DataError(
+                got=f"columns= for a {type(self).__name__}",
+                wanted="a table of the columns to learn from, the target and the weights",
+                fix="Leave the other columns out of the table.",
+            )
         data = labelled_table(X, y, sample_weight, task=self.task, keep=self.keep)
         self._check_learnable(data)
         self.n_features_in_ = data.table.num_columns

@@ -25,11 +25,19 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows, tree_targets
 from certifit.checkers.tree.categories import Labels, categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.plain_tree import plain_tree
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Objective, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.rows import Array, Block, Rows, apply_class_weight, apply_class_weights, encode_label_columns, encode_labels
+from certifit.rows import (
+    Array,
+    Block,
+    Rows,
+    apply_class_weight,
+    apply_class_weights,
+    encode_label_columns,
+    encode_labels,
+)
 from certifit.rows.checks import Target
 from certifit.rows.named_columns import is_pandas
 from certifit.tree.exact.category_loops import CategoryOrders
@@ -38,22 +46,25 @@ from certifit.tree.exact.entries import SortedTable, SplitRules
 from certifit.tree.exact.growth import TreeGrower, sorted_table
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
 from certifit.tree.fitted_tree import Tree
+from certifit.tree.lookahead import LookaheadGrower, LookaheadRows
 from certifit.tree.pruning import pruned, pruning_path
+from certifit.tree.tree_model import TreeModel
 
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and 0 < float(value) <= 1
 
 
-class DecisionTree(Estimator):
+class DecisionTree(TreeModel):
     """What trees of classes and of amounts share: growing, pruning, and where rows go."""
 
-    sparse = True
-    missing = True
     settings: ClassVar[Settings] = {
         "splitter": Setting(choices=("best", "random")),
         "max_depth": Setting(int, least=1, none=True),
-        "min_samples_split": Setting(int, least=2, other=_is_share, other_words="a share of the rows up to 1.0"),
+        "min_samples_split": Setting(
+            int, least=2, other=_is_share, other_words="a share of the rows up to 1.0",
+            fix="'min_samples_split' must be an int in the range [2, inf) or a float in the range (0.0, 1.0].",
+        ),
         "min_samples_leaf": Setting(int, least=1, other=_is_share, other_words="a share of the rows up to 1.0"),
         "min_weight_fraction_leaf": Setting(float, least=0, most=0.5),
         "max_features": Setting(
@@ -65,11 +76,10 @@ class DecisionTree(Estimator):
         "ccp_alpha": Setting(float, least=0, below=math.inf),
     }  # fmt: skip
 
-    tree_: Tree
     max_features_: int
     category_labels_: Labels
 
-    def _criterion(self, attributes: Attributes) -> Criterion:
+    def _criterion(self, attributes: Attributes, targets: int) -> Criterion:
         """How nodes are scored, given the fitted attributes that do not depend on the tree."""
         raise NotImplementedError
 
@@ -135,10 +145,32 @@ class DecisionTree(Estimator):
         _refuse_directions(directions, categories, y.shape[1])
         table = sorted_table(X, sums, directions)
         orders = CategoryOrders(categories, criterion.category_channels) if categories.any() else None
-        grower = TreeGrower(table, np.asarray(y, np.float64), rules, growth, medians, orders)
-        nodes = grower.grow(self.max_leaf_nodes)
+        parts = (table, np.asarray(y, np.float64), rules, growth, medians, orders)
+        if self.lookahead == 2:
+            source = LookaheadRows(X, y[:, 0], w, criterion.name, _class_count(criterion), criterion.score_unit(sums))
+            self._refuse_lookahead(y.shape[1], bool(categories.any()))
+            nodes = LookaheadGrower(source, *parts).grow(self.max_leaf_nodes)
+        else:
+            nodes = TreeGrower(*parts).grow(self.max_leaf_nodes)
         tree = _as_tree(nodes, criterion.measured(nodes, y, w, _leaves(nodes, table, len(y))), X.shape[1], criterion)
         return tree if orders is None else with_category_sets(tree, nodes, table, categories)
+
+    def _refuse_lookahead(self, targets: int, categories: bool) -> None:
+        """Refuse what growth that looks ahead does not know."""
+        odd = {
+            "splitter='random'": self.splitter == "random",
+            f"criterion={self.criterion!r}": self.criterion in ("absolute_error", "poisson"),
+            "categorical_features": categories,
+            "monotonic_cst": self.monotonic_cst is not None,
+            f"{targets} targets": targets > 1,
+        }
+        met = [words for words, wrong in odd.items() if wrong]
+        if met:
+            raise DataError(
+                got=f"lookahead=2 with {', '.join(met)}",
+                wanted="one target, numbers without directions, best splits by gini, entropy or squared error",
+                fix="lookahead=1 takes all of these.",
+            )
 
     # What a fitted tree says --------------------------------------------------------------------------------
 
@@ -146,7 +178,9 @@ class DecisionTree(Estimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1
     ) -> Rows:
         check_is_fitted(self)
-        return super()._rows(encode_labels_of(X, self.category_labels_), y, sample_weight, target, targets)
+        return super()._rows(
+            encode_labels_of(X, getattr(self, "category_labels_", {})), y, sample_weight, target, targets
+        )
 
     @property
     def n_outputs_(self) -> int:
@@ -160,29 +194,6 @@ class DecisionTree(Estimator):
         check_is_fitted(self)
         return np.diff(self.tree_.category_first) > 0 if len(self.tree_.category_first) else None
 
-    def apply(self, X: Any, check_input: bool = True) -> Array:
-        """The number of the leaf that each row reaches (n,)."""
-        return self._rows(X).map(self.tree_.apply_block)
-
-    def decision_path(self, X: Any, check_input: bool = True) -> Any:
-        """Which nodes each row passes, a sparse matrix (n, nodes)."""
-        return self.tree_.decision_path(self._rows(X).load().X)
-
-    def get_depth(self) -> int:
-        """The depth of the deepest leaf; that of the root is 0."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    @property
-    def feature_importances_(self) -> Array:
-        """How much the splits on each column lower the impurity, as shares of 1 (d,)."""
-        check_is_fitted(self)
-        return self.tree_.compute_feature_importances()
-
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """The values of `ccp_alpha` at which the fully grown tree loses a branch, and the impurities then left."""
         whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
@@ -191,9 +202,18 @@ class DecisionTree(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _class_count(criterion: Criterion) -> int:
+    """The number of classes of the first target; 0 for amounts."""
+    return criterion.classes[0] if isinstance(criterion, ClassCriterion) else 0
+
+
+def _labelled(labels: Labels | None) -> Attributes:
+    """The labels of categories as a fitted attribute, where there are any."""
+    return {"category_labels_": labels} if labels else {}
 
 
 def _leaves(nodes: NodeTable, table: SortedTable, n: int) -> Array:
@@ -254,7 +274,8 @@ def _directions(monotonic_cst: Any, d: int) -> Array:
     if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
         raise DataError(
             got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
-            fix="1: predictions rise with the column, -1: they fall, 0: anything.",
+            fix="1: predictions rise with the column, -1: they fall, 0: anything. monotonic_cst has shape "
+            f"{found.shape[0] if found.ndim else 0} but the input data X has {d} features.",
         )  # fmt: skip
     return found.astype(np.int8)
 
@@ -304,18 +325,29 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         Cost-complexity pruning: branches that save less impurity than this for each of their leaves are cut.
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: the probability of the second of two classes rises with the column; -1: it falls.
+    categorical_features : numbers or names of columns, a mask (d,), 'from_dtype' or None
+        Columns of categories, in numbers or, in a pandas frame, in words; 'from_dtype': a frame's columns of type
+        category. A node sends a set of categories left: of two classes the best of all sets (along the order of the
+        share of the second); of several classes or targets, the best along the orders of the shares of each class.
+        Categories that the fit did not meet count as missing.
+    lookahead : 1 or 2
+        2: the question of a node is the first of the best tree of depth 2 on its rows, over at most 32 bins of each
+        column, as long as that gains more than nothing and two levels are left.
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
-    classes_ : (k,)
-    n_classes_ : int
-    n_outputs_ : 1
+    classes_ : (k,), or a list of these for several targets
+    n_classes_ : int, or an array (t,)
+    n_outputs_ : int, the number of targets t
+    is_categorical_ : (d,) bool, or None where no column holds categories
+    category_labels_ : dict of the labels of columns of words; only where there are any
     max_features_ : int, the columns that each split looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     certificate_ : Certificate
 
-    Missing values (NaN) go to the side that lowers the impurity more.
+    Missing values (NaN) go to the side that lowers the impurity more. The impurity of several targets, y (n, t), is
+    the mean of theirs.
 
     Examples
     --------
@@ -332,6 +364,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     target = "classes"
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
+        "lookahead": Setting(int, least=1, most=2),
         "criterion": Setting(choices=("gini", "entropy", "log_loss")),
     }
 
@@ -341,7 +374,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0, monotonic_cst=None,
-        categorical_features=None,
+        categorical_features=None, lookahead=1,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -357,19 +390,20 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.lookahead = lookahead
 
     def _fit(
         self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None
     ) -> Attributes:
         coded, classes = self._coded(rows)
         kinds = [classes] if isinstance(classes, np.ndarray) else classes
-        if self.monotonic_cst is not None and max(map(len, kinds)) > 2:
+        if self.monotonic_cst is not None and len(kinds) == 1 and len(kinds[0]) > 2:
             raise DataError(
-                got=f"monotonic_cst with {max(map(len, kinds))} classes", wanted="two classes",
+                got=f"monotonic_cst with {len(kinds[0])} classes", wanted="two classes",
                 fix="Monotonicity constraints are not supported with multiclass classification: "
                 "fit one tree for each class against the others.",
             )  # fmt: skip
-        return self._grow(coded, {"classes_": classes, "category_labels_": labels or {}}, by_type)
+        return self._grow(coded, {"classes_": classes, **_labelled(labels)}, by_type)
 
     def _coded(self, rows: Rows, known: Any = None) -> tuple[Rows, Any]:
         """The rows with class numbers as y and class weights in their weights; and the classes of the targets."""
@@ -436,8 +470,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
 def _widths(rows: Rows) -> int:
     """How many columns y has."""
-    first = next(iter(rows))
-    return 1 if np.ndim(first.y) == 1 else int(np.shape(first.y)[1])
+    shape = np.asarray(next(iter(rows)).y).shape
+    return 1 if len(shape) == 1 else shape[1]
 
 
 def _class_table(tree: Tree, k: int, target: int, block: Block) -> Array:
@@ -451,18 +485,24 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     Parameters
     ----------
-    criterion : 'squared_error', 'friedman_mse' or 'poisson'
+    criterion : 'squared_error', 'friedman_mse', 'absolute_error' or 'poisson'
         Impurity of a node: the variance of its targets ('friedman_mse' chooses the same splits, and is another name),
-        or half their Poisson deviance from the mean.
+        their mean distance to the median, which leaves then predict, or half their Poisson deviance from the mean.
     splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf : as in DecisionTreeClassifier
     max_features, random_state, max_leaf_nodes, min_impurity_decrease, ccp_alpha : as in DecisionTreeClassifier
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: predictions rise with the column; -1: they fall.
+    categorical_features : numbers or names of columns, a mask (d,), 'from_dtype' or None
+        Columns of categories, as in DecisionTreeClassifier. A node's set is the best of all along the order of the
+        categories' means; of several targets the orders of all of them are tried.
+    lookahead : 1 or 2, as in DecisionTreeClassifier
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
-    n_outputs_ : 1
+    n_outputs_ : int, the number of targets
+    is_categorical_ : (d,) bool, or None where no column holds categories
+    category_labels_ : dict of the labels of columns of words; only where there are any
     max_features_ : int, the columns that each split looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     certificate_ : Certificate
@@ -479,6 +519,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     target = "numbers"
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
+        "lookahead": Setting(int, least=1, most=2),
         "criterion": Setting(choices=("squared_error", "friedman_mse", "absolute_error", "poisson")),
     }
 
@@ -486,7 +527,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
-        categorical_features=None,
+        categorical_features=None, lookahead=1,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -501,6 +542,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.lookahead = lookahead
 
     def _fit(
         self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None
@@ -512,9 +554,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
                     got=f"targets from {y.min():g} to {y.max():g}",
                     wanted="counts of at least 0, some of them above, for criterion='poisson'",
                     fix="Some value(s) of y are negative which is not allowed for Poisson regression."
-                    if len(y) and y.min() < 0 else "Sum of y is not positive which is necessary for Poisson regression.",
-                )  # fmt: skip
-        return self._grow(rows, {"category_labels_": labels or {}}, by_type)
+                    if len(y) and y.min() < 0
+                    else "Sum of y is not positive which is necessary for Poisson regression.",
+                )
+        return self._grow(rows, _labelled(labels), by_type)
 
     def _criterion(self, attributes: Attributes, targets: int) -> AmountCriterion:
         return AmountCriterion(self.criterion, targets)
@@ -528,7 +571,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         return found[:, 0] if self.n_outputs_ == 1 else found
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean squared or absolute error on these rows; half the mean Poisson deviance with criterion='poisson'."""
+        """The mean squared or absolute error on these rows, or half their mean Poisson deviance."""
         y, targets = tree_targets(X, y, "numbers")
         rows = self._rows(X, y, sample_weight, "numbers", targets)
         weight, loss = rows.sum(self._losses)

@@ -12,8 +12,8 @@ from certifit.rows import Array, Block
 from certifit.tree.route_loops import leaves_by_sets, leaves_of_rows
 
 
-def _none(kind: Any, *shape: int) -> Any:
-    return field(default_factory=lambda: np.zeros(shape, kind))
+def _no_numbers() -> Array:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,13 @@ class Tree:
     value: Array  # (m, t, k) shares of the k classes of t targets; (m, t, 1) means of t amounts
     n_features: int
     n_classes: Array  # (t,) of each target; 1 for amounts
-    category_values: Array = _none(np.float64, 0)  # (v,) the categories of one column after another, ascending
-    category_first: Array = _none(np.int64, 0)  # (d + 1,) where those of each column begin; empty if there are none
-    category_set: Array = _none(np.int64, 0)  # (m,) the number of a node's set; -1 where it asks for a number
-    category_left: Array = _none(np.uint8, 0, 0)  # (s, c) which categories of its column a set sends left
+    # Categories, if there are any: their values, one column after another, ascending (v,), and where those of each
+    # column begin (d + 1,); the number of a node's set, or -1 where it asks for a number (m,); which categories of
+    # its column a set sends left (s, c).
+    category_values: Array = field(default_factory=_no_numbers)
+    category_first: Array = field(default_factory=_no_numbers)
+    category_set: Array = field(default_factory=_no_numbers)
+    category_left: Array = field(default_factory=_no_numbers)
 
     @property
     def node_count(self) -> int:
@@ -75,7 +78,7 @@ class Tree:
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
         route = (self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left)
         if len(self.category_first):
-            return leaves_by_sets(self._category_codes(X), *route, self.category_set, self.category_left)
+            return leaves_by_sets(self._category_codes(X), route, self.category_set, self.category_left)
         return leaves_of_rows(X, *route)
 
     def _category_codes(self, X: Array) -> Array:

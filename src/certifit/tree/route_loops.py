@@ -20,8 +20,9 @@ def leaves_of_rows(X, left, right, feature, threshold, missing_left):
 
 
 @njit(cache=True, nogil=True)
-def leaves_by_sets(X, left, right, feature, threshold, missing_left, chosen, sets):
-    """The same where nodes may ask for a category: `chosen` (m,) is the number of the set, or -1, in `sets` (s, c)."""
+def leaves_by_sets(X, route, chosen, sets):
+    """The same where nodes may ask for a category: `chosen` (m,) is the number of its set in `sets` (s, c) or -1."""
+    left, right, feature, threshold, missing_left = route
     out = np.empty(len(X), np.int64)
     for i in range(len(X)):
         k = 0

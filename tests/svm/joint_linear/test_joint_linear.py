@@ -1,5 +1,6 @@
 """Support vector machines of all classes at once: known solutions, identities, scikit-learn's, sabotage."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn import svm
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import scale
 
-from certifit import DataError, LinearSVC
+from certifit import DataError, LinearSVC, audit
 from certifit.checkers.plain.hinges import PLAIN_MULTICLASS_HINGES
 from certifit.checkers.svm.joint import ClaimedJointSvm, feasible
 from certifit.checkers.svm.joint_linear import certify
@@ -309,3 +310,17 @@ def test_rounding_in_scores_of_rows_far_from_0_is_counted_by_the_fit():
     problem = JointSvmProblem(ArrayRows(X, y), 2, svm, 1e-4, JointSvmTuning())
     off = abs(float(lossy - exact))
     assert problem.rounding < off < problem.score_rounding(coef[None]) < 1e4 * off
+
+
+def test_rounding_of_scores_far_from_zero_excuses_next_to_nothing():
+    """Penalised biases keep rows from being centred: in float64 scores of 1e8 would lose what a wrong bias costs."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9, 4)) + 1e8, np.arange(9) % 3
+    model = LinearSVC(C=2e3, loss="hinge", multi_class="weston-watkins", penalize_intercept=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    found = audit(model, X, y)
+    (rounding,) = [check.residual for check in found.checks if check.name.startswith("rounding")]
+    assert rounding < 1e-3
+    assert found.limit <= 1.1 * (model.tol + rounding) * found.objective

@@ -1,5 +1,6 @@
 """SVC and SVR: known solutions, LIBSVM's, weights, and the same answer from every source."""
 
+import copy
 from functools import partial
 from types import SimpleNamespace
 
@@ -232,7 +233,16 @@ def test_sparse_rows(kernel):
     np.testing.assert_allclose(thin.gamma_, dense.gamma_, rtol=1e-12)
     np.testing.assert_allclose(thin.decision_function(sparse.csr_array(X)), dense.decision_function(X), atol=1e-5)
     assert sparse.issparse(thin.support_vectors_)
+    assert sparse.issparse(thin.dual_coef_)
+    assert not sparse.issparse(dense.dual_coef_)
+    if kernel == "linear":
+        np.testing.assert_allclose(thin.coef_.toarray(), dense.coef_, atol=1e-5)
+        with pytest.raises(ValueError, match="read-only"):
+            thin.coef_.data[:] = 0.0
     assert audit(thin, sparse.csr_array(X), y).holds
+    wrong = copy.deepcopy(thin)
+    wrong.dual_coef_ = wrong.dual_coef_ * 1.1
+    assert not audit(wrong, sparse.csr_array(X), y).holds
 
 
 def test_far_from_the_origin_and_very_small():

@@ -56,13 +56,22 @@ class _FirstPass(Sums):
     seen: int  # rows with w > 0 and an observed entry
     missing: int  # missing entries
     x: Array  # (d,) Σ w (x - origin); NaN where entries are missing, and then not used
+    squares: Array  # (d,) Σ w (x - origin)², the same
+
+    @property
+    def far(self) -> bool:
+        """Whether the origin is so far from the mean, for the rows' spread, that the mean has lost digits."""
+        with np.errstate(all="ignore"):
+            step = self.x / self.weight
+            return not bool((step**2 <= 0.1 * self.squares / self.weight).all())
 
 
 def _first_pass(origin: Array, block: Block) -> _FirstPass:
     X, w = dense(block.X), block.w
     some, here = w > 0, ~np.isnan(X)
     seen = int((some & here.any(axis=1)).sum())
-    return _FirstPass(float(w.sum()), seen, int((~here).sum()), w[some] @ (X[some] - origin))
+    Z = X[some] - origin
+    return _FirstPass(float(w.sum()), seen, int((~here).sum()), w[some] @ Z, w[some] @ Z**2)
 
 
 def certify(model: PPCAModel, tol: float, rows: Rows) -> Certificate:
@@ -71,6 +80,9 @@ def certify(model: PPCAModel, tol: float, rows: Rows) -> Certificate:
     if first.missing or model.ard:
         return _certify_observed(model, tol, rows, first)
     m = model.mean + first.x / first.weight
+    if first.far:  # about a wrong mean the scatter would be too large, and so would the bound
+        first = rows.sum(partial(_first_pass, m))
+        m = m + first.x / first.weight
     if rows.n_rows >= rows.n_features:
         S = rows.sum(partial(_scatter, m)) / first.weight
         values, found = np.linalg.eigvalsh(S), from_covariance(model, tol, S, m)

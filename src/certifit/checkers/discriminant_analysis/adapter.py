@@ -37,7 +37,7 @@ def audit_linear_discriminants(model: Any, X: Any, y: Any, sample_weight: Any, t
     if len(labels.weight) != k or not labels.weight.all():
         raise DataError(got=f"{len(labels.weight)} classes_ and {k} means_", wanted="rows of every class")
     ours = isinstance(model, Estimator)
-    prior = _wanted_prior(model, labels.weight)
+    prior = wanted_prior(model, labels.weight)
     found = _measure(model, labels.rows, labels.weight, prior)
     origin = np.zeros(d) if solver != "svd" and not ours else None
     # Our fits sum in float64 whatever the rows are in; scikit-learn's work in the rows' own precision.
@@ -74,7 +74,7 @@ def _attributes(model: Any, k: int, d: int) -> dict[str, Array]:
     return out
 
 
-def _wanted_prior(model: Any, weight: Array) -> Array:
+def wanted_prior(model: Any, weight: Array) -> Array:
     if model.priors is None:
         return weight / weight.sum()
     prior = np.asarray(model.priors, dtype=np.float64)

@@ -22,7 +22,6 @@ from certifit.checkers.feature_selection.univariate import (
     certify_variances,
 )
 from certifit.checkers.fitted import fitted_rows, numbers
-from certifit.checkers.refusals import refusal
 from certifit.core import Certificate, Check, Estimator
 from certifit.core.scoring import find_scorer, fit_copy, is_classifier, score_fitted
 from certifit.exceptions import DataError
@@ -244,7 +243,8 @@ def _score_name(model: Any) -> str:
 # -------------------------------------------------------------------------------------------------------- searches
 def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check every choice of a SequentialSelector, scoring every candidate of every step again."""
-    _refuse_without(model, "candidate_scores_")
+    if not hasattr(model, "candidate_scores_"):
+        return _search_again(model, X, y, sample_weight, tol)
     support, forward = _support(model), model.direction == "forward"
     d = len(support)
     asked, least = _greedy_terms(model, d)
@@ -275,12 +275,6 @@ def audit_sequential(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     return greedy.certify_greedy(path, tol, again)
 
 
-def _refuse_without(model: Any, name: str) -> None:
-    """Refuse a selector of scikit-learn, which keeps nothing of its steps."""
-    if not hasattr(model, name):
-        raise refusal(model, None, ())
-
-
 def _like_sklearn(model: Any) -> bool:
     """Whether a search counts and stops by scikit-learn's rules, under its name."""
     return type(model).__name__ in ("RFE", "RFECV", "SequentialFeatureSelector")
@@ -301,7 +295,8 @@ def _greedy_terms(model: Any, d: int) -> tuple[int, float | None]:
 
 def audit_elimination(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check every step of a RecursiveElimination, fitting each again, and the cross-validated number of columns."""
-    _refuse_without(model, "importances_")
+    if not hasattr(model, "importances_"):
+        return _eliminate_again(model, X, y, sample_weight, tol)
     support, getter = _support(model), model.step
     d = len(support)
     step = int(getter) if isinstance(getter, Integral) else max(1, int(float(getter) * d))
@@ -403,7 +398,7 @@ class _Refit:
 
     def folds(self) -> list[tuple[Any, Any]]:
         """Return rows to fit and rows to score for each fold; cv=None fits and scores on all rows."""
-        cv = self.model.cv
+        cv = getattr(self.model, "cv", None)
         if cv is None and type(self.model).__name__ in ("RFECV", "SequentialFeatureSelector"):
             cv = 5
         if cv is None:
@@ -476,6 +471,90 @@ class _Refit:
             found = fitted.coef_ if getattr(fitted, "coef_", None) is not None else fitted.feature_importances_
         found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
         return np.asarray((found.reshape(-1, found.shape[-1]) ** 2).sum(axis=0))
+
+
+# ------------------------------------------------------------------------------------ searches of scikit-learn
+def _refit_theirs(model: Any, X: Any, y: Any, sample_weight: Any) -> _Refit:
+    """The rows and the estimator of a search of scikit-learn, which keeps nothing of its steps."""
+    terms = TableTerms("none", missing=True)
+    data = fitted_rows(None, int(model.n_features_in_), X, None, sample_weight, terms).load()
+    scored = hasattr(model.estimator, "score") or getattr(model, "scoring", None) is not None
+    scorer = find_scorer(model.estimator, getattr(model, "scoring", None)) if scored else _no_score
+    return _Refit(data.X, None if y is None else np.asarray(y), data.w, model, scorer)
+
+
+def _no_score(*_: Any) -> float:
+    return float("nan")
+
+
+MADE_AGAIN = {"steps": "made again, with new fits: the model keeps nothing of them"}
+
+
+def _eliminate_again(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check scikit-learn's RFE or RFECV: columns that left mattered no more than those that stayed, at every step."""
+    trial = _refit_theirs(model, X, y, sample_weight)
+    support, ranking = _support(model), _shaped(model, "ranking_", model.ranking_, (int(model.n_features_in_),))
+    d, wanted = len(support), int(support.sum())
+    step = int(model.step) if isinstance(model.step, Integral) else max(1, int(float(model.step) * d))
+    left, worst, odd = np.ones(d, bool), 0.0, int((support != (ranking == 1)).sum())
+    while left.sum() > wanted:
+        importance, here = trial.importances(left), np.flatnonzero(left)
+        gone = ranking[here] == ranking[here].max()
+        odd += int(gone.sum() != min(step, left.sum() - wanted))
+        if gone.all():
+            odd += 1
+            break
+        most = float(importance.max()) or 1.0
+        worst = max(worst, float(importance[gone].max() - importance[~gone].min()) / most)
+        left[here[gone]] = False
+    if type(model).__name__ == "RFE":
+        asked = _wanted_by_settings(model, d)
+    else:
+        tried = trial.eliminated_scores(step)
+        asked = int(tried.n_features[tried.mean >= tried.mean.max() - tol * abs(tried.mean.max())].min())
+    checks = [
+        Check("a column that left mattered more than one that stayed, by a share of", worst, tol),
+        Check("steps and ranks that do not go together", float(odd), 0.0),
+        Check("number of columns kept is off by", float(abs(asked - wanted)), 0.0),
+        *(
+            Check(f"{words} differ by a share of", _relative(stated, again), tol)
+            for words, stated, again in trial.kept_estimator(support)
+        ),
+    ]
+    words = "every column left out was the least important of its step"
+    return Certificate("greedy", words, trial.loss(support), tol=tol, checks=tuple(checks), facts=MADE_AGAIN)
+
+
+def _relative(stated: Array, again: Array) -> float:
+    """How far two arrays are apart, as a share of the second's size; infinite where their shapes differ."""
+    if stated.shape != again.shape:
+        return float("inf")
+    off = float(np.abs(stated.astype(np.float64) - again.astype(np.float64)).max(initial=0.0))
+    return off / (float(np.abs(again).max(initial=0.0)) or 1.0)
+
+
+def _search_again(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check scikit-learn's SequentialFeatureSelector: the same search keeps the same columns."""
+    trial, support = _refit_theirs(model, X, y, sample_weight), _support(model)
+    d, forward = len(support), model.direction == "forward"
+    asked, auto = model.n_features_to_select, isinstance(model.n_features_to_select, str)
+    gains = auto and model.tol is not None
+    keep = d - 1 if gains else d // 2 if auto else int(asked) if isinstance(asked, Integral) else int(d * asked)
+    mask, old = np.zeros(d, bool), -np.inf
+    for _ in range(keep if gains or forward else d - keep):
+        scores = {}
+        for j in np.flatnonzero(~mask):
+            tried = mask.copy()
+            tried[j] = True
+            scores[j] = float(trial.scores(tried if forward else ~tried).mean())
+        best = max(scores, key=lambda j: scores[j])
+        if gains and scores[best] - old < model.tol:
+            break
+        mask[best], old = True, scores[best]
+    again = mask if forward else ~mask
+    check = Check("columns that the same search keeps otherwise", float((again != support).sum()), 0.0)
+    words = "every choice was the best of its candidates"
+    return Certificate("greedy", words, trial.loss(support), tol=tol, checks=(check,), facts=MADE_AGAIN)
 
 
 # -------------------------------------------------------------------------------------------------------- L1 paths

@@ -29,10 +29,8 @@ from certifit.checkers.feature_selection.screening import (
 from certifit.checkers.plain.dual_points import summation_error
 from certifit.core import Check
 from certifit.exceptions import DataError
-from certifit.rows import Array, ArrayRows, Block, Matrix, Rows
-from certifit.rows.folds import make_folds
-
-FITTED, HELD_OUT = 1, 2  # what a row is to a fold
+from certifit.rows import Array, ArrayRows, Block, Rows
+from certifit.rows.folds import FITTED, HELD_OUT, fold_roles
 
 
 @dataclass(frozen=True)
@@ -111,16 +109,6 @@ def information_again(model: Any, path: StatedPath, weight: float) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------------------- folds
-def fold_roles(cv: Any, X: Matrix, y: Array, classes: bool) -> Array:
-    """What each row is to every fold (folds, n) by the setting `cv`."""
-    folds = [*make_folds(cv, X, y, classes=classes)]
-    roles = np.zeros((len(folds), X.shape[0]), np.int8)
-    for role, (train, test) in zip(roles, folds, strict=True):
-        role[train] |= FITTED
-        role[test] |= HELD_OUT
-    return roles
-
-
 class FoldFits(NamedTuple):
     """The fits of every fold as a selector states them."""
 

@@ -67,7 +67,7 @@ def audit_linear(
     left_out = _left_out(model, coef.size, claim) if own else None
     here = measured(coef, b, claim._replace(layout=layout), rows, checker.GlmCheckTuning().hessian_parameters)
     found = prove(here, b, tol, rows, left_out)
-    if not own or found.kind == "impossible":
+    if left_out is None or found.kind == "impossible":
         return found
     return with_checks(found, _own_checks(model, here, rows, left_out))
 
@@ -204,7 +204,7 @@ def _own_claim(model: Any) -> GlmClaim:
     if family == "tweedie" and power in (0, 1, 2, 3):
         family, power = family_of_power(power), np.nan
     link = _usual_link(family) if model.link == "auto" else model.link
-    penalty = _alpha(model), float(model.l1_ratio), bool(model.penalty_per_row)
+    penalty = _alpha(model), _ratio(model), bool(model.penalty_per_row)
     claim = GlmClaim(family, link, *penalty, bool(model.fit_intercept), power, theta)
     return claim._replace(positive=bool(model.positive))
 

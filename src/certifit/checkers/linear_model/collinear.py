@@ -2,7 +2,7 @@
 
 With R the triangular factor of the rows, R_left = R_kept C says that the scores do not change along the directions
 (-C, 1). A fit either gives the columns left out the coefficient 0, or takes the *shortest* coefficients β, those that
-have no part along such a direction: of all with the same scores they have the smallest |β|, the intercept not counted.
+have no part along such a direction: of all with the same scores they have the smallest |β|, without the intercept.
 
 Either way the coefficients are unique, though the data alone do not determine them. A coefficient is determined if no
 such direction moves it.
@@ -29,7 +29,8 @@ class CollinearTuning:
     """What rounding may do to combinations of columns."""
 
     combination: float = 256.0  # what a column left out may differ from a combination of the others by, in m eps
-    noise: float = 64.0  # entries of C up to this times m eps and the condition of the columns are nothing but rounding
+    noise: float = 64.0  # entries of C up to this, in m eps and the columns' condition, are nothing but rounding
+    most: float = 1e-6  # share of the coefficients that changes no score up to which rounding may excuse it
     moved: float = 1e-7  # share of a direction with which a coefficient certainly moves
     still: float = 1e-11  # share below which it certainly does not
 
@@ -94,10 +95,13 @@ def same_scores(
         C, rounded = (A / inner[kept, None] * inner[numbers] for A in (C, rounded))
         slopes = kept < d
         terms = np.vstack([-C[~slopes], m[kept[slopes], None] * C[slopes], -m[None, numbers]])
-        lost = rounded[~slopes].sum(axis=0) + np.abs(m[kept[slopes]]) @ rounded[slopes] + 4 * EPS * np.abs(terms).sum(0)
+        lost = rounded[~slopes].sum(axis=0) + np.abs(m[kept[slopes]]) @ rounded[slopes]
+        lost = lost + 4 * EPS * np.abs(terms).sum(axis=0)
         share = _shares(kept, numbers, C, terms, np.hypot(lengths[:d] * scale, m * lengths[-1]))
         Q, T, row, loose = _row_space(kept[slopes], numbers, C[slopes], rounded[slopes])
-    return SameScores(kept[slopes], numbers, C[slopes], terms.sum(axis=0), lost, share, noise, apart, Q, T, row, loose)
+    return SameScores(
+        kept[slopes], numbers, C[slopes], terms.sum(axis=0), lost, share, noise, apart, Q, T, row, loose
+    )
 
 
 def _shares(kept: Array, left: Array, C: Array, terms: Array, lengths: Array) -> Array:
@@ -128,9 +132,7 @@ def _row_space(kept: Array, left: Array, C: Array, rounded: Array) -> tuple[Arra
     return Q, T, unit, 2 * turned + 8 * d * EPS / smallest
 
 
-def _combinations(
-    scaled: Array, kept: Array, left: Array, tuning: CollinearTuning
-) -> tuple[Array, float, float]:
+def _combinations(scaled: Array, kept: Array, left: Array, tuning: CollinearTuning) -> tuple[Array, float, float]:
     """C (m, l) of columns of unit length, its rounding relative to its columns, and the largest distance.
 
     Entries that are nothing but rounding are 0, where the columns left out are such combinations too.
@@ -140,14 +142,14 @@ def _combinations(
         return np.zeros((0, len(left))), 0.0, float(np.linalg.norm(scaled[:, left], axis=0).max(initial=0.0))
     C, _, _, values = np.linalg.lstsq(scaled[:, kept], scaled[:, left], rcond=EPS)
     noise = tuning.noise * size * EPS * (values[0] / values[-1] if values[-1] > 0 else np.inf)
-    cleaned = np.where(np.abs(C) > noise * np.maximum(1.0, np.abs(C).max(axis=0, initial=0.0)), C, 0.0)
-
-    def distances(A: Array) -> Array:
-        return np.linalg.norm(scaled[:, left] - scaled[:, kept] @ A, axis=0)
-
-    apart = distances(C)
-    clean = distances(cleaned) <= np.maximum(apart, tuning.noise * size * EPS)
-    return np.where(clean, cleaned, C), noise, float(apart.max(initial=0.0))
+    apart = np.linalg.norm(scaled[:, left] - scaled[:, kept] @ C, axis=0)
+    used = np.abs(C) > noise * np.maximum(1.0, np.abs(C).max(axis=0, initial=0.0))
+    for j in np.flatnonzero(~used.all(axis=0)):
+        few = np.zeros(len(kept))
+        few[used[:, j]] = np.linalg.lstsq(scaled[:, kept[used[:, j]]], scaled[:, left[j]], rcond=EPS)[0]
+        if np.linalg.norm(scaled[:, left[j]] - scaled[:, kept] @ few) <= max(apart[j], tuning.noise * size * EPS):
+            C[:, j] = few
+    return C, noise, float(apart.max(initial=0.0))
 
 
 def left_out_checks(
@@ -162,7 +164,7 @@ def left_out_checks(
         return Check("coefficients of columns that were left out, which must be 0", largest, 0.0), apart
     length = float(np.linalg.norm(beta))
     part = float(np.linalg.norm(found.along(beta))) / length if length > 0 else 0.0
-    limit = tuning.combination * size * EPS + found.loose
+    limit = min(tuning.combination * size * EPS + found.loose, tuning.most)
     return Check("part of the coefficients that changes no score, which must be 0", part, limit), apart
 
 

@@ -120,7 +120,7 @@ class ScaledCoordinates(NamedTuple):
     @property
     def row_error(self) -> float:
         """How far rounding may move a row in these coordinates, as a share of its length."""
-        if self.triangle is None:
+        if self.triangle is None or not len(self.triangle):  # without columns there is nothing to move
             return 4 * float(np.finfo(float).eps)
         size = np.linalg.norm(self.triangle, axis=0)
         if not (size > 0).all():

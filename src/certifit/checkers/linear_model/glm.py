@@ -77,6 +77,8 @@ class GlmCheckTuning(NewtonBoundTuning):
     constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
     loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
     dual_rows: int = 2000  # rows up to which a dual point is solved for
+    score_steps: float = 10.0  # times the root of the tolerance: what a Newton step may change a score by
+    most_score_step: float = 0.1  # and no more than this, whatever the tolerance
 
 
 class Proof(NamedTuple):
@@ -96,6 +98,8 @@ class NewtonFindings(NamedTuple):
     reach: float = np.inf  # c
     inverse: Array | None = None  # (m, m) H⁻¹, rounded up
     checks: tuple[Check, ...] = ()
+    step: float = np.inf  # at least the largest change of a score by one more Newton step
+    step_rounding: float = 0.0  # how much of it may be rounding
     same: SameScores | None = None  # where the shortest of several minimisers was taken
 
     @property
@@ -137,7 +141,7 @@ def certify_measured(
         paid = float((penalty.lam1 * np.abs(at.beta)).sum()) + 0.5 * float(
             ((np.sqrt(penalty.lam2) * at.beta) ** 2).sum()
         )
-    objective = s.loss + paid
+    objective = max(s.loss, 0.0) + paid  # a deviance below 0 is rounding; NaN stays
     checks = _plain_checks(at, s, intercept)
     provable = is_convex(claim) and (claim.alpha > 0 or concordance(claim) is not None)
     words = LinearModelClaims.of_deviance(claim.alpha > 0, claim.positive)
@@ -152,7 +156,8 @@ def certify_measured(
     if not provable:
         limit = asked + min(2 * newton.rounding**2 + stored, most)
         check = Check("half the squared Newton decrement", 0.5 * newton.decrement**2, limit)
-        return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=(check, *checks))
+        checks = (check, *_score_step_checks(claim, newton, tol, tuning), *checks)
+        return Certificate("stationary", LinearModelClaims.stationary, objective, tol=tol, checks=checks)
     proof = _newton_proof(newton, objective, _rounding(at, s, paid, rows.n_rows), tuning)
     if proof.exists:  # deviances are made from larger terms, whose rounding is all that is left of an exact fit
         asked = tol * max(objective, min(16 * EPS * s.terms, tuning.exact * s.null))
@@ -170,6 +175,23 @@ def certify_measured(
     return Certificate(
         "optimal", words, objective, proof.bound, tol, limit, checks, scale=scale, parameter_error=errors
     )
+
+
+def _score_step_checks(
+    claim: GlmClaim, newton: NewtonFindings, tol: float, tuning: GlmCheckTuning
+) -> tuple[Check, ...]:
+    """That one more Newton step changes no mean by a large factor, where the deviance alone would not tell.
+
+    Where the variance grows faster than the squared mean, half the deviance of a mean that is far too large tends to
+    a constant, 1/(2y) for the inverse Gaussian: beside a target next to 0, which has nearly all of the deviance, any
+    mean of the others would do. A Newton step out there is about 1 all the same. Near a minimum the objective is a
+    square, so that scores may be off by about the root of what the objective may.
+    """
+    power = {"inverse_gaussian": 3.0, "tweedie": claim.power}.get(claim.family, 0.0)
+    if not (power > 2 and claim.link == "log"):
+        return ()
+    limit = min(tuning.score_steps * np.sqrt(tol) + newton.step_rounding, tuning.most_score_step)
+    return (Check("change of a logarithm of a mean by one more Newton step", newton.step, float(limit)),)
 
 
 def _scales(
@@ -326,7 +348,11 @@ def _decrement(
         return NewtonFindings(coordinates)
     R = concordance(claim)
     if not R:
-        return NewtonFindings(coordinates, nu, rounding, 0.0 if R == 0.0 else np.inf, larger**2 * inverse)
+        # Every |z| is at most 1 in plain coordinates, and the rows are orthonormal in others.
+        norm = partial(np.linalg.norm, ord=1 if coordinates.triangle is None else 2)
+        step, lost = float(norm(inverse @ g)), float(norm(np.abs(inverse) @ off))
+        whole = 0.0 if R == 0.0 else np.inf
+        return NewtonFindings(coordinates, nu, rounding, whole, larger**2 * inverse, (), step, lost)
     c = R * larger * float(np.sqrt(np.abs(inverse).sum())) * (1 + 1e-9) if coordinates.plain else np.inf
     if not (nu + rounding) * c <= tuning.near:  # what every |z| <= 1 says of the reach is too little
         c = R * larger * float(np.sqrt(rows.sum(partial(reach, inverse, coordinates)).value)) * (1 + 1e-9)

@@ -183,7 +183,8 @@ def inference_checks(
     e = replace(e, information=s.H) if known else e
     e = replace(e, null=s.null) if null is None else e
     off = _off(at, s, rows.n_rows)
-    mean_off = off + 4 * s.curvature * (EPS * at.y0) ** 2  # a mean of the targets is stored to eps
+    mean_off = off if null is not None else min(off, _null_off(s, rows.n_rows))
+    mean_off += 4 * s.curvature * (EPS * at.y0) ** 2  # a mean of the targets is stored to eps
     found = _scalar_checks(attributes, claim, s, e, m, (off, mean_off, tuning.close))
     if covariance is None:
         return found
@@ -215,6 +216,12 @@ def _off(at: GlmPoint, s: GlmQuadratic, n_rows: int) -> float:
     share = summation_error(n_rows)
     far = 2 * EPS * abs(at.y0) * s.g_size.total  # residuals of targets that are not centred first
     return 16 * (share * (s.loss_size + paid) + EPS * s.terms + s.loss_slack + s.slack) + EPS * at.b_slack + far
+
+
+def _null_off(s: GlmQuadratic, n_rows: int) -> float:
+    """How far half the deviance of the constant model may be off: it is far below that of a model that fits badly."""
+    far = 4 * EPS * abs(s.y) / s.weight * np.sqrt(2 * s.weight * max(0.0, s.null))  # Σ |y - mean| eps |mean|
+    return 64 * (summation_error(n_rows) * max(s.null_size, s.null) + EPS * s.terms) + float(far)
 
 
 def _scalar_checks(

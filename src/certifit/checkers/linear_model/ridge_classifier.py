@@ -38,11 +38,11 @@ def ridge_claim(model: Any) -> GlmClaim:
 
 def ridge_classifier_problem(model: Any) -> Problem:
     """The same in words, by which models can be compared."""
-    claim = ridge_claim(model)
+    claim, weights = ridge_claim(model), getattr(model, "class_weight", None)
     return Problem(
         f"squared residuals of labels ±1, {np.shape(model.coef_)[0]} scores",
         f"alpha={claim.alpha!r} in all",
-        weights=f"class_weight={getattr(model, 'class_weight', None)!r}",
+        weights="none" if weights is None else f"class_weight={weights!r}",
         further=("free intercept" if claim.intercept else "no intercept") + ", β >= 0" * claim.positive,
     )
 

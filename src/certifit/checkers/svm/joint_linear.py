@@ -37,10 +37,12 @@ from certifit.checkers.svm.joint import (
     slacks,
 )
 from certifit.checkers.svm.linear_machines.linear_rows import (
+    LONG_EPS,
     SLACK_ROUNDING,
     MultiplierTuning,
     coefficient_error,
     gradient_worth,
+    long_scores,
     minimise_by_newton,
     rounding_check,
     scores_and_lengths,
@@ -61,6 +63,8 @@ class JointSvmCheckTuning:
     near_rows_per_parameter: int = 4  # so many for each parameter, if that is more
     most_parameters: int = 1000  # beyond which no system is solved
     narrowest: float = 1e-3  # h of the first proximal term, in units of the margin
+    slight: float = 0.1  # share of the tolerance: where rounding is more, scores get a longer type, of
+    longer_work: int = 20_000_000  # rows times coefficients at most
     multipliers: MultiplierTuning = field(default_factory=MultiplierTuning)
 
 
@@ -91,14 +95,18 @@ def certify(
     F = rows.map(partial(scores_and_lengths, coef, b, m))
     F, length = F[:, :-1], F[:, -1]
     y, u = rows.map(targets).astype(np.int64), claimed.C * rows.map(weights)
-    value = objective(claimed, F, y, u, float((coef**2).sum()), b)
-    check = _JointCheck(
-        claimed, np.column_stack([coef, b]), F, y, u, length, m, rows, tuning or JointSvmCheckTuning()
-    )
-    best, given = max(check.bounds(dual, value, tol * value))
+    tuning, square = tuning or JointSvmCheckTuning(), float((coef**2).sum())
+    value = objective(claimed, F, y, u, square, b)
     size = float(np.linalg.norm(coef)) * length + float((np.abs(coef) @ np.abs(m)).max()) + float(np.abs(b).max())
     blur = SLACK_ROUNDING * claimed.loss.margin + (SLACK_ROUNDING + EPS * rows.n_features) * size
-    off = score_rounding(claimed, F, y, u, blur) + 8 * EPS * value
+    off = score_rounding(claimed, F, y, u, blur)
+    if off > tuning.slight * tol * value and rows.n_rows * coef.size <= tuning.longer_work:
+        exact = rows.map(partial(long_scores, coef, intercept, m, claimed.rho == 0))
+        value, F = objective(claimed, exact, y, u, square, b), exact.astype(np.float64)
+        off = score_rounding(claimed, exact, y, u, blur * (LONG_EPS / EPS))
+    off += 8 * EPS * value
+    check = _JointCheck(claimed, np.column_stack([coef, b]), F, y, u, length, m, rows, tuning)
+    best, given = max(check.bounds(dual, value, tol * value))
     checks = (*checks, rounding_check(off + given, value, coef))
     limit, bound = (tol + 1e-12) * value + off + given, min(best, value)
     # Two classes have β = ∓ coef_ / 2: the objective contains ½ · ½ |coef_|².

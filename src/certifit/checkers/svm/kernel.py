@@ -229,12 +229,12 @@ def assess(machine: KernelSvm, at: SvmValues) -> SvmFindings:
         slacks.astype(np.float64),
         np.choose(kinds, [slacks, np.abs(reach), np.maximum(-reach, 0.0)]).astype(np.float64),
         kinds,
-        max(0.0, abs(float(b - _best_intercept(machine, f))) - blur),
+        max(0.0, abs(float(b - best_intercept(machine, f))) - blur),
     )
     return machine.in_own_terms(found)
 
 
-def _best_intercept(machine: KernelSvm, f: Array) -> float:
+def best_intercept(machine: KernelSvm, f: Array) -> float:
     """The middle of the intercepts that are best for these values (m,), without intercept."""
     y, C = machine.y, machine.C
     if machine.epsilon is None:

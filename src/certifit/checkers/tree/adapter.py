@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.linear_model.several_targets import only_column, target_columns
@@ -22,8 +23,10 @@ from certifit.rows.checks import TableTerms, Target
 
 CLAIM = "every split is the best of its candidates, and every node says what its rows say"
 CLAIM_OF_DRAWN = "every node says what its rows say; splits are the best of candidates drawn at random"
+CLAIM_OF_LOOKAHEAD = "every node says what its rows say; splits were chosen two levels ahead"
 
 
+@np.errstate(under="ignore")
 def certify_tree(
     tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows: Rows, tol: float = 0.0
 ) -> Certificate:
@@ -39,6 +42,7 @@ def certify_tree(
     leaf = tree.left < 0
     share = claims.weight[leaf] / claims.weight[0]
     words = CLAIM if growth.every_column and growth.every_threshold else CLAIM_OF_DRAWN
+    words = CLAIM_OF_LOOKAHEAD if growth.ahead else words
     return Certificate("greedy", words, float(share @ claims.impurity[leaf]), 0.0, tol, checks=checks, facts=facts)
 
 
@@ -74,7 +78,7 @@ def tree_targets(X: Any, y: Any, target: Target) -> tuple[Any, int]:
         named = isinstance(X, (str, os.PathLike)) if names is None else set(y) <= set(names)
         if not named:
             return y, 1
-    width = target_columns(y)
+    width = None if sparse.issparse(y) else target_columns(y)
     if width is None:
         return y, 1
     return (only_column(y), 1) if width == 1 else (y, width)
@@ -84,8 +88,8 @@ def _check_outputs(model: Any, targets: int) -> None:
     """Refuse a model of another number of targets, or whose classes are not those of its nodes."""
     tree, classes = model.tree_, getattr(model, "classes_", None)
     found = np.asarray(tree.n_classes)
-    kinds = classes if isinstance(classes, list) else [classes]
-    wanted = [1] * targets if classes is None else [len(np.atleast_1d(one)) for one in kinds]
+    kinds = classes if isinstance(classes, list) else [np.asarray(classes)]
+    wanted = [1] * targets if classes is None else [np.size(one) for one in kinds]
     if len(found) != targets or found.tolist() != wanted:
         raise DataError(
             got=f"a tree of {len(found)} target(s) with {found.tolist()} classes",
@@ -117,12 +121,13 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
     n, total = _positive_rows(rows)
     criterion = {"log_loss": "entropy", "friedman_mse": "squared_error"}.get(model.criterion, model.criterion)
     columns = getattr(model, "max_features_", None) or rows.n_features
-    best = model.splitter == "best"
+    best = model.splitter == "best" and getattr(model, "lookahead", 1) == 1
     classes = getattr(model, "classes_", ())
     first = np.asarray(getattr(model.tree_, "category_first", ()))
     return GrowthClaim(
         criterion,
         tuple(map(len, classes)) if isinstance(classes, list) else (len(classes),) * (len(classes) > 0),
+        ahead=getattr(model, "lookahead", 1) == 2,
         categories=_claimed_categories(model, rows, first) if len(first) else None,
         split_rows=max(2, share_of_rows(model.min_samples_split, n)),
         leaf_rows=share_of_rows(model.min_samples_leaf, n),

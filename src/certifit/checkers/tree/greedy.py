@@ -40,6 +40,7 @@ class GrowthClaim:
     every_column: bool = True  # whether each split was chosen among all columns
     every_threshold: bool = True  # whether it was chosen among all thresholds of its column
     categories: Array | None = None  # (d,) which columns hold categories, split along the orders of their means
+    ahead: bool = False  # whether splits were chosen two levels ahead, which is not checked
     complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
 
 

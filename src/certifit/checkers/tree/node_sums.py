@@ -54,17 +54,18 @@ def leaf_sums(tree: PlainTree, value: Array, criterion: str, classes: tuple[int,
     if classes:
         for j, k in enumerate(classes):
             totals[:, j, :k] = np.bincount(at * k + y[:, j].astype(np.int64), w, m * k).reshape(m, k)
-        return LeafSums(count, weight, totals, *[none] * 5)
+        return LeafSums(count, weight, totals, none, none, none, none, none)
     if criterion == "absolute_error":
         return LeafSums(count, weight, totals, none, *_passing_sums(tree, value[:, :, 0], y, block))
     away = y - value[at, :, 0]
     parts = (away, away**2, np.abs(away), xlogy(y, np.maximum(y, 0)))
     sums = [np.stack([np.bincount(at, w * part[:, j], m) for j in range(t)], axis=1) for part in parts]
-    return LeafSums(count, weight, sums[0][:, :, None], *sums[1:], none, none)
+    moved, spread, size, poisson = sums
+    return LeafSums(count, weight, moved[:, :, None], spread, size, poisson, none, none)
 
 
 def _passing_sums(tree: PlainTree, value: Array, y: Array, block: Block) -> tuple[Array, Array, Array, Array]:
-    """Distances to the claimed medians (m, t), 0, and weights below and above them, over all rows that pass a node."""
+    """Distances to the claimed medians (m, t), 0, and weights below and above them, over rows that pass a node."""
     size, below, above = (np.zeros(value.shape) for _ in range(3))
     for rows, node in tree.levels(block):
         away = y[rows] - value[node]
@@ -145,7 +146,9 @@ def _amounts(
 
 
 def class_impurity(criterion: str, share: Array) -> Array:
-    """Gini's impurity 1 - Σ p², or the entropy -Σ p log2 p, of class shares (m, t, k); the mean over targets."""
+    """Of class shares (m, t, k) 1 - Σ p², the entropy -Σ p log2 p or 1 - max p; the mean over targets."""
+    if criterion == "misclassification":
+        return (1.0 - share.max(axis=2)).mean(axis=1)
     if criterion == "gini":
         return (1.0 - (share**2).sum(axis=2)).mean(axis=1)
     return -xlogy(share, share).sum(axis=2).mean(axis=1) / np.log(2)

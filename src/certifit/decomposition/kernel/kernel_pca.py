@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgWarning, eigh, solve
+from scipy.linalg import LinAlgError, LinAlgWarning, eigh, solve
 from scipy.sparse.linalg import eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
@@ -278,7 +278,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         G.flat[:: len(G) + 1] += float(self.alpha)
         with warnings.catch_warnings():  # how well these solve their equations is in the certificate
             warnings.simplefilter("ignore", LinAlgWarning)
-            return solve((G + G.T) / 2, X.astype(np.float64), assume_a="sym")
+            try:
+                return solve((G + G.T) / 2, X.astype(np.float64), assume_a="sym")
+            except LinAlgError as error:
+                raise DataError(
+                    got=f"a kernel matrix of coordinates that is singular beside alpha={self.alpha:g}",
+                    wanted="one that fit_inverse_transform can solve with",
+                    fix="Raise alpha, or rescale the columns.",
+                ) from error
 
     def transform(self, X: Any) -> Array:
         """Coordinates (rows, k) of rows; with kernel='precomputed', of their kernel values with the fitted ones."""

@@ -31,7 +31,8 @@ def choose_dimension(rule: float | str, values: Array, total: float, n: float, d
             raise DataError(
                 got=f"n_components='mle' with n_samples={n:g} < n_features={d}",
                 wanted="at least as many rows as columns",
-                fix="Ask for a number of components or a fraction of the variance.",
+                fix="n_components='mle' is only supported if n_samples >= n_features: ask for a number of components "
+                "or a fraction of the variance.",
             )
         return _minka_dimension(values, n)
     share = np.cumsum(values) / (total or 1.0)

@@ -59,7 +59,7 @@ class Forest(Estimator):
     drawn_borders: ClassVar[bool] = False  # one border drawn for each column of a node, as extremely randomised trees
     ignored: ClassVar[tuple[str, ...]] = ("n_jobs", "verbose")
     settings: ClassVar[Settings] = {
-        **{name: s for name, s in DecisionTree.settings.items() if name != "splitter"},
+        **{name: s for name, s in DecisionTree.settings.items() if name not in ("splitter", "lookahead")},
         "n_estimators": Setting(int, least=1),
         "bootstrap": Setting(bool),
         "oob_score": Setting(bool, other=callable, other_words="a function of targets and answers"),

@@ -126,7 +126,7 @@ class RFE(RecursiveElimination):
             return d // 2
         if isinstance(asked, Integral):
             if int(asked) > d:
-                warnings.warn(f"n_features_to_select={asked} of n_features={d}: all columns are kept.", stacklevel=2)
+                warnings.warn(f"n_features_to_select={asked} > n_features={d}: all columns are kept.", stacklevel=2)
             return min(int(asked), d)
         return max(1, int(d * float(asked)))
 
@@ -281,7 +281,7 @@ class RFECV(RFE):
 
     def _asked_columns(self, d: int) -> int | None:
         if self.min_features_to_select > d:
-            words = f"min_features_to_select={self.min_features_to_select} of n_features={d}: all columns are kept."
+            words = f"min_features_to_select={self.min_features_to_select} > n_features={d}: all columns are kept."
             warnings.warn(words, stacklevel=2)
         return None
 

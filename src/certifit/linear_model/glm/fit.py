@@ -26,9 +26,15 @@ from certifit.linear_model.coefficient_error import (
 )
 from certifit.linear_model.column_words import moving_columns
 from certifit.linear_model.glm.block_statistics import GlmRequest, measure
-from certifit.linear_model.glm.coordinates import GlmCoordinates
+from certifit.linear_model.glm.coordinates import GlmCoordinates, choose_coordinates
 from certifit.linear_model.glm.refinement import refine
-from certifit.linear_model.glm.solve import GlmProblem, SubsampleSeed, minimise, refuse_start
+from certifit.linear_model.glm.solve import (
+    ElasticNetPenalty,
+    GlmProblem,
+    SubsampleSeed,
+    minimise,
+    refuse_start,
+)
 from certifit.linear_model.glm.start import least_squares_start
 from certifit.rows import Array, ArrayRows, Block, Rows
 
@@ -39,6 +45,8 @@ def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[Glm
     The subsample's Hessian then stands in for that of all rows. `null` is about the score of a constant model.
     """
     coordinates, loss, tuning, d = problem.coordinates, problem.loss, problem.tuning, sample.n_features
+    if _is_negligible(problem, sample):
+        return problem, _unpenalised_start(problem, sample, null)
     if coordinates.intercept:
         theta = coordinates.theta(np.zeros(d), null)
     elif loss.positive:
@@ -60,6 +68,26 @@ def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[Glm
     assert part.totals is not None
     assert isinstance(s.H, np.ndarray)
     return replace(problem, seed=SubsampleSeed(theta, s.H, part.totals.weight, times)), theta
+
+
+def _is_negligible(problem: GlmProblem, sample: ArrayRows) -> bool:
+    """Whether a ridge penalty beside squares is so weak that rounding of the Hessian may hide it."""
+    if not (problem.penalty.smooth and problem.loss.concordance == 0):
+        return False
+    part = abs(problem.coordinates.rows(sample.X[: problem.tuning.first_rows]))
+    size = float(part.max()) if part.shape[0] else 0.0
+    _, lam2 = problem.penalty.strengths(float(sample.w.sum()) * problem.rows.n_rows / max(1, sample.n_rows))
+    return lam2 <= problem.tuning.negligible * problem.rows.n_rows * size**2
+
+
+def _unpenalised_start(problem: GlmProblem, sample: ArrayRows, null: float) -> Array:
+    """The shortest least squares, which a vanishing ridge penalty tends to: no digit of it is lost to the penalty."""
+    d, intercept = sample.n_features, problem.coordinates.intercept
+    coordinates = choose_coordinates(problem.rows, sample, intercept, penalised=False, shortest=True)
+    free = replace(problem, coordinates=coordinates, penalty=ElasticNetPenalty(0.0))
+    start = coordinates.theta(np.zeros(d), null if intercept else 0.0)
+    best = minimise(free, start, max_iter=problem.tuning.sample_passes)
+    return problem.coordinates.theta(*coordinates.coefficients(best.params.x, d))
 
 
 def finish(problem: GlmProblem, best: Solution[Any]) -> Attributes:

@@ -30,6 +30,7 @@ from certifit.core import Attributes, Certificate, Estimator, Objective
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
+from certifit.linear_model.coefficient_error import gap_to_reach
 from certifit.linear_model.column_words import column_words
 from certifit.linear_model.glm.block_statistics import GlmRequest, GlmTotals, measure
 from certifit.linear_model.glm.coordinates import GlmCoordinates, choose_coordinates
@@ -77,7 +78,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         Of the negative binomial's variance μ + μ²/theta.
     tol : float, default=1e-6
         Relative gap at which to stop: objective - minimum <= tol * objective is then proved, where the loss allows.
-        Maximum likelihood goes on until each coefficient is within 1e-7 of its standard error.
+        Maximum likelihood goes on until each coefficient is within 1e-7 of its standard error; with a ridge penalty,
+        less than 1e-6 asks for digits of the coefficients: the fit goes on to the square of it, or 1e-12.
     covariance : 'classical', 'sandwich', 'clustered' or None
         How the standard errors are computed; None saves the time.
     collinear : 'drop', 'shortest' or 'refuse', default='drop'
@@ -251,7 +253,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         shortest = self.collinear == "shortest"
         coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalty.biased, shortest)
         lost = self._collinear(coordinates, rows)
-        problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(self.tol, 1e-14), self._tuning)
+        asked = gap_to_reach(self.tol) if penalty.smooth and loss.concordance != 0 else self.tol
+        problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(asked, 1e-14), self._tuning)
         check_size(sample)
         null = null_score(sample, loss, layout)
         if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):
@@ -432,10 +435,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         words += f" and {len(self.collinear_) - 10} more" if len(self.collinear_) > 10 else ""
         if self.collinear != "shortest":
             return (f"Combinations of the columns before them, left out: {words}.",)
-        return (
-            f"Combinations of the columns before them: {words}. Of all coefficients with the same predictions the "
-            "shortest are taken; those marked open could be others.",
-        )
+        chosen = "Of all coefficients with the same predictions the shortest are taken; open ones could differ."
+        return (f"Combinations of the columns before them: {words}. {chosen}",)
 
     def _dispersion_notes(self) -> tuple[str, ...]:
         """Overdispersion in words, where the family fixes the dispersion and the targets can show it."""

@@ -58,7 +58,7 @@ def shortest_coefficients(R: Array, kept: Array, intercept: bool, scale: Array |
 
 
 def _combinations(R: Array, kept: Array, left: Array) -> Array:
-    """C (m, l) with R_left = R_kept C to rounding; entries that are nothing but rounding are 0, where that is one too.
+    """C (m, l) with R_left = R_kept C to rounding; entries that are nothing but rounding are 0, if that will do too.
 
     A copy of one column involves no other, however large the other's coefficient is.
     """
@@ -71,9 +71,12 @@ def _combinations(R: Array, kept: Array, left: Array) -> Array:
     C = solve_triangular(T, Q.T @ scaled[:, left])
     values = np.linalg.svd(T, compute_uv=False)
     noise = 64 * len(R) * eps * values[0] / values[-1]
-    cleaned = np.where(np.abs(C) > noise * np.maximum(1.0, np.abs(C).max(axis=0, initial=0.0)), C, 0.0)
-    apart = np.linalg.norm(scaled[:, left] - scaled[:, kept] @ cleaned, axis=0)
-    C = np.where(apart <= 64 * max(R.shape) * eps, cleaned, C)
+    used = np.abs(C) > noise * np.maximum(1.0, np.abs(C).max(axis=0, initial=0.0))
+    for j in np.flatnonzero(~used.all(axis=0)):
+        few = np.zeros(len(kept))
+        few[used[:, j]] = np.linalg.lstsq(scaled[:, kept[used[:, j]]], scaled[:, left[j]])[0]
+        if np.linalg.norm(scaled[:, left[j]] - scaled[:, kept] @ few) <= 64 * max(R.shape) * eps:
+            C[:, j] = few
     return C * np.where(lengths > 0, lengths, 1.0)[left] / lengths[kept, None]
 
 

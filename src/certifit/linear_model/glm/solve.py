@@ -53,6 +53,11 @@ class ElasticNetPenalty(NamedTuple):
         """Whether the fit is not that of maximum likelihood."""
         return self.alpha > 0 or self.positive
 
+    @property
+    def smooth(self) -> bool:
+        """Whether there is a penalty, and that is |β|² alone."""
+        return self.alpha > 0 and self.l1_ratio == 0 and not self.positive
+
     def strengths(self, weight: float) -> tuple[float, float]:
         """The strengths λ₁ and λ₂ beside a sum over rows of this weight."""
         total = self.alpha * (weight if self.per_row else 1.0)

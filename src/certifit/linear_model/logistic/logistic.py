@@ -43,7 +43,8 @@ class LogisticRegression(Inference, LinearScores, Estimator):
     l1_ratio : float between 0 and 1, default=0.0
         Share of the penalty that is |β|₁; the rest is |β|²/2. None means 0.
     tol : float, default=1e-6
-        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved. With
+        Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved. Beside |β|²,
+        less than 1e-6 asks for digits of the coefficients: the fit goes on to the square of it, or 1e-12. With
         penalty='firth', how far the modified scores may be from 0, in standard errors.
     fit_intercept : bool, default=True
         The intercept is never penalised.
@@ -200,6 +201,17 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         if self.penalty is None and self.C != 1.0:
             warn_caller(f"Setting penalty=None will ignore the C={self.C:g}: it means maximum likelihood")
         return super()._rows_to_fit(X, y, sample_weight, reset, targets)
+
+    def _familiar_words(self) -> str:
+        words = {
+            "lbfgs": "lbfgs failed to converge",
+            "newton-cg": "newton-cg failed to converge. Increase the number of iterations.",
+            "newton-cholesky": f"Newton solver did not converge after {self.max_iter} iterations",
+            "liblinear": "Liblinear failed to converge, increase the number of iterations.",
+            "sag": "The max_iter was reached which means the coef_ did not converge",
+            "saga": "The max_iter was reached which means the coef_ did not converge",
+        }
+        return f"scikit-learn would say: {words[self.solver]}" if self.solver in words else ""
 
     def strengths(self) -> tuple[float, float]:
         """The strengths λ₁ of |β|₁ and λ₂ of |β|²/2."""

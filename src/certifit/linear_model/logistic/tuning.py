@@ -19,4 +19,5 @@ class LogisticTuning:
     )
     factored_columns: int = 2048  # columns up to which L-BFGS's preconditioner is a factored matrix, else a diagonal
     curvature_share: float = 0.95  # share of a class's curvature that the rows in its preconditioner must carry
+    strict_tol: float = 1e-7  # below which the checker is asked whether an L1-penalised fit is proved
     checked_entries: int = 2**17  # rows times parameters up to which the checker is asked for errors, if need be

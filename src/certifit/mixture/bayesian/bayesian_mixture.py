@@ -187,7 +187,7 @@ class BayesianGaussianMixture(DensityMixin, Estimator):
             raise DataError(
                 got=f"fewer rows than components (n_samples={rows.n_rows} should be >= n_components={k})",
                 wanted="at least one row for each component",
-                fix="Ask for fewer components.",
+                fix=f"Expected n_samples >= n_components: ask for at most {rows.n_rows} components.",
             )
         plain = prior_of(self, rows)
         prior = MixturePrior(*plain)
@@ -316,7 +316,7 @@ class BayesianGaussianMixture(DensityMixin, Estimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows (n_samples, d) from the mean parameters, with their components (n_samples,)."""
         check_is_fitted(self)
-        Setting(int, least=1).check("n_samples", n_samples)
+        Setting(int, least=1, fix="Invalid value for 'n_samples'.").check("n_samples", n_samples)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         k, d = self.means_.shape
         counts = rng.multinomial(n_samples, self.weights_)

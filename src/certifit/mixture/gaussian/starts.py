@@ -38,13 +38,14 @@ def first_mixture(survey: ColumnSurvey, asked: GaussianStart, rng: np.random.Ran
     """Return a mixture to start from: the given parameters, and the others from groups of the sample's rows."""
     k, d = asked.n_components, len(asked.floor)
     shape = SHAPES[asked.covariance_type]
-    weights = _given(asked.weights, "weights_init", (k,))
-    means = _given(asked.means, "means_init", (k, d))
-    precisions = _given(asked.precisions, "precisions_init", shape.size(k, d))
+    name = f"{asked.covariance_type} precision"
+    weights = _given(asked.weights, "weights_init", "weights", (k,))
+    means = _given(asked.means, "means_init", "means", (k, d))
+    precisions = _given(asked.precisions, "precisions_init", name, shape.size(k, d))
     if weights is not None and not ((weights >= 0).all() and weights.sum() > 0):
         raise DataError(got=f"weights_init={weights.tolist()}", wanted="numbers of at least 0, not all of them 0")
     means = None if means is None else means - survey.median
-    C = None if precisions is None else _inverse(shape, precisions)
+    C = None if precisions is None else _inverse(shape, precisions, name)
     if weights is None or means is None or C is None:
         found = _from_groups(survey, asked, rng)
         weights = found.weights if weights is None else weights
@@ -57,16 +58,21 @@ def _components(survey: ColumnSurvey, asked: GaussianStart, means: Array, C: Arr
     return GaussianComponents(asked.covariance_type, survey.median, means, C, asked.floor, asked.tuning)
 
 
-def _given(values: Any, name: str, size: tuple[int, ...]) -> Array | None:
+def _given(values: Any, setting: str, name: str, size: tuple[int, ...]) -> Array | None:
     if values is None:
         return None
     found = np.array(values, dtype=np.float64)
     if found.shape != size or not np.isfinite(found).all():
-        raise DataError(got=f"{name} of shape {found.shape}", wanted=f"finite numbers of shape {size}")
+        same = found.shape == size
+        raise DataError(
+            got=f"{setting} of shape {found.shape}" + (" with NaN or infinity" if same else ""),
+            wanted=f"finite numbers of shape {size}",
+            fix="" if same else f"The parameter '{name}' should have the shape of {size}, but got {found.shape}.",
+        )
     return found
 
 
-def _inverse(shape: CovarianceShape, precisions: Array) -> Array:
+def _inverse(shape: CovarianceShape, precisions: Array, name: str) -> Array:
     """Return the covariances of given precisions, which must be symmetric and positive definite."""
     P = shape.private(precisions)
     try:
@@ -77,7 +83,9 @@ def _inverse(shape: CovarianceShape, precisions: Array) -> Array:
             shape.log_det(P, 1)
     except (np.linalg.LinAlgError, FloatingPointError) as error:
         raise DataError(
-            got="precisions_init that are not positive definite", wanted="symmetric positive definite matrices"
+            got="precisions_init that are not positive definite",
+            wanted="symmetric positive definite matrices" if P.ndim == 3 else "numbers above 0",
+            fix=f"'{name}' should be {'symmetric, positive-definite' if P.ndim == 3 else 'positive'}.",
         ) from error
     return C
 

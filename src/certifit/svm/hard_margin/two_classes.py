@@ -115,8 +115,8 @@ class ClassPair:
                 got=f"classes {first!r} and {second!r} whose distance is lost in the rounding of inner products: "
                 "neither a margin nor a point that they share can be shown",
                 wanted="columns whose spread is not tiny beside their size",
-                fix="Scale the columns to mean 0 and variance 1, or allow rows to miss their margin, by SVC(C=1.0) or "
-                "ridge=1e-3.",
+                fix="Scale the columns to mean 0 and variance 1, or allow rows to miss their margin, by SVC(C=1.0) "
+                "or ridge=1e-3.",
             )
         return NoSolutionError(
             f"Got {got}; wanted classes with a hyperplane between them. Allow rows to miss their margin, by "

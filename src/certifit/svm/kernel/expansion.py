@@ -37,6 +37,7 @@ class KernelValueTuning:
     held_values: int = 500_000  # kernel values that a thread holds at a time to evaluate machines
     single_exponent: float = 16.0  # γ |x - mean|² up to which an RBF in float32 has an error of about 1e-6
     single_norm: float = 100.0  # |β| up to which errors of that size do not matter in a machine's values
+    longer_work: int = 10_000_000  # entries of support vectors times machines whose slopes get the longest type
 
 
 def evaluate(kernel: Callable[[Any, Any], Any], A: Matrix, B: Matrix) -> Array:

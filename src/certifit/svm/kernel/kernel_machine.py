@@ -166,6 +166,10 @@ class KernelMachine(Estimator):
             )
         return 1.0 / (d * variance) if variance > 0 else 1.0
 
+    def as_given(self, coef: Array, data: TrainingRows) -> Matrix:
+        """Coefficients, sparse where the rows are: what reads scikit-learn's models finds the type it expects."""
+        return sparse.csr_array(coef) if sparse.issparse(data.rows) and not self._precomputed else coef
+
     def fitted_attributes(self, data: TrainingRows, trained: TrainedMachines, support: Array) -> Attributes:
         """Attributes that every kernel machine has; `support` (s,) are numbers of data's rows."""
         total = data.known["shape_fit_"][0]
@@ -197,13 +201,17 @@ class KernelMachine(Estimator):
 
     @property
     def coef_(self) -> Array:
-        """Coefficients of the columns (machines, d), for a linear kernel."""
+        """Coefficients of the columns (machines, d), for a linear kernel; sparse where the table was."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is there for kernel='linear' only: other kernels have none per column")
         check_is_fitted(self)
         found = self._slopes(self.support_vectors_, self._beta())
         found.flags.writeable = False  # it follows from dual_coef_: to change it would change no prediction
-        return found
+        if not sparse.issparse(self.support_vectors_):
+            return found
+        table = sparse.csr_array(found)
+        table.data.flags.writeable = False
+        return table
 
     @property
     def fit_status_(self) -> int:
@@ -216,7 +224,11 @@ class KernelMachine(Estimator):
 
     def _beta(self) -> Array:
         """Coefficients of the support vectors (s, machines)."""
-        return self.dual_coef_.T
+        return self._dense_dual_coef.T
+
+    @property
+    def _dense_dual_coef(self) -> Array:
+        return self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
 
     def _values(self, rows: Rows) -> Array:
         """Values (n, machines) at these rows."""

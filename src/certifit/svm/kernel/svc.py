@@ -94,7 +94,8 @@ class SVC(ClassifierMixin, KernelMachine):
     support_ : (s,) row numbers of the support vectors, class after class
     support_vectors_ : (s, d); empty for a precomputed kernel
     n_support_ : (k,) how many in each class
-    dual_coef_ : (k-1, s) coefficients y α, in scikit-learn's layout; (k, s) unless multi_class='ovo'
+    dual_coef_ : (k-1, s) coefficients y α, in scikit-learn's layout; (k, s) unless multi_class='ovo';
+        sparse, like support_vectors_ and coef_, where X was
     intercept_ : (machines,); where several are best, the middle of them
     classes_ : (k,)
     class_weight_ : (k,)
@@ -257,7 +258,7 @@ class SVC(ClassifierMixin, KernelMachine):
     def _beta(self) -> Array:
         """Coefficients of the support vectors (s, machines)."""
         k = len(self.classes_)
-        return self._scheme(k).unpack(self.dual_coef_, np.repeat(np.arange(k), self.n_support_), k)
+        return self._scheme(k).unpack(self._dense_dual_coef, np.repeat(np.arange(k), self.n_support_), k)
 
     def decision_function(self, X: Any) -> Array:
         """Values (n,) for two classes, above 0 for the second; else (n, k), or (n, pairs) of shape 'ovo'."""
@@ -335,5 +336,5 @@ def _attributes(model: SVC, scheme: MulticlassScheme, labelled: SvmRows, trained
     return {
         **model.fitted_attributes(labelled.data, trained, support),
         "n_support_": np.bincount(code[support], minlength=k).astype(np.int32),
-        "dual_coef_": packed,
+        "dual_coef_": model.as_given(packed, labelled.data),
     }

@@ -40,7 +40,7 @@ class SVR(RegressorMixin, KernelMachine):
     support_ : (s,) row numbers of the support vectors
     support_vectors_ : (s, d); empty for a precomputed kernel
     n_support_ : (1,)
-    dual_coef_ : (1, s)
+    dual_coef_ : (1, s); sparse, like support_vectors_ and coef_, where X was
     intercept_ : (1,); where several are best, the middle of them
     gamma_ : float
     support_kinds_ : (n,) words: 'margin' (on the edge of the tube), 'non-margin' (outside it) or 'none' (inside)
@@ -133,6 +133,6 @@ def regression_attributes(model: KernelMachine, data: TrainingRows, trained: Tra
     return {
         **model.fitted_attributes(data, trained, support),
         "n_support_": np.array([len(support)], np.int32),
-        "dual_coef_": trained.beta[support].T,
+        "dual_coef_": model.as_given(trained.beta[support].T, data),
         "n_iter_": sum(loop.n_iter for loop in trained.loops),
     }

@@ -104,7 +104,11 @@ class TrainingRows:
         if not isinstance(self.kernel, CentredLinear):
             return intercept
         support = beta.any(axis=1)
-        return intercept - slopes(self.X[support], beta[support]) @ self.kernel.origin
+        X, beta, origin = self.X[support], beta[support], self.kernel.origin
+        if X.size * beta.shape[1] <= self.tuning.longer_work:  # an origin far from 0 magnifies what slopes have lost
+            long = np.longdouble
+            return (intercept - (beta.T.astype(long) @ (X - origin.astype(long))) @ origin).astype(np.float64)
+        return intercept - slopes(X, beta) @ origin
 
     def predicted_values(self, rows: Array, beta: Array, intercept: float, f: Array) -> Array:
         """f (m,) at these rows as `predict` will compute it: linear machines predict by x·z, not about an origin."""

@@ -152,6 +152,7 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
             raise DataError(
                 got=f"penalty='l1' with loss={self.loss!r} and multi_class={self.multi_class!r}",
                 wanted="loss='squared_hinge' and multi_class='ovr'",
+                fix=f"Unsupported set of arguments: penalty='l1', loss={self.loss!r}, dual={self.dual}.",
             )
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -61,12 +62,15 @@ def fitted_machine(machine: checker.KernelSvm, dual: nu_smo.NuDual, point: nu_sm
     found, beta = nu_smo.measure_gap(dual, point), _coefficients(dual, point, len(machine.rows))
     if not dual.unit_margin:
         m, epsilon, nu = machine, max(0.0, -found.margin), 2 * dual.total / float(machine.C.sum())
-        return checker.NuTubeMachine(m.rows, m.y, m.C, beta, found.intercept, epsilon, nu)
+        tube = checker.NuTubeMachine(m.rows, m.y, m.C, beta, found.intercept, epsilon, nu)
+        return replace(tube, intercept=checker.best_intercept(tube, point.f))
     # Where no function keeps the classes apart at this nu, the margin is 0: its certificate will say so.
     margin = max(found.margin, 1e-8 * (float(np.abs(point.f).max(initial=0.0)) or 1.0))
     scale, weight = 1.0 / margin, float(machine.C.sum())
     m, nu, b = machine, 2 * dual.total / weight, scale * found.intercept
-    return checker.NuClassMachine(m.rows, m.y, scale * m.C, scale * beta, b, None, nu, weight)
+    pair = checker.NuClassMachine(m.rows, m.y, scale * m.C, scale * beta, b, None, nu, weight)
+    # Before the minimum the middle of the thresholds is not yet that of the best intercepts.
+    return replace(pair, intercept=checker.best_intercept(pair, scale * point.f))
 
 
 def _coefficients(dual: nu_smo.NuDual, point: nu_smo.SvmDualPoint, n: int) -> Array:

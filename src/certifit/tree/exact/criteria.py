@@ -71,7 +71,7 @@ class ClassCriterion:
 
 @dataclass(frozen=True)
 class AmountCriterion:
-    """The variance of the targets, half their Poisson deviance from the mean, or their mean distance to the median."""
+    """The variance of the targets, half their Poisson deviance from the mean, or mean distance to the median."""
 
     name: str  # squared_error, friedman_mse, poisson or absolute_error
     targets: int = 1
@@ -94,6 +94,7 @@ class AmountCriterion:
             return self.targets / sums.unit
         return self.targets * sums.weight_unit / sums.unit**2
 
+    @np.errstate(under="ignore")
     def measured(self, nodes: NodeTable, y: Array, w: Array, at: Array) -> NodeMeasures:
         """Weights, means or medians and impurities of all nodes; `at` (n,) are the leaves of the rows."""
         weight = np.bincount(at, w, len(nodes.left))
@@ -117,9 +118,8 @@ class AmountCriterion:
         centre = float(np.average(y, weights=w))
         mean = np.where(weight > 0, centre + np.bincount(at, w * (y - centre), m) / heavy, 0.0)
         mean += np.bincount(at, w * (y - mean[at]), m) / heavy  # what rounding far from the centre has left
-        with np.errstate(under="ignore"):
-            term = xlogy(y, y) if self.name == "poisson" else (y - mean[at]) ** 2
-            total = np.bincount(at, w * term, m)
+        term = xlogy(y, y) if self.name == "poisson" else (y - mean[at]) ** 2
+        total = np.bincount(at, w * term, m)
         _add_up(nodes, weight)
         for k in _parents(nodes):
             children = [nodes.left[k], nodes.right[k]]

@@ -123,9 +123,7 @@ class TreeGrower:
         own = empty_nodes(2 * int(nodes.end[k] - nodes.start[k]) - 1, self.rules.channels)
         for mine, all_of_them in zip(own, nodes, strict=True):
             mine[0] = all_of_them[k]
-        made = grow_subtree(
-            self.table, self.y, self.growth, self.rules, own, self.medians, self.categories
-        )
+        made = grow_subtree(self.table, self.y, self.growth, self.rules, own, self.medians, self.categories)
         return NodeTable(*(column[:made].copy() for column in own))
 
     def _graft(self, k: int, subtree: NodeTable) -> None:
@@ -166,7 +164,7 @@ class TreeGrower:
         d = len(self.table.entries)
         borders = np.linspace(0, d, 2 if self._is_small(k) else thread_count() + 1).astype(int)
         parallel_map(lambda span: part_rows(self.table, *span, start, end), [*pairwise(borders)])
-        add_children(self.table, self.rules, self.nodes, k, self.made, split, count, self.medians)
+        add_children(self.table, self.rules, self.nodes, k, (self.made, count), split, self.medians)
         self.made += 2
 
     def _grow_best_first(self, most_leaves: int) -> None:

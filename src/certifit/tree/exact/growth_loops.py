@@ -87,8 +87,9 @@ def may_split(table, y, growth, rules, nodes, k):
 
 
 @njit(cache=True, nogil=True)
-def add_children(table, rules, nodes, k, made, split, count, medians):
-    """Write down the split of node k and its two children, as nodes number `made` and `made` + 1."""
+def add_children(table, rules, nodes, k, children, split, medians):
+    """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
+    made, count = children
     nodes.column[k], nodes.threshold[k] = split.column, split.threshold
     nodes.missing_left[k], nodes.met_missing[k] = split.missing_left, split.met_missing
     middle = nodes.start[k] + count
@@ -133,7 +134,7 @@ def grow_subtree(table, y, growth, rules, nodes, medians, categories):
                 nodes.gain[k] = gain
                 count = mark_sides(table, rules, split, node, categories)
                 part_rows(table, 0, d, node.start, node.end)
-                add_children(table, rules, nodes, k, made, split, count, medians)
+                add_children(table, rules, nodes, k, (made, count), split, medians)
                 made += 2
         k += 1
     return made

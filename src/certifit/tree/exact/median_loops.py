@@ -156,7 +156,7 @@ def _walk(entries, start, last, end, borders, forward, missing):
 
 @njit(cache=True, nogil=True)
 def _borders(table, rules, j, node, last, order):
-    """Return after which of a node's rows column j may be split, and the threshold that was drawn, if it is random."""
+    """Return after which of a node's rows column j may be split, and the threshold drawn, if it is random."""
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
     start, borders = node.start, np.zeros(last - node.start, np.bool_)
     share = float(_mixed(_mixed(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53

@@ -205,7 +205,7 @@ def node_score(table, rules, node, medians):
 def mark_sides(table, rules, split, node, categories):
     """Note which of a node's rows go left, and return how many."""
     j, start, end = split.column, node.start, node.end
-    if categories is not None:
+    if categories is not None:  # noqa: SIM102 - what a None leaves out is not compiled
         if split.order >= 0:
             _arrange_categories(table, rules, node, j, split.order)
     missing, count = table.first[j + 1] - table.first[j], 0

@@ -28,7 +28,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import expit, xlogy
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
@@ -36,6 +36,8 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, lower_bound, summation_error
 from certifit.core import Certificate
 from certifit.rows import Array, Block, Rows, Sums
+
+LONG_SHARE = 4 * float(np.finfo(np.longdouble).eps / np.finfo(np.float64).eps)  # of rounding, in longer sums
 
 
 class LogisticClaim(NamedTuple):
@@ -160,13 +162,14 @@ def certify(coef: Array, intercept: Array, claim: LogisticClaim, tol: float, row
 
     here = at(b)
     objective = here.loss + claim.penalty(beta)
+    plain = True  # whether p' is p
     if claim.intercept:
-        here = _feasible(at, b, here, balanced)
+        here, b, plain = _feasible(at, b, here, balanced)
     first = 1 if len(coef) == 1 else 0  # a two-class model has one score
     bound, limit = _bound(here, first, claim, rows.n_rows), allowed_gap(objective, tol, rows.n_rows)
-    if not claim.intercept and objective - bound > limit:
-        here = _with_long_slopes(here, rows.sum(partial(_long_slopes, beta, b)))
-        bound = _bound(here, first, claim, rows.n_rows)
+    if plain and objective - bound > limit:
+        here = _with_long_slopes(here, rows.sum(partial(_long_slopes, beta, b, m)))
+        bound = max(bound, _bound(here, first, claim, rows.n_rows, LONG_SHARE))
     bound = max(0.0, bound) if np.isfinite(objective) else bound  # no loss is negative
     checks = () if claim.intercept else (no_intercept(b),)
     error = ridge_error(coef, objective - bound, claim)
@@ -175,19 +178,75 @@ def certify(coef: Array, intercept: Array, claim: LogisticClaim, tol: float, row
     )
 
 
-def _long_slopes(beta: Array, b: Array, block: Block) -> Array:
-    """Σ w (p - y) x (k, d) in the longest numbers that there are: columns that are not centred may cancel."""
+@dataclass(frozen=True)
+class SupportSums(Sums):
+    """Gradient and Hessian of two classes' losses in the coefficients in use and the intercept."""
+
+    g: Array  # (u + 1,)
+    H: Array  # (u + 1, u + 1)
+
+
+def _support_sums(used: Array, theta: Array, m: Array, block: Block) -> SupportSums:
     block = weighted(block)
-    Z = dense(block.X)
-    away = residuals(np.exp(log_probabilities(beta, b, Z)), onehot(block.y, len(b)))
-    return (away.astype(np.longdouble) * block.w[:, None]).T @ Z.astype(np.longdouble)
+    Z = np.column_stack([(dense(block.X) - m)[:, used], np.ones(len(block.w))])
+    p = expit(Z @ theta)
+    return SupportSums(Z.T @ (block.w * (p - np.asarray(block.y))), (Z * (block.w * p * (1 - p))[:, None]).T @ Z)
+
+
+def polished(
+    coef: Array, intercept: Array, claim: LogisticClaim, rows: Rows, steps: int = 30
+) -> tuple[Array, Array] | None:
+    """Coefficients (1, d) and an intercept nearer to the minimum of two classes' L1-penalised losses.
+
+    By Newton's method in the columns in use, which are left out where their coefficients come to 0: of collinear
+    columns one is enough. None where numbers overflow.
+    """
+    m = centre(rows) if claim.intercept else np.zeros(rows.n_features)
+    used = np.flatnonzero(coef[0])
+    theta = np.append(np.asarray(coef[0], np.float64)[used], centred_intercept(coef, np.ravel(intercept), m))
+    for _ in range(steps):
+        u = len(used)
+        s, sign = rows.sum(partial(_support_sums, used, theta, m)), np.sign(theta[:-1])
+        free, step = u + claim.intercept, np.zeros(u + 1)
+        g = s.g + np.append(claim.lam1 * sign + claim.lam * theta[:-1], 0.0)
+        H = s.H + np.diag(np.append(np.full(u, claim.lam), 0.0))
+        size = np.sqrt(np.maximum(np.diag(H), 1e-300))[:free]
+        if not (np.isfinite(H).all() and np.isfinite(g).all()):
+            return None
+        # A ridge next to nothing leaves directions in which only the penalty changes a long way to go.
+        scaled = H[:free, :free] / size / size[:, None] + 1e-12 * np.eye(free)
+        step[:free] = -np.linalg.solve(scaled, g[:free] / size) / size
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ways = np.where(step[:-1] * sign < 0, -theta[:-1] / step[:-1], np.inf)
+        share = min(1.0, float(ways.min(initial=np.inf)))
+        theta = theta + share * step
+        if share < 1:
+            left = np.delete(np.arange(u + 1), int(ways.argmin()))
+            theta, used = theta[left], used[left[:-1]]
+        elif np.abs(step / (np.abs(theta) + 1e-300)).max(initial=0.0) < 1e-14:
+            break
+    out = np.zeros((1, coef.shape[1]))
+    out[0, used] = theta[:-1]
+    return out, np.atleast_1d(np.asarray(theta[-1] - out[0].astype(np.longdouble) @ m, np.float64))
+
+
+def _long_slopes(beta: Array, b: Array, m: Array, block: Block) -> Array:
+    """Σ w (p - y) (x - m, 1) (k, d + 1) in the longest numbers that there are.
+
+    Columns that are not centred may cancel, and beside a weak L1 penalty every digit of the slopes counts.
+    """
+    block = weighted(block)
+    away = residuals(np.exp(log_probabilities(beta, b, dense(block.X) - m)), onehot(block.y, len(b)))
+    Z = dense(block.X).astype(np.longdouble) - m
+    return (away.astype(np.longdouble) * block.w[:, None]).T @ np.column_stack([Z, np.ones(len(Z), Z.dtype)])
 
 
 def _with_long_slopes(here: DualPointSums, g: Array) -> DualPointSums:
     """The sums with these slopes, whose rounding is that of the longer type, and of storing them."""
-    share = 4 * float(np.finfo(np.longdouble).eps / np.finfo(np.float64).eps)
     slopes = g.astype(np.float64)
-    return replace(here, g=slopes, g_size=share * here.g_size + np.abs(slopes) / 32)
+    return replace(
+        here, g=slopes[:, :-1], imbalance=slopes[:, -1], g_size=LONG_SHARE * here.g_size + np.abs(slopes[:, :-1]) / 32
+    )
 
 
 def ridge_error(coef: Array, gap: float, claim: LogisticClaim) -> tuple[tuple[float, ...], ...]:
@@ -201,8 +260,11 @@ def ridge_error(coef: Array, gap: float, claim: LogisticClaim) -> tuple[tuple[fl
     return tuple((radius,) * coef.shape[1] + ((np.inf,) if claim.intercept else (0.0,)) for _ in coef)
 
 
-def _bound(here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int) -> float:
-    """The lower bound of this dual point; the scores of classes before `first` have no coefficients."""
+def _bound(here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int, balance_share: float = 1.0) -> float:
+    """The lower bound of this dual point; the scores of classes before `first` have no coefficients.
+
+    `balance_share` is how much smaller the rounding of the imbalance is than that of a sum in float64.
+    """
     share = summation_error(n_rows)
     # The entropy's own class is 1 - the others, which is off by eps log(eps) where the row is misclassified.
     size = abs(here.entropy) + 2 * float(here.misfit.sum())
@@ -217,7 +279,7 @@ def _bound(here: DualPointSums, first: int, claim: LogisticClaim, n_rows: int) -
 
     if not claim.intercept:
         return bound(0.0, here.g_size)
-    off = np.abs(here.imbalance) + share * here.misfit
+    off = np.abs(here.imbalance) + balance_share * share * here.misfit
     with np.errstate(divide="ignore", invalid="ignore"):
         mixture = float(np.nan_to_num(off / here.expected, nan=np.inf, posinf=np.inf).max())
     return max(bound(lessened_share(here.flows, off), here.g_size), bound(mixture, 2 * here.total[None]))
@@ -236,16 +298,19 @@ def lessened_share(flows: Array, off: Array) -> float:
     return 2 * float(potential.max())
 
 
-def _feasible(at: Callable[..., DualPointSums], b: Array, here: DualPointSums, balanced: float) -> DualPointSums:
+def _feasible(
+    at: Callable[..., DualPointSums], b: Array, here: DualPointSums, balanced: float
+) -> tuple[DualPointSums, Array, bool]:
     """Sums at a dual point with Σ w (p' - y) = 0: the best intercept by Newton or, where that fails, a mixture.
 
-    p' = τ p + (1 - τ) q with q the same for all rows; τ = min_k (Σ w y)_k / (Σ w p)_k keeps q non-negative.
+    p' = τ p + (1 - τ) q with q the same for all rows; τ = min_k (Σ w y)_k / (Σ w p)_k keeps q non-negative. Also
+    returned are the intercepts and whether p' is p.
     """
     for _ in range(50):
         if (np.abs(here.imbalance) <= 0.01 * balanced * here.misfit).all():
-            return here
+            return here, b, True
         if not (np.isfinite(here.curvature).all() and np.isfinite(here.imbalance).all()):
-            return here
+            return here, b, True
         step = np.linalg.lstsq(here.curvature, here.imbalance)[0]
         if not np.isfinite(step).all():
             break  # every row is classified for certain: no curvature to go by
@@ -255,8 +320,8 @@ def _feasible(at: Callable[..., DualPointSums], b: Array, here: DualPointSums, b
             break  # nothing but rounding is left
         b, here = b - step, trial
     if (np.abs(here.imbalance) <= balanced * here.misfit).all():
-        return here
+        return here, b, True
     over = here.imbalance > 0  # classes expected too often
     leave = float((here.imbalance[over] / here.expected[over]).max(initial=0.0))  # 1 - τ
     q = np.clip(leave * here.expected - here.imbalance, 0.0, None)
-    return at(b, 1 - leave, q / q.sum()) if q.sum() > 0 else here
+    return (at(b, 1 - leave, q / q.sum()), b, False) if q.sum() > 0 else (here, b, True)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -55,7 +55,28 @@ def certify(
             return found
         return _better(found, likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton))
     found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton)
-    return found if found.holds else _better(found, dual_point.certify(coef, intercept, claim, tol, rows))
+    found = found if found.holds else _better(found, dual_point.certify(coef, intercept, claim, tol, rows))
+    if found.holds or claim.lam1 == 0 or k > 2 or not np.isfinite(found.objective):
+        return found
+    return _with_polished_bound(found, coef, intercept, claim, rows)
+
+
+def _with_polished_bound(
+    found: Certificate, coef: Array, intercept: Array, claim: LogisticClaim, rows: Rows
+) -> Certificate:
+    """The same with the bound of a dual point nearer to the minimum, where that is larger.
+
+    Whatever point it belongs to, a bound is one of the same minimum. Nearly collinear columns leave the dual point of
+    the model itself a larger gap than the model has.
+    """
+    near = dual_point.polished(coef, intercept, claim, rows)
+    if near is None:
+        return found
+    bound = min(dual_point.certify(*near, claim, found.tol, rows).bound, found.objective)
+    if not bound > found.bound:
+        return found
+    errors = dual_point.ridge_error(coef, found.objective - bound, claim)
+    return replace(found, bound=bound, parameter_error=errors)
 
 
 def _better(first: Certificate, second: Certificate) -> Certificate:

@@ -12,6 +12,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.core import Check
 from certifit.rows import Array, Block
 
+LONG_EPS = float(np.finfo(np.longdouble).eps)
 SLACK_ROUNDING = 8 * np.finfo(float).eps  # of a slack, relative to its target and to what the intercept makes up for
 
 D = TypeVar("D")  # dual variables
@@ -58,6 +59,16 @@ def scores_and_lengths(coef: Array, b: Array, m: Array, block: Block) -> Array:
     """Scores (rows, k) of coef (k, d) and b (k,), and beside them |x - m| of each row (rows, k + 1)."""
     Z = dense(block.X) - m
     return np.column_stack([Z @ coef.T + b, np.sqrt(np.einsum("ij,ij->i", Z, Z))])
+
+
+def long_scores(coef: Array, intercept: Array, m: Array, free: bool, block: Block) -> Array:
+    """Scores (rows, k) of coef (k, d) and intercepts (k,) in the longest type that there is.
+
+    With `free` biases, what is common to all of them at m is taken out.
+    """
+    m, coef = m.astype(np.longdouble), coef.astype(np.longdouble)
+    b = intercept + coef @ m
+    return (dense(block.X).astype(np.longdouble) - m) @ coef.T + (b - b.mean() if free else b)
 
 
 def targets(block: Block) -> Array:

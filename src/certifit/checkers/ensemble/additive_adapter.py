@@ -1,0 +1,65 @@
+"""Reads fitted additive models for their checker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.ensemble.additive import AdditiveClaim, PlainShape, certify_additive
+from certifit.checkers.fitted import fitted_rows
+from certifit.core import Certificate
+from certifit.exceptions import DataError
+from certifit.rows import Array, Rows, apply_class_weight, encode_labels
+from certifit.rows.checks import TableTerms
+
+
+def audit_additive(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check a fitted AdditiveClassifier or AdditiveRegressor."""
+    classes = getattr(model, "classes_", None)
+    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
+    rows: Rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
+    if classes is not None:
+        if len(np.asarray(classes)) != 2:
+            raise DataError(got=f"classes_={classes!r} of an additive model", wanted="two classes")
+        rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), model.class_weight)
+    return certify_additive(additive_claim(model), rows, tol)
+
+
+def additive_claim(model: Any) -> AdditiveClaim:
+    """What a fitted model says, in plain arrays."""
+    d = int(model.n_features_in_)
+    if len(model.shape_functions_) != d:
+        raise DataError(got=f"{len(model.shape_functions_)} shape functions", wanted=f"one for each of {d} columns")
+    directions = np.zeros(d, int) if model.monotonic_cst is None else np.asarray(model.monotonic_cst)
+    if directions.shape != (d,) or not np.isin(directions, (-1, 0, 1)).all():
+        raise DataError(got=f"monotonic_cst={model.monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of {d} columns")
+    intercept = np.asarray(model.intercept_)
+    if intercept.shape != () or intercept.dtype.kind not in "iuf" or not np.isfinite(intercept):
+        raise DataError(got=f"intercept_={model.intercept_!r}", wanted="a finite number")
+    alpha = float(model.alpha_)
+    # The problem is that of the strength asked for, whatever the model says it was.
+    solved = alpha if model.alpha == "auto" else float(model.alpha)
+    plain = [_plain_shape(shape, int(way)) for shape, way in zip(model.shape_functions_, directions, strict=True)]
+    shapes, counts = tuple(shape for shape, _ in plain), tuple(count for _, count in plain)
+    return AdditiveClaim(shapes, counts, float(intercept), getattr(model, "loss", "log_loss"), solved, alpha)
+
+
+def _plain_shape(shape: Any, direction: int) -> tuple[PlainShape, Array]:
+    thresholds, values = np.asarray(shape.thresholds), np.asarray(shape.values)
+    counts, lost = np.asarray(shape.counts), int(shape.missing_count)
+    k = len(values)
+    right = thresholds.shape == (k - 1,) and counts.shape == (k,) and values.shape == (k,) and k >= 1
+    arrays = (thresholds, values)
+    if (
+        not right
+        or any(a.dtype != np.float64 or not np.isfinite(a).all() for a in arrays)
+        or counts.dtype.kind != "i"
+    ):
+        raise DataError(got="a shape function with arrays of other lengths or types", wanted="those that fit left")
+    if not (np.diff(thresholds) > 0).all() or not np.isfinite(shape.missing) or lost < 0:
+        raise DataError(got="a shape function whose thresholds do not rise", wanted="those that fit left")
+    if lost == 0 and shape.missing != 0:
+        raise DataError(got="a value for missing entries that the fit did not meet", wanted="0, the mean")
+    plain = PlainShape(thresholds, values, float(shape.missing) if lost else None, direction)
+    return plain, np.append(lost, counts) if lost else counts

@@ -1,0 +1,91 @@
+"""Reads fitted boostings on binned columns and certifies them on the rows they were fitted on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.ensemble.staged_scores import certify_staged_scores
+from certifit.checkers.ensemble.stages import StageClaim, certify_stages, held_out_rows, plain_trees
+from certifit.checkers.fitted import fitted_rows
+from certifit.core import Certificate, Estimator
+from certifit.exceptions import DataError
+from certifit.rows import Array, Rows, apply_class_weight, encode_labels
+from certifit.rows.checks import TableTerms
+
+
+def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | None) -> Certificate:
+    """Check fitted attributes and settings on rows whose y are class numbers or amounts."""
+    return certify_stages(plain_trees(model["trees_"]), stage_claim(model, rows), rows, held_out)
+
+
+def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
+    """What settings say that every stage has done."""
+    classes = model.get("classes_")
+    loss = str(model["loss"]) if classes is None else ("log_loss" if len(classes) == 2 else "multinomial")
+    depth, leaves = model["max_depth"], model["max_leaf_nodes"]
+    return StageClaim(
+        loss, float(model["quantile"]) if loss == "quantile" else None, float(model["learning_rate"]),
+        float(model["l2_regularization"]), int(model["min_samples_leaf"]), math.inf if depth is None else depth,
+        math.inf if leaves is None else leaves, _directions(model["monotonic_cst"], rows),
+    )  # fmt: skip
+
+
+def _directions(asked: Any, rows: Rows) -> Array | None:
+    if asked is None:
+        return None
+    if isinstance(asked, Mapping):
+        names = [] if rows.names is None else [str(name) for name in rows.names]
+        found = np.zeros(rows.n_features)
+        for name, direction in asked.items():
+            found[names.index(str(name)) if isinstance(name, str) else int(name)] = direction
+        return found
+    return np.asarray(asked)
+
+
+def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float) -> Certificate:
+    """Check a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor."""
+    if not isinstance(model, Estimator):
+        return _audit_by_stages(model, X, y, sample_weight)
+    state = {**model.get_params(deep=False), **vars(model)}
+    classes = state.get("classes_")
+    X = _with_codes(X, state["category_labels_"])
+    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
+    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
+    if classes is not None:
+        rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), state["class_weight"])
+    held = None
+    if state["do_early_stopping_"] and state["validation_fraction"] is not None:
+        targets = rows.map(lambda block: np.asarray(block.y, np.float64)) if classes is not None else None
+        w = rows.map(lambda block: block.w)
+        held = held_out_rows(targets, w, float(state["validation_fraction"]), int(state["validation_seed_"]))
+    return certify_boosting(state, rows, held)
+
+
+def _audit_by_stages(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    """Check another library's boosting, whose trees are no public attributes, by its scores after each stage."""
+    classes = getattr(model, "classes_", None)
+    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
+    if getattr(model, "is_categorical_", None) is not None:
+        raise DataError(
+            got=f"a {type(model).__name__} with columns of categories", wanted="columns of numbers",
+            fix=f"certifit.{type(model).__name__} takes the same settings and is audited.",
+        )  # fmt: skip
+    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
+    if classes is not None:
+        rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), model.class_weight)
+    loss = str(model.loss) if classes is None else ("log_loss" if len(classes) == 2 else "multinomial")
+    return certify_staged_scores(model, rows.load(), loss)
+
+
+def _with_codes(X: Any, labels: Mapping[str, list[Any]]) -> Any:
+    """A frame with the places of its labels in place of the labels."""
+    codes = {}
+    for name, known in labels.items():
+        if name in getattr(X, "columns", ()):
+            place = {label: float(k) for k, label in enumerate(known)}
+            codes[name] = np.array([place.get(value, np.nan) for value in X[name]], dtype=np.float64)
+    return X.assign(**codes) if codes else X

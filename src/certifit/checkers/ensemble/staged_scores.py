@@ -1,0 +1,83 @@
+"""Checks a boosting by what it publicly says of its training rows after each stage, where its trees cannot be read.
+
+What a stage adds to the scores has one value for each leaf: rows with the same one are taken together, and their
+slopes and curvatures say what that value should be. A stage of a stump adds two values, whose difference is its |β|.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.ensemble.score_losses import plain_score_loss
+from certifit.checkers.ensemble.stages import CLAIM, best_constant
+from certifit.checkers.ensemble.stump_gap import stump_gap
+from certifit.checkers.plain.blocks import dense
+from certifit.core import Certificate, Check
+from certifit.exceptions import DataError
+from certifit.rows import Array, ArrayRows
+
+
+def staged_scores(model: Any, X: Array, loss: str) -> Array:
+    """Scores after each stage (stages, n, k), from the model's public methods."""
+    if hasattr(model, "staged_decision_function"):
+        stages = [np.array(F, np.float64) for F in model.staged_decision_function(X)]
+    else:
+        stages = [np.array(F, np.float64) for F in model.staged_predict(X)]
+        if loss in ("poisson", "gamma"):
+            stages = [np.log(F) for F in stages]
+    return np.stack([F.reshape(len(X), -1) for F in stages])
+
+
+def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str) -> Certificate:
+    """Check each stage's leaves and the fall of the loss, to the six digits that single precision leaves."""
+    if getattr(model, "do_early_stopping_", False) or loss_name in ("absolute_error", "quantile"):
+        raise DataError(
+            got=f"a {type(model).__name__} that kept rows for validation, or whose leaves are quantiles",
+            wanted="early_stopping=False and a loss with a curvature: its trees are no public attributes",
+            fix=f"certifit.{type(model).__name__} takes the same settings and is audited.",
+        )
+    kept = rows.w > 0
+    X, y, w = dense(rows.X[kept]), np.asarray(rows.y, np.float64)[kept], rows.w[kept]
+    loss = plain_score_loss(loss_name)
+    after = staged_scores(model, X, loss_name)
+    k = after.shape[2]
+    F = np.tile(best_constant(y, w, loss, k), (len(y), 1))
+    off, many, rose, size = 0.0, 0, 0.0, 0.0
+    shaped = (lambda F: F) if loss.several else (lambda F: F[:, 0])
+    before = float(w @ loss.value(y, shaped(F)))
+    for stage in after:
+        slope, curve = loss.slope(y, shaped(F)).reshape(F.shape), loss.curvature(y, shaped(F)).reshape(F.shape)
+        for c in range(k):
+            leaf, value = _leaves(stage[:, c] - F[:, c], 1 + np.abs(F[:, c]).max())
+            G, H, scale = (np.bincount(leaf, w * part[:, c]) for part in (slope, curve, np.abs(slope)))
+            newton = -model.learning_rate * G / (H + model.l2_regularization)
+            free = model.monotonic_cst is None
+            off = max(off, float((np.abs(value - newton) / (scale / H)).max()) if free else 0.0)
+            many, size = max(many, len(value)), size + float(value.max() - value.min())
+        F = stage
+        now = float(w @ loss.value(y, shaped(F)))
+        rose, before = max(rose, (now - before) / (abs(before) + abs(now) or 1.0)), now
+    most = math.inf if model.max_leaf_nodes is None else model.max_leaf_nodes
+    checks = (
+        Check("values of leaves off by, of their gradients", off, 1e-5),
+        Check("leaves beyond the number allowed", max(0.0, many - most), 0.0),
+        Check("rise of the training loss in a stage, relative", rose, 1e-9),
+    )
+    total, facts = float(w.sum()), {"read from": "scores of the training rows after each stage"}
+    if many > 2:
+        return Certificate("greedy", CLAIM, before / total, checks=checks, facts=facts)
+    gap = stump_gap(X, y, w, shaped(F), size, loss)
+    words = f"{CLAIM}; no additive model of the same size has a loss below the bound"
+    return Certificate("bounded", words, before / total, gap.bound / total, checks=checks, facts=facts)
+
+
+def _leaves(added: Array, size: float) -> tuple[Array, Array]:
+    """The leaf of each row by what was added to its score, and what each leaf adds."""
+    order = np.argsort(added, kind="stable")
+    new = np.diff(added[order], prepend=added[order[0]]) > 1e-11 * size
+    leaf = np.empty(len(added), np.int64)
+    leaf[order] = np.cumsum(new)
+    return leaf, np.bincount(leaf, added) / np.bincount(leaf)

@@ -1,0 +1,1 @@
+"""Checkers of linear models whose penalty was chosen by cross-validation."""

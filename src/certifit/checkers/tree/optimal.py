@@ -1,0 +1,264 @@
+"""Whether a tree is the best of its depth: what no tree can cost less than, computed anew from bins of the rows.
+
+The rows of every leaf of a tree of depth D satisfy D conditions. A threshold inside a bin sends the bins below to the
+left and those above to the right; the rows in the bin are given away at no cost. Costs (the weight beside the largest
+class, the sum of squares about the mean) never fall when rows are added, so the cheapest tree over bins is a lower
+bound for trees with any thresholds. Tensors of the bins of one, two or three columns are multiplied by matrices of
+sides; nothing of the solver is used. Besides, rows that are equal in every column are in one leaf of any tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
+from certifit.checkers.tree.plain_tree import plain_tree
+from certifit.core import Certificate, Check
+from certifit.exceptions import DataError
+from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
+from certifit.rows.checks import TableTerms
+
+BEST = "no tree of this depth costs less, whatever its thresholds"
+BOUNDED = "no tree of this depth costs less than the lower bound, whatever its thresholds"
+
+
+@dataclass(frozen=True)
+class OptimalityTuning:
+    """How many rows are counted at a time: as many as fit in the cache beside their places."""
+
+    block_rows: int = 32_768
+
+
+@dataclass(frozen=True)
+class BinnedRows:
+    """Rows of positive weight by the bins of their columns."""
+
+    codes: list[Array]  # of each column (n,); missing values have the number after the last bin
+    sides: list[Array]  # of each column (2c, bins + 1): which bins lie left and right of its candidates
+    channels: Array  # (n, k) weights of classes, or w, w (y - mean), w (y - mean)²
+    labels: Array | None  # (n,) class numbers; None for amounts
+    weight: Array | None  # (n,); None where all are 1
+
+    @property
+    def amounts(self) -> bool:
+        return self.labels is None
+
+    def tensor(self, columns: tuple[int, ...]) -> Array:
+        """The sums of the channels over the bins of some columns."""
+        sizes = [self.sides[j].shape[1] for j in columns]
+        k, step = self.channels.shape[1], OptimalityTuning().block_rows
+        total = np.zeros((int(np.prod(sizes)), k))
+        for start in range(0, len(self.channels), step):
+            rows = slice(start, start + step)
+            place = self.codes[columns[0]][rows]
+            for j, size in zip(columns[1:], sizes[1:], strict=True):
+                place = place * size + self.codes[j][rows]
+            if self.labels is not None:  # one count of all classes
+                weight = None if self.weight is None else self.weight[rows]
+                total += np.bincount(place * k + self.labels[rows], weight, total.size).reshape(total.shape)
+            else:
+                total += np.stack([np.bincount(place, part[rows], len(total)) for part in self.channels.T], axis=1)
+        return total.reshape(*sizes, k)
+
+    def leaf_costs(self, columns: tuple[int, ...]) -> Array:
+        """The costs of the leaves with one side of a candidate of each of the columns (2c, 2c', …)."""
+        found = self.tensor(columns)
+        for axis, j in enumerate(columns):
+            found = np.moveaxis(np.tensordot(self.sides[j], found, axes=(1, axis)), 0, axis)
+        return self.cost(found)
+
+    def cost(self, sums: Array) -> Array:
+        """The cost of leaves with these sums (…, k)."""
+        if self.amounts:
+            weight = np.where(sums[..., 0] > 0, sums[..., 0], 1.0)
+            return np.maximum(sums[..., 2] - sums[..., 1] ** 2 / weight, 0.0)
+        return sums.sum(axis=-1) - sums.max(axis=-1)
+
+
+def _both_sides(cost: Array, axis: int) -> Array:
+    """The least cost of a candidate along an axis, its two sides added; inf where there is none."""
+    cost = np.moveaxis(cost, axis, -1)
+    if not cost.shape[-1]:
+        return np.full(cost.shape[:-1], np.inf)
+    return (cost[..., 0::2] + cost[..., 1::2]).min(axis=-1)
+
+
+def cheapest_tree(rows: BinnedRows, depth: int) -> float:
+    """The cost of the cheapest tree over the candidates, which may give rows away."""
+    d, whole = len(rows.codes), float(rows.cost(rows.channels.sum(axis=0)))
+    alone = [rows.leaf_costs((j,)) for j in range(d)]
+    if depth == 1:
+        return min([whole, *(float(_both_sides(cost, 0)) for cost in alone)])
+    if depth == 2:
+        best = [cost.copy() for cost in alone]
+        for a, b in combinations_with_replacement(range(d), 2):
+            cost = rows.leaf_costs((a, b))
+            best[a] = np.minimum(best[a], _both_sides(cost, 1))
+            best[b] = np.minimum(best[b], _both_sides(cost, 0))
+        return min([whole, *(float(_both_sides(cost, 0)) for cost in best)])
+    return _of_depth_three(rows, alone, whole)
+
+
+def _of_depth_three(rows: BinnedRows, alone: list[Array], whole: float) -> float:
+    d = len(rows.codes)
+    pairs = {(a, b): rows.leaf_costs((a, b)) for a, b in combinations_with_replacement(range(d), 2)}
+    for a, b, c in combinations_with_replacement(range(d), 3):
+        cost = rows.leaf_costs((a, b, c))
+        for axis, pair in enumerate(((b, c), (a, c), (a, b))):
+            pairs[pair] = np.minimum(pairs[pair], _both_sides(cost, axis))
+    best = [cost.copy() for cost in alone]
+    for (a, b), cost in pairs.items():
+        best[a] = np.minimum(best[a], _both_sides(cost, 1))
+        best[b] = np.minimum(best[b], _both_sides(cost, 0))
+    return min([whole, *(float(_both_sides(cost, 0)) for cost in best)])
+
+
+# Bins ---------------------------------------------------------------------------------------------------------------
+
+
+def binned_rows(rows: Rows, borders: list[Array], classes: int) -> BinnedRows:
+    """The bins of all rows of positive weight, one pass over them."""
+    parts = rows.each(lambda block: _binned(borders, block))
+    codes = [np.concatenate([part[0][j] for part in parts]) for j in range(len(borders))]
+    least = [np.min([part[1][j] for part in parts], axis=0) for j in range(len(borders))]
+    largest = [np.max([part[2][j] for part in parts], axis=0) for j in range(len(borders))]
+    y, w = np.concatenate([part[3] for part in parts]), np.concatenate([part[4] for part in parts])
+    if classes:
+        channels = w[:, None] * (y.astype(np.int64)[:, None] == np.arange(classes))
+    else:
+        away = y - np.average(y, weights=w)
+        channels = w[:, None] * np.stack([np.ones(len(y)), away, away**2], axis=1)
+    sides = [
+        np.array([*_sides(len(own) + 1, low < high, bool((code > len(own)).any()))]).reshape(-1, len(own) + 2)
+        for own, low, high, code in zip(borders, least, largest, codes, strict=True)
+    ]
+    labels = y.astype(np.int64) if classes else None
+    return BinnedRows(codes, sides, channels, labels, None if (w == 1).all() else w)
+
+
+def _binned(borders: list[Array], block: Block) -> tuple[list[Array], list[Array], list[Array], Array, Array]:
+    """Codes and ranges of the bins of a block's rows, with targets and weights."""
+    kept = block.w > 0
+    X = dense(block.X)[kept].astype(np.float64)
+    codes, least, largest = [], [], []
+    for x, own in zip(X.T, borders, strict=True):
+        known, number = ~np.isnan(x), np.searchsorted(own, x)
+        low, high = np.full(len(own) + 1, np.inf), np.full(len(own) + 1, -np.inf)
+        np.minimum.at(low, number[known], x[known])
+        np.maximum.at(high, number[known], x[known])
+        codes.append(np.where(known, number, len(own) + 1))
+        least.append(low)
+        largest.append(high)
+    return codes, least, largest, np.asarray(block.y)[kept], block.w[kept]
+
+
+def _sides(bins: int, several: Array, missing: bool) -> Iterator[Array]:
+    """For each candidate which bins, missing values last, lie left, and which right.
+
+    A threshold inside a bin of several values is better than both of its borders, which are then left out.
+    """
+    number = np.arange(bins + 1)
+    known = number < bins
+    for missing_left in (False, True) if missing else (False,):
+        lost = ~known & missing
+        for b in range(bins):
+            if several[b]:
+                left, right = known & (number < b), known & (number > b)
+            elif b + 1 < bins and not several[b + 1]:
+                left, right = known & (number <= b), known & (number > b)
+            else:
+                continue
+            yield (left | (lost & missing_left)).astype(float)
+            yield (right | (lost & (not missing_left))).astype(float)
+    if missing:
+        yield known.astype(float)
+        yield (~known).astype(float)
+
+
+def floor_of_equal_rows(rows: Rows, binned: BinnedRows) -> float:
+    """What rows that are equal in every column cost in any tree; 0 unless all rows are in memory."""
+    if not rows.in_memory:
+        return 0.0
+    data = rows.load()
+    X = dense(data.X[data.w > 0]).astype(np.float64)
+    X = np.where(np.isnan(X), np.inf, X) + 0.0  # missing values are equal, and so are 0 and -0
+    group = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    sums = np.stack([np.bincount(group, part) for part in binned.channels.T], axis=1)
+    return float(binned.cost(sums).sum())
+
+
+# Certificates -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BestTreeClaim:
+    """What a tree is said to be the best of."""
+
+    depth: int
+    classes: int  # 0 for amounts
+    least: float = 0.0  # share of the weight that a leaf has at least
+
+
+def certify_best_tree(tree: Any, borders: list[Array], claim: BestTreeClaim, rows: Rows, tol: float) -> Certificate:
+    """Check what a tree says of its nodes, and bound the cost of all trees of its depth."""
+    depth, classes = claim.depth, claim.classes
+    own = plain_tree(tree, rows.n_features)
+    claims = NodeClaims(
+        np.asarray(tree.n_node_samples), np.asarray(tree.weighted_n_node_samples),
+        np.asarray(tree.value, np.float64), np.asarray(tree.impurity),
+    )  # fmt: skip
+    criterion, kinds = ("misclassification", (classes,)) if classes else ("squared_error", ())
+    checks = check_nodes(own, claims, criterion, kinds, rows)
+    deep = float(np.maximum(own.depth.max() - depth, 0))
+    leaf = own.left < 0
+    light = float((claims.weight[leaf] < claim.least * claims.weight[0] * (1 - 1e-12)).sum())
+    checks = (*checks, Check("levels beyond the deepest allowed", deep, 0.0), Check("leaves too light", light, 0.0))
+    binned = binned_rows(rows, borders, classes)
+    total = float(binned.channels.sum() if classes else binned.channels[:, 0].sum())
+    # Sums of n numbers are off by their rounding, and so are differences of squares.
+    size = float(binned.channels[:, 0 if classes else 2].sum()) + float(binned.cost(binned.channels.sum(axis=0)))
+    rounding = 32 * np.log2(2 + rows.n_rows) * EPS * size
+    exact = classes > 0 and bool((binned.channels == np.rint(binned.channels)).all())
+    floor = floor_of_equal_rows(rows, binned)
+    bound = max(cheapest_tree(binned, depth), floor, 0.0) - (0.0 if exact else rounding)
+    cost = float(claims.weight[leaf] @ claims.impurity[leaf])
+    bound = max(0.0, min(bound, cost))
+    limit = 4 * rounding / total
+    kind = "optimal" if (cost - bound) / total <= limit else "bounded"
+    words = BEST if kind == "optimal" else BOUNDED
+    facts = {"rows equal in every column cost": floor / total, "bins": sum(len(own) + 1 for own in borders)}
+    scale = max(size / total, limit, np.finfo(float).tiny)
+    return Certificate(
+        kind, words, cost / total, bound / total, tol, limit, checks=checks, facts=facts, scale=scale  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def audit_best_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+    """Check a fitted OptimalTreeClassifier or OptimalTreeRegressor."""
+    classes = getattr(model, "classes_", None)
+    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
+    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
+    if classes is not None:
+        rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), model.class_weight)
+    borders = _checked_borders(model.borders_, rows.n_features)
+    k = 0 if classes is None else len(classes)
+    if np.asarray(model.tree_.n_classes).tolist() != [max(k, 1)]:
+        raise DataError(got="a tree of other classes than classes_", wanted="a fitted tree", fix="Fit it again.")
+    claim = BestTreeClaim(int(model.max_depth), k, float(model.min_weight_fraction_leaf))
+    return certify_best_tree(model.tree_, borders, claim, rows, tol)
+
+
+def _checked_borders(borders: Any, d: int) -> list[Array]:
+    """Ascending borders for each column; any of them prove a bound, finer ones a better one."""
+    found = [np.asarray(own, np.float64) for own in borders]
+    if len(found) != d or not all(own.ndim == 1 and (np.diff(own) > 0).all() for own in found):
+        raise DataError(got="borders_ that do not ascend", wanted=f"those of {d} columns", fix="Fit it again.")
+    return found

@@ -1,0 +1,373 @@
+"""Additive models with a total-variation penalty, certified.
+
+    min  Σ s φ(y, b + Σ_j f_j(x_j)) / Σ s + α Σ_j TV(f_j)
+
+Each f_j is constant between thresholds of its column, so that a model is read off one picture per column. The problem
+is convex, and the duality gap says how far from its minimum a fit is. References: Rudin, Osher & Fatemi (1992) for
+the penalty; Petersen, Witten & Simon, Fused lasso additive model, J. Comp. Graph. Stat. 25 (2016).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Bunch
+
+from certifit.checkers.ensemble.additive import certify_additive
+from certifit.checkers.ensemble.additive_adapter import additive_claim
+from certifit.checkers.plain.blocks import dense
+from certifit.core import Attributes, Estimator, Objective, Setting, Step, fixed_point
+from certifit.core.settings import LOOP, Settings
+from certifit.ensemble.adaboost.stumps import BinnedColumn, binned_column
+from certifit.ensemble.additive.block_descent import BlockDescent, BlockDescentTuning
+from certifit.ensemble.additive.problem import (
+    AdditiveMeasures,
+    AdditivePoint,
+    AdditiveProblem,
+    level_table,
+    measure,
+    row_losses,
+)
+from certifit.ensemble.additive.shape_functions import ShapeFunction
+from certifit.ensemble.additive.strength import choose_strength
+from certifit.exceptions import DataError
+from certifit.rows import Array, ArrayRows, Block, Rows, apply_class_weight, encode_labels
+from certifit.rows.threads import parallel_map
+
+
+class AdditiveModel(Estimator):
+    """What additive models of classes and of amounts share."""
+
+    sparse = True
+    missing = True
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "alpha": Setting(float, above=0, below=np.inf, choices=("auto",)),
+        "max_bins": Setting(int, least=2, most=255),
+    }
+    _tuning: ClassVar[BlockDescentTuning] = BlockDescentTuning()
+
+    shape_functions_: list[ShapeFunction]
+    intercept_: float
+    alpha_: float
+
+    def _solved(self, rows: Rows, loss: str, **known: Any) -> Attributes:
+        """All fitted attributes, with those `known` before, from rows whose y are amounts, or 0 and 1."""
+        data = rows.load()
+        kept = data.w > 0
+        X, y, w = dense(data.X[kept]), np.asarray(data.y, np.float64)[kept], data.w[kept]
+        directions = _directions(self.monotonic_cst, rows.n_features)
+        weight = None if (w == w[0]).all() else w
+        columns = parallel_map(partial(binned_column, int(self.max_bins), weight), [*X.T])
+        s = w / w.sum()
+        mean = float(s @ y)
+        # Squared errors do not change when targets are moved to their mean, where nothing cancels.
+        shift = mean if loss == "squared_error" else 0.0
+        alpha = 0.0 if self.alpha == "auto" else float(self.alpha)
+        problem = AdditiveProblem(level_table(columns, directions), y - shift, s, loss, alpha)
+        start = AdditivePoint(np.zeros((len(columns), 256)), _null_score(loss, mean) - shift)
+        if self.alpha == "auto":
+            problem = AdditiveProblem(problem.table, problem.y, s, loss, choose_strength(problem, start, X))
+        descent = BlockDescent(problem, self._tuning)
+        attributes = partial(_attributes, problem, columns, shift, known)
+        with self._watch.loop("block descent", self.max_iter, attributes) as watch:
+            best = fixed_point(
+                partial(measure, problem), partial(_relative, descent, float(self.tol)), start, tol=self.tol,
+                max_iter=self.max_iter, max_time=self.max_time, watcher=watch,
+            )  # fmt: skip
+        found = attributes(best.params)
+        claimed = Bunch(**{**self.get_params(deep=False), "loss": loss}, **found, n_features_in_=rows.n_features)
+        trained = ArrayRows(data.X, data.y, data.w)
+        certificate = certify_additive(additive_claim(claimed), trained, float(self.tol))
+        return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
+
+    def _scores(self, block: Block) -> Array:
+        X = dense(block.X)
+        total = np.full(len(X), float(self.intercept_))
+        for j, shape in enumerate(self.shape_functions_):
+            total += shape(X[:, j])
+        return total
+
+    def _score_range(self, epsilon: float, block: Block) -> Array:
+        """The least and the largest score within epsilon of each row (n, 2)."""
+        X = dense(block.X)
+        total = np.full((len(X), 2), float(self.intercept_))
+        for j, shape in enumerate(self.shape_functions_):
+            low, high = shape.extremes(X[:, j], epsilon)
+            total[:, 0] += low
+            total[:, 1] += high
+        return total
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The mean size of each column's function over the rows of the fit, as shares of 1 (d,)."""
+        size = np.array([_mean_size(shape) for shape in self.shape_functions_])
+        return size / size.sum() if size.sum() > 0 else size
+
+    def _penalty(self) -> float:
+        paths = [np.append(s.missing, s.values) if s.missing_count else s.values for s in self.shape_functions_]
+        return float(self.alpha_) * sum(float(np.abs(np.diff(path)).sum()) for path in paths)
+
+    def _loss_sums(self, loss: str, block: Block) -> Array:
+        y, score = np.asarray(block.y, np.float64), self._scores(block)
+        return np.array([block.w.sum(), block.w @ row_losses(loss, y, score)])
+
+    def _objective(self, rows: Rows, loss: str) -> Objective:
+        weight, total = rows.sum(partial(self._loss_sums, loss))
+        data, penalty = float(total / weight), self._penalty()
+        return Objective(data + penalty, data, penalty)
+
+    def _worst_losses(self, loss: str, epsilon: float, block: Block) -> Array:
+        y, ends = np.asarray(block.y, np.float64), self._score_range(epsilon, block)
+        # A convex loss is largest at an end.
+        return np.maximum(row_losses(loss, y, ends[:, 0]), row_losses(loss, y, ends[:, 1]))
+
+    def _check_epsilon(self, epsilon: float) -> None:
+        Setting(float, least=0, below=np.inf).check("epsilon", epsilon)
+
+
+def _relative(
+    descent: BlockDescent, tol: float, point: AdditivePoint, found: AdditiveMeasures
+) -> Step[AdditivePoint]:
+    """An update whose gain is the gap as a share of the objective."""
+    step = descent.update(point, found)
+    gain = step.gain / step.objective if step.objective > 0 else 0.0
+    # Newton's method doubles the digits with every step: two more are nearly free, and equal problems then have
+    # equal answers.
+    if 1e-13 < gain <= tol and descent.polished < descent.tuning.polishing:
+        descent.polished += 1
+        gain = max(gain, tol * (1 + 1e-9))
+    return step._replace(gain=gain)
+
+
+def _null_score(loss: str, mean: float) -> float:
+    """The best score without any function."""
+    if loss == "log_loss":
+        return float(np.log(mean / (1 - mean)))
+    return float(np.log(mean)) if loss == "poisson" else mean
+
+
+def _attributes(
+    problem: AdditiveProblem, columns: list[BinnedColumn], shift: float, known: Attributes, point: AdditivePoint
+) -> dict[str, Any]:
+    """Functions about their means, and the intercept."""
+    intercept, shapes = point.intercept + shift, []
+    for j, column in enumerate(columns):
+        k = int(problem.table.levels[j])
+        mass = np.bincount(problem.table.codes[j], problem.s, k)
+        rows = np.bincount(problem.table.codes[j], minlength=k)
+        centre = float(mass @ point.values[j, :k])
+        values = point.values[j, :k] - centre
+        intercept += centre
+        first = int(column.missing)
+        shapes.append(
+            ShapeFunction(
+                column.thresholds, values[first:], float(values[0]) if first else 0.0, rows[first:],
+                int(rows[0]) if first else 0,
+            )
+        )  # fmt: skip
+    return {**known, "shape_functions_": shapes, "intercept_": float(intercept), "alpha_": float(problem.alpha)}
+
+
+def _mean_size(shape: ShapeFunction) -> float:
+    total = shape.counts.sum() + shape.missing_count
+    return float((shape.counts @ np.abs(shape.values) + shape.missing_count * abs(shape.missing)) / total)
+
+
+def _directions(monotonic_cst: Any, d: int) -> Array:
+    if monotonic_cst is None:
+        return np.zeros(d, np.int8)
+    found = np.asarray(monotonic_cst)
+    if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
+        raise DataError(
+            got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
+            fix="1: predictions rise with the column, -1: they fall, 0: anything.",
+        )  # fmt: skip
+    return found.astype(np.int8)
+
+
+class AdditiveClassifier(ClassifierMixin, AdditiveModel):
+    """An additive model of two classes: log-odds are a sum of one function for each column.
+
+    Parameters
+    ----------
+    alpha : float or 'auto'
+        Strength of the penalty on the functions' total variation. 'auto': of a sequence of strengths, the one whose
+        model, fitted to three quarters of the rows, has the least log loss on the others.
+    max_bins : int from 2 to 255
+        Levels of each column, of about equal weight; columns with no more values have one for each.
+    monotonic_cst : array (d,) of -1, 0, 1, or None
+        1: the probability of the second class rises with the column; -1: it falls.
+    class_weight : dict, 'balanced' or None
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Most passes over all columns.
+    max_time : float or None
+        Seconds.
+
+    Attributes
+    ----------
+    classes_ : (2,)
+    shape_functions_ : list of ShapeFunction, one for each column: thresholds, values, missing, counts
+    intercept_ : float
+    alpha_ : float, the strength
+    feature_importances_ : (d,) mean sizes of the functions, as shares of 1
+    n_iter_ : int
+    history_ : objective and gap of every pass
+    certificate_ : Certificate
+
+    Missing values (NaN) are a level of their own, next to the lowest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from certifit import AdditiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdditiveClassifier(alpha=0.01).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.certificate_.kind, model.certificate_.holds
+    (True, 'optimal', True)
+    """
+
+    target = "classes"
+
+    classes_: Array
+
+    def __init__(
+        self, alpha="auto", *, max_bins=255, monotonic_cst=None, class_weight=None, tol=1e-6, max_iter=300,
+        max_time=None,
+    ):  # fmt: skip
+        self.alpha = alpha
+        self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        labels = encode_labels(rows)
+        if len(labels.classes) > 2:
+            raise DataError(
+                got=f"{len(labels.classes)} classes: {labels.classes.tolist()[:5]}",
+                wanted="two: Only binary classification is supported",
+                fix="sklearn.multiclass.OneVsRestClassifier(AdditiveClassifier()) fits one model for each class.",
+            )
+        return self._solved(apply_class_weight(labels, self.class_weight), "log_loss", classes_=labels.classes)
+
+    def decision_function(self, X: Any) -> Array:
+        """The log-odds of the second class (n,)."""
+        return self._rows(X).map(self._scores)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, 2)."""
+        p = expit(self.decision_function(X))
+        return np.column_stack([1 - p, p])
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithms of `predict_proba`, which do not underflow."""
+        score = self.decision_function(X)
+        return np.column_stack([-np.logaddexp(0, score), -np.logaddexp(0, -score)])
+
+    def predict(self, X: Any) -> Array:
+        """The likelier class (n,)."""
+        likelier = (self.decision_function(X) > 0).astype(int)
+        return self.classes_[likelier]
+
+    def worst_case(self, X: Any, y: Any, epsilon: float) -> Array:
+        """The largest log loss of each row when every entry may move by up to `epsilon` (n,): exact, not a bound.
+
+        The score is a sum over columns, so each column's worst entry can be found alone; missing ones stay missing.
+        """
+        self._check_epsilon(epsilon)
+        rows = encode_labels(self._rows(X, y, None, "classes"), self.classes_).rows
+        return rows.map(partial(self._worst_losses, "log_loss", float(epsilon)))
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """The mean log loss on these rows plus the penalty."""
+        labels = encode_labels(self._rows(X, y, sample_weight, "classes"), self.classes_)
+        return self._objective(apply_class_weight(labels, self.class_weight), "log_loss")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class AdditiveRegressor(RegressorMixin, AdditiveModel):
+    """An additive model of amounts or counts: a sum of one function for each column.
+
+    Parameters
+    ----------
+    alpha : float or 'auto'
+        Strength of the penalty on the functions' total variation. 'auto': of a sequence of strengths, the one whose
+        model, fitted to three quarters of the rows, has the least loss on the others.
+    loss : 'squared_error' or 'poisson'
+        Half the squared error; or half the Poisson deviance, with the sum as the logarithm of the mean.
+    max_bins, monotonic_cst, tol, max_iter, max_time : as in AdditiveClassifier
+
+    Attributes
+    ----------
+    shape_functions_, intercept_, alpha_, feature_importances_, n_iter_, history_ : as in AdditiveClassifier
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import AdditiveRegressor
+    >>> X = np.arange(8.0)[:, None]
+    >>> model = AdditiveRegressor(alpha=0.1).fit(X, X[:, 0] > 3)
+    >>> model.predict([[0.0], [7.0]]).round(3)
+    array([0.2, 0.8])
+    """
+
+    target = "numbers"
+    settings: ClassVar[Settings] = {
+        **AdditiveModel.settings,
+        "loss": Setting(choices=("squared_error", "poisson")),
+    }
+
+    def __init__(
+        self, alpha="auto", *, loss="squared_error", max_bins=255, monotonic_cst=None, tol=1e-6, max_iter=300,
+        max_time=None,
+    ):  # fmt: skip
+        self.alpha = alpha
+        self.loss = loss
+        self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        if self.loss == "poisson":
+            y = np.concatenate(rows.each(_counted))
+            if not (len(y) and y.min() >= 0 and y.sum() > 0):
+                raise DataError(
+                    got=f"targets from {y.min():g} to {y.max():g}",
+                    wanted="counts of at least 0, some of them above, for loss='poisson'",
+                )
+        return self._solved(rows, self.loss)
+
+    def predict(self, X: Any) -> Array:
+        """The predicted mean (n,)."""
+        score = self._rows(X).map(self._scores)
+        return np.exp(score) if self.loss == "poisson" else score
+
+    def worst_case(self, X: Any, y: Any, epsilon: float) -> Array:
+        """The largest loss of each row when every entry may move by up to `epsilon` (n,): exact, not a bound."""
+        self._check_epsilon(epsilon)
+        rows = self._rows(X, y, None, "numbers")
+        return rows.map(partial(self._worst_losses, self.loss, float(epsilon)))
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """The mean loss on these rows plus the penalty."""
+        return self._objective(self._rows(X, y, sample_weight, "numbers"), self.loss)
+
+
+def _counted(block: Block) -> Array:
+    return np.asarray(block.y)[block.w > 0]

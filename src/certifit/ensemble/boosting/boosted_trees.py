@@ -1,0 +1,181 @@
+"""Fitted trees of a boosting, as arrays with one entry for each node, and the scores that they add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from certifit.checkers.plain.blocks import dense
+from certifit.ensemble.boosting.score_loops import add_scores
+from certifit.rows import Array, Block
+from certifit.tree.binned.bins import ColumnBins
+from certifit.tree.binned.growth_loops import GrowingTree
+
+
+class TreeWalk(NamedTuple):
+    """What a row needs to know at a node; a leaf leads to itself."""
+
+    column: Array
+    threshold: Array
+    missing_left: Array
+    kinds: Array
+    left: Array
+    right: Array
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTrees:
+    """Trees of all stages, one after another; with k scores, tree t is of stage t // k and adds to score t mod k.
+
+    A row goes left where x <= threshold, one whose value is missing where `missing_left` says so. At a node that asks
+    for categories, `kinds` is the row of `sides` which says what goes left, by the place of a category in
+    `categories`; one that has no place there counts as missing.
+    """
+
+    first: Array  # (T + 1,) the root of each tree; at the end the number of nodes
+    left: Array  # (m,) number of the left child; -1 for a leaf
+    right: Array  # (m,)
+    column: Array  # (m,) -1 for a leaf
+    threshold: Array  # (m,) NaN for leaves and for categories
+    missing_left: Array  # (m,) uint8
+    kinds: Array  # (m,) -1 where none
+    count: Array  # (m,) training rows
+    value: Array  # (m,) what a leaf adds to the score, with the learning rate; 0 elsewhere
+    low: Array  # (m,) values that monotone columns allow below a node, before the learning rate
+    high: Array  # (m,)
+    sides: Array  # (c, 256) uint8
+    categories: tuple[Array, ...]  # of each column; empty for numbers
+    baseline: Array  # (k,) the scores that stages are added to
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.first) - 1
+
+    @cached_property
+    def walk(self) -> TreeWalk:
+        own = np.arange(len(self.left))
+        leaf = self.left < 0
+        return TreeWalk(
+            np.where(leaf, 0, self.column).astype(np.int32), self.threshold, self.missing_left,
+            self.kinds.astype(np.int32), np.where(leaf, own, self.left).astype(np.int32),
+            np.where(leaf, own, self.right).astype(np.int32),
+        )  # fmt: skip
+
+    @cached_property
+    def depth(self) -> Array:
+        """The depth of each tree (T,)."""
+        deep = np.zeros(len(self.left), np.int64)
+        for k in np.flatnonzero(self.left >= 0):  # parents come first
+            deep[self.left[k]] = deep[self.right[k]] = deep[k] + 1
+        return np.array([deep[a:b].max() for a, b in zip(self.first[:-1], self.first[1:], strict=True)], np.int64)
+
+    def coded(self, X: Any) -> Array:
+        """Rows with categories replaced by their places; new ones by NaN."""
+        X = X if isinstance(X, np.ndarray) else dense(X)
+        if any(map(len, self.categories)):
+            X = X.astype(np.float64)
+            for j, kinds in enumerate(self.categories):
+                if len(kinds):
+                    order = np.argsort(kinds)
+                    at = np.minimum(np.searchsorted(kinds, X[:, j], sorter=order), len(kinds) - 1)
+                    X[:, j] = np.where(kinds[order[at]] == X[:, j], order[at], np.nan)
+        return X
+
+    def add(self, X: Array, start: int, stop: int, out: Array) -> None:
+        """Add what the trees [start, stop) say of coded rows to scores (n, k)."""
+        add_scores(X, self.walk, self.value, self.first[start:stop], self.depth[start:stop], self.sides, out)
+
+    def scores(self, block: Block) -> Array:
+        """The scores of a block's rows (n, k)."""
+        out = np.tile(self.baseline, (len(block.w), 1))
+        self.add(self.coded(block.X), 0, self.n_trees, out)
+        return out
+
+    def staged(self, block: Block) -> Array:
+        """The scores after each stage (n, stages, k)."""
+        X, k = self.coded(block.X), len(self.baseline)
+        out = np.tile(self.baseline, (len(X), 1))
+        found = []
+        for start in range(0, self.n_trees, k):
+            self.add(X, start, start + k, out)
+            found.append(out.copy())
+        return np.stack(found, axis=1) if found else np.empty((len(X), 0, k))
+
+
+@dataclass(frozen=True)
+class FinishedTree:
+    """One tree, with nodes numbered from 0."""
+
+    left: Array
+    right: Array
+    column: Array
+    threshold: Array
+    missing_left: Array
+    sides: Array  # (inner nodes that ask for categories, 256)
+    kinds: Array  # (m,) row of `sides`; -1 where none
+    count: Array
+    value: Array
+    low: Array
+    high: Array
+
+
+def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
+    """A tree as it has grown, with the values of its leaves."""
+    nodes = np.asarray(tree.nodes[: tree.free[-2]])
+    inner = nodes["left"] >= 0
+    column = np.where(inner, nodes["column"], -1)
+    categorical = inner & bins.is_categorical[column]
+    # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
+    border = np.where(inner & ~categorical, nodes["border"], 0)
+    threshold = np.where(inner & ~categorical, bins.tables.keys[column, border], np.nan)
+    kinds = np.where(categorical, np.cumsum(categorical) - 1, -1)
+    value = np.zeros(len(nodes))
+    value[leaves] = values
+    return FinishedTree(
+        nodes["left"].copy(), nodes["right"].copy(), column, threshold,
+        np.where(inner, nodes["missing_left"], 0).astype(np.uint8), tree.goes_left[: len(nodes)][categorical].copy(),
+        kinds, nodes["count"].copy(), value, nodes["low"].copy(), nodes["high"].copy(),
+    )  # fmt: skip
+
+
+def joined_trees(trees: list[FinishedTree], bins: ColumnBins, baseline: Array) -> BoostedTrees:
+    """Trees of all stages in one."""
+    first = np.cumsum([0, *(len(tree.left) for tree in trees)])
+    sides = np.cumsum([0, *(len(tree.sides) for tree in trees)])
+
+    def joined(name: str, more: Array | None = None, kind: Any = np.int64) -> Array:
+        """One array of all trees; places of nodes or sets move on by `more`, but for -1."""
+        parts = [getattr(tree, name) for tree in trees]
+        if more is not None:
+            parts = [np.where(part < 0, -1, part + by) for part, by in zip(parts, more[:-1], strict=True)]
+        return np.concatenate([np.empty(0, kind), *parts]).astype(kind)
+
+    return BoostedTrees(
+        first, joined("left", first), joined("right", first), joined("column"), joined("threshold", kind=np.float64),
+        joined("missing_left", kind=np.uint8), joined("kinds", sides), joined("count"),
+        joined("value", kind=np.float64), joined("low", kind=np.float64), joined("high", kind=np.float64),
+        np.concatenate([np.empty((0, 256), np.uint8), *(t.sides for t in trees)]),
+        bins.categories, np.asarray(baseline, np.float64),
+    )  # fmt: skip
+
+
+def split_trees(trees: BoostedTrees) -> list[FinishedTree]:
+    """The trees of all stages one by one, to go on from."""
+    out = []
+    for start, stop in zip(trees.first[:-1], trees.first[1:], strict=True):
+        part = slice(start, stop)
+        kinds = trees.kinds[part]
+        used = kinds[kinds >= 0]
+        shift = used.min() if len(used) else 0
+        move = lambda a, by: np.where(a < 0, -1, a - by)  # noqa: E731
+        out.append(
+            FinishedTree(
+                move(trees.left[part], start), move(trees.right[part], start), trees.column[part],
+                trees.threshold[part], trees.missing_left[part], trees.sides[used], move(kinds, shift),
+                trees.count[part], trees.value[part], trees.low[part], trees.high[part],
+            )
+        )  # fmt: skip
+    return out

@@ -1,0 +1,79 @@
+"""When a boosting has stopped getting better: scores of each stage on rows kept for it, or on the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import get_scorer
+
+from certifit.ensemble.boosting.stagewise import BoostingLoss
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """A stand-in for a fitted model that knows the scores of the rows it will be asked about, for scikit-learn."""
+
+    scores: Array  # (n, k)
+    classes_: Array | None
+    mean: Callable[[Array], Array]  # what predictions are of scores
+    _estimator_type: str = "classifier"
+
+    def decision_function(self, X: Any) -> Array:
+        return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
+
+    def predict_proba(self, X: Any) -> Array:
+        return self.mean(self.scores)
+
+    def predict(self, X: Any) -> Array:
+        found = self.mean(self.scores)
+        return found if self.classes_ is None else self.classes_[found.argmax(axis=1)]
+
+    def fit(self, X: Any, y: Any) -> ScoredRows:
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import ClassifierMixin, RegressorMixin
+
+        base = RegressorMixin if self.classes_ is None else ClassifierMixin
+        return type("Tagged", (base, _Base), {})().__sklearn_tags__()
+
+
+class _Base:
+    """The end of the chain of tags."""
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+
+@dataclass(frozen=True)
+class StageScorer:
+    """Scores of rows by their score numbers: the larger, the better."""
+
+    loss: BoostingLoss
+    scoring: Any  # 'loss', None for the estimator's own score, or scikit-learn's scoring
+    classes: Array | None
+    mean: Callable[[Array], Array]
+
+    def __call__(self, y: Array, w: Array, F: Array) -> float:
+        if self.scoring == "loss":
+            plain = self.loss.plain
+            values = plain.value(y, F if plain.several else F[:, 0])
+            return -float(w @ values / w.sum())
+        name = ("r2" if self.classes is None else "accuracy") if self.scoring is None else self.scoring
+        scorer = get_scorer(name) if isinstance(name, str) else name
+        target = y if self.classes is None else self.classes[y.astype(np.int64)]
+        return float(scorer(ScoredRows(F, self.classes, self.mean), np.zeros((len(y), 1)), target))
+
+
+def is_stalled(scores: list[float], patience: int, tol: float) -> bool:
+    """Whether none of the last `patience` scores is better by more than `tol` than the best before them."""
+    if len(scores) <= patience:
+        return False
+    reference = scores[-patience - 1] + tol
+    return not any(score > reference for score in scores[-patience:])

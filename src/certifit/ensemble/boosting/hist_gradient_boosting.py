@@ -1,0 +1,505 @@
+"""Boosted trees on binned columns, certified.
+
+Stage by stage a tree is grown on slopes and curvatures of the loss and added to the scores, times a learning rate.
+Columns are binned once, a byte a value; sums are whole numbers, so that a fit has the same bits for any number of
+threads and from any source. Reference: Friedman, Greedy function approximation (2001); Ke et al., LightGBM (2017).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.ensemble.boosting_adapter import certify_boosting
+from certifit.checkers.ensemble.stages import held_out_rows
+from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core.loop import Step
+from certifit.core.settings import Settings
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees, joined_trees
+from certifit.ensemble.boosting.column_rules import (
+    categorical_mask,
+    frame_categories,
+    interaction_groups,
+    monotone_directions,
+)
+from certifit.ensemble.boosting.early_stopping import StageScorer, is_stalled
+from certifit.ensemble.boosting.stagewise import Boosting, BoostingLoss, TrainingRows
+from certifit.exceptions import DataError
+from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
+from certifit.tree.binned.bins import learn_bins
+from certifit.tree.binned.growth import BinnedLimits
+
+
+class HistGradientBoosting(Estimator):
+    """What boostings of classes and of amounts share."""
+
+    missing = True
+    diagnostics = ("n_iter_", "train_score_", "validation_score_")
+    ignored = ("verbose",)
+    settings: ClassVar[Settings] = {
+        "learning_rate": Setting(float, above=0, below=math.inf),
+        "max_iter": Setting(int, least=1),
+        "max_leaf_nodes": Setting(int, least=2, none=True),
+        "max_depth": Setting(int, least=1, none=True),
+        "min_samples_leaf": Setting(int, least=1),
+        "l2_regularization": Setting(float, least=0, below=math.inf),
+        "max_features": Setting(float, above=0, most=1),
+        "max_bins": Setting(int, least=2, most=255),
+        "early_stopping": Setting(bool, choices=("auto",)),
+        "validation_fraction": Setting(float, above=0, below=math.inf, none=True),
+        "n_iter_no_change": Setting(int, least=1),
+        "tol": Setting(float, least=0, below=math.inf),
+        "warm_start": Setting(bool),
+    }
+    differences: ClassVar[dict[str, str]] = {
+        "fit(X_val)": "Rows for validation are drawn from X.",
+        "fit(y_val)": "Rows for validation are drawn from X.",
+        "fit(sample_weight_val)": "Rows for validation are drawn from X.",
+    }
+
+    trees_: BoostedTrees
+    category_labels_: dict[str, list[Any]]
+
+    # Rows ------------------------------------------------------------------------------------------------------
+
+    def _as_rows(self, X: Any, y: Any, sample_weight: Any, target: Any, targets: int, reset: bool) -> Rows:
+        known = None if reset else self.__dict__.get("category_labels_", {})
+        if not reset or (isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"):
+            X, self._labels = frame_categories(X, known)
+        else:
+            self._labels = {}
+        return super()._as_rows(X, y, sample_weight, target, targets, reset)
+
+    def _limits(self, d: int, names: Array | None, categorical: Array) -> BinnedLimits:
+        shared = max(1, int(float(self.max_features) * d)) if float(self.max_features) < 1 else None
+        return BinnedLimits(
+            self.max_leaf_nodes, self.max_depth, int(self.min_samples_leaf), float(self.l2_regularization), shared,
+            monotone_directions(self.monotonic_cst, d, names, categorical),
+            interaction_groups(self.interaction_cst, d, names),
+        )  # fmt: skip
+
+    # Fitting ---------------------------------------------------------------------------------------------------
+
+    def _boost(self, rows: Rows, previous: Attributes, attributes: Attributes) -> Attributes:
+        """All fitted attributes, from rows whose y are class numbers or amounts."""
+        labels = self.__dict__.pop("_labels", {})
+        categorical = categorical_mask(self.categorical_features, rows.n_features, rows.names, labels)
+        limits = self._limits(rows.n_features, rows.names, categorical)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        bins = learn_bins(rows, int(self.max_bins), categorical)
+        codes = bins.encode_rows(rows)
+        y, w = rows.map(_float_targets), rows.map(_weights)
+        stops = bool(self.early_stopping) if self.early_stopping != "auto" else int((w > 0).sum()) > 10_000
+        held = None
+        if stops and self.validation_fraction is not None:
+            held = held_out_rows(y if self.target == "classes" else None, w, float(self.validation_fraction), seed)
+        kept = w > 0 if held is None else (w > 0) & ~held
+        if not kept.any():
+            raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
+        whole = bool(kept.all())
+        training = TrainingRows(codes if whole else codes[kept], y[kept], w[kept], bins)
+        loss = self._loss(attributes)
+        scores = len(attributes["classes_"]) if loss.name == "multinomial" else 1
+        boosting = Boosting(training, loss, limits, float(self.learning_rate), seed, scores)
+        old = previous.get("trees_") if self.warm_start else None
+        if old is not None:
+            boosting.resume(old, rows.map(old.scores)[kept])
+        checked = None if held is None else _Validation(rows, held, y[held], w[held])
+        try:
+            history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
+        finally:
+            boosting.close()
+        trees = joined_trees(boosting.trees, bins, boosting.baseline)
+        found = {
+            **attributes, "trees_": trees, "category_labels_": labels, "do_early_stopping_": stops,
+            "validation_seed_": seed, "train_score_": np.array(history[0]), "validation_score_": np.array(history[1]),
+        }  # fmt: skip
+        claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
+        return {**found, "certificate_": certify_boosting(claim, rows, held)}
+
+    def _run(
+        self, boosting: Boosting, checked: _Validation | None, stops: bool, attributes: Attributes, before: Attributes
+    ) -> tuple[list[float], list[float]]:
+        """Add stages until there are enough, or none has got better for long; return the scores of all."""
+        done = len(boosting.trees) // boosting.scores
+        if done > self.max_iter:
+            raise DataError(
+                got=f"max_iter={self.max_iter} with warm_start, after a fit of {done} stages",
+                wanted="at least as many stages as there are",
+            )
+        scorer = StageScorer(boosting.loss, self.scoring, attributes.get("classes_"), self._mean)
+        rows = boosting.rows
+        train = [*before.get("train_score_", ())]
+        valid = [*before.get("validation_score_", ())]
+        F = None if checked is None else checked.start(boosting)
+
+        def note() -> None:
+            train.append(scorer(rows.y, rows.w, boosting.F))
+            if checked is not None and F is not None:
+                valid.append(scorer(checked.y, checked.w, F))
+
+        if stops and not train:
+            note()
+        with self._watch.loop("boosting", self.max_iter, lambda _: {}) as watch:
+            for stage in range(done, self.max_iter):
+                watch.begin()
+                boosting.stage()
+                if checked is not None and F is not None:
+                    checked.move(boosting, F)
+                if stops:
+                    note()
+                size = boosting.gradient_size
+                if watch.end(None, Step(None, size, size * (self.max_iter - stage - 1) / self.max_iter), 0.0):
+                    break
+                if stops and is_stalled(valid or train, int(self.n_iter_no_change), float(self.tol)):
+                    break
+        return train, valid
+
+    # What a fitted boosting says -------------------------------------------------------------------------------
+
+    def _loss(self, attributes: Attributes) -> BoostingLoss:
+        raise NotImplementedError
+
+    def _mean(self, F: Array) -> Array:
+        """Predictions of scores (n, k)."""
+        raise NotImplementedError
+
+    def _raw(self, X: Any) -> Array:
+        return self._rows(X).map(self.trees_.scores)
+
+    def _staged(self, X: Any) -> Iterator[Array]:
+        """Scores (n, k) after each stage."""
+        blocks = self._rows(X).each(self.trees_.staged)
+        stages = self.n_iter_
+        for s in range(stages):
+            yield np.concatenate([block[:, s] for block in blocks])
+
+    @property
+    def n_trees_per_iteration_(self) -> int:
+        check_is_fitted(self)
+        return len(self.trees_.baseline)
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of stages."""
+        check_is_fitted(self)
+        return self.trees_.n_trees // len(self.trees_.baseline)
+
+    @property
+    def is_categorical_(self) -> Array | None:
+        """Which columns hold categories (d,), or None where none does."""
+        check_is_fitted(self)
+        found = np.array([len(kinds) > 0 for kinds in self.trees_.categories])
+        return found if found.any() else None
+
+    def _mean_loss(self, rows: Rows) -> Objective:
+        plain = self._loss(vars(self)).plain
+
+        def losses(block: Block) -> Array:
+            F = self.trees_.scores(block)
+            values = plain.value(np.asarray(block.y, np.float64), F if plain.several else F[:, 0])
+            return np.array([block.w.sum(), block.w @ values])
+
+        weight, total = rows.sum(losses)
+        return Objective(float(total / weight), float(total / weight), 0.0)
+
+
+def _float_targets(block: Block) -> Array:
+    return np.asarray(block.y, np.float64)
+
+
+def _weights(block: Block) -> Array:
+    return block.w
+
+
+class _Validation:
+    """The rows kept for validation, and their scores."""
+
+    def __init__(self, rows: Rows, held: Array, y: Array, w: Array) -> None:
+        self.X = rows.take(np.flatnonzero(held)).load().X
+        self.y, self.w = y, w
+
+    def start(self, boosting: Boosting) -> Array:
+        trees = joined_trees(boosting.trees, boosting.rows.bins, boosting.baseline)
+        return trees.scores(Block(self.X, None, self.w, 0))
+
+    def move(self, boosting: Boosting, F: Array) -> None:
+        """Add the last stage."""
+        last = boosting.trees[-boosting.scores :]
+        trees = joined_trees(last, boosting.rows.bins, boosting.baseline)
+        trees.add(trees.coded(self.X), 0, boosting.scores, F)
+
+
+class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
+    """Boosted trees for amounts.
+
+    Parameters
+    ----------
+    loss : 'squared_error', 'absolute_error', 'gamma', 'poisson' or 'quantile'
+        'gamma' and 'poisson' have a log link.
+    quantile : float in [0, 1] or None
+        The quantile that 'quantile' estimates.
+    learning_rate : float
+        Share of each step that is taken.
+    max_iter : int
+        Stages.
+    max_leaf_nodes : int or None
+        Leaves of a tree; the leaf that gains most is split next.
+    max_depth : int or None
+    min_samples_leaf : int
+        Fewest rows of a leaf.
+    l2_regularization : float
+        λ in a leaf's value -g / (h + λ).
+    max_features : float in (0, 1]
+        Share of the columns that each split looks at, drawn anew.
+    max_bins : int up to 255
+        Columns with more distinct values are binned by weighted quantiles. Of more categories than this, the rarest
+        count as missing.
+    categorical_features : 'from_dtype', numbers, names, a mask, or None
+        'from_dtype': columns of pandas' type category.
+    monotonic_cst : array (d,) or dict of names, of -1, 0, 1, or None
+        1: predictions rise with the column; -1: they fall.
+    interaction_cst : 'pairwise', 'no_interactions', list of sets of columns, or None
+        Which columns may meet in a branch.
+    warm_start : bool
+        Whether fit adds stages to those that are there.
+    early_stopping : 'auto' or bool
+        'auto': beyond 10,000 rows.
+    scoring : 'loss', None for the model's own score, or scikit-learn's scoring
+    validation_fraction : float, int or None
+        Rows kept for early stopping; None: it looks at the training rows.
+    n_iter_no_change : int
+    tol : float
+        The fit stops when none of so many last scores is better by more than `tol`.
+    verbose : accepted; progress is shown by callbacks (`ProgressBar`)
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    trees_ : BoostedTrees
+    n_iter_ : int, stages
+    n_trees_per_iteration_ : int
+    do_early_stopping_ : bool
+    train_score_, validation_score_ : scores of each stage, where there is early stopping
+    is_categorical_ : (d,) or None
+    category_labels_ : labels of a frame's columns of categories, by name
+    validation_seed_ : int, by which rows were kept for validation
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import HistGradientBoostingRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 2))
+    >>> model = HistGradientBoostingRegressor(max_leaf_nodes=2).fit(X, np.sin(6 * X[:, 0]) + X[:, 1])
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('bounded', True)
+    >>> round(model.score(X, np.sin(6 * X[:, 0]) + X[:, 1]), 2)
+    0.99
+    """
+
+    target = "numbers"
+    settings: ClassVar[Settings] = {
+        **HistGradientBoosting.settings,
+        "loss": Setting(choices=("squared_error", "absolute_error", "gamma", "poisson", "quantile")),
+        "quantile": Setting(float, least=0, most=1, none=True),
+    }
+
+    def __init__(
+        self, loss="squared_error", *, quantile=None, learning_rate=0.1, max_iter=100, max_leaf_nodes=31,
+        max_depth=None, min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
+        categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
+        early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
+        random_state=None,
+    ):  # fmt: skip
+        self.loss = loss
+        self.quantile = quantile
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.loss == "quantile" and self.quantile is None:
+            raise DataError(got="loss='quantile' and quantile=None", wanted="a quantile between 0 and 1")
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        if self.loss in ("gamma", "poisson"):
+            y = rows.map(_float_targets)[rows.map(_weights) > 0]
+            if (y.min() <= 0) if self.loss == "gamma" else (y.min() < 0 or y.sum() <= 0):
+                wanted = "targets above 0" if self.loss == "gamma" else "targets of at least 0, some of them above"
+                raise DataError(
+                    got=f"targets from {y.min():g} to {y.max():g} (loss='{self.loss}' requires strictly positive y)"
+                    if self.loss == "gamma"
+                    else f"targets from {y.min():g} to {y.max():g}",
+                    wanted=f"{wanted} for loss={self.loss!r}",
+                )
+        return self._boost(rows, previous, {})
+
+    def _loss(self, attributes: Attributes) -> BoostingLoss:
+        return BoostingLoss(self.loss, float(self.quantile) if self.loss == "quantile" else None)
+
+    def _mean(self, F: Array) -> Array:
+        return np.exp(F[:, 0]) if self.loss in ("gamma", "poisson") else F[:, 0]
+
+    def predict(self, X: Any) -> Array:
+        """The predicted amount of each row (n,)."""
+        return self._mean(self._raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Predictions after each stage."""
+        for F in self._staged(X):
+            yield self._mean(F)
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """The mean loss on these rows."""
+        return self._mean_loss(self._rows(X, y, sample_weight, "numbers"))
+
+
+class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
+    """Boosted trees for classes.
+
+    Parameters
+    ----------
+    loss : 'log_loss'
+        One score for two classes, their log-odds; a score for each of several classes.
+    learning_rate, max_iter, max_leaf_nodes, max_depth : as in HistGradientBoostingRegressor
+    min_samples_leaf, l2_regularization, max_features, max_bins : as in HistGradientBoostingRegressor
+    categorical_features, monotonic_cst, interaction_cst, warm_start : as in HistGradientBoostingRegressor
+    early_stopping, scoring, validation_fraction, n_iter_no_change, tol : as in HistGradientBoostingRegressor
+    verbose, random_state : as in HistGradientBoostingRegressor
+    class_weight : dict, 'balanced' or None
+
+    Attributes
+    ----------
+    classes_ : (k,)
+    trees_ : BoostedTrees
+    n_iter_ : int, stages
+    n_trees_per_iteration_ : int
+    do_early_stopping_ : bool
+    train_score_, validation_score_ : scores of each stage, where there is early stopping
+    is_categorical_ : (d,) or None
+    category_labels_ : labels of a frame's columns of categories, by name
+    validation_seed_ : int, by which rows were kept for validation
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from certifit import HistGradientBoostingClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = HistGradientBoostingClassifier(max_iter=20).fit(X, y)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('greedy', True)
+    >>> bool(model.score(X, y) > 0.98)
+    True
+    """
+
+    target = "classes"
+    settings: ClassVar[Settings] = {**HistGradientBoosting.settings, "loss": Setting(choices=("log_loss",))}
+
+    classes_: Array
+
+    def __init__(
+        self, loss="log_loss", *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
+        min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
+        categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
+        early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
+        random_state=None, class_weight=None,
+    ):  # fmt: skip
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.class_weight = class_weight
+
+    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        labels = encode_labels(rows)
+        if self.monotonic_cst is not None and len(labels.classes) > 2:
+            raise DataError(
+                got=f"monotonic_cst with {len(labels.classes)} classes", wanted="two classes",
+                fix="Fit one model for each class against the others.",
+            )  # fmt: skip
+        return self._boost(apply_class_weight(labels, self.class_weight), previous, {"classes_": labels.classes})
+
+    def _loss(self, attributes: Attributes) -> BoostingLoss:
+        return BoostingLoss("log_loss" if len(attributes["classes_"]) == 2 else "multinomial")
+
+    def _mean(self, F: Array) -> Array:
+        if F.shape[1] > 1:
+            return softmax(F, axis=1)
+        return np.column_stack([expit(-F[:, 0]), expit(F[:, 0])])
+
+    def decision_function(self, X: Any) -> Array:
+        """The log-odds of the second of two classes (n,), or a score for each of several classes (n, k)."""
+        F = self._raw(X)
+        return F[:, 0] if F.shape[1] == 1 else F
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """The same after each stage."""
+        for F in self._staged(X):
+            yield F[:, 0] if F.shape[1] == 1 else F
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class (n, k)."""
+        return self._mean(self._raw(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """The same after each stage."""
+        for F in self._staged(X):
+            yield self._mean(F)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row (n,)."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """The same after each stage."""
+        for F in self._staged(X):
+            yield self.classes_[self._mean(F).argmax(axis=1)]
+
+    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
+        """The mean log loss on these rows, with class weights."""
+        rows = self._rows(X, y, sample_weight, "classes")
+        return self._mean_loss(apply_class_weight(encode_labels(rows, self.classes_), self.class_weight))

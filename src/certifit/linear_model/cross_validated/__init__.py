@@ -1,0 +1,1 @@
+"""Linear models whose penalty is chosen by cross-validation."""

@@ -1,0 +1,178 @@
+"""Growing a tree on binned columns: small tables in one compiled call, large ones split by split, on threads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from certifit.rows import Array
+from certifit.rows.threads import thread_count
+from certifit.tree.binned.bins import ColumnBins
+from certifit.tree.binned.growth_loops import (
+    GrowingTree,
+    finish_split,
+    grow_alone,
+    next_node,
+    start_root,
+    visit_chunk,
+)
+from certifit.tree.binned.histogram_loops import pack_pairs
+from certifit.tree.binned.search_loops import NODE, GrowthRules
+from certifit.tree.binned.workers import Workers
+
+
+@dataclass(frozen=True)
+class BinnedTuning:
+    """How work is shared out, and how much is kept."""
+
+    shared_entries: int = 600_000  # tables with fewer entries (rows times columns) are grown on one thread
+    block_rows: int = 4096  # rows are dealt out to chunks in blocks of so many
+    counted_rows: int = 16_384  # children of nodes with at most so many rows have their rows counted
+    kept_bytes: int = 2**28  # of histograms of nodes that wait to be split
+    leaf_hessian: float = 1e-3  # least sum of Hessians of a leaf
+
+
+@dataclass(frozen=True)
+class BinnedLimits:
+    """The rules that a tree must keep to."""
+
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    l2_regularization: float = 0.0
+    max_features: int | None = None  # how many columns each split looks at; None for all
+    monotone: Array | None = None  # (d,) -1, 0 or 1
+    groups: Array | None = None  # (g, d) bool: columns that may meet in a branch
+
+
+@dataclass(frozen=True)
+class PackedScale:
+    """The units of packed pairs: a gradient is qg / scales[0], a Hessian qh / scales[1]."""
+
+    scales: tuple[float, float]
+    shift: int
+    constant: bool  # whether every Hessian is one unit
+
+    @property
+    def value_unit(self) -> float:
+        """What -G / H in units has to be multiplied by."""
+        return self.scales[1] / self.scales[0]
+
+
+def packed_scale(n: int, gradient_size: float, hessian_sum: float, constant: float | None) -> PackedScale:
+    """Units so small that no sum over any rows overflows, given Σ |g| and Σ h; `constant` is the one h of all rows.
+
+    A gradient's part has 64 - shift bits with its sign, a Hessian's `shift`; rounding adds at most n units to each.
+    """
+    if constant is not None and constant > 0:
+        shift = max(8, n.bit_length() + 1)
+        return PackedScale(
+            (_power_below((2.0 ** (62 - shift) - n) / (gradient_size or 1.0)), 1 / constant), shift, True
+        )
+    shift = 32
+    room = 2.0 ** (62 - shift) - n
+    return PackedScale(
+        (_power_below(room / (gradient_size or 1.0)), _power_below((2.0**shift - 1 - 2 * n) / (hessian_sum or 1.0))),
+        shift, False,
+    )  # fmt: skip
+
+
+def _power_below(x: float) -> float:
+    """The largest power of 2 that is at most x: products with it are exact."""
+    return 2.0 ** (math.frexp(x)[1] - 1)
+
+
+class BinnedGrower:
+    """Grows trees on the same codes again and again; holds everything that they share."""
+
+    def __init__(
+        self, codes: Array, bins: ColumnBins, limits: BinnedLimits, tuning: BinnedTuning = BinnedTuning()
+    ) -> None:
+        self.limits, self.tuning = limits, tuning
+        self.n, self.d = codes.shape
+        self.workers = Workers(thread_count() if codes.size >= tuning.shared_entries else 1)
+        dealt = _dealt(self.n, self.workers.count, tuning.block_rows)
+        self.borders = np.cumsum([0, *map(len, dealt)])
+        self.first_rows = np.concatenate(dealt).astype(np.int32)
+        self.tree = self._empty_tree(codes, bins)
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self.workers.close()
+
+    def pack(self, g: Array, h: Array, scale: PackedScale, seed: int) -> None:
+        """Round gradients and Hessians of all rows to whole numbers."""
+        scales = np.array(scale.scales)
+        borders = np.linspace(0, self.n, self.workers.count + 1).astype(int)
+
+        def pack(k: int) -> None:
+            pack_pairs(g, h, scales, scale.shift, seed, borders[k], borders[k + 1], self.tree.packed)
+
+        self.workers.run(pack)
+
+    def grow(self, scale: PackedScale, seed: int, largest_hessian: float) -> GrowingTree:
+        """Grow a tree on the packed pairs; it is overwritten by the next."""
+        limits, d = self.limits, self.d
+        rules = GrowthRules(
+            scale.shift, limits.l2_regularization * scale.scales[1], scale.value_unit, limits.min_samples_leaf,
+            max(self.tuning.leaf_hessian * scale.scales[1], 0.5), min(d, limits.max_features or d), seed,
+            limits.monotone is not None, limits.max_leaf_nodes or -1, limits.max_depth or np.iinfo(np.int64).max,
+            max(self.tuning.counted_rows, 32 * limits.min_samples_leaf), scale.constant,
+            math.ceil(largest_hessian * scale.scales[1]) + 1,
+        )  # fmt: skip
+        self._start(seed)
+        if self.workers.count == 1:
+            grow_alone(self.tree, rules)
+        else:
+            self._grow_on_threads(rules)
+        return self.tree
+
+    def _start(self, seed: int) -> None:
+        tree, root = self.tree, self.tree.nodes[:1]
+        tree.rows[:] = self.first_rows
+        tree.runs[0, :, 0], tree.runs[0, :, 1] = self.borders[:-1], self.borders[1:]
+        root["count"], root["depth"], root["key"], root["low"], root["high"] = self.n, 0, seed, -np.inf, np.inf
+        root["left"] = root["right"] = root["parent"] = root["slot"] = -1
+        slots = len(tree.free) - 3
+        tree.free[:slots] = np.arange(slots) + self.workers.count
+        tree.free[slots:] = slots, 1, 1
+
+    def _grow_on_threads(self, rules: GrowthRules) -> None:
+        tree, k = self.tree, -1
+        left_rows = np.zeros(self.workers.count, np.int64)
+
+        def visit(chunk: int) -> None:
+            left_rows[chunk] = visit_chunk(tree, rules, k, chunk)
+
+        self.workers.run(visit)
+        start_root(tree, rules)
+        while (k := next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)) >= 0:
+            self.workers.run(visit)
+            finish_split(tree, rules, k, left_rows)
+
+    def _empty_tree(self, codes: Array, bins: ColumnBins) -> GrowingTree:
+        limits, n, d, chunks = self.limits, self.n, self.d, self.workers.count
+        most = max(1, n // max(1, limits.min_samples_leaf))
+        if limits.max_leaf_nodes is not None:
+            most = min(most, limits.max_leaf_nodes)
+        if limits.max_depth is not None and limits.max_depth < 40:
+            most = min(most, 2**limits.max_depth)
+        slots = max(4, min(most + 1, self.tuning.kept_bytes // (d * 256 * 16)))
+        direction = np.zeros(d) if limits.monotone is None else limits.monotone
+        columns = np.stack([bins.n_bins, bins.is_categorical, direction], axis=1).astype(np.int64)
+        groups = np.zeros((0, d)) if limits.groups is None else limits.groups
+        histograms = (chunks + slots, d * 256)
+        return GrowingTree(
+            codes.reshape(-1), np.empty(n, np.int64), self.first_rows.copy(), np.empty(n, np.int32), columns,
+            np.ascontiguousarray(groups, np.uint8), np.zeros(2 * most, NODE).view(np.recarray),
+            np.zeros((2 * most, chunks, 2), np.int64), np.zeros((2 * most, 256), np.uint8),
+            np.zeros(histograms, np.int64), np.zeros(histograms, np.int64), np.zeros(slots + 3, np.int64),
+        )  # fmt: skip
+
+
+def _dealt(n: int, chunks: int, block: int) -> list[Array]:
+    """Row numbers of each chunk, ascending: blocks are dealt out in turn, because tables may be sorted."""
+    owner = (np.arange(n) // block) % chunks
+    return [np.flatnonzero(owner == chunk) for chunk in range(chunks)]

@@ -1,0 +1,148 @@
+"""Bins of columns and the candidates that they offer: borders between bins, and thresholds somewhere inside one.
+
+A bin whose values are all equal has no threshold inside. A threshold inside another bin sends the bins below to the
+left and those above to the right; of the rows in the bin nothing is known, so a lower bound gives them away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from certifit.checkers.plain.blocks import dense
+from certifit.rows import Array, Block, Rows
+from certifit.tree.optimal.scan_loops import ColumnCandidates
+
+
+@dataclass(frozen=True)
+class CodedColumns:
+    """Every value as the number of its bin, and the least and largest value of every bin."""
+
+    borders: list[
+        Array
+    ]  # of each column, ascending: a value x lies in the bin whose number is that of borders below x
+    codes: Array  # (d, n) uint8 or uint16; missing values have the number after the last bin
+    least: list[Array]  # of each bin of a column; inf of one without rows
+    largest: list[Array]
+
+    def bins(self, j: int) -> int:
+        return len(self.borders[j]) + 1
+
+    def open_bins(self, j: int) -> Array:
+        """Which bins of a column hold several values."""
+        return self.least[j] < self.largest[j]
+
+    @cached_property
+    def has_missing(self) -> Array:
+        """Which columns lack values (d,)."""
+        return np.array([bool((codes == self.bins(j)).any()) for j, codes in enumerate(self.codes)])
+
+    def threshold(self, j: int, border: int) -> float:
+        """A number between the bins up to a border and those above it: the middle, where it lies between them."""
+        below, above = self.largest[j][: border + 1], self.least[j][border + 1 :]
+        low = float(below.max(initial=-np.inf, where=np.isfinite(below)))
+        high = float(above.min(initial=np.inf, where=np.isfinite(above)))
+        middle = low / 2 + high / 2
+        return middle if low <= middle < high else low
+
+
+@dataclass(frozen=True)
+class SplitCandidates:
+    """The candidates of all columns, one after another."""
+
+    column: Array  # (c,)
+    bin: Array  # (c,) the bin inside which the threshold lies, or below whose upper border
+    opened: Array  # (c,) bool: a threshold inside the bin
+    low: Array
+    high: Array
+    missing_left: Array
+    first: Array  # (d + 1,)
+
+    def of(self, j: int) -> ColumnCandidates:
+        a, b = int(self.first[j]), int(self.first[j + 1])
+        return ColumnCandidates(self.low[a:b], self.high[a:b], self.missing_left[a:b], a)
+
+
+def split_candidates(coded: CodedColumns, relaxed: bool) -> SplitCandidates:
+    """All borders; or, if `relaxed`, what is better than any threshold: inside bins, and borders of closed ones."""
+    rows: list[tuple[int, ...]] = []
+    counts = [0]
+    for j in range(len(coded.codes)):
+        m, inside = coded.bins(j), coded.open_bins(j) & relaxed
+        sides = (False, True) if coded.has_missing[j] else (False,)
+        for missing_left in sides:
+            rows += [(j, b, True, b, b + 1, missing_left) for b in np.flatnonzero(inside).tolist()]
+            closed = [b for b in range(m - 1) if not (inside[b] or inside[b + 1])]
+            rows += [(j, b, False, b + 1, b + 1, missing_left) for b in closed]
+        if coded.has_missing[j]:  # all that is known to the left
+            rows.append((j, m - 1, False, m, m, False))
+        counts.append(len(rows))
+    column, number, opened, low, high, lost = np.array(rows, dtype=np.int64).reshape(-1, 6).T.copy()
+    return SplitCandidates(column, number, opened > 0, low, high, lost > 0, np.array(counts))
+
+
+def first_borders(sample: Array, w: Array, most: int) -> list[Array]:
+    """Borders of at most so many bins of about equal weights; every value is a bin where there are few."""
+    found = []
+    for x in np.asarray(sample, np.float64).T:
+        known = ~np.isnan(x)
+        values = np.unique(x[known])
+        if len(values) > most:
+            values = np.unique(np.append(_quantiles(x[known], w[known], most), values[-1]))
+        found.append(values[:-1])
+    return found
+
+
+def _quantiles(x: Array, w: Array, parts: int) -> Array:
+    """The values up to which 1, 2, … of so many parts of the weight lie; a weight of 2 is a row twice."""
+    order = np.argsort(x, kind="stable")
+    reached = np.cumsum(w[order])
+    return x[order][np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts)]
+
+
+def finer_borders(coded: CodedColumns, sample: Array, w: Array, marked: list[Array], parts: int) -> list[Array]:
+    """Borders with every marked bin cut into parts: by the values of the sample, or in the middle if it has none."""
+    found = []
+    for j, bins in enumerate(marked):
+        x = np.asarray(sample[:, j], np.float64)
+        number = np.searchsorted(coded.borders[j], x)
+        new = []
+        for b in bins:
+            least, largest = coded.least[j][b], coded.largest[j][b]
+            inside = (number == b) & ~np.isnan(x)
+            cuts = _quantiles(x[inside], w[inside], parts) if inside.any() else np.zeros(0)
+            cuts = np.unique(cuts[(cuts >= least) & (cuts < largest)])
+            if not len(cuts):
+                middle = least / 2 + largest / 2
+                cuts = np.array([middle if least <= middle < largest else least])
+            new.append(cuts)
+        found.append(np.unique(np.concatenate([coded.borders[j], *new])))
+    return found
+
+
+def code_rows(rows: Rows, borders: list[Array]) -> CodedColumns:
+    """The codes of all rows with a positive weight, and the ranges of the bins, in one pass."""
+    parts = rows.each(lambda block: _code_block(borders, block))
+    d = len(borders)
+    least = [np.min([part[1][j] for part in parts], axis=0) for j in range(d)]
+    largest = [np.max([part[2][j] for part in parts], axis=0) for j in range(d)]
+    return CodedColumns(borders, np.concatenate([part[0] for part in parts], axis=1), least, largest)
+
+
+def _code_block(borders: list[Array], block: Block) -> tuple[Array, list[Array], list[Array]]:
+    X = dense(block.X)[block.w > 0].astype(np.float64)
+    kind = np.uint8 if max(map(len, borders)) < 254 else np.uint16
+    codes, least, largest = np.empty((len(borders), len(X)), kind), [], []
+    for j, own in enumerate(borders):
+        x = X[:, j]
+        missing = np.isnan(x)
+        number = np.searchsorted(own, x)
+        codes[j] = np.where(missing, len(own) + 1, number)
+        low, high = np.full(len(own) + 1, np.inf), np.full(len(own) + 1, -np.inf)
+        np.minimum.at(low, number[~missing], x[~missing])
+        np.maximum.at(high, number[~missing], x[~missing])
+        least.append(low)
+        largest.append(high)
+    return codes, least, largest

@@ -1,0 +1,139 @@
+"""The compiled loops of best trees: histograms of rows by bin and region, and the best split of every region.
+
+Where splits are compared, statistics have the shape (bins and missing, channels, regions): regions come last, so that
+the loops over them are done several at a time. Channels are the weights of the classes, or Σw, Σwy and Σwy² of an
+amount. A candidate sends codes below `low` to the left and those from `high` on to the right; what lies between is
+given away: it counts on no side.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from certifit.rows import Array
+
+# What a leaf costs: the weight beside the largest class; the sum of squares; the weight times its impurity
+MISCLASSIFIED, SQUARES, GINI, ENTROPY = 0, 1, 2, 3
+
+
+class ColumnCandidates(NamedTuple):
+    """The candidates of one column."""
+
+    low: Array  # (c,) int64
+    high: Array  # (c,) int64
+    missing_left: Array  # (c,) bool
+    first: int  # the number of the first of them among those of all columns
+
+
+@njit(cache=True, nogil=True)
+def count_labels(region, codes, y, w, stats):
+    """Add the weights of rows to those of their region, bin and class (regions, bins and missing, channels)."""
+    for i in range(len(codes)):
+        stats[region[i], codes[i], y[i]] += w[i]
+
+
+@njit(cache=True, nogil=True)
+def count_moments(region, codes, moments, stats):
+    """Add the moments (n, 3) of rows to those of their region and bin (regions, bins and missing, 3)."""
+    for i in range(len(codes)):
+        r, c = region[i], codes[i]
+        stats[r, c, 0] += moments[i, 0]
+        stats[r, c, 1] += moments[i, 1]
+        stats[r, c, 2] += moments[i, 2]
+
+
+@njit(cache=True, nogil=True)
+def fold_sides(stats, candidates, out):
+    """Replace bins (o, m + 1, i) by the sides of all candidates (o, 2c, i): left and right of one after another."""
+    outer, m, inner = stats.shape[0], stats.shape[1] - 1, stats.shape[2]
+    below = np.zeros((m + 1, inner))
+    for o in range(outer):
+        for b in range(m):
+            for i in range(inner):
+                below[b + 1, i] = below[b, i] + stats[o, b, i]
+        for c in range(len(candidates.low)):
+            low, high = candidates.low[c], candidates.high[c]
+            to_left = 1.0 if candidates.missing_left[c] else 0.0
+            for i in range(inner):
+                missing = stats[o, m, i]
+                out[o, 2 * c, i] = below[low, i] + to_left * missing
+                out[o, 2 * c + 1, i] = below[m, i] - below[high, i] + (1.0 - to_left) * missing
+
+
+@njit(cache=True, nogil=True)
+def _impurity_costs(stats, kind, cost):
+    """Add the weights of regions (k, r) times their Gini impurities or entropies."""
+    for r in range(stats.shape[1]):
+        weight = 0.0
+        for k in range(stats.shape[0]):
+            weight += stats[k, r]
+        if weight <= 0.0:
+            continue
+        found = weight if kind == GINI else 0.0
+        for k in range(stats.shape[0]):
+            s = stats[k, r]
+            if kind == GINI:
+                found -= s * s / weight
+            elif s > 0.0:
+                found -= s * np.log2(s / weight)
+        cost[r] += found
+
+
+@njit(cache=True, nogil=True)
+def leaf_costs(stats, kind, least, cost):
+    """Add the costs of regions (k, r) as leaves; inf where their weight is less than the least allowed."""
+    regions = stats.shape[1]
+    if kind == SQUARES:
+        for r in range(regions):
+            w, s = stats[0, r], stats[1, r]
+            if w < least:
+                cost[r] = np.inf
+            left = stats[2, r] - s * s / (w if w > 0.0 else 1.0)
+            cost[r] += left if left > 0.0 and w > 0.0 else 0.0
+        return
+    if kind != MISCLASSIFIED:
+        _impurity_costs(stats, kind, cost)
+        return
+    largest, total = np.zeros(regions), np.zeros(regions)
+    for k in range(stats.shape[0]):
+        for r in range(regions):
+            v = stats[k, r]
+            total[r] += v
+            largest[r] = v if v > largest[r] else largest[r]
+    for r in range(regions):
+        cost[r] += total[r] - largest[r] if total[r] >= least else np.inf
+
+
+@njit(cache=True, nogil=True)
+def best_splits(stats, candidates, kind, least, best, chosen):
+    """Lower the best costs (r,) of regions by splits along one column, and note the candidate chosen.
+
+    Of equal costs the first that was found stays.
+    """
+    m, channels, regions = stats.shape[0] - 1, stats.shape[1], stats.shape[2]
+    below = np.zeros((m + 1, channels, regions))
+    for b in range(m):
+        for k in range(channels):
+            for r in range(regions):
+                below[b + 1, k, r] = below[b, k, r] + stats[b, k, r]
+    side, cost = np.empty((channels, regions)), np.empty(regions)
+    for c in range(len(candidates.low)):
+        low, high = candidates.low[c], candidates.high[c]
+        to_left = 1.0 if candidates.missing_left[c] else 0.0
+        cost[:] = 0.0
+        for k in range(channels):
+            for r in range(regions):
+                side[k, r] = below[low, k, r] + to_left * stats[m, k, r]
+        leaf_costs(side, kind, least, cost)
+        for k in range(channels):
+            for r in range(regions):
+                side[k, r] = below[m, k, r] - below[high, k, r] + (1.0 - to_left) * stats[m, k, r]
+        leaf_costs(side, kind, least, cost)
+        number = candidates.first + c
+        for r in range(regions):
+            better = cost[r] < best[r]
+            chosen[r] = number if better else chosen[r]
+            best[r] = cost[r] if better else best[r]

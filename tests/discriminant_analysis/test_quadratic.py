@@ -1,0 +1,99 @@
+"""Quadratic discriminant analysis: against scikit-learn and Bayes' rule, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.covariance import OAS
+from sklearn.datasets import load_iris, load_wine
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
+
+from certifit import QuadraticDiscriminantAnalysis, audit
+from certifit.exceptions import DataError, NotSupportedError
+
+X, y = load_wine(return_X_y=True)
+ROWS, LABELS = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"store_covariance": True},
+        {"reg_param": 0.3, "store_covariance": True},
+        {"priors": [0.2, 0.3, 0.5]},
+        {"solver": "eigen"},
+        {"solver": "eigen", "shrinkage": 0.2, "store_covariance": True},
+        {"solver": "eigen", "shrinkage": "auto"},
+        {"solver": "eigen", "covariance_estimator": OAS()},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_are_those_of_scikit_learn(params, classes):
+    kept = np.isin(y, range(classes))
+    if "priors" in params:
+        params = {"priors": np.array(params["priors"][:classes]) / sum(params["priors"][:classes])}
+    Z, t = X[kept], np.array(["a", "b", "c"])[y[kept]]
+    model, peer = (cls(**params).fit(Z, t) for cls in (QuadraticDiscriminantAnalysis, SklearnQDA))
+    np.testing.assert_allclose(model.decision_function(Z), peer.decision_function(Z), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(Z), peer.predict_proba(Z), atol=1e-9)
+    np.testing.assert_array_equal(model.predict(Z), peer.predict(Z))
+    np.testing.assert_allclose(model.scalings_, np.array(peer.scalings_), rtol=1e-7)
+    if "store_covariance" in params:
+        np.testing.assert_allclose(model.covariance_, np.array(peer.covariance_), rtol=1e-7, atol=1e-9)
+    assert model.certificate_.holds
+    assert audit(model, Z, t).holds
+    assert audit(peer, Z, t).holds
+
+
+def test_probabilities_follow_from_bayes_rule():
+    model = QuadraticDiscriminantAnalysis(store_covariance=True).fit(ROWS, LABELS)
+    density = np.column_stack(
+        [
+            prior * multivariate_normal(mean, C).pdf(ROWS)
+            for prior, mean, C in zip(model.priors_, model.means_, model.covariance_, strict=True)
+        ]
+    )
+    np.testing.assert_allclose(model.predict_proba(ROWS), density / density.sum(axis=1, keepdims=True), atol=1e-12)
+    assert model.objective(ROWS, LABELS).total == pytest.approx(-np.log(density[range(150), LABELS]).sum())
+
+
+def test_weights_count_rows():
+    w = np.random.default_rng(0).integers(1, 4, 150)
+    model = QuadraticDiscriminantAnalysis().fit(ROWS, LABELS, w)
+    twice = SklearnQDA().fit(np.repeat(ROWS, w, axis=0), np.repeat(LABELS, w))
+    np.testing.assert_allclose(model.predict_proba(ROWS), twice.predict_proba(ROWS), atol=1e-9)
+    assert audit(model, ROWS, LABELS, w).holds
+
+
+def test_far_from_zero():
+    near, far = (QuadraticDiscriminantAnalysis().fit(ROWS + shift, LABELS) for shift in (0.0, 1e7))
+    np.testing.assert_allclose(far.predict_proba(ROWS + 1e7), near.predict_proba(ROWS), atol=1e-5)
+    assert audit(far, ROWS + 1e7, LABELS).holds
+
+
+@pytest.mark.parametrize("part", ["means_", "priors_", "rotations_", "scalings_"])
+def test_scikit_learns_wrong_models_are_noticed(part):
+    peer = SklearnQDA().fit(ROWS, LABELS)
+    setattr(peer, part, [np.asarray(one) * 1.01 for one in getattr(peer, part)])
+    assert not audit(peer, ROWS, LABELS).holds
+
+
+def test_a_class_without_spread_is_refused():
+    with pytest.raises(DataError, match="not full rank"):
+        QuadraticDiscriminantAnalysis().fit(np.column_stack([ROWS, ROWS[:, 0]]), LABELS)
+    assert QuadraticDiscriminantAnalysis(reg_param=0.1).fit(np.column_stack([ROWS, ROWS[:, 0]]), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("params", "kind"),
+    [
+        ({"shrinkage": 0.1}, NotSupportedError),
+        ({"covariance_estimator": OAS()}, DataError),
+        ({"solver": "eigen", "shrinkage": 0.1, "covariance_estimator": OAS()}, DataError),
+        ({"priors": [0.5, 0.5]}, DataError),
+        ({"reg_param": 2.0}, DataError),
+    ],
+)
+def test_settings_that_do_not_go_together(params, kind):
+    with pytest.raises(kind):
+        QuadraticDiscriminantAnalysis(**params).fit(ROWS, LABELS)

@@ -1,0 +1,360 @@
+"""Histogram boosting: against scikit-learn's, losses, sources and threads, and a checker that is not fooled."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import HistGradientBoostingClassifier as SklearnClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor as SklearnRegressor
+from sklearn.metrics import log_loss
+from threadpoolctl import threadpool_limits
+
+from certifit import HistGradientBoostingClassifier, HistGradientBoostingRegressor, audit
+from certifit.checkers.ensemble.score_losses import plain_score_loss
+from certifit.checkers.ensemble.stages import longest_step
+from certifit.ensemble.boosting import gradient_loops
+from certifit.ensemble.boosting.stagewise import KINDS, BoostingLoss
+from certifit.exceptions import CertificateWarning, DataError
+from certifit.rows.threads import set_threads
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """scikit-learn's threads wait in circles for each other where tests share cores."""
+    with threadpool_limits(1), np.errstate(over="ignore"):
+        yield
+
+
+def problem(n=400, seed=0, d=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.3 * rng.normal(size=n)
+
+
+def digest(trees):
+    found = hashlib.sha256()
+    for f in fields(trees):
+        value = getattr(trees, f.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            found.update(np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()
+
+
+# What scikit-learn finds -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "absolute_error"])
+def test_scores_like_those_of_scikit_learn(loss):
+    X, y = problem(600)
+    y = np.exp(y / 2) if loss in ("poisson", "gamma") else y
+    settings = {"loss": loss, "max_iter": 30, "max_bins": 64}
+    ours = HistGradientBoostingRegressor(**settings).fit(X, y)
+    theirs = SklearnRegressor(**settings).fit(X, y)
+    assert ours.certificate_.holds
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=0.03)
+
+
+def test_the_same_trees_as_scikit_learn_where_values_are_few():
+    """With few distinct values both see the same splits, and single precision leaves six digits."""
+    X, y = problem(500)
+    X = X.round(0)
+    settings = {"max_iter": 5, "max_leaf_nodes": 4}
+    ours = HistGradientBoostingRegressor(**settings).fit(X, y)
+    assert np.allclose(ours.predict(X), SklearnRegressor(**settings).fit(X, y).predict(X), atol=1e-5)
+
+
+def test_breast_cancer_out_of_sample():
+    X, y = load_breast_cancer(return_X_y=True)
+    test = np.arange(len(y)) % 3 == 0
+    losses = [
+        log_loss(y[test], cls(max_iter=50).fit(X[~test], y[~test]).predict_proba(X[test]))
+        for cls in (HistGradientBoostingClassifier, SklearnClassifier)
+    ]
+    assert losses[0] <= losses[1] * 1.1
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 2}, {"l2_regularization": 3.0, "max_depth": 3}])
+def test_the_audit_of_scikit_learn_reads_its_stages(settings):
+    X, y = load_diabetes(return_X_y=True)
+    theirs = SklearnRegressor(max_iter=15, **settings).fit(X, y)
+    found = audit(theirs, X, y)
+    assert found.holds
+    assert found.kind == ("bounded" if settings.get("max_leaf_nodes") == 2 else "greedy")
+    theirs.learning_rate = 0.2
+    assert not audit(theirs, X, y).holds
+
+
+def test_the_audit_says_what_it_cannot_read():
+    X, y = problem()
+    with pytest.raises(DataError, match=r"certifit\.HistGradientBoostingRegressor"):
+        audit(SklearnRegressor(loss="absolute_error", max_iter=2).fit(X, y), X, y)
+
+
+# The mathematics -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", [*KINDS, "exponential"])
+def test_gradients_are_those_of_the_loss(name):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 50).astype(float) if name in ("log_loss", "exponential") else rng.gamma(2, size=50)
+    F, w = rng.normal(size=50) * 3, rng.random(50)
+    plain = plain_score_loss(name, 0.3 if name == "quantile" else None)
+    kind = KINDS.get(name, gradient_loops.EXPONENTIAL)
+    slopes = BoostingLoss(name, 0.3 if name == "quantile" else None).slopes
+    g, h, found = np.zeros(50), np.zeros(50), np.zeros(3)
+    gradient_loops.find_gradients(kind, slopes, F, y, w, 0, 50, g, h, found)
+    assert np.allclose(g, w * plain.slope(y, F), rtol=1e-12, atol=0)
+    assert np.allclose(h, w * (plain.curvature(y, F) if plain.smooth else 1.0), rtol=1e-12, atol=0)
+    assert np.allclose(found, [np.abs(g).sum(), h.sum(), h.max()])
+
+
+@pytest.mark.compiled
+def test_gradients_of_several_classes():
+    rng = np.random.default_rng(1)
+    y, F, w = rng.integers(0, 3, 40).astype(float), rng.normal(size=(40, 3)), rng.random(40)
+    g, h = np.empty((3, 40)), np.empty((3, 40))
+    gradient_loops.find_class_gradients(F, y, w, 0, 40, g, h)
+    plain = plain_score_loss("multinomial")
+    assert np.allclose(g.T, w[:, None] * plain.slope(y, F))
+    assert np.allclose(h.T, w[:, None] * plain.curvature(y, F))
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "poisson", "gamma", "exponential"])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 1.0, 1.5])
+def test_no_step_of_a_share_of_newtons_raises_the_loss(loss, rate):
+    """Rows whose curvature is next to nothing would be sent far beyond their minimum."""
+    rng = np.random.default_rng(0)
+    plain, longest = plain_score_loss(loss), longest_step(loss, rate)
+    for _ in range(300):
+        y = (
+            rng.integers(0, 2, 5).astype(float)
+            if loss in ("log_loss", "exponential")
+            else rng.gamma(1, size=5) + 1e-3
+        )
+        F = rng.normal(size=5) * 4
+        step = -rate * plain.slope(y, F).sum() / plain.curvature(y, F).sum()
+        step = np.clip(step, -longest, longest)
+        before = plain.value(y, F).sum()
+        assert plain.value(y, F + step).sum() <= before + 1e-12 * abs(before)
+
+
+def test_a_leaf_is_the_median_of_its_residuals():
+    y = np.concatenate([np.arange(30.0), 100 + np.arange(31.0)])
+    X = (y > 50).astype(float)[:, None]
+    settings = {"loss": "absolute_error", "max_iter": 1, "learning_rate": 1.0, "max_leaf_nodes": 2}
+    model = HistGradientBoostingRegressor(**settings).fit(X, y)
+    assert model.predict([[0.0], [1.0]]).tolist() == [14.5, 115.0]
+    assert model.certificate_.holds
+
+
+def test_stumps_carry_their_duality_gap():
+    X, y = problem(300)
+    few, many = (
+        HistGradientBoostingRegressor(max_leaf_nodes=2, max_iter=m).fit(X, y).certificate_ for m in (20, 400)
+    )
+    for found in (few, many):
+        assert found.kind == "bounded"
+        assert found.bound <= found.objective
+    # Boosting with small steps comes close to the best additive model of its size (Hastie et al., ESL 16.2).
+    assert many.objective <= few.objective
+    assert many.relative_gap < 0.6
+
+
+# Threads, sources, weights ---------------------------------------------------------------------------------------
+
+
+def test_same_bits_for_threads_and_sources(tmp_path):
+    import dask.dataframe as dd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y = problem(30_000, d=24)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(24)]).assign(y=y)
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet", row_group_size=7000)
+    model = HistGradientBoostingRegressor(max_iter=4, early_stopping=False, random_state=0)
+    found = set()
+    try:
+        for threads in (1, 2, 4):
+            set_threads(threads)
+            found.add(digest(model.fit(X, y).trees_))
+    finally:
+        set_threads(None)
+    found.add(digest(model.fit(str(tmp_path / "t.parquet"), "y").trees_))
+    found.add(digest(model.fit(dd.from_pandas(frame, npartitions=3), "y").trees_))
+    assert len(found) == 1
+
+
+def test_rows_without_weight_are_not_there():
+    X, y = problem(300)
+    w = np.random.default_rng(0).integers(0, 2, 300)
+    settings = {"max_iter": 5, "random_state": 0}
+    weighted = HistGradientBoostingRegressor(**settings).fit(X, y, w)
+    without = HistGradientBoostingRegressor(**settings).fit(X[w > 0], y[w > 0])
+    assert np.allclose(weighted.predict(X), without.predict(X), rtol=1e-6)
+
+
+# Parameters ------------------------------------------------------------------------------------------------------
+
+
+def test_warm_start_goes_on_where_it_stopped():
+    X, y = problem()
+    whole = HistGradientBoostingClassifier(max_iter=8, random_state=0).fit(X, y > 0)
+    parts = HistGradientBoostingClassifier(max_iter=3, random_state=0, warm_start=True).fit(X, y > 0)
+    parts.set_params(max_iter=8).fit(X, y > 0)
+    assert parts.n_iter_ == 8
+    assert np.allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-10)
+    assert parts.certificate_.holds
+
+
+@pytest.mark.parametrize("scoring", ["loss", None, "roc_auc"])
+def test_early_stopping_keeps_rows_and_is_audited(scoring):
+    X, y = problem(800)
+    model = HistGradientBoostingClassifier(
+        max_iter=200, early_stopping=True, scoring=scoring, n_iter_no_change=3, random_state=1, learning_rate=0.3
+    ).fit(X, y > 0)
+    assert model.do_early_stopping_
+    assert model.n_iter_ < 200
+    assert len(model.train_score_) == len(model.validation_score_) == model.n_iter_ + 1
+    assert model.certificate_.holds
+    assert audit(model, X, y > 0).holds
+    model.validation_seed_ += 1
+    assert not audit(model, X, y > 0).holds
+
+
+def test_staged_answers_end_at_the_answer():
+    X, y = problem()
+    model = HistGradientBoostingClassifier(max_iter=4).fit(X, np.digitize(y, [-0.5, 0.5]))
+    assert len([*model.staged_predict(X)]) == 4
+    assert np.allclose([*model.staged_predict_proba(X)][-1], model.predict_proba(X))
+    assert np.allclose([*model.staged_decision_function(X)][-1], model.decision_function(X))
+
+
+def test_monotone_predictions_rise():
+    X, y = problem(500)
+    model = HistGradientBoostingRegressor(max_iter=20, monotonic_cst=[1, 0, -1, 0]).fit(X, y)
+    assert model.certificate_.holds
+    line = np.linspace(-3, 3, 50)
+    for row in X[:20]:
+        grid = np.tile(row, (50, 1))
+        grid[:, 0] = line
+        assert (np.diff(model.predict(grid)) >= 0).all()
+        grid = np.tile(row, (50, 1))
+        grid[:, 2] = line
+        assert (np.diff(model.predict(grid)) <= 0).all()
+
+
+def test_without_interactions_the_model_is_additive():
+    X, y = problem(500)
+    model = HistGradientBoostingRegressor(max_iter=10, interaction_cst="no_interactions").fit(X, y)
+    a, b = X[:100].copy(), X[100:200].copy()
+    mixed = a.copy()
+    mixed[:, 0] = b[:, 0]
+    other = b.copy()
+    other[:, 0] = a[:, 0]
+    total = model.predict(a) + model.predict(b)
+    assert np.allclose(model.predict(mixed) + model.predict(other), total, atol=1e-9)
+
+
+def test_categories_of_a_frame_are_told_apart():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["red", "green", "blue", "black"], 400)
+    frame = pd.DataFrame({"kind": pd.Categorical(kind), "x": rng.normal(size=400)})
+    y = np.isin(kind, ["red", "blue"]) * 2.0 + 0.1 * frame["x"].to_numpy()
+    model = HistGradientBoostingRegressor(max_iter=20, max_leaf_nodes=2, learning_rate=0.5).fit(frame, y)
+    assert model.is_categorical_.tolist() == [True, False]
+    assert model.certificate_.holds
+    assert audit(model, frame, y).holds
+    assert model.score(frame, y) > 0.99
+    new = pd.DataFrame({"kind": pd.Categorical(["purple"]), "x": [0.0]})
+    assert np.isfinite(model.predict(new)).all()
+
+
+def test_missing_values_have_a_side():
+    X, _ = problem(400)
+    gone = np.random.default_rng(0).random(400) < 0.3
+    X[gone, 3] = np.nan
+    model = HistGradientBoostingRegressor(max_iter=1, max_leaf_nodes=2, learning_rate=1.0).fit(X, 3.0 * gone)
+    assert model.certificate_.holds
+    assert np.allclose(model.predict(X), 3.0 * gone)
+    empty = np.full((1, 4), np.nan)
+    assert np.isfinite(model.predict(empty)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"monotonic_cst": [1, 0]}, "for each of the 4 columns"),
+        ({"monotonic_cst": [2, 0, 0, 0]}, "-1, 0 or 1"),
+        ({"interaction_cst": "threes"}, "pairwise"),
+        ({"interaction_cst": [{0, 9}]}, "columns from 0 to 3"),
+        ({"categorical_features": [0], "monotonic_cst": [1, 0, 0, 0]}, "categories have no order"),
+        ({"categorical_features": ["a"]}, "names of columns"),
+        ({"max_bins": 300}, "max_bins"),
+        ({"loss": "quantile"}, "quantile"),
+        ({"loss": "gamma"}, "targets above 0"),
+    ],
+)
+def test_contradictions_are_refused_in_words(settings, words):
+    X, y = problem()
+    with pytest.raises((DataError, ValueError), match=words):
+        HistGradientBoostingRegressor(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize("X", [np.ones((60, 2)), np.full((60, 2), np.nan)])
+def test_columns_that_say_nothing_leave_the_best_constant(X):
+    y = np.arange(60.0)
+    model = HistGradientBoostingRegressor(max_iter=2).fit(X, y)
+    assert np.allclose(model.predict(X), 29.5)
+    assert model.certificate_.holds
+
+
+# The checker cannot be fooled ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "quantile", "poisson"])
+@pytest.mark.parametrize("name", ["value", "threshold", "left", "count", "column", "baseline", "missing_left", "low"])
+def test_a_changed_tree_is_found_out(loss, name):
+    X, y = problem(300)
+    X[::7, 1] = np.nan
+    y = np.exp(y / 2) if loss == "poisson" else y
+    model = HistGradientBoostingRegressor(loss, quantile=0.6, max_iter=4, max_leaf_nodes=6).fit(X, y)
+    assert audit(model, X, y).holds
+    trees = model.trees_
+    changed = np.array(getattr(trees, name))
+    inner = np.flatnonzero(trees.left >= 0)
+    if name == "value":
+        changed[np.flatnonzero(trees.left < 0)[3]] *= 1.05 if loss != "quantile" else 3.0
+    elif name == "left":
+        changed[inner[0]], changed[inner[1]] = changed[inner[1]], changed[inner[0]]
+    elif name == "column":
+        changed[inner[0]] = (changed[inner[0]] + 2) % 4
+    elif name == "missing_left":
+        changed[inner] = 1 - changed[inner]
+    elif name == "low":
+        changed[inner[0] + 1] = 0.0
+    else:
+        changed[inner[0] if name != "baseline" else 0] += 1
+    model.trees_ = replace(trees, **{name: changed})
+    assert not audit(model, X, y).holds
+
+
+def test_other_settings_or_rows_are_found_out():
+    X, y = problem(300)
+    model = HistGradientBoostingRegressor(max_iter=4, max_leaf_nodes=6).fit(X, y)
+    assert not audit(model, X, y + X[:, 3]).holds
+    for name, value in {"learning_rate": 0.11, "l2_regularization": 1.0, "max_leaf_nodes": 5}.items():
+        wrong = HistGradientBoostingRegressor(**{**model.get_params(), name: value})
+        wrong.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
+        assert not audit(wrong, X, y).holds
+
+
+def test_a_learning_rate_beyond_reason_is_told():
+    X, y = problem(300)
+    with pytest.warns(CertificateWarning, match="training loss"):
+        HistGradientBoostingRegressor(learning_rate=2.5, max_iter=5).fit(X, y)

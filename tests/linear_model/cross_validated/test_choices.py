@@ -1,0 +1,286 @@
+"""Penalties chosen by cross-validation: against brute force and scikit-learn, and choices that were tampered with."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.linear_model as theirs
+from scipy import sparse
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.model_selection import LeaveOneOut
+
+import certifit
+from certifit import ElasticNetCV, LassoCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV, audit
+from certifit.checkers.linear_model.cross_validated.squares import SquaredFits, squared_gaps
+from certifit.exceptions import DataError
+from certifit.linear_model.cross_validated import path_loops
+from certifit.rows import ArrayRows
+
+RNG = np.random.default_rng(0)
+X, y = load_diabetes(return_X_y=True)
+X, y = X[:120], y[:120]
+WEIGHTS = RNG.uniform(0.2, 2.0, len(y))
+LABELS = load_iris().target
+ROWS = load_iris().data + RNG.normal(size=(150, 4))
+
+
+# ------------------------------------------------------------------------------------------------- leave-one-out
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("columns", [10, 200])
+def test_leave_one_out_is_what_fits_without_each_row_predict(free, columns):
+    Z = RNG.normal(size=(30, columns)) + 3.0
+    t = Z[:, 0] + RNG.normal(size=30)
+    w = RNG.uniform(0.5, 2.0, 30)
+    model = RidgeCV([0.5, 20.0], fit_intercept=free, scoring="neg_mean_absolute_error", store_cv_results=True)
+    model.fit(Z, t, w)
+    for place, alpha in enumerate([0.5, 20.0]):
+        for train, test in LeaveOneOut().split(Z):
+            one = theirs.Ridge(alpha, fit_intercept=free).fit(Z[train], t[train], w[train])
+            assert model.cv_results_[test[0], place] == pytest.approx(one.predict(Z[test])[0], rel=1e-7)
+    assert model.certificate_.holds
+    assert audit(model, Z, t, w).holds
+
+
+def test_a_row_without_weight_is_predicted_by_the_fit_to_the_others():
+    w = np.where(np.arange(len(y)) == 7, 0.0, 1.0)
+    model = RidgeCV([0.1], scoring="r2", store_cv_results=True).fit(X, y, w)
+    others = theirs.Ridge(0.1).fit(np.delete(X, 7, 0), np.delete(y, 7))
+    assert model.cv_results_[7, 0] == pytest.approx(others.predict(X[7:8])[0], rel=1e-9)
+    assert audit(model, X, y, w).holds
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"scoring": "neg_mean_absolute_error"}, {"cv": 4}, {"cv": 3, "scoring": "neg_median_absolute_error"}],
+)
+def test_ridge_chooses_as_scikit_learn_does(params):
+    weights = {} if "median" in str(params) else {"sample_weight": WEIGHTS}
+    ours, peer = (cls([1e-3, 0.1, 1.0], **params).fit(X, y, **weights) for cls in (RidgeCV, theirs.RidgeCV))
+    assert ours.alpha_ == peer.alpha_
+    assert ours.best_score_ == pytest.approx(peer.best_score_, rel=1e-9)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, rtol=1e-6)
+    assert ours.certificate_.holds
+    assert audit(peer, X, y, **weights).facts["choice"].endswith("not looked at")
+
+
+@pytest.mark.parametrize("params", [{}, {"alpha_per_target": True}, {"alpha_per_target": True, "scoring": "r2"}])
+def test_several_targets(params):
+    Y = np.column_stack([y, 300 * X[:, 2] + RNG.normal(size=len(y))])
+    ours, peer = (cls([1e-3, 0.1, 1.0], **params).fit(X, Y) for cls in (RidgeCV, theirs.RidgeCV))
+    np.testing.assert_array_equal(ours.alpha_, peer.alpha_)
+    np.testing.assert_allclose(ours.best_score_, peer.best_score_, rtol=1e-9)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, rtol=1e-5)
+    assert audit(ours, X, Y).holds
+
+
+@pytest.mark.parametrize("params", [{}, {"cv": 3}, {"class_weight": {0: 2.0, 1: 1.0, 2: 0.5}}])
+def test_ridge_classifier_chooses_as_scikit_learn_does(params):
+    ours, peer = (
+        cls([0.1, 1.0, 30.0], **params).fit(ROWS, LABELS) for cls in (RidgeClassifierCV, theirs.RidgeClassifierCV)
+    )
+    assert ours.alpha_ == peer.alpha_
+    assert ours.best_score_ == pytest.approx(peer.best_score_, rel=1e-9)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, rtol=1e-6)
+    assert audit(ours, ROWS, LABELS).holds
+
+
+# --------------------------------------------------------------------------------------------------------- paths
+@pytest.mark.parametrize("params", [{}, {"positive": True}, {"fit_intercept": False}, {"alphas": [0.01, 1.0, 0.1]}])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["even", "weighted"])
+def test_lasso_chooses_as_scikit_learn_does(params, weights):
+    ours = LassoCV(**params).fit(X, y, weights)
+    peer = theirs.LassoCV(**params, tol=1e-9, max_iter=100_000).fit(X, y, weights)
+    assert ours.alpha_ == pytest.approx(peer.alpha_, rel=1e-12)
+    np.testing.assert_allclose(ours.alphas_, peer.alphas_, rtol=1e-12)
+    np.testing.assert_allclose(ours.mse_path_, peer.mse_path_, rtol=1e-5)
+    assert ours.certificate_.holds
+    assert audit(ours, X, y, weights).holds
+    assert audit(ours, X, y, weights, tol=1e-7).holds
+
+
+def test_elastic_net_chooses_the_share_too():
+    params = {"l1_ratio": [0.1, 0.5, 0.95], "alphas": 15, "cv": 4}
+    ours = ElasticNetCV(**params).fit(X, y)
+    peer = theirs.ElasticNetCV(**params, tol=1e-9, max_iter=100_000).fit(X, y)
+    assert ours.l1_ratio_ == peer.l1_ratio_
+    assert ours.alphas_.shape == peer.alphas_.shape == (3, 15)
+    np.testing.assert_allclose(ours.mse_path_, peer.mse_path_, rtol=1e-5)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-2)
+    assert audit(ours, X, y).holds
+
+
+@pytest.mark.parametrize("model", [LassoCV(alphas=10), RidgeCV(), RidgeCV(cv=3), ElasticNetCV(alphas=10)], ids=str)
+def test_sparse_rows_and_dense_rows_agree(model):
+    Z = np.where(RNG.random((60, 8)) < 0.6, 0.0, RNG.normal(size=(60, 8)) + 1.0)
+    t = Z @ np.arange(8.0) + RNG.normal(size=60)
+    dense = copy.deepcopy(model).fit(Z, t)
+    light = copy.deepcopy(model).fit(sparse.csr_array(Z), t)
+    assert light.alpha_ == pytest.approx(dense.alpha_, rel=1e-12)
+    np.testing.assert_allclose(light.coef_, dense.coef_, rtol=1e-4, atol=1e-6)
+    assert audit(light, sparse.csr_array(Z), t).holds
+
+
+def test_more_columns_than_rows_and_collinear_ones():
+    Z = RNG.normal(size=(25, 40))
+    Z = np.column_stack([Z, Z[:, 0] + Z[:, 1], Z[:, 2]])
+    t = Z[:, 0] - Z[:, 2] + 0.1 * RNG.normal(size=25)
+    model = LassoCV(alphas=20, cv=3).fit(Z, t)
+    assert model.certificate_.holds
+    assert audit(model, Z, t).holds
+
+
+def test_a_constant_target_needs_no_column():
+    model = LassoCV(alphas=5, cv=3).fit(X, np.ones(len(X)))
+    assert not model.coef_.any()
+    assert model.intercept_ == pytest.approx(1.0)
+
+
+@pytest.mark.compiled
+def test_coordinate_descent_against_its_plain_twin():
+    A = RNG.normal(size=(20, 6))
+    G, c = A.T @ A, A.T @ RNG.normal(size=20)
+    for positive in (False, True):
+        beta, slopes = np.zeros(6), c.copy()
+        sweeps = path_loops.descend(G, 0.7, positive, beta, slopes, 500, 1e-13)
+        plain = np.zeros(6)
+        for _ in range(500):
+            for j in range(6):
+                pull = c[j] - G[j] @ plain + G[j, j] * plain[j]
+                size = max((pull if positive else abs(pull)) - 0.7, 0.0)
+                plain[j] = (1.0 if positive else np.sign(pull)) * size / G[j, j]
+        assert sweeps < 500
+        np.testing.assert_allclose(beta, plain, atol=1e-12)
+        np.testing.assert_allclose(slopes, c - G @ beta, atol=1e-11)
+
+
+# ----------------------------------------------------------------------------------------------------- the bounds
+@pytest.mark.parametrize(("lam1", "lam2"), [(5.0, 0.0), (0.0, 2.0), (3.0, 2.0), (0.0, 0.0)])
+@pytest.mark.parametrize("free", [True, False])
+def test_gaps_are_never_smaller_than_the_distance_to_the_minimum(lam1, lam2, free):
+    """The minimum is that of scikit-learn's coordinate descent, or of LAPACK."""
+    Z, t, w = X[:50, :5] * 20, y[:50] / 20, WEIGHTS[:50]
+    total = w.sum()
+    if lam1 + lam2 == 0:
+        best = theirs.LinearRegression(fit_intercept=free).fit(Z, t, w)
+    elif lam1 == 0:
+        best = theirs.Ridge(lam2, fit_intercept=free).fit(Z, t, w)
+    else:
+        strength = (lam1 + lam2) / total
+        share = lam1 / (lam1 + lam2)
+        best = theirs.ElasticNet(strength, l1_ratio=share, fit_intercept=free, tol=1e-12, max_iter=9999).fit(Z, t, w)
+    moved = [best.coef_ + size * RNG.normal(size=5) for size in (0.0, 1e-4, 1e-2, 1.0)]
+    b = np.full(4, float(best.intercept_))
+    fits = SquaredFits(np.array(moved), b, np.full(4, lam1), np.full(4, lam2), free)
+    found = squared_gaps(ArrayRows(Z, t, w), t, fits)
+    assert (found.gap >= found.objective - found.objective[0] - 1e-9).all()
+    assert found.gap[0] <= 1e-6 * found.objective[0]
+    assert not found.unproved(1e-6)[0]
+    assert found.unproved(1e-6)[3]
+
+
+# ------------------------------------------------------------------------------------------------------- logistic
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"scoring": "neg_log_loss", "class_weight": "balanced"},
+        {"l1_ratios": [0.0, 0.5], "use_legacy_attributes": True},
+        {"use_legacy_attributes": False, "fit_intercept": False},
+        {"refit": False},
+    ],
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_logistic_chooses_as_scikit_learn_does(params, classes):
+    kept = np.isin(LABELS, range(classes))
+    Z, t = ROWS[kept], np.array(["a", "b", "c"])[LABELS[kept]]
+    ours = LogisticRegressionCV(Cs=[0.01, 1.0], cv=3, tol=1e-11, **params).fit(Z, t)
+    solver = {"solver": "saga" if "l1_ratios" in params else "newton-cholesky", "tol": 1e-8, "max_iter": 20_000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        peer = theirs.LogisticRegressionCV(Cs=[0.01, 1.0], cv=3, **{**params, **solver}).fit(Z, t)
+    np.testing.assert_array_equal(ours.C_, peer.C_)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-3)
+    assert np.shape(ours.n_iter_) == np.shape(peer.n_iter_)
+    for name, close in (("scores_", 1e-4), ("coefs_paths_", 1e-2)):
+        mine, their = getattr(ours, name), getattr(peer, name)
+        assert isinstance(mine, dict) == isinstance(their, dict)
+        pairs = [(mine[key], their[key]) for key in their] if isinstance(their, dict) else [(mine, their)]
+        for one, other in pairs:  # the intercepts of scikit-learn's saga are not close enough
+            columns = slice(4) if name == "coefs_paths_" else slice(None)
+            np.testing.assert_allclose(one[..., columns], other[..., columns], atol=close)
+    assert ours.certificate_.holds
+    assert audit(ours, Z, t).holds
+    assert ours.score(Z, t) == pytest.approx(peer.score(Z, t), abs=1e-4)
+
+
+# ---------------------------------------------------------------------------------------------------- hurt choices
+def _second_best(model):
+    """Another strength, its fit to all rows perfectly optimal."""
+    hurt = copy.deepcopy(model)
+    hurt.alpha_ = float(hurt.alphas_[2])
+    fresh = certifit.Lasso(hurt.alpha_).fit(X, y)
+    hurt.coef_, hurt.intercept_, hurt.deviance_ = fresh.coef_, fresh.intercept_, fresh.deviance_
+    return hurt
+
+
+def _hurt(name, change):
+    def apply(model):
+        hurt = copy.deepcopy(model)
+        setattr(hurt, name, change(np.array(getattr(hurt, name))))
+        return hurt
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("words", "damage"),
+    [
+        ("short of the best", _second_best),
+        ("mse_path_", _hurt("mse_path_", lambda a: a * 1.001)),
+        ("not proved", _hurt("fold_coef_", lambda a: a * 1.05)),
+        ("folds that are not", _hurt("fold_roles_", lambda a: a[::-1])),
+        ("alphas_", _hurt("alphas_", lambda a: a * 1.001)),
+    ],
+)
+def test_a_wrong_choice_is_noticed(words, damage):
+    model = LassoCV(alphas=20, cv=3).fit(X, y)
+    assert audit(model, X, y).holds
+    found = audit(damage(model), X, y)
+    assert not found.holds
+    assert any(words in failure for failure in found.failures())
+
+
+def test_another_strength_of_ridge_is_noticed():
+    model = RidgeCV([0.01, 10.0]).fit(X, y)
+    fresh = certifit.Ridge(10.0).fit(X, y)
+    model.alpha_, model.coef_, model.intercept_, model.deviance_ = (
+        10.0,
+        fresh.coef_,
+        fresh.intercept_,
+        fresh.deviance_,
+    )
+    found = audit(model, X, y)
+    assert any("alpha_, short of the best" in failure for failure in found.failures())
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (RidgeCV(store_cv_results=True, cv=3), "store_cv_results"),
+        (RidgeCV(alpha_per_target=True, cv=3), "alpha_per_target"),
+        (RidgeCV([0.0, 1.0]), "above 0 with cv=None"),
+        (ElasticNetCV(l1_ratio=0.0), "l1_ratio=0 without alphas"),
+        (LassoCV(alphas=[-1.0]), "alphas"),
+        (LassoCV(cv=[(np.arange(10), np.arange(0))]), "without rows"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(model, words):
+    with pytest.raises(DataError, match=words):
+        model.fit(X, y)
+
+
+def test_a_fold_without_a_class_is_refused():
+    split = [(np.flatnonzero(LABELS < 2), np.flatnonzero(LABELS == 2))]
+    with pytest.raises(DataError, match="lack a class"):
+        LogisticRegressionCV(cv=split).fit(ROWS, LABELS)
