@@ -194,7 +194,7 @@ def _predictors() -> dict[str, AuditedModel]:
         ),
         **dict.fromkeys(
             ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
-            AuditedModel(audit_forest, ("estimators_",)),
+            AuditedModel(audit_forest, ("n_outputs_",)),
         ),
         **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),

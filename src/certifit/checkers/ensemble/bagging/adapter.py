@@ -18,7 +18,7 @@ import numpy as np
 from certifit.checkers.ensemble.bagging.answers import member_answers, unseen_answers
 from certifit.checkers.ensemble.bagging.samples import sample_plan
 from certifit.checkers.ensemble.forest.out_of_bag import summarise
-from certifit.checkers.ensemble.forest.plain_bootstrap import row_order
+from certifit.checkers.ensemble.forest.plain_bootstrap import check_whole, row_order
 from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
@@ -64,7 +64,8 @@ def certify_bag(model: Any, rows: Rows, tol: float, tuning: BagTuning) -> Certif
     if len(chosen):
         checks += (Check("answers of members fitted again off by, relative", apart, tuning.apart),)
     facts: dict[str, Any] = {"members fitted again": f"{len(chosen)} of {len(members)}"}
-    answers = sum(member_answers(member, data.X[:, columns], k) for member, columns, _ in members) / len(members)
+    said = [member_answers(member, data.X[:, columns], k) for member, columns, _ in members]
+    answers = np.asarray(sum(said) / len(said))
     loss = answers.argmax(axis=1) != y if k else (answers[:, 0] - y) ** 2
     objective = float(np.average(loss, weights=w))
     name = "oob_decision_function_" if k else "oob_prediction_"
@@ -90,6 +91,7 @@ def _their_members(model: Any, w: Array) -> Iterator[tuple[Any, Array, Array]]:
 
 def _check_own(model: Any, rows: Rows, w: Array) -> tuple[Check, ...]:
     """Whether the order of the draws, their weights and the seeds are those of the rows and the settings."""
+    check_whole(model.draw_order_, model.seeds_)
     if not len(model.draw_order_) == len(model.draw_weight_) == rows.n_rows:
         raise DataError(
             got=f"{rows.n_rows} rows for a bag of {len(model.draw_weight_)}", wanted="the rows it was fitted on"

@@ -83,7 +83,7 @@ def check_nodes(claimed: ClaimedTree, at: Array, y: Array, w: Array) -> tuple[fl
         off = np.abs(share - claimed.value).max() / rounding
         impurity = _class_impurity(claimed.criterion, share)
         impure = np.abs(impurity - claimed.impurity).max() / (8 * rounding * (1 + np.log2(k + 1)))
-        return counted, float(max(off, impure))
+        return counted, float(np.maximum(off, impure))
     return counted, _check_amounts(claimed, at, y, w, weight, rounding)
 
 
@@ -112,7 +112,7 @@ def _check_amounts(claimed: ClaimedTree, at: Array, y: Array, w: Array, weight: 
     if tree.dtype != np.float64:
         # scikit-learn's impurity is the mean of squares minus the square of the mean, which lose digits far from 0.
         slack += 64 * rounding * add_up(tree, np.bincount(at, w * y**2, m)) / weight
-    return max(off, float((np.abs(impurity - claimed.impurity) / slack).max()))
+    return float(np.maximum(off, (np.abs(impurity - claimed.impurity) / slack).max()))
 
 
 def _class_impurity(criterion: str, share: Array) -> Array:
@@ -124,7 +124,8 @@ def _class_impurity(criterion: str, share: Array) -> Array:
 
 def node_checks(found: list[tuple[float, float]]) -> tuple[Check, ...]:
     """The worst of all trees that were looked at."""
-    counted, measured = (max(part) for part in zip(*found, strict=True))
+    worst = np.asarray(found).max(axis=0)
+    counted, measured = (float("inf") if np.isnan(part) else float(part) for part in worst)
     return (
         Check("counts and weights of nodes off by, of what rounding allows", counted, 1.0),
         Check("values and impurities of nodes off by, of what rounding allows", measured, 1.0),
