@@ -165,7 +165,7 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
-            AuditedModel(audit_boosting, ("n_iter_",)),
+            AuditedModel(audit_boosting, ("is_categorical_",)),
         ),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),

@@ -200,7 +200,7 @@ class HistGradientBoosting(Estimator):
     def n_iter_(self) -> int:
         """The number of stages."""
         check_is_fitted(self)
-        return self.trees_.n_trees // len(self.trees_.baseline)
+        return self.trees_.n_trees // max(1, len(self.trees_.baseline))
 
     @property
     def is_categorical_(self) -> Array | None:
