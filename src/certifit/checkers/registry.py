@@ -193,7 +193,7 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
-            AuditedModel(audit_boosting, ("n_iter_",)),
+            AuditedModel(audit_boosting, ("is_categorical_",)),
         ),
         **dict.fromkeys(
             ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))
