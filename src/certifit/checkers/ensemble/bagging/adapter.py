@@ -69,7 +69,7 @@ def certify_bag(model: Any, rows: Rows, tol: float, tuning: BagTuning) -> Certif
             Check("answers of members fitted again off by, relative", apart, tuning.apart),
             Check("members whose settings are not the estimator's", float(strange), 0.0),
         )
-    answers = sum(member_answers(member, data.X[:, columns], k) for member, columns, _ in members) / len(members)
+    answers = np.mean([member_answers(member, data.X[:, columns], k) for member, columns, _ in members], axis=0)
     loss = answers.argmax(axis=1) != y if k else (answers[:, 0] - y) ** 2
     objective = float(np.average(loss, weights=w))
     name = "oob_decision_function_" if k else "oob_prediction_"
