@@ -252,8 +252,11 @@ NEAR = {"n_neighbors": 12, "eigen_solver": "arpack"}
 CORRELATION, CHI2, INFORMATION, JEFFREYS = (
     {"score_func": name} for name in ("correlation", "chi2", "information", "jeffreys")
 )
-BOOSTING = ("trees_.value", "trees_.threshold", "trees_.baseline")
 SHALLOW = {"max_bins": 16, "time_limit": 0.0}
+# with leaves of one row: a weight of 2 is then a row twice
+TEN_STAGES = {"max_iter": 10, "max_leaf_nodes": 6, "min_samples_leaf": 1}
+TEN_STUMPS = {"max_iter": 10, "max_leaf_nodes": 2, "min_samples_leaf": 1}
+BOOSTING = ("trees_.value", "trees_.threshold")  # the baseline of classes of equal size is 0
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
@@ -467,20 +470,21 @@ CATALOGUE = [
           partial(ensemble.BaggingClassifier, **GROVE)),
     Entry(BaggingRegressor, {**BAG, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
           partial(ensemble.BaggingRegressor, **GROVE)),
-    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "random_state": 0}, three, BOOSTING,
-          partial(ensemble.HistGradientBoostingClassifier, max_iter=10), {"max_iter": 10}),
-    Entry(HistGradientBoostingClassifier, {"max_iter": 10, "max_leaf_nodes": 2, "random_state": 0}, two, BOOSTING,
-          partial(ensemble.HistGradientBoostingClassifier, max_iter=10, max_leaf_nodes=2),
-          {"max_iter": 10, "max_leaf_nodes": 2}),
-    Entry(HistGradientBoostingRegressor, {"max_iter": 10, "random_state": 0}, amounts, BOOSTING,
-          partial(ensemble.HistGradientBoostingRegressor, max_iter=10), {"max_iter": 10}),
-    Entry(HistGradientBoostingRegressor, {"loss": "poisson", "max_iter": 10, "random_state": 0}, counts, BOOSTING,
-          partial(ensemble.HistGradientBoostingRegressor, loss="poisson", max_iter=10), {"max_iter": 10}),
     Entry(AdditiveClassifier, TIGHT, two, CURVES, partial(AdditiveClassifier, alpha=0.01, tol=1e-7)),
     Entry(AdditiveRegressor, {**TIGHT, "monotonic_cst": [1, 0, 0, 0]}, amounts, CURVES,
           partial(AdditiveRegressor, alpha=0.01, tol=1e-7, monotonic_cst=[1, 0, 0, 0])),
     Entry(AdditiveRegressor, {**TIGHT, "loss": "poisson"}, counts, CURVES,
           partial(AdditiveRegressor, alpha=0.01, tol=1e-7, loss="poisson"), {"alpha": 0.05}),
+    Entry(HistGradientBoostingClassifier, {**TEN_STAGES, "random_state": 0}, three, BOOSTING,
+          partial(ensemble.HistGradientBoostingClassifier, **TEN_STAGES), {"max_iter": 10}),
+    Entry(HistGradientBoostingClassifier, {**TEN_STUMPS, "random_state": 0}, two, BOOSTING,
+          partial(ensemble.HistGradientBoostingClassifier, **TEN_STUMPS), TEN_STUMPS),
+    Entry(HistGradientBoostingRegressor, {**TEN_STAGES, "random_state": 0}, amounts, (*BOOSTING, "trees_.baseline"),
+          partial(ensemble.HistGradientBoostingRegressor, **TEN_STAGES), {"max_iter": 10}),
+    Entry(HistGradientBoostingRegressor, {"loss": "poisson", **TEN_STAGES, "random_state": 0}, counts,
+          (*BOOSTING, "trees_.baseline"),
+          partial(ensemble.HistGradientBoostingRegressor, loss="poisson", **TEN_STAGES),
+          {"max_iter": 10}),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),
@@ -497,6 +501,12 @@ every_sum = pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.is_sum],
 def every_with(param: str) -> Any:
     """For the estimators that have this parameter."""
     return pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.has(param)], ids=str)
+
+
+# for those that go on until nothing is left to gain; of a boosting, any number of stages is a model as good as any
+every_converging = pytest.mark.parametrize(
+    "entry", [e for e in CATALOGUE if e.has("max_iter") and "Boosting" not in e.cls.__name__], ids=str
+)
 
 
 def unfitted(model: Any) -> bool:

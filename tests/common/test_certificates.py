@@ -25,7 +25,7 @@ from certifit import (
     audit,
 )
 from certifit.core import Check
-from tests.common.catalogue import every_estimator, every_sum, every_with, fitted_part, set_fitted_part
+from tests.common.catalogue import every_converging, every_estimator, every_sum, fitted_part, set_fitted_part
 
 
 # ---------------------------------------------------------------------------------------- fit and audit
@@ -111,7 +111,7 @@ def test_sabotage_of_each_attribute_is_noticed(entry, damage):
         assert not checked.bound > best * (1 + 1e-12), name  # a bound for any model whatever, where there is one
 
 
-@every_with("max_iter")
+@every_converging
 def test_stopping_after_one_iteration_is_noticed(entry):
     X, y = entry.data()
     squares = issubclass(entry.cls, (GeneralizedLinearRegressor, RidgeClassifier))  # which 1 solves

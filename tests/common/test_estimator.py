@@ -21,7 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 import certifit
 from certifit import CertificateWarning, DataError, ProgressBar
 from certifit.rows import ArrayRows
-from tests.common.catalogue import CATALOGUE, every_estimator, every_sum, every_with, fitted_part, unfitted
+from tests.common.catalogue import (
+    CATALOGUE,
+    every_converging,
+    every_estimator,
+    every_sum,
+    every_with,
+    fitted_part,
+    unfitted,
+)
 
 
 def outputs(model, X):
@@ -379,7 +387,7 @@ def test_our_progress_bar_ends_with_an_interrupted_fit(entry):
     assert not callback._screens
 
 
-@every_with("max_iter")
+@every_converging
 def test_a_callback_may_stop_the_fit(entry):
     X, y = entry.data()
 

@@ -34,7 +34,7 @@ X = X / X.std(axis=0)
         (Ridge(), {"threshold": 0.1, "importance_getter": lambda model: model.coef_**2}),
         (RandomForestClassifier(n_estimators=5, random_state=0), {}),
     ],
-    ids=str,
+    ids=lambda part: " ".join(part) if isinstance(part, dict) else str(part),
 )
 def test_it_keeps_the_columns_that_scikit_learn_keeps(estimator, params):
     model, peer = (module.SelectFromModel(estimator, **params).fit(X, y) for module in (certifit, theirs))

@@ -335,7 +335,11 @@ def other_column(a):
     return a
 
 
-@pytest.mark.parametrize("change", [{"threshold": moved}, {"seed": other_seed}, {"feature": other_column}], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [{"threshold": moved}, {"seed": other_seed}, {"feature": other_column}],
+    ids=lambda change: next(iter(change)),
+)
 @pytest.mark.parametrize("cls", [*CLASSIFIERS, *REGRESSORS])
 def test_what_no_growth_leaves_is_noticed(cls, change):
     X, y = datasets.load_iris(return_X_y=True)

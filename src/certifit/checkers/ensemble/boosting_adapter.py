@@ -17,9 +17,9 @@ from certifit.rows import Array, Rows, apply_class_weight, encode_labels
 from certifit.rows.checks import TableTerms
 
 
-def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | None) -> Certificate:
+def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | None, tol: float) -> Certificate:
     """Check fitted attributes and settings on rows whose y are class numbers or amounts."""
-    return certify_stages(plain_trees(model["trees_"]), stage_claim(model, rows), rows, held_out)
+    return certify_stages(plain_trees(model["trees_"]), stage_claim(model, rows), rows, held_out, tol)
 
 
 def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
@@ -46,10 +46,10 @@ def _directions(asked: Any, rows: Rows) -> Array | None:
     return np.asarray(asked)
 
 
-def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float) -> Certificate:
+def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor."""
     if not isinstance(model, Estimator):
-        return _audit_by_stages(model, X, y, sample_weight)
+        return _audit_by_stages(model, X, y, sample_weight, tol)
     state = {**model.get_params(deep=False), **vars(model)}
     classes = state.get("classes_")
     X = _with_codes(X, state["category_labels_"])
@@ -62,10 +62,10 @@ def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float) 
         targets = rows.map(lambda block: np.asarray(block.y, np.float64)) if classes is not None else None
         w = rows.map(lambda block: block.w)
         held = held_out_rows(targets, w, float(state["validation_fraction"]), int(state["validation_seed_"]))
-    return certify_boosting(state, rows, held)
+    return certify_boosting(state, rows, held, tol)
 
 
-def _audit_by_stages(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+def _audit_by_stages(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check another library's boosting, whose trees are no public attributes, by its scores after each stage."""
     classes = getattr(model, "classes_", None)
     terms = TableTerms("numbers" if classes is None else "classes", missing=True)
@@ -78,7 +78,7 @@ def _audit_by_stages(model: Any, X: Any, y: Any, sample_weight: Any) -> Certific
     if classes is not None:
         rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), model.class_weight)
     loss = str(model.loss) if classes is None else ("log_loss" if len(classes) == 2 else "multinomial")
-    return certify_staged_scores(model, rows.load(), loss)
+    return certify_staged_scores(model, rows.load(), loss, tol)
 
 
 def _with_codes(X: Any, labels: Mapping[str, list[Any]]) -> Any:

@@ -31,7 +31,7 @@ def staged_scores(model: Any, X: Array, loss: str) -> Array:
     return np.stack([F.reshape(len(X), -1) for F in stages])
 
 
-def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str) -> Certificate:
+def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str, tol: float) -> Certificate:
     """Check each stage's leaves and the fall of the loss, to the six digits that single precision leaves."""
     if getattr(model, "do_early_stopping_", False) or loss_name in ("absolute_error", "quantile"):
         raise DataError(
@@ -67,11 +67,12 @@ def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str) -> Certif
         Check("rise of the training loss in a stage, relative", rose, 1e-9),
     )
     total, facts = float(w.sum()), {"read from": "scores of the training rows after each stage"}
+    floor = float(w @ loss.gain(y, np.zeros(shaped(F).shape)))
     if many > 2:
-        return Certificate("greedy", CLAIM, before / total, checks=checks, facts=facts)
+        return Certificate("greedy", CLAIM, before / total, floor / total, tol, checks=checks, facts=facts)
     gap = stump_gap(X, y, w, shaped(F), size, loss)
     words = f"{CLAIM}; no additive model of the same size has a loss below the bound"
-    return Certificate("bounded", words, before / total, gap.bound / total, checks=checks, facts=facts)
+    return Certificate("bounded", words, before / total, gap.bound / total, tol, checks=checks, facts=facts)
 
 
 def _leaves(added: Array, size: float) -> tuple[Array, Array]:

@@ -132,6 +132,7 @@ class StageSums(Sums):
     loss: Array  # (stages + 1,) Σ w φ
     scale: Array  # (stages + 1,) Σ w |φ|
     slope: Array  # (k, 2) Σ w φ' at the baseline, and Σ w |φ'|
+    floor: float  # Σ w min φ, below which no scores can come
     weight: float
 
 
@@ -169,15 +170,21 @@ def stage_sums(trees: PlainTrees, claim: StageClaim, stages: int, held_out: Arra
         losses.append(w @ values)
         scales.append(w @ np.abs(values))
     steep = np.stack([w @ first, w @ np.abs(first)], axis=1)
-    return StageSums(G, H, size, count, np.array(losses), np.array(scales), steep, float(w.sum()))
+    floor = float(w @ loss.gain(y, np.zeros(F.shape if loss.several else len(w))))
+    return StageSums(G, H, size, count, np.array(losses), np.array(scales), steep, floor, float(w.sum()))
 
 
 def certify_stages(
-    trees: PlainTrees, claim: StageClaim, rows: Rows, held_out: Array | None, tuning: StageTuning = StageTuning()
+    trees: PlainTrees,
+    claim: StageClaim,
+    rows: Rows,
+    held_out: Array | None,
+    tol: float = 0.0,
+    tuning: StageTuning = StageTuning(),
 ) -> Certificate:
     """Check a boosting on rows whose y are amounts, or class numbers."""
     if not is_whole(trees, rows.n_features):
-        return Certificate("greedy", CLAIM, checks=(Check("trees that are no trees (1: yes)", 1.0, 0.0),))
+        return Certificate("greedy", CLAIM, tol=tol, checks=(Check("trees that are no trees (1: yes)", 1.0, 0.0),))
     k = len(trees.baseline)
     all_stages = (len(trees.first) - 1) // k
     stages = min(all_stages, max(1, tuning.visits // max(1, rows.n_rows * k)))
@@ -194,6 +201,7 @@ def certify_stages(
     words = CLAIM if stages == all_stages else f"of the first {stages} stages, {CLAIM}"
     if (
         stages == all_stages
+        and all(check.passed for check in checks)
         and (np.diff(trees.first) <= 3).all()
         and rows.n_rows * rows.n_features <= tuning.gap_entries
     ):
@@ -202,8 +210,8 @@ def certify_stages(
         bound = gap.bound / found.weight
         facts["gap to the best additive model of this size"] = max(0.0, objective - bound)
         return Certificate("bounded", f"{words}; no additive model of the same size has a loss below the bound",
-                           objective, bound, checks=checks, facts=facts)  # fmt: skip
-    return Certificate("greedy", words, objective, checks=checks, facts=facts)
+                           objective, bound, tol, checks=checks, facts=facts)  # fmt: skip
+    return Certificate("greedy", words, objective, found.floor / found.weight, tol, checks=checks, facts=facts)
 
 
 CLAIM = "every leaf has the value that lowers its stage's quadratic most, and no stage raised the training loss"
@@ -227,12 +235,13 @@ def _check_shape(trees: PlainTrees, claim: StageClaim) -> tuple[Check, ...]:
     leaf = trees.left < 0
     n_leaves = np.bincount(tree[leaf], minlength=len(trees.first) - 1)
     few = leaf & (trees.count < claim.leaf_rows) & (depth > 0)
-    inside = float(np.abs(trees.value[~leaf]).max(initial=0.0))
+    unused = np.abs(np.where(leaf | (trees.kinds >= 0), trees.threshold, 0.0)).max(initial=0.0)
+    inside = float(np.abs(trees.value[~leaf]).max(initial=0.0)) + float(unused)
     return (
         Check("levels beyond the deepest allowed", max(0.0, float(depth.max(initial=0)) - claim.depth), 0.0),
         Check("leaves beyond the number allowed", max(0.0, float(n_leaves.max(initial=0)) - claim.leaves), 0.0),
         Check("leaves with too few rows", float(few.sum()), 0.0),
-        Check("values of nodes that are no leaves", inside, 0.0),
+        Check("values of inner nodes, and thresholds of leaves", inside, 0.0),
         Check("branches in the wrong order for a monotone column", float(wrong), 0.0),
     )
 
@@ -275,21 +284,21 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     for i in np.flatnonzero(~leaf)[::-1]:
         count[i] = count[trees.left[i]] + count[trees.right[i]]
     value = trees.value[:m]
-    full = float(np.abs(count - trees.count[:m]).max())
-    rounding = 32 * np.log2(2 + count.max()) * EPS
+    full = float(np.abs(count - trees.count[:m]).max(initial=0.0))
+    rounding = 32 * np.log2(2 + count.max(initial=0.0)) * EPS
     if isinstance(claim.plain, PlainQuantile):
         below, at, total = found.G, found.H, found.size
         want = claim.plain.alpha * total
         # The weight below a quantile is at most α of all, that up to it at least.
         off = np.maximum(below - want, want - below - at) / np.where(total > 0, total, 1.0)
         off = np.where(leaf & (claim.monotone is None or not np.any(claim.monotone)), off, 0.0)
-        return _leaf_checks(full, float(off.max() / rounding))
+        return _leaf_checks(full, float(off.max(initial=0.0) / rounding))
     H = found.H + claim.l2
     newton = np.where(H > 0, -found.G / np.where(H > 0, H, 1.0), 0.0)
     longest = longest_step(claim.loss, claim.learning_rate)
     newton = np.clip(claim.learning_rate * np.clip(newton, trees.low[:m], trees.high[:m]), -longest, longest)
     allowed = rounding * (claim.learning_rate * found.size / np.where(H > 0, H, 1.0) + np.abs(newton)) + EPS**2
-    return _leaf_checks(full, float(np.where(leaf, np.abs(value - newton) / allowed, 0.0).max()))
+    return _leaf_checks(full, float(np.where(leaf, np.abs(value - newton) / allowed, 0.0).max(initial=0.0)))
 
 
 def _leaf_checks(counts: float, values: float) -> tuple[Check, ...]:

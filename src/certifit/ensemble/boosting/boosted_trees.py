@@ -39,7 +39,7 @@ class BoostedTrees:
     left: Array  # (m,) number of the left child; -1 for a leaf
     right: Array  # (m,)
     column: Array  # (m,) -1 for a leaf
-    threshold: Array  # (m,) NaN for leaves and for categories
+    threshold: Array  # (m,) 0 for leaves and for categories
     missing_left: Array  # (m,) uint8
     kinds: Array  # (m,) -1 where none
     count: Array  # (m,) training rows
@@ -130,7 +130,7 @@ def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Ar
     categorical = inner & bins.is_categorical[column]
     # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
     border = np.where(inner & ~categorical, nodes["border"], 0)
-    threshold = np.where(inner & ~categorical, bins.tables.keys[column, border], np.nan)
+    threshold = np.where(inner & ~categorical, bins.tables.keys[column, border], 0.0)
     kinds = np.where(categorical, np.cumsum(categorical) - 1, -1)
     value = np.zeros(len(nodes))
     value[leaves] = values

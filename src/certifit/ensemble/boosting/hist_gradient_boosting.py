@@ -45,7 +45,7 @@ class HistGradientBoosting(Estimator):
     ignored = ("verbose",)
     settings: ClassVar[Settings] = {
         "learning_rate": Setting(float, above=0, below=math.inf),
-        "max_iter": Setting(int, least=1),
+        "max_iter": Setting(int, least=0),
         "max_leaf_nodes": Setting(int, least=2, none=True),
         "max_depth": Setting(int, least=1, none=True),
         "min_samples_leaf": Setting(int, least=1),
@@ -55,7 +55,7 @@ class HistGradientBoosting(Estimator):
         "early_stopping": Setting(bool, choices=("auto",)),
         "validation_fraction": Setting(float, above=0, below=math.inf, none=True),
         "n_iter_no_change": Setting(int, least=1),
-        "tol": Setting(float, least=0, below=math.inf),
+        "tol": Setting(float, least=0),
         "warm_start": Setting(bool),
     }
     differences: ClassVar[dict[str, str]] = {
@@ -122,7 +122,7 @@ class HistGradientBoosting(Estimator):
             "validation_seed_": seed, "train_score_": np.array(history[0]), "validation_score_": np.array(history[1]),
         }  # fmt: skip
         claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
-        return {**found, "certificate_": certify_boosting(claim, rows, held)}
+        return {**found, "certificate_": certify_boosting(claim, rows, held, float(self.tol))}
 
     def _run(
         self, boosting: Boosting, checked: _Validation | None, stops: bool, attributes: Attributes, before: Attributes
@@ -147,16 +147,24 @@ class HistGradientBoosting(Estimator):
 
         if stops and not train:
             note()
-        with self._watch.loop("boosting", self.max_iter, lambda _: {}) as watch:
-            for stage in range(done, self.max_iter):
+        whole = StageScorer(boosting.loss, "loss", attributes.get("classes_"), self._mean)
+        watched = bool(getattr(self, "_skl_callbacks", ()))
+
+        def as_of_now(_: Any) -> Attributes:
+            trees = joined_trees(boosting.trees, rows.bins, boosting.baseline)
+            return {**attributes, "trees_": trees, "category_labels_": {}}
+
+        with self._watch.loop("boosting", self.max_iter, as_of_now) as watch:
+            for _ in range(done, self.max_iter):
                 watch.begin()
                 boosting.stage()
                 if checked is not None and F is not None:
                     checked.move(boosting, F)
                 if stops:
                     note()
-                size = boosting.gradient_size
-                if watch.end(None, Step(None, size, size * (self.max_iter - stage - 1) / self.max_iter), 0.0):
+                # The loss of all rows takes as long as a part of a stage: it is computed where somebody looks.
+                now = -whole(rows.y, rows.w, boosting.F) if watched else math.nan
+                if watch.end(None, Step(None, now, boosting.gradient_size), 0.0):
                     break
                 if stops and is_stalled(valid or train, int(self.n_iter_no_change), float(self.tol)):
                     break
