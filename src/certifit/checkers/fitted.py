@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,24 @@ def check_plain_attributes(model: Any) -> None:
             kind = f"{type(value).__name__} of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
             raise DataError(
                 got=f"{name} as {kind} in a fitted {type(model).__name__}",
+                wanted="plain arrays of real numbers, as fit leaves them",
+                fix="Fit it again.",
+            )
+        for part in value if isinstance(value, (list, tuple)) else (value,):
+            _check_parts(model, name, part)
+
+
+def _check_parts(model: Any, name: str, value: Any) -> None:
+    """The same for the arrays of which a fitted attribute, such as a tree, is made."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return
+    for one in fields(value):
+        part = getattr(value, one.name)
+        plain = type(part) in (np.ndarray, np.memmap) and part.dtype.kind in "biuf"
+        if one.type in ("Array", Array) and not plain:
+            kind = f"{type(part).__name__} of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
+            raise DataError(
+                got=f"{name}.{one.name} as {kind} in a fitted {type(model).__name__}",
                 wanted="plain arrays of real numbers, as fit leaves them",
                 fix="Fit it again.",
             )

@@ -95,7 +95,7 @@ def find_audited(model: Any, like: str | None = None) -> AuditedModel:
     known = audited_models().get(like or type(model).__name__)
     if known is None:
         raise refusal(model, like, tuple(audited_models()))
-    missing = sorted(a for a in known.attributes if not hasattr(model, a))
+    missing = sorted(a for a in known.attributes if not _has(model, a))
     if missing:
         raise DataError(
             got=f"a {type(model).__name__} without {', '.join(missing)}",
@@ -103,6 +103,14 @@ def find_audited(model: Any, like: str | None = None) -> AuditedModel:
             fix="Call fit first.",
         )
     return known
+
+
+def _has(model: Any, name: str) -> bool:
+    """Whether a model has an attribute; a property that fails on what it is derived from is there, and audited."""
+    try:
+        return hasattr(model, name)
+    except Exception:
+        return True
 
 
 @cache

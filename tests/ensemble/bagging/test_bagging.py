@@ -1,6 +1,7 @@
 """Bagging: any estimator, samples from seeds, out-of-bag answers, and what the audit notices."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -139,6 +140,34 @@ def test_what_no_fit_leaves_is_noticed():
         else:
             hurt.estimators_ = [DecisionTreeClassifier(max_depth=3).fit(X, y)] * 4
         assert not audit(hurt, X, y).holds, change
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_no_member_is_passed_over(number):
+    X, y = IRIS
+    model = BaggingClassifier(random_state=0).fit(X, y)
+    tree = model.estimators_[number].tree_
+    model.estimators_[number].tree_ = replace(tree, value=np.roll(tree.value, 1, axis=-1))
+    assert not audit(model, X, y).holds
+
+
+def test_members_of_other_settings_are_noticed():
+    X, y = IRIS
+    model = BaggingClassifier(DecisionTreeClassifier(max_depth=3), 4, random_state=0).fit(X, y)
+    other = BaggingClassifier(DecisionTreeClassifier(max_depth=1), 4, random_state=0).fit(X, y)
+    model.estimators_ = other.estimators_
+    assert not audit(model, X, y).holds
+
+
+def test_a_member_with_a_circle_of_nodes_is_refused():
+    X, y = IRIS
+    model = BaggingClassifier(n_estimators=2, random_state=0).fit(X, y)
+    tree = model.estimators_[1].tree_
+    left = tree.children_left.copy()
+    left[np.flatnonzero(left > 0)[-1]] = 0
+    model.estimators_[1].tree_ = replace(tree, children_left=left)
+    with pytest.raises(DataError, match="exactly one other"):
+        audit(model, X, y)
 
 
 def test_scikit_learns_bags_are_audited():

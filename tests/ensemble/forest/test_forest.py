@@ -1,6 +1,7 @@
 """Random forests and extremely randomised trees: growth, bootstrap, out-of-bag answers; what the audit notices."""
 
 import contextlib
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -347,6 +348,43 @@ def test_what_no_growth_leaves_is_noticed(cls, change):
     model = tampered(cls(4, random_state=0).fit(X, y), **change)
     with contextlib.suppress(DataError):
         assert not audit(model, X, y).holds
+
+
+@pytest.mark.parametrize("part", ["value", "impurity", "weighted_n_node_samples"])
+@pytest.mark.parametrize("cls", [*CLASSIFIERS, *REGRESSORS])
+def test_what_is_not_a_number_is_noticed_wherever_it_stands(cls, part):
+    X, y = datasets.load_iris(return_X_y=True)
+    fitted = cls(3, max_depth=2, random_state=0).fit(X, y)
+    for k in range(len(fitted.trees_.threshold)):
+
+        def spoilt(a, k=k):
+            a[k] = np.nan
+            return a
+
+        assert not audit(tampered(copy.copy(fitted), **{part: spoilt}), X, y).holds
+
+
+def test_a_node_that_counts_one_row_too_many_is_noticed():
+    X, y = datasets.load_iris(return_X_y=True)
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    assert not audit(tampered(model, n_node_samples=other_seed), X, y).holds
+
+
+def test_out_of_bag_residuals_that_are_not_numbers_are_noticed():
+    X, y = datasets.load_diabetes(return_X_y=True)
+    model = RandomForestRegressor(30, max_depth=2, oob_score=True, random_state=0).fit(X[:60], y[:60])
+    assert audit(model, X[:60], y[:60]).holds
+    model.oob_residual_ = np.full_like(model.oob_residual_, np.nan)
+    assert not audit(model, X[:60], y[:60]).holds
+
+
+@pytest.mark.parametrize("part", ["first", "seed", "threshold", "value"])
+@pytest.mark.parametrize("change", [lambda a: None, lambda a: a.tolist(), lambda a: a + 0j])
+def test_arrays_that_no_fit_leaves_are_refused_in_words(part, change):
+    X, y = datasets.load_iris(return_X_y=True)
+    model = tampered(RandomForestClassifier(2, random_state=0).fit(X, y), **{part: change})
+    with pytest.raises(DataError, match=f"trees_.{part}"):
+        audit(model, X, y)
 
 
 def test_a_split_on_a_column_that_the_node_was_not_shown_is_noticed():

@@ -141,8 +141,8 @@ class Bagging(Estimator):
         if self.oob_score:
             fitted.update(self._out_of_bag(plan, fitted, data))
         known = SimpleNamespace(**self.get_params(deep=False), **fitted)
-        # Members were fitted just now: only an audit fits some of them again.
-        certificate = certify_bag(known, rows, 1e-4, BagTuning(refitted=0))
+        # Members were fitted just now: only an audit fits them again.
+        certificate = certify_bag(known, rows, 1e-4, BagTuning(refit=False))
         return {**fitted, "certificate_": certificate}
 
     def _check_more(self, there: int) -> None:

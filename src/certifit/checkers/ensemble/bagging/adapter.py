@@ -1,7 +1,7 @@
 """Reads fitted bags, ours and scikit-learn's, and certifies them on the rows they were fitted on.
 
 Members are of any kind, so what they minimise is not known here; what is checked is that they were fitted to the
-samples which the seeds draw: some of them are fitted again and must say the same. Out-of-bag answers, their score and
+samples which the seeds draw: each is fitted again and must say the same. Out-of-bag answers, their score and
 its interval are recomputed from all members.
 """
 
@@ -20,6 +20,7 @@ from certifit.checkers.ensemble.bagging.samples import sample_plan
 from certifit.checkers.ensemble.forest.out_of_bag import summarise
 from certifit.checkers.ensemble.forest.plain_bootstrap import check_whole, row_order
 from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, encode_labels
@@ -31,10 +32,9 @@ UNSEEN = "the out-of-bag score, with an interval for new rows of the same kind"
 
 @dataclass(frozen=True)
 class BagTuning:
-    """How many members are fitted again, and what two fits may differ by."""
+    """Whether members are fitted again, and what two fits may differ by."""
 
-    refitted: int = 5
-    seed: int = 0
+    refit: bool = True
     apart: float = 1e-6
 
 
@@ -59,13 +59,17 @@ def certify_bag(model: Any, rows: Rows, tol: float, tuning: BagTuning) -> Certif
         )
     members = [*(_own_members(model, rows, w) if own else _their_members(model, w))]
     checks: tuple[Check, ...] = _check_own(model, rows, w) if own else ()
-    chosen = np.random.default_rng(tuning.seed).permutation(len(members))[: tuning.refitted]
-    apart = max((_refit_apart(members[i], data.X, y, k, own) for i in chosen), default=0.0)
-    if len(chosen):
-        checks += (Check("answers of members fitted again off by, relative", apart, tuning.apart),)
-    facts: dict[str, Any] = {"members fitted again": f"{len(chosen)} of {len(members)}"}
-    said = [member_answers(member, data.X[:, columns], k) for member, columns, _ in members]
-    answers = np.asarray(sum(said) / len(said))
+    facts: dict[str, Any] = {}
+    if tuning.refit:
+        _check_trees(members)
+        # An unlike member that is passed over makes the bag's answers wrong just as well, so none is.
+        apart = float(np.max([_refit_apart(member, data.X, y, k, own) for member in members]))
+        strange = sum(not _is_copy(member, model.estimator) for member in model.estimators_)
+        checks += (
+            Check("answers of members fitted again off by, relative", apart, tuning.apart),
+            Check("members whose settings are not the estimator's", float(strange), 0.0),
+        )
+    answers = np.mean([member_answers(member, data.X[:, columns], k) for member, columns, _ in members], axis=0)
     loss = answers.argmax(axis=1) != y if k else (answers[:, 0] - y) ** 2
     objective = float(np.average(loss, weights=w))
     name = "oob_decision_function_" if k else "oob_prediction_"
@@ -87,6 +91,31 @@ def _their_members(model: Any, w: Array) -> Iterator[tuple[Any, Array, Array]]:
     samples = model.estimators_samples_
     for member, columns, sample in zip(model.estimators_, model.estimators_features_, samples, strict=True):
         yield member, np.asarray(columns), np.bincount(sample, minlength=len(w)).astype(np.float64)
+
+
+def _check_trees(members: list[tuple[Any, Array, Array]]) -> None:
+    """Refuse members that are trees with a circle in them: they would never answer."""
+    for member, columns, _ in members:
+        if hasattr(member, "tree_"):
+            plain_tree(member.tree_, len(columns))
+
+
+def _is_copy(member: Any, estimator: Any) -> bool:
+    """Whether a member has the settings of the estimator, or of a tree where there is none, but for its seeds."""
+    if estimator is None and type(member).__name__ not in ("DecisionTreeClassifier", "DecisionTreeRegressor"):
+        return False
+    asked = type(member)() if estimator is None else estimator
+    return type(member) is type(asked) and _settings(member) == _settings(asked)
+
+
+def _settings(estimator: Any) -> dict[str, str]:
+    """Settings as text, those of estimators inside among them, without seeds."""
+    found = estimator.get_params()
+    inside = {id(value) for value in found.values() if hasattr(value, "get_params")}
+    return {
+        name: repr(value) for name, value in found.items()
+        if name.split("__")[-1] != "random_state" and id(value) not in inside and not isinstance(value, list)
+    }  # fmt: skip
 
 
 def _check_own(model: Any, rows: Rows, w: Array) -> tuple[Check, ...]:

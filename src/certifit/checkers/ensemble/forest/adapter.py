@@ -71,8 +71,9 @@ def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificat
         )
     if model.oob_score and not k:
         off = np.abs(rows.map(_targets) - model.oob_prediction_ - model.oob_residual_)
+        off = np.where(np.isnan(model.oob_prediction_) & np.isnan(model.oob_residual_), 0.0, off)
         size = float(np.nanmax(np.abs(rows.map(_targets)), initial=1.0))
-        beside += (Check("out-of-bag residuals off by", float(np.nanmax(off, initial=0.0)), 1e-12 * size),)
+        beside += (Check("out-of-bag residuals off by", float(off.max(initial=0.0)), 1e-12 * size),)
     forest = FittedForest(
         len(trees), partial(_claimed, model, k), lambda t: int(trees.seed[t]),
         partial(_tree_weights, model, order, drawn_by, rows), _objective(trees), _split_claim(model, w),

@@ -131,7 +131,7 @@ def _check_unseen(
         Check("out-of-bag score off by", abs(score - claim.score), 1e-9),
     )
     if claim.interval is not None:
-        apart = max(abs(found.low - claim.interval[0]), abs(found.high - claim.interval[1]))
+        apart = float(np.abs(np.array([found.low, found.high]) - claim.interval).max())
         checks += (Check("ends of its interval off by", apart, 1e-9),)
     seen = int((np.isnan(claim.answers).any(axis=1) & (claim.weight > 0)).sum())
     return checks, {**_facts(found, classes), "rows that every tree has drawn": str(seen)}
