@@ -30,7 +30,7 @@ from certifit.ensemble.boosting.column_rules import (
     monotone_directions,
 )
 from certifit.ensemble.boosting.early_stopping import StageScorer, is_stalled
-from certifit.ensemble.boosting.stagewise import BoostedRows, Boosting, BoostingLoss
+from certifit.ensemble.boosting.stagewise import Boosting, BoostingLoss, BoostingRows
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.binned.bins import learn_bins
@@ -106,7 +106,7 @@ class HistGradientBoosting(Estimator):
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
         whole = bool(kept.all())
-        training = BoostedRows(codes if whole else codes[kept], y[kept], w[kept], bins)
+        training = BoostingRows(codes if whole else codes[kept], y[kept], w[kept], bins)
         loss = self._loss(attributes)
         scores = len(attributes["classes_"]) if loss.name == "multinomial" else 1
         boosting = Boosting(training, loss, limits, float(self.learning_rate), seed, scores)

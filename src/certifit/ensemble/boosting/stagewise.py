@@ -60,7 +60,7 @@ class BoostingLoss:
 
 
 @dataclass(frozen=True)
-class BoostedRows:
+class BoostingRows:
     """The rows that trees grow on."""
 
     codes: Array  # (n, d) uint8
@@ -73,7 +73,7 @@ class BoostedRows:
 class Boosting:
     """A boosting that goes on stage by stage."""
 
-    rows: BoostedRows
+    rows: BoostingRows
     loss: BoostingLoss
     limits: BinnedLimits
     learning_rate: float
