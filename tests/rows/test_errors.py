@@ -513,3 +513,13 @@ def test_an_unreachable_scheduler():
             client.close(timeout=1)
     assert "make a new dask.distributed.Client" in caught.value.fix
     assert rows.sum(lambda block: len(block.w)) == 10  # without a client: here
+
+
+@pytest.mark.parametrize("labels", [["a", 1, "b", 2], [1, 2.5, "c", 1]])
+def test_words_and_numbers_are_no_labels_of_one_kind(labels):
+    y = np.array(labels, dtype=object)
+    refused(np.eye(4), y, target="classes", got="words and numbers", wanted="one kind", fix="astype(str)")
+
+
+def test_objects_of_one_kind_are_labels():
+    assert as_rows(np.eye(4), np.array(["a", "b", "a", "c"], dtype=object), target="classes").load().n_rows == 4

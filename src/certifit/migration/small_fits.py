@@ -24,6 +24,11 @@ FURTHER_SETTINGS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "KernelPCA": ({"kernel": "rbf", "fit_inverse_transform": True},),
     **dict.fromkeys(("RidgeCV", "RidgeClassifierCV"), ({"store_cv_results": True},)),
     "SelectFromModel": ({"max_features": 2},),
+    **dict.fromkeys(
+        ("BaggingClassifier", "BaggingRegressor", "RandomForestClassifier", "RandomForestRegressor"),
+        ({"oob_score": True},),
+    ),
+    **dict.fromkeys(("ExtraTreesClassifier", "ExtraTreesRegressor"), ({"bootstrap": True, "oob_score": True},)),
     "QuadraticDiscriminantAnalysis": ({"store_covariance": True},),
     "LinearDiscriminantAnalysis": ({"solver": "eigen", "store_covariance": True}, {"store_covariance": True}),
 }

@@ -46,8 +46,10 @@ def check_block(block: Block, terms: TableTerms, names: Array | None, targets: S
         )
     if block.y is not None:
         _check_labels(block.y, targets, block.start)
-        if terms.target == "classes" and block.y.dtype.kind == "f":
-            check_classification_targets(block.y)
+        if terms.target == "classes":
+            _check_one_kind(block.y)
+            if block.y.dtype.kind == "f":
+                check_classification_targets(block.y)
 
 
 def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
@@ -67,6 +69,18 @@ def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
             wanted="a finite number or a label in every row of y",
             fix="Drop the rows without a target.",
         )
+
+
+def _check_one_kind(y: Array) -> None:
+    """Refuse classes that have no order because words and numbers are mixed."""
+    if y.dtype.kind == "O":
+        words = {isinstance(label, str): label for label in y.flat}
+        if len(words) == 2:
+            raise DataError(
+                got=f"a target with words and numbers, such as {words[True]!r} and {words[False]!r}",
+                wanted="labels of one kind",
+                fix="Make words of them all, for instance with y.astype(str).",
+            )
 
 
 def _is_missing(label: Any) -> bool:
@@ -93,6 +107,7 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
         )
     _check_labels(y, names)
     if terms.target == "classes":
+        _check_one_kind(y)
         check_classification_targets(y)
     return y
 

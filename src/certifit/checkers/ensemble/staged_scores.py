@@ -7,6 +7,7 @@ slopes and curvatures say what that value should be. A stage of a stump adds two
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,9 @@ def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str, tol: floa
     kept = rows.w > 0
     X, y, w = dense(rows.X[kept]), np.asarray(rows.y, np.float64)[kept], rows.w[kept]
     loss = plain_score_loss(loss_name)
-    after = staged_scores(model, X, loss_name)
+    with warnings.catch_warnings():  # the rows have lost the names of their columns, which were checked before
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        after = staged_scores(model, X, loss_name)
     k = after.shape[2]
     F = np.tile(best_constant(y, w, loss, k), (len(y), 1))
     off, many, rose, size = 0.0, 0, 0.0, 0.0

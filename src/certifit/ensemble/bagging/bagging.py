@@ -290,8 +290,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     target = "classes"
     differences: ClassVar[dict[str, str]] = {
         **Bagging.differences,
-        "oob_score_": "There with oob_score=True.",
-        "oob_decision_function_": "There with oob_score=True.",
     }
 
     classes_: Array
@@ -372,8 +370,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
     target = "numbers"
     differences: ClassVar[dict[str, str]] = {
         **Bagging.differences,
-        "oob_score_": "There with oob_score=True.",
-        "oob_prediction_": "There with oob_score=True.",
     }
 
     def _base(self) -> Any:

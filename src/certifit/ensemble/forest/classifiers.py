@@ -38,8 +38,6 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     differences: ClassVar[dict[str, str]] = {
         **Forest.differences,
-        "oob_score_": "There with oob_score=True.",
-        "oob_decision_function_": "There with oob_score=True.",
     }
 
     classes_: Array

@@ -30,8 +30,6 @@ class ForestRegressor(RegressorMixin, Forest):
 
     differences: ClassVar[dict[str, str]] = {
         **Forest.differences,
-        "oob_score_": "There with oob_score=True.",
-        "oob_prediction_": "There with oob_score=True.",
     }
 
     oob_prediction_: Array
