@@ -71,7 +71,7 @@ class Forest(Estimator):
     differences: ClassVar[dict[str, str]] = {
         "criterion": "'absolute_error' is not there.",
         "n_outputs_": "One target only: always 1.",
-        "thresholds": "Columns of more than 255 distinct values are cut into 255 bins; thresholds lie between bins.",
+        "fit(X)": "Columns of more than 255 distinct values are cut into 255 bins; thresholds lie between bins.",
         "oob_score": "Rows that every tree has drawn are left out (NaN), and counted in the certificate.",
         "estimator_": "Trees are grown together, from one table of codes; `estimators_` are made when asked for.",
         "fit(sample_weight)": "Rows are drawn in proportion to their weights: a row of weight 2 is a row twice.",
