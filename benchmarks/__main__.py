@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.adaboost import adaboost_stumps
 from benchmarks.additive import additive_classes
+from benchmarks.boosting import boosting_small, boosting_tall
 from benchmarks.elastic_path import elastic_path
 from benchmarks.forest import forest_mnist, forest_tall
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
@@ -45,6 +46,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "robust_pca": ("robust PCA", partial(contest, robust_pca)),
     "lle_swiss_roll": ("locally linear embedding of a swiss roll", partial(contest, lle_swiss_roll)),
     "lle_mnist": ("locally linear embedding of MNIST", partial(contest, lle_mnist)),
+    "boosting_tall": ("Histogram boosting on many rows", partial(contest, boosting_tall)),
+    "boosting_small": ("Histogram boosting on few rows", partial(contest, boosting_small)),
     "kmeans_mnist": ("k-means on MNIST", partial(contest, kmeans_mnist)),
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "kmeans_many": ("k-means with many clusters", partial(contest, kmeans_many)),

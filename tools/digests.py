@@ -179,6 +179,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("AdaBoostClassifier",
      {"n_estimators": 4, "corrective": "lpboost", "n_iter_no_change": 2, "random_state": 0}, "two",
      groups, (SMALL,)),
+    ("AdaBoostClassifier", {"n_estimators": 4, "corrective": "lpboost", "n_iter_no_change": 2, "random_state": 0},
+     "two", groups, (SMALL,)),
     ("AdaBoostRegressor", {"n_estimators": 4}, "numbers", groups, (SMALL, (3000, 6))),
     ("RandomForestClassifier", {"n_estimators": 5, "random_state": 0}, "three", groups, (SMALL, TALL)),
     ("RandomForestClassifier", {"n_estimators": 10, "oob_score": True, "random_state": 0}, "two", groups, (SMALL,)),

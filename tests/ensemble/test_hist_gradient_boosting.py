@@ -108,7 +108,7 @@ def test_gradients_are_those_of_the_loss(name):
     kind = KINDS.get(name, gradient_loops.EXPONENTIAL)
     slopes = BoostingLoss(name, 0.3 if name == "quantile" else None).slopes
     g, h, found = np.zeros(50), np.zeros(50), np.zeros(3)
-    gradient_loops.find_gradients(kind, slopes, F, y, w, 0, 50, g, h, found)
+    gradient_loops.find_gradients((kind, slopes), (F, y, w), (0, 50), (g, h), found)
     assert np.allclose(g, w * plain.slope(y, F), rtol=1e-12, atol=0)
     assert np.allclose(h, w * (plain.curvature(y, F) if plain.smooth else 1.0), rtol=1e-12, atol=0)
     assert np.allclose(found, [np.abs(g).sum(), h.sum(), h.max()])

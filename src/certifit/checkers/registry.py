@@ -26,7 +26,7 @@ from certifit.checkers.decomposition.robust_adapter import TRIMMED, audit_robust
 from certifit.checkers.discriminant_analysis.adapter import audit_linear_discriminants
 from certifit.checkers.discriminant_analysis.quadratic import audit_quadratic_discriminants
 from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
-from certifit.checkers.ensemble.additive_adapter import audit_additive
+from certifit.checkers.ensemble.additive.adapter import audit_additive
 from certifit.checkers.ensemble.bagging.adapter import audit_bag
 from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
 from certifit.checkers.ensemble.boosting_adapter import audit_boosting
@@ -116,7 +116,7 @@ def _has(model: Any, name: str) -> bool:
 @cache
 def audited_models() -> dict[str, AuditedModel]:
     """By class name, how models are audited. (coef_ alone does not tell which loss was minimised.)"""
-    return {**_selectors_and_descriptions(), **_predictors()}
+    return {**_selectors_and_descriptions(), **_predictors(), **_weighted_votes_and_sums()}
 
 
 def _selectors_and_descriptions() -> dict[str, AuditedModel]:
@@ -156,13 +156,25 @@ def _selectors_and_descriptions() -> dict[str, AuditedModel]:
     }
 
 
+def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
+    """AdaBoost and additive models."""
+    boosted = ("estimator_weights_", "estimator_errors_")
+    return {
+        "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
+        "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
+        **dict.fromkeys(
+            ("AdditiveClassifier", "AdditiveRegressor"),
+            AuditedModel(audit_additive, ("shape_functions_", "intercept_", "alpha_")),
+        ),
+    }
+
+
 def _predictors() -> dict[str, AuditedModel]:
     """Models that predict a target, and the features that machines are made from."""
     machine = ("support_", "support_vectors_", "dual_coef_", "intercept_")
     results = ("GLM", "Regression", "BinaryCount", "Binary", "Logit", "Probit", "Poisson")  # of statsmodels
     linear, classifier = ("coef_", "intercept_"), ("coef_", "intercept_", "classes_")
     counts = ("feature_log_prob_", "class_log_prior_")
-    boosted = ("estimator_weights_", "estimator_errors_")
     beside = ("offset", "exposure", "trials", "clusters")
     return {
         "LogisticRegression": AuditedModel(audit_logistic, classifier, logistic_problem),
@@ -187,22 +199,16 @@ def _predictors() -> dict[str, AuditedModel]:
         "NuSVR": AuditedModel(audit_svr, machine, machine_problem),
         "OneClassSVM": AuditedModel(audit_one_class, machine, machine_problem),
         **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), AuditedModel(audit_tree, ("tree_",))),
-        "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
-        **dict.fromkeys(
-            ("AdditiveClassifier", "AdditiveRegressor"),
-            AuditedModel(audit_additive, ("shape_functions_", "intercept_", "alpha_")),
-        ),
-        "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
-            AuditedModel(audit_boosting, ("n_iter_",)),
+            AuditedModel(audit_boosting, ("is_categorical_",)),
         ),
         **dict.fromkeys(
             ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))
         ),
         **dict.fromkeys(
             ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
-            AuditedModel(audit_forest, ("estimators_",)),
+            AuditedModel(audit_forest, ("n_outputs_",)),
         ),
         **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),

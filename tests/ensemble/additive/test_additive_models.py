@@ -13,7 +13,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 import certifit
 from certifit import AdditiveClassifier, AdditiveRegressor, DataError, audit
 from certifit.ensemble.additive.path_loops import (
-    ScoredRows,
+    RowRun,
     add_and_sum,
     add_columns,
     fused_path,
@@ -84,7 +84,7 @@ def test_the_passes_over_rows_are_plain_sums():
     }
     for kind, (g, h) in derivatives.items():
         now, sums = score.copy(), np.empty((2, 5))
-        add_and_sum(kind, codes[0], step * 1e-2, codes[1], ScoredRows(y, s, now), sums)
+        add_and_sum(kind, codes[0], step * 1e-2, codes[1], RowRun(y, s, now), sums)
         assert np.allclose(now, moved)
         assert np.allclose(sums, [np.bincount(codes[1], s * g, 5), np.bincount(codes[1], s * h, 5)])
     assert np.allclose(sum_levels(codes[2], y, 5), np.bincount(codes[2], y, 5))

@@ -319,6 +319,10 @@ def tampered(model, **changes):
     return model
 
 
+def next_name(change):
+    return next(iter(change))
+
+
 def moved(a):
     a[np.flatnonzero(a > -2)[3]] += 0.3
     return a
@@ -336,9 +340,7 @@ def other_column(a):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"threshold": moved}, {"seed": other_seed}, {"feature": other_column}],
-    ids=lambda change: next(iter(change)),
+    "change", [{"threshold": moved}, {"seed": other_seed}, {"feature": other_column}], ids=next_name
 )
 @pytest.mark.parametrize("cls", [*CLASSIFIERS, *REGRESSORS])
 def test_what_no_growth_leaves_is_noticed(cls, change):

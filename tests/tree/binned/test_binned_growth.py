@@ -164,13 +164,13 @@ def test_rounding_is_unbiased_and_no_hessian_vanishes():
     n = 4000
     g, h = np.full(n, 0.3), np.full(n, 1e-12)
     packed = np.empty(n, np.int64)
-    pack_pairs(g, h, np.array([1.0, 1.0]), 32, 1, 0, n, packed)
+    pack_pairs((g, h), np.array([1.0, 1.0]), 32, 1, (0, n), packed)
     assert ((packed & 0xFFFFFFFF) == 1).all()
     gradient = packed >> 32
     assert set(gradient.tolist()) == {0, 1}
     assert abs(gradient.mean() - 0.3) < 4 * np.sqrt(0.21 / n)
     again = np.empty(n, np.int64)
-    pack_pairs(g, h, np.array([1.0, 1.0]), 32, 1, 1000, n, again)
+    pack_pairs((g, h), np.array([1.0, 1.0]), 32, 1, (1000, n), again)
     assert np.array_equal(again[1000:], packed[1000:])
 
 

@@ -31,6 +31,7 @@ def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
         loss, float(model["quantile"]) if loss == "quantile" else None, float(model["learning_rate"]),
         float(model["l2_regularization"]), int(model["min_samples_leaf"]), math.inf if depth is None else depth,
         math.inf if leaves is None else leaves, _directions(model["monotonic_cst"], rows),
+        len(classes) if classes is not None and loss == "multinomial" else 1,
     )  # fmt: skip
 
 

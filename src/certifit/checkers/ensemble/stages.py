@@ -44,6 +44,7 @@ class StageClaim:
     depth: float
     leaves: float
     monotone: Array | None  # (d,) -1, 0 or 1
+    scores: int = 1  # trees of a stage
 
     @property
     def plain(self) -> PlainScoreLoss:
@@ -104,9 +105,13 @@ def plain_trees(trees: Any) -> PlainTrees:
     return PlainTrees(**arrays, categories=tuple(np.asarray(c) for c in trees.categories))
 
 
-def is_whole(trees: PlainTrees, d: int) -> bool:
+def is_whole(trees: PlainTrees, d: int, scores: int) -> bool:
     """Whether every tree has one root, every other node one parent before it, and columns that are there."""
     m = len(trees.left)
+    if trees.baseline.shape != (scores,) or (len(trees.first) - 1) % scores or len(trees.categories) != d:
+        return False
+    if trees.first.ndim != 1 or not len(trees.first) or trees.sides.ndim != 2 or trees.sides.shape[1] != 256:
+        return False
     names = ("right", "column", "threshold", "missing_left", "kinds", "count", "value", "low", "high")
     by_node = [getattr(trees, name) for name in names]
     if any(a.shape != (m,) for a in by_node) or trees.first[0] != 0 or trees.first[-1] != m:
@@ -183,7 +188,7 @@ def certify_stages(
     tuning: StageTuning = StageTuning(),
 ) -> Certificate:
     """Check a boosting on rows whose y are amounts, or class numbers."""
-    if not is_whole(trees, rows.n_features):
+    if not is_whole(trees, rows.n_features, claim.scores):
         return Certificate("greedy", CLAIM, tol=tol, checks=(Check("trees that are no trees (1: yes)", 1.0, 0.0),))
     k = len(trees.baseline)
     all_stages = (len(trees.first) - 1) // k

@@ -17,8 +17,8 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch
 
-from certifit.checkers.ensemble.additive import certify_additive
-from certifit.checkers.ensemble.additive_adapter import additive_claim
+from certifit.checkers.ensemble.additive.adapter import additive_claim
+from certifit.checkers.ensemble.additive.dual_point import certify_additive
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Estimator, Objective, Setting, Step, fixed_point
 from certifit.core.settings import LOOP, Settings

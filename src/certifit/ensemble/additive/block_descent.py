@@ -18,7 +18,7 @@ from certifit.ensemble.additive.path_loops import (
     CAREFUL_POISSON,
     LOGISTIC,
     POISSON,
-    ScoredRows,
+    RowRun,
     add_and_sum,
     fused_path,
     segment_hessian,
@@ -100,7 +100,7 @@ class BlockDescent:
 
         def work(rows: slice) -> Array:
             sums = np.empty((2, int(problem.table.levels[j])))
-            part = ScoredRows(problem.y[rows], problem.s[rows], score[rows])
+            part = RowRun(problem.y[rows], problem.s[rows], score[rows])
             add_and_sum(kind, before[rows], step, codes[rows], part, sums)
             return sums
 

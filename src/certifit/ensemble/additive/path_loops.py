@@ -10,7 +10,7 @@ from numba import njit
 from certifit.rows import Array
 
 
-class ScoredRows(NamedTuple):
+class RowRun(NamedTuple):
     """A run of rows."""
 
     y: Array  # (n,)

@@ -58,7 +58,7 @@ class Bagging(Estimator):
     differences: ClassVar[dict[str, str]] = {
         "oob_score": "Rows that every member has drawn are left out, NaN in the answers.",
         "get_metadata_routing": "Parameters other than sample_weight are not passed on to members.",
-        "sample_weight": "Rows are drawn in proportion to their weights; a row of weight 2 is exactly a row twice.",
+        "fit(sample_weight)": "Rows are drawn in proportion to their weights: a row of weight 2 is a row twice.",
     }
 
     estimators_: list[Any]

@@ -14,7 +14,7 @@ from certifit.rows import Array
 
 
 @dataclass(frozen=True)
-class ScoredRows:
+class RowsAndScores:
     """A stand-in for a fitted model that knows the scores of the rows it will be asked about, for scikit-learn."""
 
     scores: Array  # (n, k)
@@ -32,7 +32,7 @@ class ScoredRows:
         found = self.mean(self.scores)
         return found if self.classes_ is None else self.classes_[found.argmax(axis=1)]
 
-    def fit(self, X: Any, y: Any) -> ScoredRows:
+    def fit(self, X: Any, y: Any) -> RowsAndScores:
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -68,7 +68,7 @@ class StageScorer:
         name = ("r2" if self.classes is None else "accuracy") if self.scoring is None else self.scoring
         scorer = get_scorer(name) if isinstance(name, str) else name
         target = y if self.classes is None else self.classes[y.astype(np.int64)]
-        return float(scorer(ScoredRows(F, self.classes, self.mean), np.zeros((len(y), 1)), target))
+        return float(scorer(RowsAndScores(F, self.classes, self.mean), np.zeros((len(y), 1)), target))
 
 
 def is_stalled(scores: list[float], patience: int, tol: float) -> bool:

@@ -12,13 +12,17 @@ SQUARES, SIGNS, POISSON, GAMMA, LOGISTIC, EXPONENTIAL = range(6)
 
 
 @called_from_python
-def find_gradients(kind, slopes, F, y, w, start, stop, g, h, found):
-    """Fill in w φ' and w φ" of rows [start, stop); `found` (3,) are Σ |g|, Σ h and the largest h.
+def find_gradients(loss, targets, span, pairs, found):
+    """Fill in the pairs (g, h) = (w φ', w φ") of a span of rows; `found` (3,) are Σ |g|, Σ h and the largest h.
 
-    Quantiles have no curvature: their rows count by their weights, and `slopes` (2,) are those below and above y.
+    `loss` is its kind and, of quantiles, the slopes below and above y; `targets` are scores F, y and weights w.
+    Quantiles have no curvature: their rows count by their weights.
     """
+    kind, slopes = loss
+    F, y, w = targets
+    g, h = pairs
     size, total, largest = 0.0, 0.0, 0.0
-    for i in range(start, stop):
+    for i in range(span[0], span[1]):
         t = F[i]
         if kind == SQUARES:
             a, b = t - y[i], 1.0

@@ -30,7 +30,7 @@ from certifit.ensemble.boosting.column_rules import (
     monotone_directions,
 )
 from certifit.ensemble.boosting.early_stopping import StageScorer, is_stalled
-from certifit.ensemble.boosting.stagewise import Boosting, BoostingLoss, TrainingRows
+from certifit.ensemble.boosting.stagewise import Boosting, BoostingLoss, BoostingRows
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.binned.bins import learn_bins
@@ -72,9 +72,11 @@ class HistGradientBoosting(Estimator):
     def _as_rows(self, X: Any, y: Any, sample_weight: Any, target: Any, targets: int, reset: bool) -> Rows:
         known = None if reset else self.__dict__.get("category_labels_", {})
         if not reset or (isinstance(self.categorical_features, str) and self.categorical_features == "from_dtype"):
-            X, self._labels = frame_categories(X, known)
+            X, labels = frame_categories(X, known)
         else:
-            self._labels = {}
+            labels = {}
+        if reset:
+            self._labels = labels
         return super()._as_rows(X, y, sample_weight, target, targets, reset)
 
     def _limits(self, d: int, names: Array | None, categorical: Array) -> BinnedLimits:
@@ -104,7 +106,7 @@ class HistGradientBoosting(Estimator):
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
         whole = bool(kept.all())
-        training = TrainingRows(codes if whole else codes[kept], y[kept], w[kept], bins)
+        training = BoostingRows(codes if whole else codes[kept], y[kept], w[kept], bins)
         loss = self._loss(attributes)
         scores = len(attributes["classes_"]) if loss.name == "multinomial" else 1
         boosting = Boosting(training, loss, limits, float(self.learning_rate), seed, scores)
@@ -198,7 +200,7 @@ class HistGradientBoosting(Estimator):
     def n_iter_(self) -> int:
         """The number of stages."""
         check_is_fitted(self)
-        return self.trees_.n_trees // len(self.trees_.baseline)
+        return self.trees_.n_trees // max(1, len(self.trees_.baseline))
 
     @property
     def is_categorical_(self) -> Array | None:

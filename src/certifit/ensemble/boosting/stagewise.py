@@ -60,7 +60,7 @@ class BoostingLoss:
 
 
 @dataclass(frozen=True)
-class TrainingRows:
+class BoostingRows:
     """The rows that trees grow on."""
 
     codes: Array  # (n, d) uint8
@@ -73,7 +73,7 @@ class TrainingRows:
 class Boosting:
     """A boosting that goes on stage by stage."""
 
-    rows: TrainingRows
+    rows: BoostingRows
     loss: BoostingLoss
     limits: BinnedLimits
     learning_rate: float
@@ -136,7 +136,7 @@ class Boosting:
                 else:
                     g, h = self.pairs[0]
                     kind = KINDS[self.loss.name]
-                    find_gradients(kind, slopes, F[:, 0], y, w, starts[b], stop, g, h, found[b])
+                    find_gradients((kind, slopes), (F[:, 0], y, w), (starts[b], stop), (g, h), found[b])
 
         workers.run(work)
         if self.scores > 1:

@@ -73,7 +73,7 @@ class Forest(Estimator):
         "n_outputs_": "One target only: always 1.",
         "oob_score": "Rows that every tree has drawn are left out (NaN), and counted in the certificate.",
         "estimator_": "Trees are grown together, from one table of codes; `estimators_` are made when asked for.",
-        "sample_weight": "Rows are drawn in proportion to their weights; a row of weight 2 is exactly a row twice.",
+        "fit(sample_weight)": "Rows are drawn in proportion to their weights: a row of weight 2 is a row twice.",
     }
 
     trees_: ForestTrees
@@ -106,7 +106,8 @@ class Forest(Estimator):
         y = rows.map(_targets).astype(np.float64)
         borders = tuple(np.asarray(b, np.float64) for b in bins.borders)
         table = CodedTable(
-            np.ascontiguousarray(bins.encode_rows(rows).T), y, np.cumsum([0, *map(len, borders)]), np.concatenate([*borders, [0.0]]),
+            np.ascontiguousarray(bins.encode_rows(rows).T), y, np.cumsum([0, *map(len, borders)]),
+            np.concatenate([*borders, [0.0]]),
             _directions(self.monotonic_cst, rows.n_features),
         )  # fmt: skip
         plan = self._plan(table, classes, int((w > 0).sum()))

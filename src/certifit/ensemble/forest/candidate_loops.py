@@ -64,6 +64,7 @@ class GrowingNode(NamedTuple):
     start: int
     end: int
     key: int  # uint64: random bits of this node
+    depth: int
     rows: int
     a: int
     b: int

@@ -238,7 +238,22 @@ class ExtraTreesClassifier(ForestClassifier):
 
     Attributes
     ----------
-    All as in RandomForestClassifier. The border that a node draws is the one nearest to a number drawn evenly between
+    trees_ : the nodes of all trees, with scikit-learn's names, and the trees' seeds
+    estimators_ : list of DecisionTreeClassifier (made when asked for)
+    classes_ : (k,)
+    n_classes_ : int
+    n_outputs_ : 1
+    max_features_ : int, the columns that each node looked at
+    feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
+    borders_ : tuple of arrays, the borders between the bins of each column: thresholds are among them
+    draw_order_, draw_weight_ : (n,) the order in which rows stand for the bootstrap, and their weights in it
+    estimators_samples_ : list of arrays, the rows that each tree has drawn (computed when asked for)
+    oob_score_ : float, accuracy of the out-of-bag answers (with oob_score)
+    oob_interval_ : (2,) where the accuracy on new rows lies with 95 % confidence (with oob_score)
+    oob_decision_function_ : (n, k) out-of-bag answers (with oob_score)
+    certificate_ : Certificate
+
+    The border that a node draws is the one nearest to a number drawn evenly between
     the lowest and the highest border of its column that parts the node's rows.
 
     Examples

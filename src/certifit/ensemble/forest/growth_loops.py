@@ -104,7 +104,7 @@ class Growth(NamedTuple):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def growing_node(growth, start, end, key, low, high):
+def growing_node(growth, start, end, key, depth, limits):
     """Return a node with what its rows add up to; for many classes also fill in the weight of each."""
     rows, terms, totals = growth.rows, growth.terms, growth.totals
     a, b, weight = 0, 0, 0
@@ -125,7 +125,7 @@ def growing_node(growth, start, end, key, low, high):
             a += rows.a[i]
             b += rows.b[i]
         weight = a + b if terms.score < SQUARED else b
-    return GrowingNode(start, end, key, end - start, a, b, float(weight), low, high)
+    return GrowingNode(start, end, key, depth, end - start, a, b, float(weight), limits[0], limits[1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -254,16 +254,23 @@ def whole_score(growth, node):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def may_split(growth, node, depth):
+def may_split(growth, node):
     """Whether a node is one that the rules let be split, whatever its best split is."""
     terms, rules = growth.terms, growth.rules
-    if depth >= rules.depth or node.rows < rules.split_rows or node.rows < 2 * terms.leaf_rows:
+    if node.depth >= rules.depth or node.rows < rules.split_rows or node.rows < 2 * terms.leaf_rows:
         return False
     if node.weight < 2 * terms.leaf_weight:
         return False
     if terms.form == PACKED:
         return node.a > 0 and node.b > 0
     return not _is_pure(growth.table, growth.rows, node.start, node.end)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _waiting_node(growth, waiting, p):
+    """Return the waiting node at place p."""
+    limits = (waiting.limits[p, 0], waiting.limits[p, 1])
+    return growing_node(growth, waiting.start[p], waiting.end[p], waiting.key[p], waiting.depth[p], limits)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -293,7 +300,7 @@ def _split_node(growth, nodes, node, k, split, j):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _push_children(growth, waiting, top, node, k, depth, middle, j):
+def _push_children(growth, waiting, top, node, k, middle, j):
     """Put both children on the stack, from place `top` on: the left one on top, to be looked at first."""
     one, two = _child_limits(growth, node, middle, growth.table.monotone[j])
     d = len(growth.columns.order)
@@ -303,7 +310,7 @@ def _push_children(growth, waiting, top, node, k, depth, middle, j):
     waiting.key[top], waiting.key[top + 1] = _mixed(node.key, d + 1), _mixed(node.key, d)
     waiting.limits[top, 0], waiting.limits[top, 1] = two
     waiting.limits[top + 1, 0], waiting.limits[top + 1, 1] = one
-    waiting.depth[top] = waiting.depth[top + 1] = depth + 1
+    waiting.depth[top] = waiting.depth[top + 1] = node.depth + 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -316,20 +323,17 @@ def grow_tree(growth, nodes, waiting):
         while constants > waiting.constants[top]:  # found below another node
             constants -= 1
             columns.constant[columns.found[constants]] = 0
-        depth, k = waiting.depth[top], made
+        k = made
         made += 1
         _new_node(nodes, waiting, top, k)
-        node = growing_node(
-            growth, waiting.start[top], waiting.end[top], waiting.key[top], waiting.limits[top, 0],
-            waiting.limits[top, 1],
-        )  # fmt: skip
-        if not may_split(growth, node, depth):
+        node = _waiting_node(growth, waiting, top)
+        if not may_split(growth, node):
             continue
         split, j, constants = find_split(growth, node, constants)
         if j < 0 or split.score - whole_score(growth, node) < growth.rules.decrease:
             continue
         middle = _split_node(growth, nodes, node, k, split, j)
-        _push_children(growth, waiting, top, node, k, depth, middle, j)
+        _push_children(growth, waiting, top, node, k, middle, j)
         waiting.constants[top] = waiting.constants[top + 1] = constants
         top += 2
     while constants > 0:
@@ -344,8 +348,8 @@ def _child_limits(growth, node, middle, direction):
     whole = (node.low, node.high)
     if direction == 0:
         return whole, whole
-    one = growing_node(growth, node.start, middle, node.key, node.low, node.high)
-    two = growing_node(growth, middle, node.end, node.key, node.low, node.high)
+    one = growing_node(growth, node.start, middle, node.key, node.depth, whole)
+    two = growing_node(growth, middle, node.end, node.key, node.depth, whole)
     if growth.terms.score < SQUARED:
         between = (one.b / one.weight + two.b / two.weight) / 2
     else:
@@ -368,10 +372,8 @@ def grow_best_first(growth, nodes, waiting, most_leaves):
     _new_node(nodes, waiting, 0, 0)
     while True:
         for k in range(fresh, made):
-            node = growing_node(
-                growth, waiting.start[k], waiting.end[k], waiting.key[k], waiting.limits[k, 0], waiting.limits[k, 1]
-            )
-            if not may_split(growth, node, waiting.depth[k]):
+            node = _waiting_node(growth, waiting, k)
+            if not may_split(growth, node):
                 continue
             split, j, constants = find_split(growth, node, 0)
             while constants > 0:
@@ -386,14 +388,12 @@ def grow_best_first(growth, nodes, waiting, most_leaves):
         k = int(np.argmax(gain[:made]))
         if leaves >= most_leaves or gain[k] == -np.inf:
             return made
-        node = growing_node(
-            growth, waiting.start[k], waiting.end[k], waiting.key[k], waiting.limits[k, 0], waiting.limits[k, 1]
-        )
+        node = _waiting_node(growth, waiting, k)
         split = CodeSplit(gain[k], border[k], side[k], True, met[k])
         gain[k] = -np.inf
         middle = _split_node(growth, nodes, node, k, split, column[k])
         # Children come as right, then left from the stack; here the left one has the lower number.
-        _push_children(growth, waiting, made, node, k, waiting.depth[k], middle, column[k])
+        _push_children(growth, waiting, made, node, k, middle, column[k])
         _swap_waiting(waiting, made, made + 1)
         for child in range(made, made + 2):
             _new_node(nodes, waiting, child, child)

@@ -216,7 +216,20 @@ class ExtraTreesRegressor(ForestRegressor):
 
     Attributes
     ----------
-    All as in RandomForestRegressor; borders are drawn as in ExtraTreesClassifier.
+    trees_ : the nodes of all trees, with scikit-learn's names, and the trees' seeds
+    estimators_ : list of DecisionTreeRegressor (made when asked for)
+    n_outputs_ : 1
+    max_features_ : int, the columns that each node looked at
+    feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
+    borders_ : tuple of arrays, the borders between the bins of each column: thresholds are among them
+    draw_order_, draw_weight_ : (n,) the order in which rows stand for the bootstrap, and their weights in it
+    estimators_samples_ : list of arrays, the rows that each tree has drawn (computed when asked for)
+    oob_score_ : float, R² of the out-of-bag answers (with oob_score)
+    oob_interval_ : (2,) where R² on new rows lies with 95 % confidence (with oob_score)
+    oob_prediction_, oob_residual_ : (n,) out-of-bag answers, and targets minus these (with oob_score)
+    certificate_ : Certificate
+
+    Borders are drawn as in ExtraTreesClassifier.
 
     Examples
     --------

@@ -128,7 +128,7 @@ NO_CATEGORIES = CategoryWeights(np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
-class ColumnSurvey:
+class BinSurvey:
     """What a run of rows teaches about the columns; `+` joins the runs, in the order of the rows."""
 
     sample: tuple[Array, ...]  # runs of (rows, d)
@@ -138,10 +138,10 @@ class ColumnSurvey:
     missing: Array  # (d,) bool
     most_bins: int
 
-    def __add__(self, other: ColumnSurvey) -> ColumnSurvey:
+    def __add__(self, other: BinSurvey) -> BinSurvey:
         pairs = zip(self.distinct, other.distinct, strict=True)
         kinds = zip(self.categories, other.categories, strict=True)
-        return ColumnSurvey(
+        return BinSurvey(
             self.sample + other.sample, self.weight + other.weight,
             tuple(None if a is None or b is None else _few(np.union1d(a, b), self.most_bins) for a, b in pairs),
             tuple(a + b for a, b in kinds),
@@ -156,7 +156,7 @@ class ColumnSurvey:
         return np.concatenate(self.weight)
 
 
-def _survey(is_categorical: Array, most_bins: int, share: float, glanced: int, block: Block) -> ColumnSurvey:
+def _survey(is_categorical: Array, most_bins: int, share: float, glanced: int, block: Block) -> BinSurvey:
     """What a block teaches about the columns."""
     kept = block.w > 0
     X, w = dense(block.X), block.w
@@ -171,7 +171,7 @@ def _survey(is_categorical: Array, most_bins: int, share: float, glanced: int, b
     ]
     categories = [_category_weights(x, w) if c else NO_CATEGORIES for c, x in zip(is_categorical, X.T, strict=True)]
     missing = np.asarray(np.isnan(X).any(axis=0))
-    return ColumnSurvey((X[drawn],), (w[drawn],), tuple(few), tuple(categories), missing, most_bins)
+    return BinSurvey((X[drawn],), (w[drawn],), tuple(few), tuple(categories), missing, most_bins)
 
 
 def hashed(number: Array) -> Array:

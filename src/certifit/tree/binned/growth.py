@@ -19,7 +19,7 @@ from certifit.tree.binned.growth_loops import (
     visit_chunk,
 )
 from certifit.tree.binned.histogram_loops import pack_pairs
-from certifit.tree.binned.search_loops import NODE, GrowthRules
+from certifit.tree.binned.search_loops import NODE, BinnedRules
 from certifit.tree.binned.workers import Workers
 
 
@@ -108,14 +108,14 @@ class BinnedGrower:
         borders = np.linspace(0, self.n, self.workers.count + 1).astype(int)
 
         def pack(k: int) -> None:
-            pack_pairs(g, h, scales, scale.shift, seed, borders[k], borders[k + 1], self.tree.packed)
+            pack_pairs((g, h), scales, scale.shift, seed, (borders[k], borders[k + 1]), self.tree.packed)
 
         self.workers.run(pack)
 
     def grow(self, scale: PackedScale, seed: int, largest_hessian: float) -> GrowingTree:
         """Grow a tree on the packed pairs; it is overwritten by the next."""
         limits, d = self.limits, self.d
-        rules = GrowthRules(
+        rules = BinnedRules(
             scale.shift, limits.l2_regularization * scale.scales[1], scale.value_unit, limits.min_samples_leaf,
             max(self.tuning.leaf_hessian * scale.scales[1], 0.5), min(d, limits.max_features or d), seed,
             limits.monotone is not None, limits.max_leaf_nodes or -1, limits.max_depth or np.iinfo(np.int64).max,
@@ -139,7 +139,7 @@ class BinnedGrower:
         tree.free[:slots] = np.arange(slots) + self.workers.count
         tree.free[slots:] = slots, 1, 1
 
-    def _grow_on_threads(self, rules: GrowthRules) -> None:
+    def _grow_on_threads(self, rules: BinnedRules) -> None:
         tree, k = self.tree, -1
         left_rows = np.zeros(self.workers.count, np.int64)
 

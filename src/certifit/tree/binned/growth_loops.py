@@ -96,7 +96,7 @@ def _visit_chunk(tree, rules, k, chunk):
         node = tree.nodes[k]
         start, stop, rows = tree.runs[k, chunk, 0], tree.runs[k, chunk, 1], node.count
         left = part_rows(
-            tree.rows, tree.scratch, start, stop, tree.codes, len(tree.columns), node.column, tree.goes_left[k]
+            tree.rows, tree.scratch, (start, stop), tree.codes, len(tree.columns), node.column, tree.goes_left[k]
         )
         first, last = (start, start + left) if _left_is_lighter(node, rules.shift) else (start + left, stop)
         if node.depth + 1 >= rules.depth or (rules.leaves > 0 and tree.free[-1] + 1 >= rules.leaves):

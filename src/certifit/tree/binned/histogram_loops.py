@@ -22,9 +22,10 @@ def _mixed(a, b):
 
 
 @called_from_python
-def pack_pairs(g, h, scales, shift, seed, start, stop, packed):
-    """Round the pairs of rows [start, stop) up or down at random, by their row numbers alone, and pack them."""
-    for i in range(start, stop):
+def pack_pairs(pairs, scales, shift, seed, span, packed):
+    """Round the pairs (g, h) of a span of rows up or down at random, by their numbers alone, and pack them."""
+    g, h = pairs
+    for i in range(span[0], span[1]):
         bits = _mixed(seed, i)
         up_g = float(bits >> np.uint64(32)) / 4294967296.0
         up_h = float(bits & np.uint64(0xFFFFFFFF)) / 4294967296.0
@@ -72,8 +73,9 @@ def add_counts(rows, start, stop, codes, counts):
 
 
 @called_by_loops
-def part_rows(rows, scratch, start, stop, codes, d, column, goes_left):
+def part_rows(rows, scratch, span, codes, d, column, goes_left):
     """Put the rows that go left before the others, both in their order, and return how many."""
+    start, stop = span
     at, others = start, start
     step, first = np.uint64(d), np.uint64(column)
     # Written to both sides, and one counted: a branch would be guessed wrong for half of the rows.

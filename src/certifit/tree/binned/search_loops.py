@@ -39,7 +39,7 @@ NODE = np.dtype(
 )
 
 
-class GrowthRules(NamedTuple):
+class BinnedRules(NamedTuple):
     """What trees and their splits must satisfy, in the units of the packed sums."""
 
     shift: int  # bits of the Hessian's part

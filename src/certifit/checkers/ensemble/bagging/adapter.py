@@ -18,7 +18,7 @@ import numpy as np
 from certifit.checkers.ensemble.bagging.answers import member_answers, unseen_answers
 from certifit.checkers.ensemble.bagging.samples import sample_plan
 from certifit.checkers.ensemble.forest.out_of_bag import summarise
-from certifit.checkers.ensemble.forest.plain_bootstrap import row_order
+from certifit.checkers.ensemble.forest.plain_bootstrap import check_whole, row_order
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Certificate, Check, Estimator
@@ -120,6 +120,7 @@ def _settings(estimator: Any) -> dict[str, str]:
 
 def _check_own(model: Any, rows: Rows, w: Array) -> tuple[Check, ...]:
     """Whether the order of the draws, their weights and the seeds are those of the rows and the settings."""
+    check_whole(model.draw_order_, model.seeds_)
     if not len(model.draw_order_) == len(model.draw_weight_) == rows.n_rows:
         raise DataError(
             got=f"{rows.n_rows} rows for a bag of {len(model.draw_weight_)}", wanted="the rows it was fitted on"

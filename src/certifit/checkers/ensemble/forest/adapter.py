@@ -16,7 +16,7 @@ from certifit.checkers.ensemble.forest.certificate import (
     certify_forest,
 )
 from certifit.checkers.ensemble.forest.drawn_splits import SplitClaim
-from certifit.checkers.ensemble.forest.plain_bootstrap import drawn_counts, row_order
+from certifit.checkers.ensemble.forest.plain_bootstrap import check_whole, drawn_counts, row_order
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, claimed_tree
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.tree.adapter import share_of_rows
@@ -43,6 +43,13 @@ def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificat
     """Check a forest of ours on rows whose y are class numbers or amounts."""
     trees, k = model.trees_, len(getattr(model, "classes_", ()))
     w = rows.map(_weights)
+    check_whole(model.draw_order_, trees.seed, trees.first, trees.children_left, trees.children_right)
+    check_whole(trees.feature, trees.n_node_samples, trees.missing_go_to_left)
+    columns = _columns(model.max_features, rows.n_features)
+    if type(model.max_features_) is not int or model.max_features_ != columns:
+        raise DataError(
+            got=f"max_features_={model.max_features_!r}", wanted=f"{columns}, by max_features={model.max_features!r}"
+        )
     if not rows.n_rows == len(model.draw_weight_) == len(model.draw_order_):
         raise DataError(
             got=f"{rows.n_rows} rows for a forest of {len(model.draw_weight_)}", wanted="the rows it was fitted on"
@@ -73,6 +80,15 @@ def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificat
         tuple(np.asarray(b, np.float64) for b in model.borders_),
     )  # fmt: skip
     return certify_forest(forest, rows, beside, _unseen_claim(model, w, k), tuning)
+
+
+def _columns(asked: Any, d: int) -> int:
+    """How many columns each node looks at, by the setting."""
+    if asked is None:
+        return d
+    if isinstance(asked, str):
+        return max(1, int(math.sqrt(d) if asked == "sqrt" else math.log2(d)))
+    return min(d, int(asked)) if isinstance(asked, (int, np.integer)) else max(1, int(asked * d))
 
 
 def _weights(block: Block) -> Array:

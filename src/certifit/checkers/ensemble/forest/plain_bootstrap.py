@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
+from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows
 
 
@@ -27,6 +28,14 @@ def mixed(a: Any, b: Any) -> Array:
 def share_of(bits: Array) -> Array:
     """Random bits as numbers in [0, 1)."""
     return np.asarray((bits >> np.uint64(11)).astype(np.float64) / 2.0**53)
+
+
+def check_whole(*arrays: Any) -> None:
+    """Refuse numbers of rows, and seeds, that are not whole."""
+    if any(np.asarray(a).dtype.kind not in "iu" or np.asarray(a).ndim != 1 for a in arrays):
+        raise DataError(
+            got="numbers of rows or seeds that are not whole", wanted="those of the fit", fix="Fit it again."
+        )
 
 
 def row_order(rows: Rows) -> Array:

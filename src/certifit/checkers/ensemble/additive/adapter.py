@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.ensemble.additive import AdditiveClaim, PlainShape, certify_additive
+from certifit.checkers.ensemble.additive.dual_point import AdditiveClaim, PlainShape, certify_additive
 from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate
 from certifit.exceptions import DataError
