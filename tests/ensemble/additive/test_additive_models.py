@@ -330,3 +330,15 @@ def test_wrong_models_do_not_hold():
     hurt.shape_functions_[2] = replace(shape, thresholds=shape.thresholds[::-1].copy())
     with pytest.raises(DataError, match="shape function"):
         audit(hurt, X, y)
+
+
+@pytest.mark.parametrize("n", [25, 40])
+def test_functions_that_interpolate_are_proved_best(n):
+    """With hardly any penalty functions interpolate, and along jumps that no score needs only the penalty falls."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3)).round(2)
+    y = X[:, 0] ** 2 + X[:, 1] + 0.1 * rng.normal(size=n)
+    model = AdditiveRegressor(alpha=1e-4).fit(X, y)
+    assert model.certificate_.holds
+    assert audit(model, X, y).holds
+    assert model.n_iter_ < 60

@@ -182,3 +182,12 @@ def test_scikit_learns_bags_are_audited():
     assert audit(line, *DIABETES).holds
     line.estimators_[2].coef_ = line.estimators_[2].coef_ * 1.01
     assert not audit(line, *DIABETES).holds
+
+
+def test_whole_weights_that_ask_for_too_many_draws_are_refused_in_words():
+    X, y = IRIS
+    huge = np.full(len(y), 1e12)
+    with pytest.raises(DataError, match="max_samples"):
+        BaggingClassifier(n_estimators=2, random_state=0).fit(X, y, sample_weight=huge)
+    model = BaggingClassifier(n_estimators=2, max_samples=100, random_state=0).fit(X, y, sample_weight=huge)
+    assert audit(model, X, y, huge).holds

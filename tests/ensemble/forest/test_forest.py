@@ -448,3 +448,12 @@ def test_the_score_and_its_interval_by_hand():
     error = 2.5 * np.sqrt(2 / 9 / 3)
     assert found.low == pytest.approx(max(0.0, 2 / 3 - 1.959963985 * error))
     assert found.high == 1.0
+
+
+def test_whole_weights_that_ask_for_too_many_draws_are_refused_in_words():
+    X, y = datasets.load_iris(return_X_y=True)
+    huge = np.full(len(y), 1e12)
+    with pytest.raises(DataError, match="max_samples"):
+        RandomForestClassifier(2, random_state=0).fit(X, y, sample_weight=huge)
+    model = RandomForestClassifier(2, max_samples=100, random_state=0).fit(X, y, sample_weight=huge)
+    assert audit(model, X, y, huge).holds

@@ -39,6 +39,7 @@ class BlockDescentTuning:
     first_newton: int = 3  # sweeps before the first Newton step
     most_segments: int = 1200  # of a Newton step
     most_pairs: float = 3e9  # rows times columns squared of a Newton step
+    left_over: float = 1e-6  # share of the slope that a Newton step may leave before jumps count as too many
     halvings: int = 10
     longest_move: float = 3.0  # of a score in a Newton step, where the loss is no parabola
     careful_sweeps: int = 4  # after one that lost
@@ -123,7 +124,15 @@ class BlockDescent:
         d, n = problem.table.codes.shape
         if segments.count > tuning.most_segments or float(n) * d * d > tuning.most_pairs or not segments.jumps.size:
             return point
-        step = segments.newton_step(score)
+        matrix, slope = segments.system(score)
+        step = -shortest_solution(matrix, slope)
+        if np.linalg.norm(slope + matrix @ step) > tuning.left_over * np.linalg.norm(slope):
+            # There are more jumps than the scores of the rows need: fewer of them cost less.
+            values, intercept = segments.moved(point, segments.idle_step(matrix))
+            fewer = AdditivePoint(values, intercept)
+            found = problem.objective(problem.scores(fewer), values)
+            if found < objective:
+                return self._newton(fewer, problem.scores(fewer), found)
         share = 1.0
         if problem.loss != "squared_error":
             # Losses on a scale of logarithms are like parabolas for steps of about 1, not beyond.
@@ -166,8 +175,8 @@ class Segments:
             found[piece : self.first[j + 1], 1 + i] = 1.0
         return found
 
-    def newton_step(self, score: Array) -> Array:
-        """The change (1 + jumps,) that minimises the second-order model with the signs of jumps as they are."""
+    def system(self, score: Array) -> tuple[Array, Array]:
+        """Hessian and slope in the intercept and the jumps, with the signs of jumps as they are."""
         problem = self.problem
         codes = problem.table.codes
         g = problem.s * slopes(problem.loss, problem.y, score)
@@ -184,8 +193,33 @@ class Segments:
         basis = self._from_jumps()
         slope = basis.T @ gradient
         slope[1:] += problem.alpha * np.sign(self.jumps)
-        matrix = basis.T @ hessian @ basis
-        return -shortest_solution(matrix, slope)
+        return basis.T @ hessian @ basis, slope
+
+    def idle_step(self, matrix: Array, share: float = 1e-9) -> Array:
+        """A change (1 + jumps,) that leaves all scores as they are, lowers the penalty and lets jumps vanish.
+
+        Along directions of no curvature the penalty falls evenly until a jump vanishes; those left are the ones that
+        do not bring it back.
+        """
+        size = np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+        value, vector = eigh(matrix / np.outer(size, size))
+        free = np.linalg.qr(vector[:, value <= share * value[-1]] / size[:, None])[0]
+        left, cost = self.jumps.copy(), np.append(0.0, np.sign(self.jumps))
+        step = np.zeros(len(cost))
+        while free.shape[1]:
+            along = -free @ (free.T @ cost)
+            rate = np.where(left != 0, -along[1:] / np.where(left != 0, left, 1.0), 0.0)
+            k = int(np.argmax(rate))
+            if rate[k] <= 0 or np.linalg.norm(along) <= share * np.linalg.norm(cost):
+                break
+            step += along / rate[k]
+            left = np.where(left != 0, left + along[1:] / rate[k], 0.0)
+            left[k], cost[1 + k], step[1 + k] = 0.0, 0.0, -self.jumps[k]
+            # A reflection turns all that moves this jump into the first direction, which is then given up.
+            turned = free[1 + k].copy()
+            turned[0] += np.copysign(np.linalg.norm(turned), turned[0])
+            free = (free - np.outer(free @ turned, 2 / (turned @ turned) * turned))[:, 1:]
+        return step
 
     def as_values(self, jumps: Array) -> Array:
         """Functions (d, 256) with these jumps, from 0 on."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.ensemble.forest.plain_bootstrap import checked_draws
 from certifit.checkers.plain.blocks import dense
 from certifit.ensemble.forest.bootstrap_loops import drawn_counts, row_hashes
 from certifit.rows import Array, Block, Rows
@@ -34,7 +35,7 @@ class Bootstrap:
 
     def counts(self, seed: int) -> Array:
         """How often a tree with this seed draws each row (n,)."""
-        return drawn_counts(int(seed), self.draws, self.order, np.cumsum(self.weight[self.order]))
+        return drawn_counts(int(seed), checked_draws(self.draws), self.order, np.cumsum(self.weight[self.order]))
 
     def unseen(self, seeds: Array) -> Array:
         """Which rows of positive weight each tree has not drawn (trees, n)."""

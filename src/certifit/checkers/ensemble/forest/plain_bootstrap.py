@@ -5,6 +5,7 @@ All random bits are SplitMix64's finaliser of two numbers (Steele, Lea & Flood 2
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,29 @@ def _hashes(block: Block) -> Array:
     return found
 
 
+@dataclass(frozen=True)
+class DrawTuning:
+    """How many rows one member may draw: each draw takes a number of eight bytes."""
+
+    most: int = 100_000_000
+
+
+def checked_draws(draws: int, tuning: DrawTuning = DrawTuning()) -> int:
+    """The same number of draws; refused where whole weights, which count as so many rows, ask for too many."""
+    if draws > tuning.most:
+        raise DataError(
+            got=f"{draws:.3g} rows to draw for each member: a row of whole weight w counts as w rows",
+            wanted=f"at most {tuning.most}",
+            fix="Set max_samples to the number of rows, or divide all weights by their largest.",
+        )
+    return draws
+
+
 def drawn_counts(seed: int, draws: int, order: Array, weight: Array) -> Array:
     """How often a tree with this seed drew each row (n,)."""
     ends = np.cumsum(weight[order])
     key = np.uint64(seed) ^ np.uint64(0x8CB92BA72F3D8DD7)
-    at = share_of(mixed(key, np.arange(draws))) * ends[-1]
+    at = share_of(mixed(key, np.arange(checked_draws(draws)))) * ends[-1]
     place = np.minimum(np.searchsorted(ends, at, side="right"), len(order) - 1)
     return np.bincount(order[place], minlength=len(order))
 
