@@ -160,6 +160,11 @@ def few_classes(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return two(min(n, 3000))
 
 
+def handful(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes, of as many rows as a linear program over them can be asked to take in a test."""
+    return two(min(n, 200))
+
+
 def few_three(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return three(min(n, 2000))
 
@@ -449,7 +454,7 @@ CATALOGUE = [
     Entry(AdaBoostClassifier, {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}, three, STAGES,
           partial(ensemble.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
           {"estimator": DecisionTreeClassifier(max_depth=2)}),
-    Entry(AdaBoostClassifier, {**BOOSTED, "corrective": "lpboost", "nu": 0.3}, few_classes, STAGES[:1],
+    Entry(AdaBoostClassifier, {**BOOSTED, "corrective": "lpboost", "nu": 0.3}, handful, STAGES[:1],
           partial(AdaBoostClassifier, **BOOSTED, corrective="lpboost", nu=0.3, learning_rate=0.5)),
     Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
           partial(ensemble.AdaBoostRegressor, n_estimators=3, random_state=0)),
