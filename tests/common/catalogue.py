@@ -223,9 +223,13 @@ class Entry:
 
     @property
     def is_sum(self) -> bool:
-        """Whether a row of weight 2 is the row twice: not where folds, which count rows, decide."""
+        """Whether a row of weight 2 is the row twice.
+
+        It is not where folds, which count rows, decide, nor where a linear program has several solutions.
+        """
         model = self.make()
-        return has_fit_parameter(model, "sample_weight") and getattr(model, "cv", "none") == "none"
+        several = self.params.get("corrective") is not None
+        return has_fit_parameter(model, "sample_weight") and getattr(model, "cv", "none") == "none" and not several
 
     def __str__(self) -> str:
         words = [f"{k}={v}" for k, v in self.params.items() if np.isscalar(v) or v is None]
