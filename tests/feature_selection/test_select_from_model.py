@@ -107,7 +107,7 @@ def test_what_was_tampered_with_is_noticed(words, change):
 def test_another_forest_is_noticed():
     model = SelectFromModel(RandomForestClassifier(n_estimators=5, random_state=0)).fit(X, y)
     model.estimator_ = RandomForestClassifier(n_estimators=5, random_state=1).fit(X, y)
-    assert any("fitted again" in failure for failure in audit(model, X, y).failures())
+    assert any("settings of estimator_" in failure for failure in audit(model, X, y).failures())
 
 
 def test_an_estimator_that_stopped_early_is_told():

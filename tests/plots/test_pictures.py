@@ -30,6 +30,12 @@ IMAGES = np.random.default_rng(0).uniform(size=(10, 4))
 
 # A name, how it is drawn, and on how many axes.
 CASES = {
+    "boundaries": (
+        lambda **on: plots.plot_boundaries(
+            {"ours": certifit.GaussianNB().fit(TWO, NAMES), "theirs": svm.SVC().fit(TWO, NAMES)}, TWO, NAMES, **on
+        ),
+        2,
+    ),
     "boundary, ours": (lambda **on: plots.plot_boundary(certifit.GaussianNB().fit(X, NAMES), X, NAMES, **on), 1),
     "boundary, theirs": (
         lambda **on: plots.plot_boundary(linear_model.LogisticRegression(max_iter=500).fit(X, NAMES), X, **on),

@@ -114,6 +114,18 @@ def certify_choice(choice: FromModelChoice, inner: tuple[Check, ...], facts: dic
     )
 
 
+def _other_settings(fitted: Any, estimator: Any) -> int:
+    """How many plain settings of a fitted estimator are not those of the one that it is a copy of."""
+    if type(fitted) is not type(estimator):
+        return 1
+    asked, plain = estimator.get_params(deep=False), (bool, int, float, str, type(None))
+    return sum(
+        value != asked[name] and not (value != value and asked[name] != asked[name])
+        for name, value in fitted.get_params(deep=False).items()
+        if isinstance(value, plain) or isinstance(asked[name], plain)
+    )
+
+
 def check_model(model: Any, data: ArrayRows, tol: float | None) -> tuple[tuple[Check, ...], dict[str, str]]:
     """Checks of the model by which a selector chose, and what is to be said of it."""
     from certifit.checkers.auditing import audit, unwrap
@@ -121,10 +133,13 @@ def check_model(model: Any, data: ArrayRows, tol: float | None) -> tuple[tuple[C
 
     fitted, name = model.estimator_, type(model.estimator_).__name__
     weights = None if (data.w == 1).all() else data.w
+    other = 0 if model.prefit else _other_settings(fitted, model.estimator)
+    settings = Check("settings of estimator_ that are not those of estimator", float(other), 0.0)
     if name in audited_models() or unwrap(fitted, data.X, data.y) is not None:
         found = audit(fitted, data.X, data.y, weights, tol=tol)
         words = f"{found.kind}: {found.claim}"
-        return (Check("estimator_ fails its own audit (1: yes)", float(not found.holds), 0.0),), {"estimator_": words}
+        check = Check("estimator_ fails its own audit (1: yes)", float(not found.holds), 0.0)
+        return (settings, check), {"estimator_": words}
     if model.prefit:
         return (), {"estimator_": f"a {name}, fitted elsewhere: taken as it is"}
     used = np.flatnonzero(data.w)
@@ -134,7 +149,7 @@ def check_model(model: Any, data: ArrayRows, tol: float | None) -> tuple[tuple[C
     off = float(np.abs(pair[0] - pair[1]).max(initial=0.0)) if pair[0].shape == pair[1].shape else np.inf
     limit = FromModelTuning().close * float(np.abs(pair[1]).max(initial=0.0))
     check = Check("importances of estimator_, fitted again, differ by", off, limit)
-    return (check,), {"estimator_": f"a {name}, which audit does not know: fitted again"}
+    return (settings, check), {"estimator_": f"a {name}, which audit does not know: fitted again"}
 
 
 def audit_from_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:

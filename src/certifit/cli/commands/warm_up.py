@@ -102,6 +102,8 @@ def _use(model: Estimator, X: Any, y: Any) -> None:
         "max_time": 0.0,
         "disconnected": "join",
         "ridge": 1.0,
+        "reg_param": 0.5,
+        "n_estimators": 3,
     }
     if isinstance(model, (KernelFeatures, ApproximateSVC)):
         quick["n_components"] = 30

@@ -47,11 +47,12 @@ def corrected_stumps(
     while True:
         signed = np.array([_told(split, pair) * sign for split, pair in zip(splits, answers, strict=True)])
         weights, d, edge = _solve(signed, s, nu)
-        found, best, pair = best_edge(search, d * sign)
-        if best <= edge + tuning.edge or len(splits) >= tuning.most_columns:
+        # One stump of each column at a time: the program is then solved less often.
+        broken = [found for found in best_edges(search, d * sign) if found.edge > edge + tuning.edge]
+        if not broken or len(splits) >= tuning.most_columns:
             break
-        splits.append(found)
-        answers.append(pair)
+        splits += [found.split for found in broken]
+        answers += [found.answers for found in broken]
     kept = np.flatnonzero(weights > tuning.least_weight)
     members = [(splits[m], answers[m]) for m in kept]
     return _collected(members, weights[kept] / weights[kept].sum(), labels, d)
@@ -64,7 +65,7 @@ def _solve(signed: Array, s: Array, nu: float) -> tuple[Array, Array, float]:
         np.append(np.zeros(n), 1.0),
         A_ub=np.hstack([signed, -np.ones((m, 1))]), b_ub=np.zeros(m),
         A_eq=np.append(np.ones(n), 0.0)[None], b_eq=[1.0],
-        bounds=[*((0.0, top) for top in s / nu), (None, None)], method="highs",
+        bounds=np.column_stack([np.append(np.zeros(n), -np.inf), np.append(s / nu, np.inf)]), method="highs",
     )  # fmt: skip
     if found.status != 0:
         raise DataError(got=f"a linear program that HiGHS did not solve ({found.message})", wanted="a solution",
@@ -86,25 +87,40 @@ def _split_of(stumps: Stumps, m: int, X: Array) -> StumpSplit:
     return StumpSplit(j, float(stumps.threshold[m]), bool(stumps.missing_left[m]), left)
 
 
-def best_edge(search: SortedStumps, v: Array) -> tuple[StumpSplit, float, tuple[int, ...]]:
-    """The stump with the largest Σ v h, h = ±1 in each leaf; its edge and its leaves' answers."""
+class StumpEdge(NamedTuple):
+    """A stump with answers ±1 in its leaves, and its edge Σ v h."""
+
+    split: StumpSplit
+    answers: tuple[int, ...]
+    edge: float
+
+
+def best_edges(search: SortedStumps, v: Array) -> list[StumpEdge]:
+    """The constant answer and, of each column, the stump with the largest Σ v h, h = ±1 in each leaf."""
     total = float(v.sum())
-    best, place = abs(total), (-1, 0, False)
+    places = [(-1, 0, False)]
     for j, (entries, known) in enumerate(search.columns):
         rows = entries & ROW
         along = np.cumsum(v[rows])
         after = np.flatnonzero(entries > ROW) + 1
         after = after[after < len(rows)]
         lost = float(along[-1] - along[known - 1]) if known else 0.0
+        best = -1.0
         for missing_left in (False, True) if known < len(rows) else (False,):
             cuts = after[after < known] if missing_left else after
             left = along[cuts - 1] + (lost if missing_left else 0.0)
             edge = np.abs(left) + np.abs(total - left)
             if len(edge) and edge.max() > best:
                 best, place = float(edge.max()), (j, int(cuts[edge.argmax()]), missing_left)
+        if best >= 0:
+            places.append(place)
+    return [_edge_at(search, v, place) for place in places]
+
+
+def _edge_at(search: SortedStumps, v: Array, place: tuple[int, int, bool]) -> StumpEdge:
     split = _cut_split(search, *place)
     sides = [float(v[split.left].sum()), float(v[~split.left].sum())]
-    return split, best, tuple(int(side > 0) for side in sides)
+    return StumpEdge(split, tuple(int(side > 0) for side in sides), sum(map(abs, sides)))
 
 
 def _cut_split(search: SortedStumps, j: int, position: int, missing_left: bool) -> StumpSplit:

@@ -60,7 +60,7 @@ class SelectFromModel(SubsetSearch):
     >>> X, y = load_wine(return_X_y=True)
     >>> model = SelectFromModel(LogisticRegression()).fit(X / X.std(axis=0), y)
     >>> model.get_support(indices=True), round(model.threshold_, 3)
-    (array([ 2,  6,  9, 11, 12]), 1.383)
+    (array([ 0,  2,  3,  6,  9, 10, 11, 12]), 1.365)
     >>> model.certificate_.kind, model.certificate_.holds
     ('exact', True)
     """
