@@ -135,6 +135,7 @@ def test_a_tree_of_categories_is_saved(tmp_path):
     assert audit(again, frame, y).holds
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # 64 bits wrap around on purpose
 @pytest.mark.compiled
 def test_the_order_of_categories_is_that_of_their_means():
     rng = np.random.default_rng(1)

@@ -169,6 +169,7 @@ def test_random_thresholds_are_told_apart_from_best_ones():
         assert one.score(X, Y[:, 0]) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # 64 bits wrap around on purpose
 @pytest.mark.compiled
 def test_the_loops_of_medians():
     """Medians and errors of prefixes against sorting each of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from inspect import signature
 from itertools import product
@@ -75,6 +76,8 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(
         cls, (KernelMachine, KernelFeatures, ApproximateSVC)
     )
+    # What fits many models to one table would take minutes, and compiles nothing of its own for long ones.
+    by_sums = by_sums and not re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor", cls.__name__)
     sizes = WarmUpShapes()
     shapes = [sizes.tall if by_sums else sizes.few, sizes.wider if cls.target == "classes" else sizes.wide]
     if issubclass(cls, LinearSvmEstimator):
