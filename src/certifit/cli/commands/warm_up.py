@@ -70,16 +70,22 @@ def _fits_alone(cls: type) -> bool:
 
 def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     rng = np.random.default_rng(0)
+    tags = get_tags(cls())
     targets = (2, 3) if cls.target == "classes" else (3,)
-    forms = (np.asarray, sparse.csr_array) if get_tags(cls()).input_tags.sparse else (np.asarray,)
+    if tags.classifier_tags is not None and not tags.classifier_tags.multi_class:
+        targets = (2,)
+    forms = (np.asarray, sparse.csr_array) if tags.input_tags.sparse else (np.asarray,)
     cases = []
     by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(
         cls, (KernelMachine, KernelFeatures, ApproximateSVC)
     )
-    # What fits many models to one table would take minutes, and compiles nothing of its own for long ones.
-    by_sums = by_sums and not re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor", cls.__name__)
+    # What fits many models to one table would take minutes, and compiles nothing of its own for long or wide ones.
+    many = re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor", cls.__name__) is not None
     sizes = WarmUpShapes()
-    shapes = [sizes.tall if by_sums else sizes.few, sizes.wider if cls.target == "classes" else sizes.wide]
+    shapes = [
+        sizes.tall if by_sums and not many else sizes.few,
+        sizes.wider if cls.target == "classes" and not many else sizes.wide,
+    ]
     if issubclass(cls, LinearSvmEstimator):
         shapes.append(sizes.widest)
     for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
