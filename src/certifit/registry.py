@@ -169,7 +169,12 @@ ESTIMATORS: tuple[Registered, ...] = (
         "priors, means and covariances are those of the rows, and rows are scored by them",
     ),
     Registered("DecisionTreeClassifier", "tree.decision_tree", _Proves.splits, warm_up=({"max_leaf_nodes": 3},)),
-    Registered("DecisionTreeRegressor", "tree.decision_tree", _Proves.splits),
+    Registered(
+        "DecisionTreeRegressor",
+        "tree.decision_tree",
+        _Proves.splits,
+        warm_up=({"criterion": "absolute_error", "max_leaf_nodes": 3}, {"categorical_features": [0]}),
+    ),
     Registered(
         "AdaBoostClassifier",
         "ensemble.adaboost.adaboost_classifier",
@@ -186,7 +191,12 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered("HistGradientBoostingRegressor", _HIST_BOOSTING, _Proves.stages),
     Registered("OptimalTreeClassifier", "tree.optimal.optimal_tree", _Proves.best_tree),
     Registered("OptimalTreeRegressor", "tree.optimal.optimal_tree", _Proves.best_tree),
-    Registered("RandomForestClassifier", "ensemble.forest.classifiers", _Proves.forest),
+    Registered(
+        "RandomForestClassifier",
+        "ensemble.forest.classifiers",
+        _Proves.forest,
+        warm_up=({"n_estimators": 2, "oob_score": True}, {"n_estimators": 2, "max_leaf_nodes": 3}),
+    ),
     Registered("ExtraTreesClassifier", "ensemble.forest.classifiers", _Proves.forest),
     Registered("RandomForestRegressor", "ensemble.forest.regressors", _Proves.forest),
     Registered("ExtraTreesRegressor", "ensemble.forest.regressors", _Proves.forest),

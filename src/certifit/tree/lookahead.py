@@ -16,8 +16,7 @@ from certifit.rows import Array
 from certifit.rows.rows import ArrayRows
 from certifit.tree.exact.entries import Split
 from certifit.tree.exact.growth import TreeGrower
-from certifit.tree.exact.growth_loops import may_split, node_to_split
-from certifit.tree.exact.split_loops import columns_to_try
+from certifit.tree.exact.step_loops import columns_to_try, may_split
 from certifit.tree.optimal.bins import CodedColumns, SplitCandidates, code_rows, first_borders, split_candidates
 from certifit.tree.optimal.scan_loops import ENTROPY, GINI, SQUARES
 from certifit.tree.optimal.search import TargetStatistics, TreeSearch
@@ -72,7 +71,7 @@ class LookaheadGrower(TreeGrower):
 
     def _ahead(self, k: int) -> Split | None:
         """The first question of the best tree of depth 2, or None where it gains too little."""
-        node = node_to_split(self.nodes, k)
+        node = self._node(k)
         rows = self.table.entries[0, node.start : node.end] & 0xFFFFFFFF
         columns = columns_to_try(self.table, self.rules, node)
         X = np.asarray(self.source.X[np.ix_(rows, columns)], np.float64)

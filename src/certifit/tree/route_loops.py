@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiling import called_from_python
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def leaves_of_rows(X, left, right, feature, threshold, missing_left):
     """Return the number of the leaf that each row of X (n, d) reaches."""
     out = np.empty(len(X), np.int64)
@@ -19,7 +20,7 @@ def leaves_of_rows(X, left, right, feature, threshold, missing_left):
     return out
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def leaves_by_sets(X, route, chosen, sets):
     """The same where nodes may ask for a category: `chosen` (m,) is the number of its set in `sets` (s, c) or -1."""
     left, right, feature, threshold, missing_left = route

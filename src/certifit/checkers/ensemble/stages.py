@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logit
 
+from certifit.checkers.ensemble.forest.plain_bootstrap import GOLDEN, finished
 from certifit.checkers.ensemble.score_losses import PlainQuantile, PlainScoreLoss, plain_score_loss
 from certifit.checkers.ensemble.stump_gap import StumpGap, stump_gap
 from certifit.checkers.plain.best_intercepts import middle_of_quantile
@@ -402,11 +403,7 @@ def longest_step(loss: str, learning_rate: float) -> float:
 
 def held_out_rows(y: Array | None, w: Array, share: float, seed: int) -> Array:
     """Which rows are kept for validation (n,): of each class (all rows if y is None) those with the smallest hash."""
-    number = np.arange(len(w), dtype=np.uint64)
-    z = number * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
+    z = finished(np.arange(len(w), dtype=np.uint64) * GOLDEN + np.uint64(seed))
     out = np.zeros(len(w), bool)
     for c in [None] if y is None else np.unique(y):
         here = np.flatnonzero((w > 0) & (True if c is None else y == c))

@@ -27,7 +27,7 @@ from certifit.svm.linear.base import LinearSvmEstimator
 class WarmUpShapes(NamedTuple):
     """Rows and columns of the tables that are fitted."""
 
-    tall: tuple[int, int] = (150_000, 4)  # enough for the compiled way
+    tall: tuple[int, int] = (180_000, 4)  # enough for the compiled way, and for threads on what early stopping leaves
     few: tuple[int, int] = (2500, 4)  # for estimators that are not sums over rows
     wide: tuple[int, int] = (40, 100)
     wider: tuple[int, int] = (40, 1000)  # where classifiers go another way
@@ -47,7 +47,7 @@ def run_warm_up(screen: Screen) -> None:
                 progress(done, len(cases))
             for settings in entry.warm_up:
                 for X, y in _small():
-                    cls(**settings).fit(X, y)
+                    _answer(cls(**settings).fit(X, y), X)
     _factor_dense_blocks()
     certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
     screen.say(f"ready: {', '.join(entry.name for entry in entries)}")
@@ -120,7 +120,10 @@ def _use(model: Estimator, X: Any, y: Any) -> None:
     if type(model).__name__.endswith("CV"):
         quick["cv"] = 2
     model.set_params(**{name: value for name, value in quick.items() if name in model.get_params()})
-    model.fit(X, y)
-    for name in ("predict", "transform"):
+    _answer(model.fit(X, y), X)
+
+
+def _answer(model: Estimator, X: Any) -> None:
+    for name in ("predict", "transform", "apply"):
         if hasattr(model, name):
             getattr(model, name)(X)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiling import called_by_loops, called_from_python
 
 ROW = 0x7FFFFFFF  # the bits of an entry that hold the number of a row
 
@@ -22,7 +23,7 @@ class Cut(NamedTuple):
     missing_left: bool
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def best_cut_of_two(entries, known, signed):
     """Return the best split of a sorted column for two classes.
 
@@ -66,7 +67,7 @@ def best_cut_of_two(entries, known, signed):
     return Cut(best / per, position, missing_left)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def best_cut(entries, known, labels, weight, classes):
     """Return the best split of a sorted column for any number of classes; `weight` (n,) is int64."""
     n = len(entries)
@@ -98,7 +99,7 @@ def best_cut(entries, known, labels, weight, classes):
     return Cut(best - least, position, missing_left)
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _purity(sums, total, w, whole):
     """Return Σ S²/W of both sides: the larger, the purer."""
     left, right = 0.0, 0.0
@@ -109,7 +110,7 @@ def _purity(sums, total, w, whole):
     return left / w + right / (whole - w)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def class_histogram(codes, labels, weight, classes, bins):
     """Return the weight of every class in every bin (bins, classes) of a column with codes (n,) uint8."""
     found = np.zeros(bins * classes, np.int64)
@@ -118,7 +119,7 @@ def class_histogram(codes, labels, weight, classes, bins):
     return found.reshape(bins, classes)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def best_bin(histogram, missing):
     """Return the best split after a bin; the last bin is that of missing values where `missing` is true."""
     bins, classes = histogram.shape
@@ -143,7 +144,7 @@ def best_bin(histogram, missing):
     return Cut(best - least, position, missing_left)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def leaf_class_weights(left, labels, w, classes):
     """Return the weights (2, classes) and the numbers (2,) of the rows that go left and right."""
     weight, count = np.zeros((2, classes)), np.zeros(2, np.int64)
@@ -154,7 +155,7 @@ def leaf_class_weights(left, labels, w, classes):
     return weight, count
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def weight_missed(left, labels, w, answers):
     """Return the weight of rows whose leaf answers another class than theirs."""
     total = 0.0
@@ -164,7 +165,7 @@ def weight_missed(left, labels, w, answers):
     return total
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def reweight(left, labels, w, answers, factors):
     """Multiply weights of rows told wrong by factors[1] and of the others by factors[0], then divide by the sum."""
     total = 0.0
@@ -175,7 +176,7 @@ def reweight(left, labels, w, answers, factors):
         w[i] /= total
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_votes(X, column, threshold, missing_left, answers, strength, votes):
     """Add to votes (n, k) of every row the strength (m,) of each stump, for the class that it answers.
 

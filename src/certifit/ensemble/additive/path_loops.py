@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from certifit.numerics.compiling import called_from_python
 from certifit.rows import Array
 
 
@@ -22,7 +23,7 @@ SQUARED, LOGISTIC, POISSON = 0, 1, 2
 CAREFUL_LOGISTIC, CAREFUL_POISSON = 3, 4  # with curvatures that do not vanish where the loss is nearly straight
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def fused_path(target, weight, low, high, values):
     """Fill in the values (k,) with the least Σ w/2 (v - target)² + Σ over neighbours of the cost of a jump.
 
@@ -87,7 +88,7 @@ def _derivatives(kind, y, score):
     return mean - y, mean if kind == POISSON else max(mean, y)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_and_sum(kind, before, step, codes, rows, sums):
     """Add step[before] to the scores of rows, and sum up their derivatives by level: sums (2, k)."""
     y, s, score = rows.y, rows.s, rows.score
@@ -99,7 +100,7 @@ def add_and_sum(kind, before, step, codes, rows, sums):
         sums[1, codes[i]] += s[i] * h
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def sum_levels(codes, v, levels):
     """Return the sums of v (n,) by level (levels,)."""
     found = np.zeros(levels)
@@ -108,7 +109,7 @@ def sum_levels(codes, v, levels):
     return found
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_columns(codes, values, score):
     """Add the values (d, 256) of every column's level to the scores of rows (n,); codes are (d, n)."""
     for j in range(len(codes)):
@@ -116,7 +117,7 @@ def add_columns(codes, values, score):
             score[i] += values[j, codes[j, i]]
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def segment_hessian(codes, segment, h, found):
     """Add h of every row to found (m, m) at the segments of every pair of columns, the upper triangle.
 

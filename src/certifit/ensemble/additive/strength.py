@@ -19,6 +19,7 @@ from certifit.ensemble.additive.problem import (
     measure,
     row_losses,
 )
+from certifit.numerics.random_bits import GOLDEN, finished
 from certifit.rows import Array
 
 
@@ -72,8 +73,5 @@ def held_out_rows(X: Array) -> Array:
     found = np.zeros(len(X), np.uint64)
     with np.errstate(over="ignore"):
         for column in bits.T:
-            z = found + np.ascontiguousarray(column).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            found = z ^ (z >> np.uint64(31))
+            found = finished(found + np.ascontiguousarray(column).view(np.uint64) + GOLDEN)
     return (found >> np.uint64(62)) == 0

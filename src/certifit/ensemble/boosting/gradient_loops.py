@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from certifit.tree.binned.compiling import called_from_python
+from certifit.numerics.compiling import called_from_python
 
 SQUARES, SIGNS, POISSON, GAMMA, LOGISTIC, EXPONENTIAL = range(6)
 

@@ -7,26 +7,26 @@ the order of the rows matters nor whether a row of weight 2 is written twice.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from certifit.tree.exact.entries import _mixed
+from certifit.numerics.compiling import called_from_python
+from certifit.numerics.random_bits import random_bits
 
 DRAWING = 0x8CB92BA72F3D8DD7  # tells the draws of rows from those of columns
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def row_hashes(values, target):
     """Return 64 bits of each row, from those of its values (n, d) and of its target (n,), both whole numbers."""
     found = np.empty(len(values), np.uint64)
     for i in range(len(values)):
-        h = _mixed(0, target[i])
+        h = random_bits(0, target[i])
         for j in range(values.shape[1]):
-            h = _mixed(h, values[i, j])
+            h = random_bits(h, values[i, j])
         found[i] = h
     return found
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def drawn_counts(seed, draws, order, ends):
     """Return how often each row is drawn; `ends` (n,) are the running sums of weights in this order of the rows."""
     n, total = len(order), ends[-1]
@@ -34,7 +34,7 @@ def drawn_counts(seed, draws, order, ends):
     even = total == n
     key = np.uint64(seed) ^ np.uint64(DRAWING)
     for i in range(draws):
-        at = float(_mixed(key, i) >> np.uint64(11)) / 2.0**53 * total
+        at = float(random_bits(key, i) >> np.uint64(11)) / 2.0**53 * total
         p = np.int64(at) if even else np.searchsorted(ends, at, side="right")
         counts[order[min(p, n - 1)]] += 1
     return counts

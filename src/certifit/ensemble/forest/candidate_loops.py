@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from certifit.numerics.compiling import called_by_loops
 from certifit.rows import Array
 
 GINI, ENTROPY, SQUARED, POISSON = 0, 1, 2, 3
@@ -100,7 +101,7 @@ def _side_score(score, a, b):
     return a * np.log(a / b) if a > 0 else -np.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def list_codes(codes, rows, terms, node, found):
     """Fill in the list of a column's codes in a node of two sums; return its length."""
     if node.rows <= SORTED_ROWS:
@@ -108,7 +109,7 @@ def list_codes(codes, rows, terms, node, found):
     return _counted_codes(codes, rows, terms, node, found)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _sorted_codes(codes, rows, terms, node, found):
     """The list by insertion: rows of a code that is there already are added to it."""
     code, a, b, count = found.code, found.a, found.b, found.rows
@@ -140,7 +141,7 @@ def _sorted_codes(codes, rows, terms, node, found):
     return m
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _counted_codes(codes, rows, terms, node, found):
     """The list by sums for every code."""
     code, a, b, count, table = found.code, found.a, found.b, found.rows, found.table
@@ -169,7 +170,7 @@ def _counted_codes(codes, rows, terms, node, found):
     return m
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _breaks_monotony(terms, direction, node, a, b):
     """Whether the children's values are in the wrong order, or beyond what ancestors' splits leave them."""
     oa, ob = node.a - a, node.b - b
@@ -182,7 +183,7 @@ def _breaks_monotony(terms, direction, node, a, b):
     return not (node.low <= left <= node.high and node.low <= right <= node.high)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def best_of_list(found, m, terms, node, drawn, direction):
     """Return the best split along a column from the list of its codes; `drawn` >= 0 is the only border allowed."""
     score, leaf_rows, leaf_weight = terms.score, terms.leaf_rows, terms.leaf_weight
@@ -221,7 +222,7 @@ def best_of_list(found, m, terms, node, drawn, direction):
 # Many classes ---------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def list_entries(codes, rows, terms, node, found):
     """Fill in the entries of a column in a node of many classes, in the order of codes; return how many."""
     start, end, n, k = node.start, node.end, node.rows, terms.classes
@@ -254,7 +255,7 @@ def list_entries(codes, rows, terms, node, found):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _merged_entries(codes, rows, k, node, found):
     """One entry for each code and class that occur, with the weight of all their rows."""
     counts, entry = found.counts, found.entry
@@ -272,7 +273,7 @@ def _merged_entries(codes, rows, k, node, found):
     return m
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def best_of_entries(found, m, terms, node, totals, drawn):
     """Return the best split along a column from its entries; `totals` (k,) are the node's weights of each class."""
     entry, left, right = found.entry, found.left, found.right
@@ -335,7 +336,7 @@ def _moved(left, right, label, w, of_left, of_right):
     return of_left + w * (2 * before + w), of_right - w * (2 * rest - w)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _log_score(left, right, weight, rest):
     """Return the score of two children by their entropies, from the weights of classes, whatever order made them."""
     found = -_log_term(weight) - _log_term(rest)

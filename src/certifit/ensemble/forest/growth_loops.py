@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from certifit.ensemble.forest.candidate_loops import (
     ENTROPY,
@@ -34,8 +33,9 @@ from certifit.ensemble.forest.candidate_loops import (
     list_codes,
     list_entries,
 )
+from certifit.numerics.compiling import called_by_loops, called_from_python
+from certifit.numerics.random_bits import random_bits
 from certifit.rows import Array
-from certifit.tree.exact.entries import _mixed
 
 
 class CodedTable(NamedTuple):
@@ -103,7 +103,7 @@ class Growth(NamedTuple):
     totals: Array  # (k,) float64: weight of each class of the node in hand
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def growing_node(growth, start, end, key, depth, limits):
     """Return a node with what its rows add up to; for many classes also fill in the weight of each."""
     rows, terms, totals = growth.rows, growth.terms, growth.totals
@@ -128,7 +128,7 @@ def growing_node(growth, start, end, key, depth, limits):
     return GrowingNode(start, end, key, depth, end - start, a, b, float(weight), limits[0], limits[1])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _is_pure(table, rows, start, end):
     """Whether a node's rows have one and the same target."""
     first = table.y[rows.row[start]]
@@ -138,11 +138,11 @@ def _is_pure(table, rows, start, end):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _drawn_border(table, j, key, low, high):
     """Return the border nearest to a number drawn between those next to the lowest and the highest code."""
     first = table.first[j]
-    share = float(_mixed(key ^ np.uint64(0xD1B54A32D192ED03), j) >> np.uint64(11)) / 2.0**53
+    share = float(random_bits(key ^ np.uint64(0xD1B54A32D192ED03), j) >> np.uint64(11)) / 2.0**53
     least, most = table.borders[first + low], table.borders[first + high - 1]
     drawn = least * (1 - share) + most * share
     k = low
@@ -153,7 +153,7 @@ def _drawn_border(table, j, key, low, high):
     return k
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _best_along(growth, node, j):
     """Return the best split of a node along a column."""
     table, rows, terms, found = growth.table, growth.rows, growth.terms, growth.found
@@ -174,7 +174,7 @@ def _best_along(growth, node, j):
     return best_of_list(found, m, terms, node, drawn, table.monotone[j])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def find_split(growth, node, known):
     """Return the best split of a node along the columns that its key draws, its column, and how many are constant."""
     columns, most, key = growth.columns, growth.rules.columns, node.key
@@ -182,7 +182,7 @@ def find_split(growth, node, known):
     best, column = CodeSplit(-np.inf, -1, False, False, False), np.int64(-1)
     visited, varying, i = 0, 0, 0
     while i < d and (visited < most or varying == 0):
-        at = i + int(_mixed(key, i) % np.uint64(d - i))
+        at = i + int(random_bits(key, i) % np.uint64(d - i))
         j = np.int64(columns.order[at])
         columns.order[at], columns.order[i] = columns.order[i], j
         columns.swapped[i] = at
@@ -206,7 +206,7 @@ def find_split(growth, node, known):
     return best, column, known
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def part_rows(codes, rows, split, start, end):
     """Put the rows that go left before the others, each side in its order; return where the right side begins."""
     pair, border, missing_left = len(rows.b) > 0, split.border, int(split.missing_left)
@@ -231,7 +231,7 @@ def part_rows(codes, rows, split, start, end):
     return at
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def whole_score(growth, node):
     """Return the score of a node that is not split."""
     terms, totals = growth.terms, growth.totals
@@ -253,7 +253,7 @@ def whole_score(growth, node):
     return a * a / b
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def may_split(growth, node):
     """Whether a node is one that the rules let be split, whatever its best split is."""
     terms, rules = growth.terms, growth.rules
@@ -266,14 +266,14 @@ def may_split(growth, node):
     return not _is_pure(growth.table, growth.rows, node.start, node.end)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _waiting_node(growth, waiting, p):
     """Return the waiting node at place p."""
     limits = (waiting.limits[p, 0], waiting.limits[p, 1])
     return growing_node(growth, waiting.start[p], waiting.end[p], waiting.key[p], waiting.depth[p], limits)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _new_node(nodes, waiting, top, k):
     """Write down node k, a leaf so far, and tell its parent."""
     parent = waiting.parent[top]
@@ -286,7 +286,7 @@ def _new_node(nodes, waiting, top, k):
     nodes.column[k], nodes.threshold[k], nodes.missing_left[k] = -2, -2.0, 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _split_node(growth, nodes, node, k, split, j):
     """Write down the split of node k and part its rows; return where those of the right child begin."""
     table = growth.table
@@ -299,7 +299,7 @@ def _split_node(growth, nodes, node, k, split, j):
     return middle
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _push_children(growth, waiting, top, node, k, middle, j):
     """Put both children on the stack, from place `top` on: the left one on top, to be looked at first."""
     one, two = _child_limits(growth, node, middle, growth.table.monotone[j])
@@ -307,13 +307,13 @@ def _push_children(growth, waiting, top, node, k, middle, j):
     waiting.start[top], waiting.end[top] = middle, node.end
     waiting.start[top + 1], waiting.end[top + 1] = node.start, middle
     waiting.parent[top], waiting.parent[top + 1] = -1 - k, k
-    waiting.key[top], waiting.key[top + 1] = _mixed(node.key, d + 1), _mixed(node.key, d)
+    waiting.key[top], waiting.key[top + 1] = random_bits(node.key, d + 1), random_bits(node.key, d)
     waiting.limits[top, 0], waiting.limits[top, 1] = two
     waiting.limits[top + 1, 0], waiting.limits[top + 1, 1] = one
     waiting.depth[top] = waiting.depth[top + 1] = node.depth + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_from_python
 def grow_tree(growth, nodes, waiting):
     """Grow from node 0, all rows, until no node may be split; return how many nodes there are."""
     columns = growth.columns
@@ -342,7 +342,7 @@ def grow_tree(growth, nodes, waiting):
     return made
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _child_limits(growth, node, middle, direction):
     """Return the values that the children's descendants may have: neither side crosses the middle of the two."""
     whole = (node.low, node.high)
@@ -358,7 +358,7 @@ def _child_limits(growth, node, middle, direction):
     return (below, above) if direction > 0 else (above, below)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_from_python
 def grow_best_first(growth, nodes, waiting, most_leaves):
     """Grow by splitting the leaf that gains most, until there are so many; return how many nodes there are.
 
@@ -401,7 +401,7 @@ def grow_best_first(growth, nodes, waiting, most_leaves):
         leaves += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _swap_waiting(waiting, p, q):
     """Let two waiting nodes change places."""
     waiting.start[p], waiting.start[q] = waiting.start[q], waiting.start[p]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from certifit.ensemble.forest.candidate_loops import ENTROPY, GINI, POISSON
+from certifit.numerics.compiling import called_from_python
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_from_python
 def measure_classes(nodes, made, row, labels, weight, classes, score):
     """Return weights (m,), class shares (m, k) and impurities (m,); `weight` (n,) are the tree's row weights."""
     value = np.zeros((made, classes))
@@ -34,7 +34,7 @@ def measure_classes(nodes, made, row, labels, weight, classes, score):
     return total, value, impurity
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_from_python
 def measure_amounts(nodes, made, row, y, weight, score):
     """Return weights (m,), means (m, 1) and impurities (m,)."""
     total, mean, spread = np.zeros(made), np.zeros((made, 1)), np.zeros(made)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
+from certifit.numerics.random_bits import random_bits_of
 from certifit.rows import Array, Block, Rows
 from certifit.rows.block import block_rows
 from certifit.rows.threads import parallel_map
@@ -163,7 +164,7 @@ def _survey(is_categorical: Array, most_bins: int, share: float, glanced: int, b
     number = block.start + np.arange(len(w))
     if not kept.all():
         X, w, number = X[kept], w[kept], number[kept]
-    drawn = slice(None) if share >= 1 else hashed(number) < np.uint64(share * 2.0**64)
+    drawn = slice(None) if share >= 1 else random_bits_of(number) < np.uint64(share * 2.0**64)
     # Of a short table everything is in the sample, and nothing has to be counted block by block.
     few = [
         None if c or share >= 1 else _few_distinct(x, most_bins, glanced)
@@ -172,14 +173,6 @@ def _survey(is_categorical: Array, most_bins: int, share: float, glanced: int, b
     categories = [_category_weights(x, w) if c else NO_CATEGORIES for c, x in zip(is_categorical, X.T, strict=True)]
     missing = np.asarray(np.isnan(X).any(axis=0))
     return BinSurvey((X[drawn],), (w[drawn],), tuple(few), tuple(categories), missing, most_bins)
-
-
-def hashed(number: Array) -> Array:
-    """64 random bits of each row number: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
-    z = np.asarray(number).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def _few(values: Array, most: int) -> Array | None:

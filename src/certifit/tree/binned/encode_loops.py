@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiling import called_from_python
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def encode_block(X, tables, codes):
     """Fill in the codes (n, d) of rows X (n, d)."""
     keys, table, categorical = tables.keys, tables.codes, tables.categorical

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certifit.numerics.compiling import called_by_loops, called_from_python
+from certifit.numerics.random_bits import random_bits
 from certifit.rows import Array
-from certifit.tree.binned.compiling import called_by_loops, called_from_python
-from certifit.tree.binned.histogram_loops import _mixed, add_counts, add_histogram, count_left, part_rows
+from certifit.tree.binned.histogram_loops import add_counts, add_histogram, count_left, part_rows
 from certifit.tree.binned.search_loops import bounded_value, search_histogram
 
 
@@ -180,7 +181,7 @@ def _add_children(nodes, runs, k, made, left_rows):
         child = nodes[made + side]
         child.total = node.total - node.left_total if side else node.left_total
         child.count = node.count - left if side else left
-        child.parent, child.depth, child.key = k, node.depth + 1, np.int64(_mixed(node.key, side))
+        child.parent, child.depth, child.key = k, node.depth + 1, np.int64(random_bits(node.key, side))
         child.low, child.high, child.left, child.right = node.low, node.high, -1, -1
         child.gain, child.column, child.slot, child.counted = 0.0, -1, -1, 0
     node.left, node.right, node.made_gain, node.gain = made, made + 1, node.gain, 0.0

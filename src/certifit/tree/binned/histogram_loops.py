@@ -7,18 +7,9 @@ addition an entry, exact in any order. The Hessian's part is never negative nor 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from certifit.tree.binned.compiling import called_by_loops, called_from_python
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _mixed(a, b):
-    """Return 64 random bits that depend on two numbers alone: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
-    z = np.uint64(a) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(b) + np.uint64(1))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+from certifit.numerics.compiling import called_by_loops, called_from_python
+from certifit.numerics.random_bits import random_bits
 
 
 @called_from_python
@@ -26,7 +17,7 @@ def pack_pairs(pairs, scales, shift, seed, span, packed):
     """Round the pairs (g, h) of a span of rows up or down at random, by their numbers alone, and pack them."""
     g, h = pairs
     for i in range(span[0], span[1]):
-        bits = _mixed(seed, i)
+        bits = random_bits(seed, i)
         up_g = float(bits >> np.uint64(32)) / 4294967296.0
         up_h = float(bits & np.uint64(0xFFFFFFFF)) / 4294967296.0
         qg = np.int64(np.floor(g[i] * scales[0] + up_g))

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.tree.binned.compiling import called_by_loops
-from certifit.tree.binned.histogram_loops import _mixed
+from certifit.numerics.compiling import called_by_loops
+from certifit.numerics.random_bits import random_bits
 
 # What is known of a node. A structured array takes Numba a fraction of the time that an array for each field would.
 NODE = np.dtype(
@@ -167,7 +167,7 @@ def _drop_columns(asked, rules, key):
     d = len(asked)
     keys = np.empty(d, np.uint64)
     for j in range(d):
-        keys[j] = _mixed(_mixed(rules.seed, key) ^ np.uint64(0x5851F42D4C957F2D), j)
+        keys[j] = random_bits(random_bits(rules.seed, key) ^ np.uint64(0x5851F42D4C957F2D), j)
     first = asked.copy()
     for j in range(d):
         below = 0

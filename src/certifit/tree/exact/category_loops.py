@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from certifit.numerics.compiling import called_by_loops
+from certifit.numerics.random_bits import random_bits
 from certifit.rows import Array
-from certifit.tree.exact.entries import _mixed, _rank_of, _row_of
+from certifit.tree.exact.entries import _rank_of, _row_of
 
 
 class CategoryOrders(NamedTuple):
@@ -22,7 +23,7 @@ class CategoryOrders(NamedTuple):
     channels: Array  # (c,) int64
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _arrange_categories(table, rules, node, j, channel):
     """Put a node's entries of column j in the order of their categories' means in a channel, missing ones last.
 
@@ -49,7 +50,7 @@ def _arrange_categories(table, rules, node, j, channel):
             i += 1
         mean[g] = total / weight
         if rules.random:
-            mean[g] = float(_mixed(_mixed(rules.seed, node.key), rank[g]) >> np.uint64(11))
+            mean[g] = float(random_bits(random_bits(rules.seed, node.key), rank[g]) >> np.uint64(11))
         g += 1
     begin[g] = last
     order = np.argsort(rank[:g])

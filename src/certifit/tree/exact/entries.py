@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import njit
 
+from certifit.numerics.compiling import called_by_loops
 from certifit.rows import Array
 
 
@@ -62,16 +62,7 @@ class Split(NamedTuple):
     order: int  # the channel by whose means categories are in order; -1 for numbers
 
 
-@njit(cache=True, nogil=True)
-def _mixed(a, b):
-    """Return 64 random bits that depend on two numbers alone: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
-    z = np.uint64(a) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(b) + np.uint64(1))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _threshold_between(low, high):
     """Return a number t with low <= t < high: the middle, or the lower value where the middle rounds to the upper."""
     middle = low / 2 + high / 2

@@ -21,20 +21,19 @@ from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRu
 from certifit.tree.exact.growth_loops import (
     GrowthRules,
     NodeTable,
-    add_children,
     empty_nodes,
     grow_subtree,
-    may_split,
-    node_to_split,
 )
-from certifit.tree.exact.median_loops import MedianTable, rank_targets
-from certifit.tree.exact.split_loops import (
+from certifit.tree.exact.median_loops import MedianTable
+from certifit.tree.exact.step_loops import (
+    add_children,
     best_split,
     columns_to_try,
     mark_sides,
+    may_split,
     node_score,
-    node_sums,
     part_rows,
+    rank_targets,
 )
 from certifit.tree.exact.target_sums import TargetSums
 
@@ -67,6 +66,14 @@ def _ranked(x: Array) -> tuple[Array, Array]:
     return (rank.astype(np.int64) << 32) | order, known[new]
 
 
+def _sums_of_all(table: SortedTable, channels: int) -> tuple[int, Array]:
+    """The weight of all rows and their sums (c,), whole numbers."""
+    sums = np.zeros(channels, np.int64)
+    for channel in table.labels.T:
+        np.add.at(sums, channel, table.weight)
+    return int(table.weight.sum()), sums + (table.moments.sum(axis=0) if table.moments.shape[1] else 0)
+
+
 class TreeGrower:
     """Grows one tree; holds its table and its nodes."""
 
@@ -86,7 +93,7 @@ class TreeGrower:
         n = table.entries.shape[1]
         self.nodes = empty_nodes(2 * n - 1, rules.channels)
         self.nodes.end[0] = n
-        self.nodes.weight[0] = node_sums(table, 0, n, self.nodes.sums[0])
+        self.nodes.weight[0], self.nodes.sums[0] = _sums_of_all(table, rules.channels)
         self.nodes.key[0] = np.uint64(rules.seed)
         self.made = 1
 
@@ -137,11 +144,18 @@ class TreeGrower:
             mine[self.made : self.made + more] = new[1:]
         self.made += more
 
+    def _node(self, k: int) -> NodeToSplit:
+        nodes = self.nodes
+        key = int(nodes.key[k : k + 1].view(np.int64)[0])  # with its sign, as the loops have it
+        return NodeToSplit(
+            int(nodes.start[k]), int(nodes.end[k]), nodes.sums[k], int(nodes.weight[k]), nodes.limits[k], key
+        )
+
     def _best(self, k: int) -> Split | None:
         """The best split of a node, or None where it stays a leaf; large nodes are shared by threads."""
         if not may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
             return None
-        node = node_to_split(self.nodes, k)
+        node = self._node(k)
         if self.medians is not None:
             rank_targets(self.table, self.medians, node.start, node.end)
         columns = columns_to_try(self.table, self.rules, node)
@@ -160,7 +174,7 @@ class TreeGrower:
 
     def _split(self, k: int, split: Split) -> None:
         start, end = int(self.nodes.start[k]), int(self.nodes.end[k])
-        count = mark_sides(self.table, self.rules, split, node_to_split(self.nodes, k), self.categories)
+        count = mark_sides(self.table, self.rules, split, self._node(k), self.categories)
         d = len(self.table.entries)
         borders = np.linspace(0, d, 2 if self._is_small(k) else thread_count() + 1).astype(int)
         parallel_map(lambda span: part_rows(self.table, *span, start, end), [*pairwise(borders)])

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from certifit.numerics.compiling import called_by_loops, called_from_python
+from certifit.numerics.random_bits import random_bits
 from certifit.rows import Array
-from certifit.tree.exact.entries import NodeToSplit, _mixed, _row_of
-from certifit.tree.exact.median_loops import _median_of, rank_targets
+from certifit.tree.exact.entries import NodeToSplit, _row_of
+from certifit.tree.exact.median_loops import _median_of, _rank_targets
 from certifit.tree.exact.split_loops import (
-    best_split,
-    columns_to_try,
-    mark_sides,
-    node_score,
-    node_sums,
-    part_rows,
+    _best_split,
+    _columns_to_try,
+    _mark_sides,
+    _node_score,
+    _node_sums,
+    _part_rows,
 )
 
 
@@ -56,14 +57,14 @@ def empty_nodes(m: int, channels: int) -> NodeTable:
     return NodeTable._make([*columns, np.zeros(m, np.int64), np.zeros((m, channels), np.int64)])
 
 
-@njit(cache=True, nogil=True)
-def node_to_split(nodes, k):
+@called_by_loops
+def _node_to_split(nodes, k):
     """Return node k, as the search for its best split wants it."""
     key = np.int64(nodes.key[k])  # with its sign: Python's own numbers pass between the two
     return NodeToSplit(nodes.start[k], nodes.end[k], nodes.sums[k], nodes.weight[k], nodes.limits[k], key)
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _is_pure(table, y, start, end):
     """Whether a node's rows have one and the same target."""
     first = _row_of(table.entries[0, start])
@@ -75,8 +76,8 @@ def _is_pure(table, y, start, end):
     return True
 
 
-@njit(cache=True, nogil=True)
-def may_split(table, y, growth, rules, nodes, k):
+@called_by_loops
+def _may_split(table, y, growth, rules, nodes, k):
     """Whether a node is one that the rules let be split, whatever its best split is."""
     rows = nodes.end[k] - nodes.start[k]
     if nodes.depth[k] >= growth.depth or rows < growth.split_rows or rows < 2 * rules.leaf_rows:
@@ -86,8 +87,8 @@ def may_split(table, y, growth, rules, nodes, k):
     return not _is_pure(table, y, nodes.start[k], nodes.end[k])
 
 
-@njit(cache=True, nogil=True)
-def add_children(table, rules, nodes, k, children, split, medians):
+@called_by_loops
+def _add_children(table, rules, nodes, k, children, split, medians):
     """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
     made, count = children
     nodes.column[k], nodes.threshold[k] = split.column, split.threshold
@@ -99,11 +100,12 @@ def add_children(table, rules, nodes, k, children, split, medians):
         nodes.start[child] = nodes.start[k] if side == 0 else middle
         nodes.end[child] = middle if side == 0 else nodes.end[k]
         nodes.depth[child] = nodes.depth[k] + 1
-        nodes.key[child] = _mixed(nodes.key[k], side)
-        nodes.limits[child] = nodes.limits[k]
-    nodes.weight[made] = node_sums(table, nodes.start[made], nodes.end[made], nodes.sums[made])
+        nodes.key[child] = random_bits(nodes.key[k], side)
+        nodes.limits[child, 0], nodes.limits[child, 1] = nodes.limits[k, 0], nodes.limits[k, 1]
+    nodes.weight[made] = _node_sums(table, nodes.start[made], nodes.end[made], nodes.sums[made])
     nodes.weight[made + 1] = nodes.weight[k] - nodes.weight[made]
-    nodes.sums[made + 1] = nodes.sums[k] - nodes.sums[made]
+    for c in range(nodes.sums.shape[1]):  # a loop: to compile the arithmetic of arrays takes seconds
+        nodes.sums[made + 1, c] = nodes.sums[k, c] - nodes.sums[made, c]
     direction = table.monotone[split.column]
     if direction != 0:
         # Between the children's values lies the border that neither side's descendants may cross.
@@ -118,23 +120,23 @@ def add_children(table, rules, nodes, k, children, split, medians):
         nodes.limits[made + 1, 0 if direction > 0 else 1] = (a + b) / 2
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def grow_subtree(table, y, growth, rules, nodes, medians, categories):
     """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes."""
     made, d = 1, len(table.entries)
     k = 0
     while k < made:
-        if may_split(table, y, growth, rules, nodes, k):
-            node = node_to_split(nodes, k)
+        if _may_split(table, y, growth, rules, nodes, k):
+            node = _node_to_split(nodes, k)
             if medians is not None:
-                rank_targets(table, medians, node.start, node.end)
-            split = best_split(table, rules, columns_to_try(table, rules, node), node, medians, categories)
-            gain = split.score - node_score(table, rules, node, medians)
+                _rank_targets(table, medians, node.start, node.end)
+            split = _best_split(table, rules, _columns_to_try(table, rules, node), node, medians, categories)
+            gain = split.score - _node_score(table, rules, node, medians)
             if split.column >= 0 and gain >= growth.decrease:
                 nodes.gain[k] = gain
-                count = mark_sides(table, rules, split, node, categories)
-                part_rows(table, 0, d, node.start, node.end)
-                add_children(table, rules, nodes, k, (made, count), split, medians)
+                count = _mark_sides(table, rules, split, node, categories)
+                _part_rows(table, 0, d, node.start, node.end)
+                _add_children(table, rules, nodes, k, (made, count), split, medians)
                 made += 2
         k += 1
     return made

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiling import called_from_python
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def medians_of_nodes(y, w, start, end):
     """Return the weighted median of each run [start, end) of rows (m,), and their mean distance to it (m,).
 

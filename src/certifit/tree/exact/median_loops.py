@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from certifit.numerics.compiling import called_by_loops
+from certifit.numerics.random_bits import random_bits
 from certifit.rows import Array
-from certifit.tree.exact.entries import Split, _mixed, _rank_of, _row_of, _threshold_between
+from certifit.tree.exact.entries import Split, _rank_of, _row_of, _threshold_between
 
 
 class MedianTable(NamedTuple):
@@ -25,8 +26,8 @@ class MedianTable(NamedTuple):
     rows: Array  # (t, n) int64: scratch, a node's rows in the order of their targets
 
 
-@njit(cache=True, nogil=True)
-def rank_targets(table, medians, start, end):
+@called_by_loops
+def _rank_targets(table, medians, start, end):
     """Number the rows of a node in the order of their targets."""
     keys = np.empty(end - start, np.int64)
     for t in range(len(medians.keys)):
@@ -39,7 +40,7 @@ def rank_targets(table, medians, start, end):
             medians.rows[t, start + i] = r
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _median_score(table, medians, start, end):
     """Return the score of a node whose targets are ranked: minus the sum of absolute errors from the median."""
     found = 0.0
@@ -60,10 +61,10 @@ def _median_score(table, medians, start, end):
     return found
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _median_of(table, medians, start, end):
     """Return the median of a node's first target, in the unit of the amounts; the targets need not be ranked."""
-    rank_targets(table, medians, start, end)
+    _rank_targets(table, medians, start, end)
     weight = 0
     for i in range(start, end):
         weight += table.weight[medians.rows[0, i]]
@@ -78,7 +79,7 @@ def _median_of(table, medians, start, end):
     return 0.0
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _enter(sums, place, weight, moment):
     """Add a row to both Fenwick trees, (2, m + 1)."""
     k = place + 1
@@ -88,7 +89,7 @@ def _enter(sums, place, weight, moment):
         k += k & -k
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _half_place(sums, weight, strict):
     """Return the first place up to which rows have half of the weight (more, if `strict`), and the sums before it."""
     m = sums.shape[1] - 1
@@ -108,7 +109,7 @@ def _half_place(sums, weight, strict):
     return at, below, below_sum
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _side_errors(table, medians, node, rows, borders, errors, middle):
     """Add to `errors` what the rows up to each border are off by, and note the medians of their first target."""
     sums = np.empty((2, node.end - node.start + 1), np.int64)
@@ -133,7 +134,7 @@ def _side_errors(table, medians, node, rows, borders, errors, middle):
                 middle[borders[i]] = (float(amount) + float(medians.amounts[0, above])) / 2
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _walk(entries, start, last, end, borders, forward, missing):
     """Return the rows of one side in the order in which they enter it, and the border after each of them, or -1."""
     rows, after = np.empty(end - start, np.int64), np.full(end - start, -1, np.int64)
@@ -154,12 +155,12 @@ def _walk(entries, start, last, end, borders, forward, missing):
     return rows[:m], after[:m]
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _borders(table, rules, j, node, last, order):
     """Return after which of a node's rows column j may be split, and the threshold drawn, if it is random."""
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
     start, borders = node.start, np.zeros(last - node.start, np.bool_)
-    share = float(_mixed(_mixed(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
+    share = float(random_bits(random_bits(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
     low, high = values[_rank_of(entries[start])], values[_rank_of(entries[last - 1])]
     drawn = low * (1 - share) + high * share
     drawn = low if not low <= drawn < high else drawn
@@ -180,7 +181,7 @@ def _borders(table, rules, j, node, last, order):
     return borders, drawn
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _best_median_split(table, rules, j, node, medians, order):
     """Return the split of a node along column j with the least sum of absolute errors; its targets are ranked."""
     start, end, limits = node.start, node.end, node.limits

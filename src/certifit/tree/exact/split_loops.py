@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from certifit.numerics.compiling import called_by_loops
+from certifit.numerics.random_bits import random_bits
 from certifit.tree.exact.category_loops import _arrange_categories
-from certifit.tree.exact.entries import Split, _add_row, _mixed, _rank_of, _row_of, _threshold_between
+from certifit.tree.exact.entries import Split, _add_row, _rank_of, _row_of, _threshold_between
 from certifit.tree.exact.median_loops import _best_median_split, _median_score
 
 # Σ S²/W; Σ S log(S/W); the same where every S must be above 0; -Σ w |y - median|
@@ -20,7 +22,7 @@ QUADRATIC, LOGARITHMIC, POSITIVE, ABSOLUTE = 0, 1, 2, 3
 
 # Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
 @njit(cache=True, nogil=True, inline="always")
-def side_score(score, sums, weight):
+def _side_score(score, sums, weight):
     """Return the score of one child: the larger, the purer."""
     found = 0.0
     if score == QUADRATIC:
@@ -37,10 +39,11 @@ def side_score(score, sums, weight):
     return found
 
 
-@njit(cache=True, nogil=True)
-def node_sums(table, start, end, sums):
+@called_by_loops
+def _node_sums(table, start, end, sums):
     """Fill in the sums over a node's rows and return their weight."""
-    sums[:] = 0
+    for c in range(len(sums)):
+        sums[c] = 0
     labels, moments, weights, entries = table.labels, table.moments, table.weight, table.entries[0]
     weight = 0
     for i in range(start, end):
@@ -50,7 +53,7 @@ def node_sums(table, start, end, sums):
     return weight
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _breaks_monotony(direction, rules, left, right, weights, limits):
     """Whether the children's values are in the wrong order, or beyond what ancestors' splits leave them."""
     # The value is the mean of an amount, or the share of the second of two classes.
@@ -61,7 +64,7 @@ def _breaks_monotony(direction, rules, left, right, weights, limits):
     return not (limits[0] <= a <= limits[1] and limits[0] <= b <= limits[1])
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _best_along(table, rules, j, node, order):
     """Return the best split of a node along column j, whose categories, if it has them, are in order."""
     start, end, total, weight, limits = node.start, node.end, node.total, node.weight, node.limits
@@ -80,14 +83,15 @@ def _best_along(table, rules, j, node, order):
     constrained = limits[0] > -np.inf or limits[1] < np.inf or table.monotone[j] != 0
     drawn, chosen = np.inf, -1
     if rules.random:
-        share = float(_mixed(_mixed(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
+        share = float(random_bits(random_bits(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
         low, high = values[_rank_of(entries[start])], values[_rank_of(entries[last - 1])]
         drawn = low * (1 - share) + high * share
         drawn = low if not low <= drawn < high else drawn
         if order >= 0:  # categories are in a random order, and a drawn number of them goes left
             chosen = int(share * (_groups(entries, start, last) - 1))
     for side in range(2 if last < end else 1):  # missing rows go right, then left
-        left[:] = 0
+        for c in range(len(left)):
+            left[c] = 0
         w = seen = 0
         if side == 1:
             for i in range(last, end):
@@ -115,7 +119,7 @@ def _best_along(table, rules, j, node, order):
             for c in range(len(total)):
                 right[c] = total[c] - left[c]
             weights[0], weights[1] = float(w), float(weight - w)
-            found = side_score(score, left, weights[0]) + side_score(score, right, weights[1])
+            found = _side_score(score, left, weights[0]) + _side_score(score, right, weights[1])
             if found > best:
                 if constrained and _breaks_monotony(table.monotone[j], rules, left, right, weights, limits):
                     continue
@@ -127,7 +131,7 @@ def _best_along(table, rules, j, node, order):
     return Split(best, j, position, missing_left, last < end, threshold, order) if position > 0 else none
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _groups(entries, start, last):
     """Return how many runs of equal ranks there are."""
     found = 1
@@ -136,14 +140,14 @@ def _groups(entries, start, last):
     return found
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _varies(table, j, start, end):
     """Whether the node's rows differ in column j, missing ones from the others too."""
     return _rank_of(table.entries[j, start]) != _rank_of(table.entries[j, end - 1])
 
 
-@njit(cache=True, nogil=True)
-def columns_to_try(table, rules, node):
+@called_by_loops
+def _columns_to_try(table, rules, node):
     """Return the columns that vary in a node; with fewer columns allowed, some of them drawn at random, ascending."""
     d = len(table.entries)
     found = np.empty(d, np.int64)
@@ -154,9 +158,9 @@ def columns_to_try(table, rules, node):
             m += 1
     if m <= rules.columns:
         return found[:m]
-    key = _mixed(rules.seed, node.key) ^ np.uint64(0x5851F42D4C957F2D)
+    key = random_bits(rules.seed, node.key) ^ np.uint64(0x5851F42D4C957F2D)
     for i in range(rules.columns):  # a shuffle that stops early, and a sort by insertion
-        other = i + int(_mixed(key, i) % np.uint64(m - i))
+        other = i + int(random_bits(key, i) % np.uint64(m - i))
         drawn = found[other]
         found[other] = found[i]
         at = i
@@ -168,15 +172,15 @@ def columns_to_try(table, rules, node):
 
 
 # Where `medians` or `categories` are None, nothing of theirs is compiled.
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _along(table, rules, j, node, medians, order):
     if medians is None:
         return _best_along(table, rules, j, node, order)
     return _best_median_split(table, rules, j, node, medians, order)
 
 
-@njit(cache=True, nogil=True)
-def best_split(table, rules, columns, node, medians, categories):
+@called_by_loops
+def _best_split(table, rules, columns, node, medians, categories):
     """Return the best split of a node along any of these columns; categories are tried in every order they have."""
     best = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     for j in columns:
@@ -193,16 +197,16 @@ def best_split(table, rules, columns, node, medians, categories):
     return best
 
 
-@njit(cache=True, nogil=True)
-def node_score(table, rules, node, medians):
+@called_by_loops
+def _node_score(table, rules, node, medians):
     """Return the score of a node that is not split; its targets are ranked where medians are asked for."""
     if medians is None:
-        return side_score(rules.score, node.total, float(node.weight))
+        return _side_score(rules.score, node.total, float(node.weight))
     return _median_score(table, medians, node.start, node.end)
 
 
-@njit(cache=True, nogil=True)
-def mark_sides(table, rules, split, node, categories):
+@called_by_loops
+def _mark_sides(table, rules, split, node, categories):
     """Note which of a node's rows go left, and return how many."""
     j, start, end = split.column, node.start, node.end
     if categories is not None:  # noqa: SIM102 - what a None leaves out is not compiled
@@ -217,8 +221,8 @@ def mark_sides(table, rules, split, node, categories):
     return count
 
 
-@njit(cache=True, nogil=True)
-def part_rows(table, first, last, start, end):
+@called_by_loops
+def _part_rows(table, first, last, start, end):
     """Put the rows that go left before the others, in the order of each of the columns [first, last)."""
     kept = np.empty(end - start, np.int64)
     goes_left = table.left

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from certifit.numerics.compiling import called_by_loops, called_from_python
 from certifit.rows import Array
 
 # What a leaf costs: the weight beside the largest class; the sum of squares; the weight times its impurity
@@ -28,14 +28,14 @@ class ColumnCandidates(NamedTuple):
     first: int  # the number of the first of them among those of all columns
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def count_labels(region, codes, y, w, stats):
     """Add the weights of rows to those of their region, bin and class (regions, bins and missing, channels)."""
     for i in range(len(codes)):
         stats[region[i], codes[i], y[i]] += w[i]
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def count_moments(region, codes, moments, stats):
     """Add the moments (n, 3) of rows to those of their region and bin (regions, bins and missing, 3)."""
     for i in range(len(codes)):
@@ -45,7 +45,7 @@ def count_moments(region, codes, moments, stats):
         stats[r, c, 2] += moments[i, 2]
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def fold_sides(stats, candidates, out):
     """Replace bins (o, m + 1, i) by the sides of all candidates (o, 2c, i): left and right of one after another."""
     outer, m, inner = stats.shape[0], stats.shape[1] - 1, stats.shape[2]
@@ -63,7 +63,7 @@ def fold_sides(stats, candidates, out):
                 out[o, 2 * c + 1, i] = below[m, i] - below[high, i] + (1.0 - to_left) * missing
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _impurity_costs(stats, kind, cost):
     """Add the weights of regions (k, r) times their Gini impurities or entropies."""
     for r in range(stats.shape[1]):
@@ -82,7 +82,7 @@ def _impurity_costs(stats, kind, cost):
         cost[r] += found
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def leaf_costs(stats, kind, least, cost):
     """Add the costs of regions (k, r) as leaves; inf where their weight is less than the least allowed."""
     regions = stats.shape[1]
@@ -107,7 +107,7 @@ def leaf_costs(stats, kind, least, cost):
         cost[r] += total[r] - largest[r] if total[r] >= least else np.inf
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def best_splits(stats, candidates, kind, least, best, chosen):
     """Lower the best costs (r,) of regions by splits along one column, and note the candidate chosen.
 

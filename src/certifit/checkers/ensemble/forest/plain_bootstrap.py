@@ -14,16 +14,20 @@ from certifit.checkers.plain.blocks import dense
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64's step: 2^64 divided by the golden ratio
+
+
+def finished(z: Array) -> Array:
+    """The finaliser of 64 bits each."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
 
 def mixed(a: Any, b: Any) -> Array:
     """64 random bits that depend on two numbers alone."""
     with np.errstate(over="ignore"):
-        z = np.asarray(a).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * (
-            np.asarray(b).astype(np.uint64) + np.uint64(1)
-        )
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
+        return finished(np.asarray(a).astype(np.uint64) + GOLDEN * (np.asarray(b).astype(np.uint64) + np.uint64(1)))
 
 
 def share_of(bits: Array) -> Array:

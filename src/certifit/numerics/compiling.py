@@ -1,4 +1,4 @@
-"""How the loops of binned trees are compiled: quickly, because a first fit waits for it."""
+"""How loops over rows are compiled: quickly, because a first fit waits for it."""
 
 from __future__ import annotations
 
