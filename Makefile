@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOM   ?= cluster
 
-.PHONY: demo test check lint hooks bench warm-up clean
+.PHONY: demo test check lint code pages hooks bench warm-up clean
 
 demo: $(VENV)/.installed
 	$(BIN)/certifit demo
@@ -22,11 +22,16 @@ check: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/$(ROOM)
 
 lint: $(VENV)/.installed-dev
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target code pages
+
+code: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/python tools/stubs.py --check
+
+pages: $(VENV)/.installed-dev
 	$(BIN)/python tools/ledger.py --check
 	$(BIN)/python tools/differences.py --check
 
