@@ -22,7 +22,7 @@ from benchmarks.hunts.honest_fits import riddle
 from benchmarks.hunts.random_models import RandomModel, random_model
 from benchmarks.hunts.random_tables import RandomTable, as_source, pick, random_table
 from benchmarks.hunts.separation import separable
-from certifit import NoSolutionError, audit
+from certifit import LinearSVC, NoSolutionError, audit
 from certifit.core import Certificate
 
 PROBLEM_FROM_ROWS = ("ApproximateSVC", "L1Selector", "RBFSampler", "Nystroem")  # other rows make other features
@@ -82,8 +82,9 @@ def _tight_fits(case: HuntCase, chosen: RandomModel, own: Any, table: RandomTabl
     if "tol" in exact.get_params():
         exact.set_params(tol=1e-12)
     peer = chosen.peer(own) if chosen.peer and chosen.name not in PROBLEM_OF_ITS_OWN else None
-    if weighted and getattr(own, "class_weight", None):
-        peer = None  # 'balanced' counts rows by weight here, and not there
+    if getattr(own, "class_weight", None) and (weighted or isinstance(own, LinearSVC)):
+        # 'balanced' counts rows by weight here, and not there; of several classes, LIBLINEAR weights a machine's own.
+        peer = None
     for model in (own, exact, peer):
         if model is None:
             continue

@@ -41,6 +41,8 @@ from certifit.svm.linear.base import LinearSvmEstimator, LinearSvmProof, TargetS
 from certifit.svm.linear.l1_newton import L1Machine, L1NewtonTuning, minimise_l1
 from certifit.svm.linear.slacks import EpsilonTube, one_against_rest
 
+_TOL = "A proved relative gap, where scikit-learn's is the size of a gradient."
+
 
 class LinearSVC(LinearScores, LinearSvmEstimator):
     """Linear support vector classification; more than two classes one against the rest, or all at once.
@@ -114,7 +116,9 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
     }
     ignored: ClassVar[tuple[str, ...]] = ("dual", "verbose")
     differences: ClassVar[dict[str, str]] = {
-        "tol": "A proved relative gap, where scikit-learn's is the size of a gradient.",
+        "tol": _TOL,
+        "class_weight": "Of three or more classes, every machine weights each row by its class; LIBLINEAR weights a "
+        "machine's own class and leaves all others at 1.",
     }
     _l1_tuning: ClassVar[L1NewtonTuning] = L1NewtonTuning()
     _joint_tuning: ClassVar[JointSvmTuning] = JointSvmTuning()
@@ -290,7 +294,7 @@ class LinearSVR(RegressorMixin, LinearSvmEstimator):
         "epsilon": Setting(float, least=0, below=np.inf),
     }
     ignored: ClassVar[tuple[str, ...]] = LinearSVC.ignored
-    differences: ClassVar[dict[str, str]] = LinearSVC.differences
+    differences: ClassVar[dict[str, str]] = {"tol": _TOL}
 
     def __init__(
         self,
