@@ -41,8 +41,11 @@ def make_feasible(a: Array, limit: Array, sign: Array | None = None) -> Array:
     if sign is None:
         return a
     plus, minus = float(a[sign > 0].sum()), float(a[sign < 0].sum())
-    less = min(plus, minus)
-    return a * np.where(sign > 0, less / plus if plus > 0 else 0.0, less / minus if minus > 0 else 0.0)
+    less, more = min(plus, minus), max(plus, minus)
+    # Where the ratio of the two would underflow, or one of them overflows, only 0 balances.
+    if not less > np.finfo(float).tiny / np.finfo(float).eps * max(more, 1.0):
+        return np.zeros_like(a)
+    return a * np.where(sign > 0, less / plus, less / minus)
 
 
 def is_feasible(a: Array, limit: Array) -> bool:
