@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,7 @@ import certifit
 from certifit.registry import ESTIMATORS, PUBLIC
 from tests.common.catalogue import CATALOGUE
 
+ROOT = Path(__file__).parents[2]
 SKLEARN_MODULES = sorted(
     module.name
     for module in pkgutil.iter_modules(sklearn.__path__)
@@ -98,7 +100,7 @@ def test_a_type_checker_sees_estimators_and_refuses_names_that_do_not_exist(tmp_
     )
     command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--ignore-missing-imports"]
     command += ["--follow-imports", "silent", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     told = [line for line in done.stdout.splitlines() if "program.py" in line]
     assert told[0].endswith('Revealed type is "certifit.cluster.kmeans.KMeans"')
     assert told[1].endswith('Revealed type is "certifit.cluster.kmeans.KMeans"')
@@ -109,8 +111,24 @@ def test_a_type_checker_sees_estimators_and_refuses_names_that_do_not_exist(tmp_
     assert len([line for line in told if "error" in line]) == 2
 
 
-def test_the_readme_lists_every_estimator_with_what_it_proves():
-    text = (Path(__file__).parents[2] / "README.md").read_text()
-    lines = [line for line in text.splitlines() if line.startswith("| `")]
+def first_cells(page):
+    """The backticked names in the first cell of each table row of a page, row by row, and the row's last cell."""
+    rows = [
+        line.strip("| ").split(" | ") for line in (ROOT / page).read_text().splitlines() if line.startswith("| `")
+    ]
+    return [(re.findall(r"`(\w+)`", cells[0]), cells[-1]) for cells in rows]
+
+
+def test_the_readme_lists_every_estimator_once_with_what_it_proves():
+    found = first_cells("README.md")
     for entry in ESTIMATORS:
-        assert any(f"`{entry.name}`" in line and line.endswith(f"| {entry.proves} |") for line in lines), entry.name
+        assert [last for names, last in found if entry.name in names] == [entry.proves], entry.name
+
+
+def test_no_page_has_two_rows_for_a_model_or_a_room():
+    registered = {entry.name for entry in ESTIMATORS}
+    for page in ("README.md", "docs/architecture.md"):
+        names = [name for names, _ in first_cells(page) for name in names if name in registered or name.islower()]
+        assert "DecisionTreeClassifier" in names
+        repeated = {name for name in names if names.count(name) > 1} - {"linalg"}  # both a room and what it proves
+        assert repeated == set(), page
