@@ -4,11 +4,17 @@ import os
 import sys
 from contextlib import ExitStack
 
-import pytest
-from hypothesis import settings
+# Tables are small and tests run on all cores: threads of BLAS and OpenMP would only wait for each other, busily. This
+# must come before NumPy is loaded. Tests about threads let BLAS have its own again, see `threads` and `blas_threads`.
+for _library in ("OPENBLAS", "MKL", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from certifit.rows import set_threads
-from certifit.rows.block import BlockTuning, block_tuning
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+from threadpoolctl import threadpool_limits  # noqa: E402
+
+from certifit.rows import set_threads  # noqa: E402
+from certifit.rows.block import BlockTuning, block_tuning  # noqa: E402
 
 settings.register_profile("certifit", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("certifit")
@@ -27,9 +33,17 @@ def no_figure_stays_open():
 
 
 @pytest.fixture
+def blas_threads():
+    """Let BLAS have two threads until the test ends."""
+    with threadpool_limits(2, user_api="blas"):
+        yield
+
+
+@pytest.fixture
 def threads():
-    """`set_threads`, undone after the test."""
-    yield set_threads
+    """`set_threads`, undone after the test; BLAS has threads of its own."""
+    with threadpool_limits(2, user_api="blas"):
+        yield set_threads
     set_threads(None)
 
 

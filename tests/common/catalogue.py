@@ -7,8 +7,9 @@ and which scikit-learn estimator solves the same problem.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
@@ -216,6 +217,14 @@ class Entry:
 
     def fit(self, n: int = 150, **params: Any) -> Any:
         return self.make(**params).fit(*self.data(n))
+
+    def fitted(self) -> Any:
+        """The same as `fit()`, fitted once in a process: a copy that a test may change."""
+        return deepcopy(self._fitted_once)
+
+    @cached_property
+    def _fitted_once(self) -> Any:
+        return self.fit()
 
     def has(self, param: str) -> bool:
         model = self.make()

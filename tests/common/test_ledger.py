@@ -79,7 +79,7 @@ every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=st
 @every_estimator
 def test_nothing_that_methods_read_can_be_changed_unseen(entry):
     X, y = entry.data()
-    whole = entry.fit()
+    whole = entry.fitted()
     before, tol = said(whole, X, y), whole.certificate_.tol
     unseen, riddles = [], []
     for name in fitted_attributes(whole):
@@ -106,7 +106,7 @@ def test_nothing_that_methods_read_can_be_changed_unseen(entry):
 @every_estimator
 def test_nothing_follows_from_a_diagnostic_attribute(entry):
     X, y = entry.data()
-    whole = entry.fit()
+    whole = entry.fitted()
     before = said(whole, X, y)
     for name in set(whole.diagnostics) & set(fitted_attributes(whole)):
         for tamper, hurt in damages(getattr(whole, name), (scale, negate, cut, shift)):
@@ -119,7 +119,7 @@ def test_nothing_follows_from_a_diagnostic_attribute(entry):
 
 @every_estimator
 def test_derived_attributes_cannot_be_set(entry):
-    model = entry.fit()
+    model = entry.fitted()
     for name in derived(model):
         with pytest.raises(AttributeError):
             setattr(model, name, 0)
@@ -129,7 +129,7 @@ def test_derived_attributes_cannot_be_set(entry):
 def test_settings_that_no_fit_could_have_had_are_refused(entry):
     """A tolerance so large that anything would pass is no proof, and settings are checked as `fit` does."""
     X, y = entry.data()
-    model = entry.fit()
+    model = entry.fitted()
     params = model.get_params(deep=False)
     if "tol" in params:
         junk = copy.deepcopy(model).set_params(tol=10.0)

@@ -214,6 +214,7 @@ def test_thread_count(monkeypatch):
         set_threads(0)
 
 
+@pytest.mark.usefixtures("blas_threads")
 def test_blas_is_held_to_one_thread_while_anyone_is_inside():
     from threadpoolctl import threadpool_info
 
@@ -221,6 +222,7 @@ def test_blas_is_held_to_one_thread_while_anyone_is_inside():
         return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
 
     before = most()
+    assert before > 1
     with single_threaded_blas():
         with single_threaded_blas():
             assert most() == 1
