@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import cache
 from inspect import getattr_static, signature
 from typing import Any
 
@@ -54,7 +55,8 @@ def _needs_estimator(kind: type) -> bool:
     return parameter is not None and parameter.default is parameter.empty
 
 
-def fitted_attributes(pair: Counterpart, kind: type) -> set[str]:
+@cache
+def fitted_attributes(pair: Counterpart, kind: type) -> frozenset[str]:
     """The attributes ending in `_` that `kind`, one of the pair's two classes, has after a fit."""
     X, y = small_table(pair)
     found: set[str] = set()
@@ -65,7 +67,7 @@ def fitted_attributes(pair: Counterpart, kind: type) -> set[str]:
             warnings.simplefilter("ignore")
             model.fit(X, y)
             found.update(_present(model))
-    return found
+    return frozenset(found)
 
 
 def _present(model: Any) -> Iterator[str]:
