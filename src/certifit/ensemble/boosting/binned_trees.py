@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from certifit.ensemble.boosting.boosted_trees import FinishedTree
-from certifit.ensemble.boosting.stagewise import GrownTree, SlopeSizes
+from certifit.ensemble.boosting.stagewise import GrownTree, TreeRequest
 from certifit.rows import Array
 from certifit.tree.binned.bins import ColumnBins
 from certifit.tree.binned.growth import BinnedGrower, BinnedLimits, BinnedTuning, packed_scale
@@ -16,6 +16,8 @@ from certifit.tree.binned.growth_loops import GrowingTree
 
 class BinnedTrees:
     """Grows trees on codes (n, d) of binned columns."""
+
+    by_slopes = False
 
     def __init__(
         self, codes: Array, bins: ColumnBins, limits: BinnedLimits, tuning: BinnedTuning = BinnedTuning()
@@ -28,9 +30,9 @@ class BinnedTrees:
         """Let the threads end."""
         self.grower.close()
 
-    def grow(self, pairs: Array, sizes: SlopeSizes, seed: int, bag: Array | None) -> GrownTree:
-        """A tree for slopes and curvatures (2, n); the next one overwrites its rows."""
-        g, h = pairs
+    def grow(self, wanted: TreeRequest) -> GrownTree:
+        """The best tree that histograms find; the next one overwrites its rows."""
+        (g, h), sizes, seed = wanted.pairs, wanted.sizes, wanted.seed
         scale = packed_scale(len(g), sizes.slope, sizes.curvature, sizes.constant)
         self.grower.pack(g, h, scale, seed)
         tree = self.grower.grow(scale, seed, sizes.largest)

@@ -11,6 +11,7 @@ import numpy as np
 from certifit.checkers.plain.blocks import dense
 from certifit.ensemble.boosting.score_loops import add_scores
 from certifit.rows import Array, Block
+from certifit.tree.fitted_tree import Tree
 
 MEASURES = ("weight", "mean", "impurity")
 
@@ -111,6 +112,18 @@ class BoostedTrees:
             self.add(X, start, start + k, out)
             found.append(out.copy())
         return np.stack(found, axis=1) if found else np.empty((len(X), 0, k))
+
+    def tree(self, t: int, d: int, learning_rate: float) -> Tree:
+        """Exact tree t by itself, as scikit-learn has it: leaves without the learning rate, means in other nodes."""
+        part = slice(int(self.first[t]), int(self.first[t + 1]))
+        leaf = self.left[part] < 0
+        value = np.where(leaf, self.value[part] / learning_rate, self.mean[part])
+        return Tree(
+            np.where(leaf, -1, self.left[part] - part.start), np.where(leaf, -1, self.right[part] - part.start),
+            np.where(leaf, -2, self.column[part]), np.where(leaf, -2.0, self.threshold[part]),
+            self.missing_left[part], self.impurity[part], self.count[part], self.weight[part],
+            value[:, None, None], d, np.ones(1, np.int64),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,19 @@ threads and from any source. Reference: Friedman, Greedy function approximation 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
 from certifit.checkers.ensemble.boosting_adapter import certify_boosting
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Setting
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
 from certifit.ensemble.boosting.binned_trees import BinnedTrees
-from certifit.ensemble.boosting.boosted_trees import BoostedTrees
+from certifit.ensemble.boosting.boosted_model import BoostedClassifier, BoostedModel, BoostedRegressor
 from certifit.ensemble.boosting.column_rules import (
     categorical_mask,
     frame_categories,
@@ -39,10 +36,9 @@ from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedLimits
 
 
-class HistGradientBoosting(Estimator):
+class HistGradientBoosting(BoostedModel):
     """What boostings of classes and of amounts share."""
 
-    missing = True
     diagnostics = ("n_iter_", "train_score_", "validation_score_")
     ignored = ("verbose",)
     settings: ClassVar[Settings] = {
@@ -66,7 +62,6 @@ class HistGradientBoosting(Estimator):
         "fit(sample_weight_val)": "Rows for validation are drawn from X.",
     }
 
-    trees_: BoostedTrees
     category_labels_: dict[str, list[Any]]
 
     # Rows ------------------------------------------------------------------------------------------------------
@@ -180,28 +175,6 @@ class HistGradientBoosting(Estimator):
 
     # What a fitted boosting says -------------------------------------------------------------------------------
 
-    def _loss(self, attributes: Attributes) -> ScoreLoss:
-        raise NotImplementedError
-
-    def _mean(self, F: Array) -> Array:
-        """Predictions of scores (n, k)."""
-        raise NotImplementedError
-
-    def _raw(self, X: Any) -> Array:
-        return self._rows(X).map(self.trees_.scores)
-
-    def _staged(self, X: Any) -> Iterator[Array]:
-        """Scores (n, k) after each stage."""
-        blocks = self._rows(X).each(self.trees_.staged)
-        stages = self.n_iter_
-        for s in range(stages):
-            yield np.concatenate([block[:, s] for block in blocks])
-
-    @property
-    def n_trees_per_iteration_(self) -> int:
-        check_is_fitted(self)
-        return len(self.trees_.baseline)
-
     @property
     def n_iter_(self) -> int:
         """The number of stages."""
@@ -215,17 +188,6 @@ class HistGradientBoosting(Estimator):
         found = np.array([len(kinds) > 0 for kinds in self.trees_.categories])
         return found if found.any() else None
 
-    def _mean_loss(self, rows: Rows) -> Objective:
-        plain = self._loss(vars(self)).plain
-
-        def losses(block: Block) -> Array:
-            F = self.trees_.scores(block)
-            values = plain.value(np.asarray(block.y, np.float64), F if plain.several else F[:, 0])
-            return np.array([block.w.sum(), block.w @ values])
-
-        weight, total = rows.sum(losses)
-        return Objective(float(total / weight), float(total / weight), 0.0)
-
 
 def _float_targets(block: Block) -> Array:
     return np.asarray(block.y, np.float64)
@@ -235,7 +197,7 @@ def _weights(block: Block) -> Array:
     return block.w
 
 
-class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
+class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     """Boosted trees for amounts.
 
     Parameters
@@ -304,7 +266,6 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
     0.97
     """
 
-    target = "numbers"
     settings: ClassVar[Settings] = {
         **HistGradientBoosting.settings,
         "loss": Setting(choices=("squared_error", "absolute_error", "gamma", "poisson", "quantile")),
@@ -364,21 +325,8 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
     def _mean(self, F: Array) -> Array:
         return np.exp(F[:, 0]) if self.loss in ("gamma", "poisson") else F[:, 0]
 
-    def predict(self, X: Any) -> Array:
-        """The predicted amount of each row (n,)."""
-        return self._mean(self._raw(X))
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Predictions after each stage."""
-        for F in self._staged(X):
-            yield self._mean(F)
-
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean loss on these rows."""
-        return self._mean_loss(self._rows(X, y, sample_weight, "numbers"))
-
-
-class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
+class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     """Boosted trees for classes.
 
     Parameters
@@ -417,10 +365,7 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
     True
     """
 
-    target = "classes"
     settings: ClassVar[Settings] = {**HistGradientBoosting.settings, "loss": Setting(choices=("log_loss",))}
-
-    classes_: Array
 
     def __init__(
         self, loss="log_loss", *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
@@ -462,42 +407,3 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
 
     def _loss(self, attributes: Attributes) -> ScoreLoss:
         return ScoreLoss("log_loss" if len(attributes["classes_"]) == 2 else "multinomial")
-
-    def _mean(self, F: Array) -> Array:
-        if F.shape[1] > 1:
-            return softmax(F, axis=1)
-        return np.column_stack([expit(-F[:, 0]), expit(F[:, 0])])
-
-    def decision_function(self, X: Any) -> Array:
-        """The log-odds of the second of two classes (n,), or a score for each of several classes (n, k)."""
-        F = self._raw(X)
-        return F[:, 0] if F.shape[1] == 1 else F
-
-    def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield F[:, 0] if F.shape[1] == 1 else F
-
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of each class (n, k)."""
-        return self._mean(self._raw(X))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield self._mean(F)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield self.classes_[self._mean(F).argmax(axis=1)]
-
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean log loss on these rows, with class weights."""
-        rows = self._rows(X, y, sample_weight, "classes")
-        return self._mean_loss(apply_class_weight(encode_labels(rows, self.classes_), self.class_weight))

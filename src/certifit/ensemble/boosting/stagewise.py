@@ -41,6 +41,16 @@ class SlopeSizes(NamedTuple):
     constant: float | None  # the one h of all rows, where there is such a one
 
 
+class TreeRequest(NamedTuple):
+    """What a tree is to be grown on."""
+
+    pairs: Array  # (2, n) slopes and curvatures of all rows, times their weights
+    sizes: SlopeSizes
+    slopes: Array | None  # (n,) φ' itself, for learners that look at it
+    seed: int
+    bag: Array | None  # (n,) the rows that the stage sees; None for all
+
+
 @dataclass(frozen=True)
 class GrownTree:
     """A tree whose leaves have no values yet."""
@@ -59,10 +69,9 @@ class TreeLearner(Protocol):
 
     workers: Workers
     categories: tuple[Array, ...]  # of each column; empty for numbers
+    by_slopes: bool  # whether it looks at slopes without weights
 
-    def grow(self, pairs: Array, sizes: SlopeSizes, seed: int, bag: Array | None) -> GrownTree:
-        """A tree for slopes and curvatures (2, n) of all rows, or of those in the bag (n,)."""
-        ...
+    def grow(self, wanted: TreeRequest) -> GrownTree: ...
 
     def close(self) -> None: ...
 
@@ -132,8 +141,12 @@ class Stagewise:
             self._set_level()
         sizes = self._slopes()
         self.gradient_size = sum(size.slope for size in sizes) / float(self.w.sum())
+        slopes = self._plain_slopes() if self.learner.by_slopes else None
         for k, size in enumerate(sizes):
-            tree = self.learner.grow(self.pairs[k], size, rules.seed + len(self.trees), self.bag)
+            of_score = None if slopes is None else slopes[:, k]
+            tree = self.learner.grow(
+                TreeRequest(self.pairs[k], size, of_score, rules.seed + len(self.trees), self.bag)
+            )
             values = np.clip(self._steps(tree, k, size), tree.low, tree.high) * rules.learning_rate
             values = np.clip(values, -self.longest, self.longest)
             self._move(tree, values, k)
@@ -154,6 +167,11 @@ class Stagewise:
             self.F, self.y, self.w, start, stop, self.pairs[:, 0], self.pairs[:, 1]
         ))  # fmt: skip
         return [SlopeSizes(float(np.abs(g).sum()), float(h.sum()), float(h.max()), None) for g, h in self.pairs]
+
+    def _plain_slopes(self) -> Array:
+        """φ' of every row and score (n, k), as the checker has it."""
+        plain = self.loss.plain
+        return plain.slope(self.y, self.F if plain.several else self.F[:, 0]).reshape(self.F.shape)
 
     def _slopes_of(self, k: int) -> SlopeSizes:
         F = np.ascontiguousarray(self.F[:, k])
