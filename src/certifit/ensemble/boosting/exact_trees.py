@@ -73,7 +73,7 @@ class ExactTrees:
             reached = tree.apply_block(Block(self.X[unseen], None, w[unseen], 0))
             others = unseen, np.searchsorted(leaves, reached)
         free = np.full(len(leaves), np.inf)
-        return GrownTree(rows, runs, leaves, -free, free, partial(finished_exact_tree, tree, leaves), others)
+        return GrownTree(rows, runs, leaves, -free, free, partial(finished_exact_tree, tree, leaves), None, others)
 
     def _grown(self, slopes: Array, w: Array, seed: int, bag: Array | None) -> tuple[Tree, Array]:
         """The tree, and the leaf of each row that it has seen (n,)."""

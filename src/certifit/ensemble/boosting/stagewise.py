@@ -61,6 +61,7 @@ class GrownTree:
     low: Array  # (l,) the least value that monotone columns allow
     high: Array  # (l,)
     finish: Callable[[Array], FinishedTree]  # the tree with values (l,) in its leaves
+    answers: Array | None = None  # (l,) of classifiers: leaves get the best multiple of these
     others: tuple[Array, Array] | None = None  # rows that it has not seen, and the places of their leaves in `leaves`
 
 
@@ -148,7 +149,8 @@ class Stagewise:
                 TreeRequest(self.pairs[k], size, of_score, rules.seed + len(self.trees), self.bag)
             )
             values = np.clip(self._steps(tree, k, size), tree.low, tree.high) * rules.learning_rate
-            values = np.clip(values, -self.longest, self.longest)
+            if tree.answers is None:
+                values = np.clip(values, -self.longest, self.longest)
             self._move(tree, values, k)
             self.trees.append(tree.finish(values))
 
@@ -205,6 +207,8 @@ class Stagewise:
 
     def _steps(self, tree: GrownTree, k: int, sizes: SlopeSizes) -> Array:
         """The full step of each leaf."""
+        if tree.answers is not None:
+            return self._line_search(tree, k) * tree.answers
         if self.loss.plain.smooth:
             return self.rules.newton_share * self._newton_steps(tree, k, sizes)
         values = np.empty(len(tree.leaves))
@@ -216,6 +220,25 @@ class Stagewise:
             else:
                 values[i] = weighted_quantile(rest[rows], self.w[rows], self.loss.alpha(k))
         return values
+
+    def _line_search(self, tree: GrownTree, k: int) -> float:
+        """The multiple of the leaves' answers that lowers a smooth loss most: of the exponential one, AdaBoost's."""
+        plain, answers = self.loss.plain, np.zeros(len(self.y))
+        assert tree.answers is not None
+        for leaf, answer in zip(tree.leaves, tree.answers, strict=True):
+            for a, b in tree.runs[leaf]:
+                answers[tree.rows[a:b]] = answer
+        F, step = self.F[:, k], 0.0
+        for _ in range(50):
+            moved = F + step * answers
+            slope = float(self.w @ (answers * plain.slope(self.y, moved)))
+            curve = float(self.w @ (answers**2 * plain.curvature(self.y, moved)))
+            # No more than 1 at once: so long is a step of losses with |φ"'| <= φ" within reach of Newton's method.
+            more = float(np.clip(-slope / curve, -1.0, 1.0)) if curve > 0 else 0.0
+            step += more
+            if abs(more) <= 1e-15 * abs(step):
+                break
+        return step
 
     def _newton_steps(self, tree: GrownTree, k: int, sizes: SlopeSizes) -> Array:
         """-g / (h + λ) of each leaf, from sums in units of 2⁻⁶¹ of all."""
