@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
+from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.staged_scores import certify_staged_scores
 from certifit.checkers.ensemble.stages import StageClaim, certify_stages, plain_trees
 from certifit.checkers.fitted import fitted_rows
@@ -25,14 +25,19 @@ def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | Non
 
 def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
     """What settings say that every stage has done."""
-    classes = model.get("classes_")
+    classes, parameter = model.get("classes_"), None
     loss = str(model["loss"]) if classes is None else ("log_loss" if len(classes) == 2 else "multinomial")
+    scores = len(classes) if classes is not None and loss == "multinomial" else 1
+    if loss == "quantile":
+        several = np.ndim(model["quantile"]) > 0
+        parameter = tuple(map(float, model["quantile"])) if several else float(model["quantile"])
+        loss, scores = ("quantiles", len(model["quantile"])) if several else (loss, 1)
     depth, leaves = model["max_depth"], model["max_leaf_nodes"]
+    rate = learning_rate_of(model["learning_rate"], int(rows.sum(lambda block: (block.w > 0).sum())))
     return StageClaim(
-        loss, float(model["quantile"]) if loss == "quantile" else None, float(model["learning_rate"]),
-        float(model["l2_regularization"]), int(model["min_samples_leaf"]), math.inf if depth is None else depth,
-        math.inf if leaves is None else leaves, _directions(model["monotonic_cst"], rows),
-        len(classes) if classes is not None and loss == "multinomial" else 1,
+        loss, parameter, rate, float(model["l2_regularization"]), int(model["min_samples_leaf"]),
+        math.inf if depth is None else depth, math.inf if leaves is None else leaves,
+        _directions(model["monotonic_cst"], rows), scores,
     )  # fmt: skip
 
 
@@ -60,7 +65,7 @@ def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
     if classes is not None:
         rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), state["class_weight"])
     held = None
-    if state["do_early_stopping_"] and state["validation_fraction"] is not None:
+    if state["do_early_stopping_"] and state["validation_fraction"] is not None and not state["refit_leaves"]:
         targets = rows.map(lambda block: np.asarray(block.y, np.float64)) if classes is not None else None
         w = rows.map(lambda block: block.w)
         held = held_out_rows(targets, w, float(state["validation_fraction"]), int(state["validation_seed_"]))
