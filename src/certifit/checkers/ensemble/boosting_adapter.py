@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.ensemble.boosting.corrected import certify_corrected
+from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.staged_scores import certify_staged_scores
-from certifit.checkers.ensemble.stages import StageClaim, certify_stages, plain_trees
+from certifit.checkers.ensemble.stages import StageClaim, certify_stages
 from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
@@ -20,7 +22,10 @@ from certifit.rows.checks import TableTerms
 
 def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | None, tol: float) -> Certificate:
     """Check fitted attributes and settings on rows whose y are class numbers or amounts."""
-    return certify_stages(plain_trees(model["trees_"]), stage_claim(model, rows), rows, held_out, tol)
+    trees, claim = plain_trees(model["trees_"]), stage_claim(model, rows)
+    if model["corrective"]:
+        return certify_corrected(trees, claim, float(model["coefficient_size_"]), rows, held_out)
+    return certify_stages(trees, claim, rows, held_out, tol)
 
 
 def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:

@@ -14,19 +14,24 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.ensemble.boosting.box_gap import box_size, is_quick, is_shallow
+from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import best_constant, held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.boosting_adapter import certify_boosting
+from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Setting
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
 from certifit.ensemble.boosting.binned_trees import BinnedTrees
 from certifit.ensemble.boosting.boosted_model import BoostedClassifier, BoostedModel, BoostedRegressor
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.boosting.column_rules import (
     categorical_mask,
     frame_categories,
     interaction_groups,
     monotone_directions,
 )
+from certifit.ensemble.boosting.corrective import corrected_trees
 from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRows, is_stalled
 from certifit.ensemble.boosting.refit import refitted
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
@@ -57,6 +62,7 @@ class HistGradientBoosting(BoostedModel):
         "tol": Setting(float, least=0),
         "warm_start": Setting(bool),
         "refit_leaves": Setting(bool),
+        "corrective": Setting(bool),
     }
     differences: ClassVar[dict[str, str]] = {
         "refit_leaves": "After early stopping, leaves get their values from all rows; False is scikit-learn's way.",
@@ -129,8 +135,32 @@ class HistGradientBoosting(BoostedModel):
             "validation_seed_": seed, "learning_rate_": rate, "train_score_": np.array(history[0]),
             "validation_score_": np.array(history[1]),
         }  # fmt: skip
+        if self.corrective:
+            found |= self._corrected(found["trees_"], rows, loss, held)
         claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
         return {**found, "certificate_": certify_boosting(claim, rows, held, float(self.tol))}
+
+    def _corrected(self, trees: BoostedTrees, rows: Rows, loss: ScoreLoss, held: Array | None) -> Attributes:
+        """The attributes that change when all coefficients are found together."""
+        plain = plain_trees(trees)
+        odd = {
+            f"loss={loss.name!r}": loss.name not in ("squared_error", "log_loss", "poisson", "gamma"),
+            "trees deeper than 2, or categories": not is_shallow(plain),
+            "monotonic_cst": self.monotonic_cst is not None,
+            f"{rows.n_rows} rows of {rows.n_features} columns": not is_quick(rows.n_rows, rows.n_features, plain),
+        }
+        met = [words for words, wrong in odd.items() if wrong]
+        if met:
+            raise DataError(
+                got=f"corrective=True with {', '.join(met)}",
+                wanted="one score with a curvature, and trees of depth 1 or 2 on numbers",
+                fix="Set max_leaf_nodes=2 or max_depth=2, or corrective=False.",
+            )
+        data = rows.load()
+        kept = data.w > 0 if held is None else (data.w > 0) & ~held
+        X, y = trees.coded(dense(data.X[kept])), np.asarray(data.y, np.float64)[kept]
+        best = corrected_trees(trees, X, y, data.w[kept], loss.plain)
+        return {"trees_": best, "coefficient_size_": box_size(plain_trees(best))}
 
     def _run(
         self,
@@ -258,6 +288,9 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     random_state : int, RandomState or None
     refit_leaves : bool
         Whether, after early stopping, leaves get their values from all rows, also those kept for it.
+    corrective : bool
+        Whether, after the last stage, all coefficients are found together: the best sum of stumps, or of boxes of two
+        conditions, of the size that the stages have reached. For trees of depth 1 or 2, and losses with a curvature.
 
     Attributes
     ----------
@@ -270,6 +303,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     is_categorical_ : (d,) or None
     category_labels_ : labels of a frame's columns of categories, by name
     validation_seed_ : int, by which rows were kept for validation
+    coefficient_size_ : float, Σ |β| of all boxes; with corrective=True, where trees are boxes and no stages
     certificate_ : Certificate
 
     Examples
@@ -303,7 +337,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         max_depth=None, min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
         categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
         early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
-        random_state=None, refit_leaves=True,
+        random_state=None, refit_leaves=True, corrective=False,
     ):  # fmt: skip
         self.loss = loss
         self.quantile = quantile
@@ -327,6 +361,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         self.verbose = verbose
         self.random_state = random_state
         self.refit_leaves = refit_leaves
+        self.corrective = corrective
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -381,7 +416,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     min_samples_leaf, l2_regularization, max_features, max_bins : as in HistGradientBoostingRegressor
     categorical_features, monotonic_cst, interaction_cst, warm_start : as in HistGradientBoostingRegressor
     early_stopping, scoring, validation_fraction, n_iter_no_change, tol : as in HistGradientBoostingRegressor
-    verbose, random_state, refit_leaves : as in HistGradientBoostingRegressor
+    verbose, random_state, refit_leaves, corrective : as in HistGradientBoostingRegressor
     class_weight : dict, 'balanced' or None
 
     Attributes
@@ -396,6 +431,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     is_categorical_ : (d,) or None
     category_labels_ : labels of a frame's columns of categories, by name
     validation_seed_ : int, by which rows were kept for validation
+    coefficient_size_ : float, Σ |β| of all boxes; with corrective=True, where trees are boxes and no stages
     certificate_ : Certificate
 
     Examples
@@ -417,7 +453,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
         min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
         categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
         early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
-        random_state=None, class_weight=None, refit_leaves=True,
+        random_state=None, class_weight=None, refit_leaves=True, corrective=False,
     ):  # fmt: skip
         self.loss = loss
         self.learning_rate = learning_rate
@@ -440,6 +476,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
         self.verbose = verbose
         self.random_state = random_state
         self.refit_leaves = refit_leaves
+        self.corrective = corrective
         self.class_weight = class_weight
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
