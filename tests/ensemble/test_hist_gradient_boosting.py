@@ -273,9 +273,8 @@ def test_several_quantiles_do_not_cross():
 
 def test_the_learning_rate_follows_the_rows_when_asked_to():
     X, y = problem(400)
-    few, many = (
-        HistGradientBoostingRegressor(learning_rate="auto", max_iter=2).fit(X[:n], y[:n]) for n in (100, 400)
-    )
+    model = HistGradientBoostingRegressor(learning_rate="auto", max_iter=2)
+    few, many = (clone(model).fit(X[:n], y[:n]) for n in (100, 400))
     assert 0 < few.learning_rate_ < many.learning_rate_ < 0.2
     assert audit(many, X, y).holds
     many.learning_rate = few.learning_rate_

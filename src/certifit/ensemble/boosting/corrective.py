@@ -172,7 +172,7 @@ def _project_to_ball(x: Array, size: float) -> Array:
 
 
 def _best_boxes(table: GridTable, slope: Array, pairs: bool, most: int) -> list[ConditionBox]:
-    """Boxes of each column, or pair of columns, with a large |Σ slope|, sides turned every way; the largest of all."""
+    """Boxes of each column, or pair of columns, with a large |Σ slope|; the largest of all."""
     d = len(table.codes)
     found: list[tuple[float, ConditionBox]] = []
     for j in range(d):
