@@ -37,6 +37,17 @@ def test_a_code_counts_the_borders_below_a_value():
     assert bins.has_missing.tolist() == [True, True, True, True, False]
 
 
+def test_decoded_values_have_their_codes_and_categories_their_places():
+    X = table()
+    X[:, 1] = np.where(X[:, 1] > 30, np.nan, X[:, 1])
+    bins = learn_bins(as_rows(X, missing=True), categorical=np.arange(5) == 1)
+    codes = bins.encode(X)
+    values = bins.decode(codes)
+    numbers = [0, 2, 3, 4]
+    assert np.array_equal(bins.encode(values)[:, numbers], codes[:, numbers])
+    assert np.array_equal(values[:, 1], np.where(codes[:, 1] == MISSING_CODE, np.nan, codes[:, 1]), equal_nan=True)
+
+
 def test_few_distinct_values_stay_apart_even_where_they_are_neighbouring_doubles():
     x = np.repeat(np.array([1.0, np.nextafter(1.0, 2.0), 5.0, 9.0]), 3)[:, None]
     bins = learn_bins(as_rows(x))

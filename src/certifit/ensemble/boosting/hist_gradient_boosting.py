@@ -96,8 +96,7 @@ class HistGradientBoosting(Estimator):
         limits = self._limits(rows.n_features, rows.names, categorical)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         bins = learn_bins(rows, int(self.max_bins), categorical)
-        codes = bins.encode_rows(rows)
-        y, w = rows.map(_float_targets), rows.map(_weights)
+        codes, y, w = bins.coded_rows(rows)
         stops = bool(self.early_stopping) if self.early_stopping != "auto" else int((w > 0).sum()) > 10_000
         held = None
         if stops and self.validation_fraction is not None:

@@ -40,6 +40,14 @@ class CodeTables(NamedTuple):
     categorical: Array  # (d,) bool: a value must equal its key, or it counts as missing
 
 
+class CodedRows(NamedTuple):
+    """Rows as codes, with their targets and weights."""
+
+    codes: Array  # (n, d) uint8
+    y: Array  # (n,) float64
+    w: Array  # (n,)
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnBins:
     """The bins of every column.
@@ -86,9 +94,29 @@ class ColumnBins:
         encode_block(X, self.tables, codes)
         return codes
 
-    def encode_rows(self, rows: Rows) -> Array:
-        """The codes of all rows (n, d) of a table from any source, which is read once."""
-        return rows.map(self.encode_block)
+    def coded_rows(self, rows: Rows, by_column: bool = False) -> CodedRows:
+        """All rows of a table from any source, which is read once: a byte a value, beside targets and weights.
+
+        `by_column`: the codes of a column lie one after another in memory, not those of a row.
+        """
+        n = rows.n_rows
+        codes = np.empty((n, rows.n_features), np.uint8, order="F" if by_column else "C")
+        found = CodedRows(codes, np.empty(n), np.empty(n))
+        rows.fill(self._coded_block, found)
+        return found
+
+    def _coded_block(self, block: Block) -> CodedRows:
+        return CodedRows(self.encode_block(block), np.asarray(block.y, np.float64), block.w)
+
+    def decode(self, codes: Array) -> Array:
+        """Values (n, d) that have these codes: the largest of a bin, which lie on the same side of every border.
+
+        Categories are their places, as trees ask for them.
+        """
+        d = codes.shape[1]
+        keys = np.column_stack([self.tables.keys, np.full(d, np.nan)])
+        keys[self.is_categorical, :MISSING_CODE] = np.arange(MISSING_CODE)
+        return keys[np.arange(d), codes]
 
 
 def learn_bins(
