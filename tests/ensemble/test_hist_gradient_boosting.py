@@ -15,11 +15,11 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 from certifit import HistGradientBoostingClassifier, HistGradientBoostingRegressor, audit
+from certifit.checkers.ensemble.boosting.stage_rules import longest_step
 from certifit.checkers.ensemble.score_losses import plain_score_loss
-from certifit.checkers.ensemble.stages import longest_step
-from certifit.ensemble.boosting import gradient_loops
-from certifit.ensemble.boosting.stagewise import KINDS, BoostingLoss
 from certifit.exceptions import CertificateWarning, DataError
+from certifit.losses import score_slope_loops
+from certifit.losses.score_losses import KINDS, ScoreLoss
 from certifit.rows.threads import set_threads
 
 
@@ -99,16 +99,16 @@ def test_the_audit_says_what_it_cannot_read():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", [*KINDS, "exponential"])
+@pytest.mark.parametrize("name", [*KINDS])
 def test_gradients_are_those_of_the_loss(name):
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 50).astype(float) if name in ("log_loss", "exponential") else rng.gamma(2, size=50)
     F, w = rng.normal(size=50) * 3, rng.random(50)
-    plain = plain_score_loss(name, 0.3 if name == "quantile" else None)
-    kind = KINDS.get(name, gradient_loops.EXPONENTIAL)
-    slopes = BoostingLoss(name, 0.3 if name == "quantile" else None).slopes
+    parameter = 0.3 if name in ("quantile", "huber") else None
+    plain = plain_score_loss(name, parameter)
+    kernel = ScoreLoss(name, parameter).kernel()
     g, h, found = np.zeros(50), np.zeros(50), np.zeros(3)
-    gradient_loops.find_gradients((kind, slopes), (F, y, w), (0, 50), (g, h), found)
+    score_slope_loops.find_gradients(kernel, (F, y, w), (0, 50), (g, h), found)
     assert np.allclose(g, w * plain.slope(y, F), rtol=1e-12, atol=0)
     assert np.allclose(h, w * (plain.curvature(y, F) if plain.smooth else 1.0), rtol=1e-12, atol=0)
     assert np.allclose(found, [np.abs(g).sum(), h.sum(), h.max()])
@@ -119,7 +119,7 @@ def test_gradients_of_several_classes():
     rng = np.random.default_rng(1)
     y, F, w = rng.integers(0, 3, 40).astype(float), rng.normal(size=(40, 3)), rng.random(40)
     g, h = np.empty((3, 40)), np.empty((3, 40))
-    gradient_loops.find_class_gradients(F, y, w, 0, 40, g, h)
+    score_slope_loops.find_class_gradients(F, y, w, 0, 40, g, h)
     plain = plain_score_loss("multinomial")
     assert np.allclose(g.T, w[:, None] * plain.slope(y, F))
     assert np.allclose(h.T, w[:, None] * plain.curvature(y, F))

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
 from certifit.checkers.ensemble.staged_scores import certify_staged_scores
-from certifit.checkers.ensemble.stages import StageClaim, certify_stages, held_out_rows, plain_trees
+from certifit.checkers.ensemble.stages import StageClaim, certify_stages, plain_trees
 from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError

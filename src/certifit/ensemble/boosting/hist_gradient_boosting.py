@@ -8,39 +8,37 @@ threads and from any source. Reference: Friedman, Greedy function approximation 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
 from certifit.checkers.ensemble.boosting_adapter import certify_boosting
-from certifit.checkers.ensemble.stages import held_out_rows
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Setting
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
-from certifit.ensemble.boosting.boosted_trees import BoostedTrees, joined_trees
+from certifit.ensemble.boosting.binned_trees import BinnedTrees
+from certifit.ensemble.boosting.boosted_model import BoostedClassifier, BoostedModel, BoostedRegressor
 from certifit.ensemble.boosting.column_rules import (
     categorical_mask,
     frame_categories,
     interaction_groups,
     monotone_directions,
 )
-from certifit.ensemble.boosting.early_stopping import StageScorer, is_stalled
-from certifit.ensemble.boosting.stagewise import Boosting, BoostingLoss, BoostingRows
+from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRows, is_stalled
+from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
 from certifit.exceptions import DataError
+from certifit.losses.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedLimits
 
 
-class HistGradientBoosting(Estimator):
+class HistGradientBoosting(BoostedModel):
     """What boostings of classes and of amounts share."""
 
-    missing = True
     diagnostics = ("n_iter_", "train_score_", "validation_score_")
     ignored = ("verbose",)
     settings: ClassVar[Settings] = {
@@ -64,7 +62,6 @@ class HistGradientBoosting(Estimator):
         "fit(sample_weight_val)": "Rows for validation are drawn from X.",
     }
 
-    trees_: BoostedTrees
     category_labels_: dict[str, list[Any]]
 
     # Rows ------------------------------------------------------------------------------------------------------
@@ -105,46 +102,51 @@ class HistGradientBoosting(Estimator):
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
         whole = bool(kept.all())
-        training = BoostingRows(codes if whole else codes[kept], y[kept], w[kept], bins)
         loss = self._loss(attributes)
         scores = len(attributes["classes_"]) if loss.name == "multinomial" else 1
-        boosting = Boosting(training, loss, limits, float(self.learning_rate), seed, scores)
+        rules = StageRules(float(self.learning_rate), seed, float(self.l2_regularization), scores)
+        learner = BinnedTrees(codes if whole else codes[kept], bins, limits)
+        boosting = Stagewise(y[kept], w[kept], loss, learner, rules)
         old = previous.get("trees_") if self.warm_start else None
         if old is not None:
             boosting.resume(old, rows.map(old.scores)[kept])
-        checked = None if held is None else _Validation(rows, held, y[held], w[held])
+        checked = None
+        if held is not None:
+            checked = ValidationRows(rows.take(np.flatnonzero(held)).load().X, y[held], w[held], boosting)
         try:
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:
             boosting.close()
-        trees = joined_trees(boosting.trees, bins, boosting.baseline)
         found = {
-            **attributes, "trees_": trees, "category_labels_": labels, "do_early_stopping_": stops,
+            **attributes, "trees_": boosting.fitted(), "category_labels_": labels, "do_early_stopping_": stops,
             "validation_seed_": seed, "train_score_": np.array(history[0]), "validation_score_": np.array(history[1]),
         }  # fmt: skip
         claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
         return {**found, "certificate_": certify_boosting(claim, rows, held, float(self.tol))}
 
     def _run(
-        self, boosting: Boosting, checked: _Validation | None, stops: bool, attributes: Attributes, before: Attributes
+        self,
+        boosting: Stagewise,
+        checked: ValidationRows | None,
+        stops: bool,
+        attributes: Attributes,
+        before: Attributes,
     ) -> tuple[list[float], list[float]]:
         """Add stages until there are enough, or none has got better for long; return the scores of all."""
-        done = len(boosting.trees) // boosting.scores
+        done = boosting.n_stages
         if done > self.max_iter:
             raise DataError(
                 got=f"max_iter={self.max_iter} with warm_start, after a fit of {done} stages",
                 wanted="at least as many stages as there are",
             )
         scorer = StageScorer(boosting.loss, self.scoring, attributes.get("classes_"), self._mean)
-        rows = boosting.rows
         train = [*before.get("train_score_", ())]
         valid = [*before.get("validation_score_", ())]
-        F = None if checked is None else checked.start(boosting)
 
         def note() -> None:
-            train.append(scorer(rows.y, rows.w, boosting.F))
-            if checked is not None and F is not None:
-                valid.append(scorer(checked.y, checked.w, F))
+            train.append(scorer(boosting.y, boosting.w, boosting.F))
+            if checked is not None:
+                valid.append(scorer(checked.y, checked.w, checked.F))
 
         if stops and not train:
             note()
@@ -152,19 +154,18 @@ class HistGradientBoosting(Estimator):
         watched = bool(getattr(self, "_skl_callbacks", ()))
 
         def as_of_now(_: Any) -> Attributes:
-            trees = joined_trees(boosting.trees, rows.bins, boosting.baseline)
-            return {**attributes, "trees_": trees, "category_labels_": {}}
+            return {**attributes, "trees_": boosting.fitted(), "category_labels_": {}}
 
         with self._watch.loop("boosting", self.max_iter, as_of_now) as watch:
             for _ in range(done, self.max_iter):
                 watch.begin()
                 boosting.stage()
-                if checked is not None and F is not None:
-                    checked.move(boosting, F)
+                if checked is not None:
+                    checked.follow(boosting)
                 if stops:
                     note()
                 # The loss of all rows takes as long as a part of a stage: it is computed where somebody looks.
-                now = -whole(rows.y, rows.w, boosting.F) if watched else math.nan
+                now = -whole(boosting.y, boosting.w, boosting.F) if watched else math.nan
                 if watch.end(None, Step(None, now, boosting.gradient_size), 0.0):
                     break
                 if stops and is_stalled(valid or train, int(self.n_iter_no_change), float(self.tol)):
@@ -172,28 +173,6 @@ class HistGradientBoosting(Estimator):
         return train, valid
 
     # What a fitted boosting says -------------------------------------------------------------------------------
-
-    def _loss(self, attributes: Attributes) -> BoostingLoss:
-        raise NotImplementedError
-
-    def _mean(self, F: Array) -> Array:
-        """Predictions of scores (n, k)."""
-        raise NotImplementedError
-
-    def _raw(self, X: Any) -> Array:
-        return self._rows(X).map(self.trees_.scores)
-
-    def _staged(self, X: Any) -> Iterator[Array]:
-        """Scores (n, k) after each stage."""
-        blocks = self._rows(X).each(self.trees_.staged)
-        stages = self.n_iter_
-        for s in range(stages):
-            yield np.concatenate([block[:, s] for block in blocks])
-
-    @property
-    def n_trees_per_iteration_(self) -> int:
-        check_is_fitted(self)
-        return len(self.trees_.baseline)
 
     @property
     def n_iter_(self) -> int:
@@ -208,17 +187,6 @@ class HistGradientBoosting(Estimator):
         found = np.array([len(kinds) > 0 for kinds in self.trees_.categories])
         return found if found.any() else None
 
-    def _mean_loss(self, rows: Rows) -> Objective:
-        plain = self._loss(vars(self)).plain
-
-        def losses(block: Block) -> Array:
-            F = self.trees_.scores(block)
-            values = plain.value(np.asarray(block.y, np.float64), F if plain.several else F[:, 0])
-            return np.array([block.w.sum(), block.w @ values])
-
-        weight, total = rows.sum(losses)
-        return Objective(float(total / weight), float(total / weight), 0.0)
-
 
 def _float_targets(block: Block) -> Array:
     return np.asarray(block.y, np.float64)
@@ -228,25 +196,7 @@ def _weights(block: Block) -> Array:
     return block.w
 
 
-class _Validation:
-    """The rows kept for validation, and their scores."""
-
-    def __init__(self, rows: Rows, held: Array, y: Array, w: Array) -> None:
-        self.X = rows.take(np.flatnonzero(held)).load().X
-        self.y, self.w = y, w
-
-    def start(self, boosting: Boosting) -> Array:
-        trees = joined_trees(boosting.trees, boosting.rows.bins, boosting.baseline)
-        return trees.scores(Block(self.X, None, self.w, 0))
-
-    def move(self, boosting: Boosting, F: Array) -> None:
-        """Add the last stage."""
-        last = boosting.trees[-boosting.scores :]
-        trees = joined_trees(last, boosting.rows.bins, boosting.baseline)
-        trees.add(trees.coded(self.X), 0, boosting.scores, F)
-
-
-class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
+class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     """Boosted trees for amounts.
 
     Parameters
@@ -315,7 +265,6 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
     0.97
     """
 
-    target = "numbers"
     settings: ClassVar[Settings] = {
         **HistGradientBoosting.settings,
         "loss": Setting(choices=("squared_error", "absolute_error", "gamma", "poisson", "quantile")),
@@ -369,27 +318,14 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
                 )
         return self._boost(rows, previous, {})
 
-    def _loss(self, attributes: Attributes) -> BoostingLoss:
-        return BoostingLoss(self.loss, float(self.quantile) if self.loss == "quantile" else None)
+    def _loss(self, attributes: Attributes) -> ScoreLoss:
+        return ScoreLoss(self.loss, float(self.quantile) if self.loss == "quantile" else None)
 
     def _mean(self, F: Array) -> Array:
         return np.exp(F[:, 0]) if self.loss in ("gamma", "poisson") else F[:, 0]
 
-    def predict(self, X: Any) -> Array:
-        """The predicted amount of each row (n,)."""
-        return self._mean(self._raw(X))
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Predictions after each stage."""
-        for F in self._staged(X):
-            yield self._mean(F)
-
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean loss on these rows."""
-        return self._mean_loss(self._rows(X, y, sample_weight, "numbers"))
-
-
-class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
+class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     """Boosted trees for classes.
 
     Parameters
@@ -428,10 +364,7 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
     True
     """
 
-    target = "classes"
     settings: ClassVar[Settings] = {**HistGradientBoosting.settings, "loss": Setting(choices=("log_loss",))}
-
-    classes_: Array
 
     def __init__(
         self, loss="log_loss", *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
@@ -471,44 +404,5 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
             )  # fmt: skip
         return self._boost(apply_class_weight(labels, self.class_weight), previous, {"classes_": labels.classes})
 
-    def _loss(self, attributes: Attributes) -> BoostingLoss:
-        return BoostingLoss("log_loss" if len(attributes["classes_"]) == 2 else "multinomial")
-
-    def _mean(self, F: Array) -> Array:
-        if F.shape[1] > 1:
-            return softmax(F, axis=1)
-        return np.column_stack([expit(-F[:, 0]), expit(F[:, 0])])
-
-    def decision_function(self, X: Any) -> Array:
-        """The log-odds of the second of two classes (n,), or a score for each of several classes (n, k)."""
-        F = self._raw(X)
-        return F[:, 0] if F.shape[1] == 1 else F
-
-    def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield F[:, 0] if F.shape[1] == 1 else F
-
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of each class (n, k)."""
-        return self._mean(self._raw(X))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield self._mean(F)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield self.classes_[self._mean(F).argmax(axis=1)]
-
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean log loss on these rows, with class weights."""
-        rows = self._rows(X, y, sample_weight, "classes")
-        return self._mean_loss(apply_class_weight(encode_labels(rows, self.classes_), self.class_weight))
+    def _loss(self, attributes: Attributes) -> ScoreLoss:
+        return ScoreLoss("log_loss" if len(attributes["classes_"]) == 2 else "multinomial")
