@@ -60,12 +60,17 @@ class StageScorer:
     scoring: Any  # 'loss', None for the estimator's own score, or scikit-learn's scoring
     classes: Array | None
     mean: Callable[[Array], Array]
+    block_rows: int = (
+        65_536  # losses are added up in blocks of so many rows: less memory than all at once
+    )
 
     def __call__(self, y: Array, w: Array, F: Array) -> float:
         if self.scoring == "loss":
-            plain = self.loss.plain
-            values = plain.value(y, F if plain.several else F[:, 0])
-            return -float(w @ values / w.sum())
+            plain, total = self.loss.plain, 0.0
+            for start in range(0, len(y), self.block_rows):
+                rows = slice(start, start + self.block_rows)
+                total += float(w[rows] @ plain.value(y[rows], F[rows] if plain.several else F[rows, 0]))
+            return -total / float(w.sum())
         name = ("r2" if self.classes is None else "accuracy") if self.scoring is None else self.scoring
         scorer = get_scorer(name) if isinstance(name, str) else name
         target = y if self.classes is None else self.classes[y.astype(np.int64)]

@@ -93,7 +93,8 @@ class HistGradientBoosting(BoostedModel):
         limits = self._limits(rows.n_features, rows.names, categorical)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         bins = learn_bins(rows, int(self.max_bins), categorical)
-        codes, y, w = bins.coded_rows(rows)
+        coded = bins.coded_rows(rows)
+        y, w = coded.y, coded.w
         stops = bool(self.early_stopping) if self.early_stopping != "auto" else int((w > 0).sum()) > 10_000
         held = None
         if stops and self.validation_fraction is not None:
@@ -101,18 +102,20 @@ class HistGradientBoosting(BoostedModel):
         kept = w > 0 if held is None else (w > 0) & ~held
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
-        whole = bool(kept.all())
+        held_out = None if held is None else coded.only(held)
+        training = coded if kept.all() else coded.moved_together(kept)
+        # These hold all rows, and training holds what is needed of them.
+        del coded, y, w
         loss = self._loss(attributes)
         scores = len(attributes["classes_"]) if loss.name == "multinomial" else 1
         rules = StageRules(float(self.learning_rate), seed, float(self.l2_regularization), scores)
-        learner = BinnedTrees(codes if whole else codes[kept], bins, limits)
-        boosting = Stagewise(y[kept], w[kept], loss, learner, rules)
+        boosting = Stagewise(training.y, training.w, loss, BinnedTrees(training.codes, bins, limits), rules)
         old = previous.get("trees_") if self.warm_start else None
         if old is not None:
             boosting.resume(old, rows.map(old.scores)[kept])
         checked = None
-        if held is not None:
-            checked = ValidationRows(rows.take(np.flatnonzero(held)).load().X, y[held], w[held], boosting)
+        if held_out is not None:
+            checked = ValidationRows(bins.decode(held_out.codes), held_out.y, held_out.w, boosting)
         try:
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:

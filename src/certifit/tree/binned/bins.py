@@ -47,6 +47,19 @@ class CodedRows(NamedTuple):
     y: Array  # (n,) float64
     w: Array  # (n,)
 
+    def only(self, kept: Array) -> CodedRows:
+        """A copy of the rows marked (n,)."""
+        return CodedRows(self.codes[kept], self.y[kept], self.w[kept])
+
+    def moved_together(self, kept: Array) -> CodedRows:
+        """The rows marked (n,), their codes moved to the front of the same memory; those of the others are lost."""
+        at, step = 0, block_rows(self.codes.shape[1])
+        for start in range(0, len(kept), step):
+            part = self.codes[start : start + step][kept[start : start + step]]
+            self.codes[at : at + len(part)] = part
+            at += len(part)
+        return CodedRows(self.codes[:at], self.y[kept], self.w[kept])
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnBins:
@@ -109,14 +122,18 @@ class ColumnBins:
         return CodedRows(self.encode_block(block), np.asarray(block.y, np.float64), block.w)
 
     def decode(self, codes: Array) -> Array:
-        """Values (n, d) that have these codes: the largest of a bin, which lie on the same side of every border.
+        """Values (n, d) that have these codes: of a bin its upper border, on the side of its other values.
 
-        Categories are their places, as trees ask for them.
+        Values without a code of their own become missing.
         """
         d = codes.shape[1]
         keys = np.column_stack([self.tables.keys, np.full(d, np.nan)])
-        keys[self.is_categorical, :MISSING_CODE] = np.arange(MISSING_CODE)
-        return keys[np.arange(d), codes]
+        for j in np.flatnonzero(self.is_categorical):
+            keys[j, : len(self.categories[j])] = self.categories[j]
+        values = np.empty(codes.shape)
+        for j in range(d):
+            np.take(keys[j], codes[:, j], out=values[:, j])
+        return values
 
 
 def learn_bins(
