@@ -115,7 +115,7 @@ class HistGradientBoosting(BoostedModel):
             boosting.resume(old, rows.map(old.scores)[kept])
         checked = None
         if held_out is not None:
-            checked = ValidationRows(bins.decode(held_out.codes), held_out.y, held_out.w, boosting)
+            checked = ValidationRows(held_out.codes, held_out.y, held_out.w, boosting, decode=bins.decode)
         try:
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:
