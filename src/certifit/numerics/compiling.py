@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba import config, njit
+from numba import njit
 from numba.extending import is_jitted
 
 # Numba's typed interface does not list all options. What only compiled code calls needs no way in from Python.
@@ -34,7 +34,7 @@ class InterpreterTuning:
     """Up to where a loop that is not compiled is interpreted instead."""
 
     most_entries: int = 10_000  # of the largest array among its arguments
-    seconds: float = 3.0  # of processor time in all calls of one loop: about as long as compiling it takes
+    seconds: float = 6.0  # of processor time in all calls of one loop: about as long as compiling a forest takes
 
 
 class InterpretedFirst:
@@ -101,7 +101,8 @@ class InterpretedFirst:
 
 def interpreted_at_first(function: Callable[..., Any]) -> Any:
     """Compile a loop that is called from Python, but not for the first small tables."""
-    return function if config.DISABLE_JIT else InterpretedFirst(called_from_python(function))
+    loop = called_from_python(function)
+    return InterpretedFirst(loop) if is_jitted(loop) else loop  # it is not where Numba is switched off
 
 
 @contextmanager
