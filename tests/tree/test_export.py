@@ -8,7 +8,14 @@ import pytest
 from sklearn import tree as theirs
 from sklearn.datasets import load_diabetes, load_iris
 
-from certifit import DataError, DecisionTreeClassifier, DecisionTreeRegressor
+from certifit import (
+    DataError,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    OptimalTreeClassifier,
+    RandomForestClassifier,
+)
 from certifit.tree import export_graphviz, export_text, plot_tree
 
 IRIS, DIABETES = load_iris(), load_diabetes()
@@ -95,3 +102,35 @@ def test_a_picture_on_given_axes_down_to_a_depth():
     assert {text.get_fontsize() for text in texts} == {7}
     assert plt.get_fignums() == [figure.number]
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(max_depth=4),
+        DecisionTreeRegressor(max_depth=4),
+        OptimalTreeClassifier(),
+        RandomForestClassifier(3, random_state=0),
+        ExtraTreesRegressor(3, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_copy_for_scikit_learn_answers_alike_and_its_tools_read_it(model):
+    """Values that float32 holds exactly, some of them missing: not one row may go another way."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-8, 8, size=(80, 3)) / 4
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.where(np.nan_to_num(X[:, 0]) + rng.normal(size=80) > 0, 3, 1)
+    copy = model.fit(X, y).to_sklearn()
+    assert type(copy).__module__.startswith("sklearn.")
+    assert (copy.predict(X) == model.predict(X)).all()
+    assert (copy.apply(X) == model.apply(X)).all()
+    np.testing.assert_allclose(copy.feature_importances_, model.feature_importances_)
+    tree = copy if hasattr(model, "tree_") else copy.estimators_[0]
+    assert theirs.export_text(tree) == export_text(tree)
+
+
+def test_a_tree_with_categories_has_no_copy_in_scikit_learn():
+    X, y = np.arange(12.0)[:, None] % 4, np.array([0, 1, 1, 0] * 3)
+    with pytest.raises(DataError, match="asks for sets of categories"):
+        DecisionTreeClassifier(categorical_features=[0]).fit(X, y).to_sklearn()

@@ -52,7 +52,7 @@ def check_block(block: Block, terms: TableTerms, names: Array | None, targets: S
                 check_classification_targets(block.y)
 
 
-def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
+def _check_labels(y: Array, names: Sequence[str], start: int = 0, fix: str = "") -> None:
     """Refuse targets that are missing or infinite, and name the first of them."""
     if y.dtype.kind == "f":
         bad = ~np.isfinite(y)
@@ -67,7 +67,7 @@ def _check_labels(y: Array, names: Sequence[str], start: int = 0) -> None:
         raise DataError(
             got=f"{word} in row {start + row}{place} of the target",
             wanted="a finite number or a label in every row of y",
-            fix="Drop the rows without a target.",
+            fix=f"{fix}Drop the rows without a target.",
         )
 
 
@@ -98,7 +98,7 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
             fix="Pass an array, or the name of the target column of X.",
         )
     names = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
-    y = validate_data(BaseEstimator(), y=y) if terms.targets == 1 else _as_columns(y, terms)
+    y = _as_one_column(y) if terms.targets == 1 else _as_columns(y, terms)
     if len(y) != n_rows:
         raise DataError(
             got=f"y of {len(y)} entries",
@@ -110,6 +110,21 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
         _check_one_kind(y)
         check_classification_targets(y)
     return y
+
+
+def _as_one_column(y: Any) -> Array:
+    try:
+        return np.asarray(validate_data(BaseEstimator(), y=y))
+    except ValueError as error:
+        shape = np.shape(y)
+        if len(shape) == 2 and shape[1] > 1:
+            raise DataError(
+                got=f"y with {shape[1]} columns", wanted="one target for each row",
+                fix=f"{error} Fit one model for each column, for instance with sklearn.multioutput.",
+            ) from error  # fmt: skip
+        if len(shape) == 1 and np.asarray(y).dtype.kind in "fO":
+            _check_labels(np.asarray(y), (), fix=f"{error} ")
+        raise
 
 
 def _as_columns(y: Any, terms: TableTerms) -> Array:

@@ -248,8 +248,8 @@ def _directions(monotonic_cst: Any, d: int) -> Array:
     if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
         raise DataError(
             got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
-            fix="1: predictions rise with the column, -1: they fall, 0: anything. monotonic_cst has shape "
-            f"{found.shape[0] if found.ndim else 0} but the input data X has {d} features.",
+            fix="1: predictions rise with the column, -1: they fall, 0: anything."
+            + (f" monotonic_cst has shape {len(found)} but the input data X has {d} features." if found.ndim else ""),
         )  # fmt: skip
     return found.astype(np.int8)
 

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.core import Estimator
 from certifit.rows import Array
 from certifit.tree.fitted_tree import Tree
+from certifit.tree.sklearn_copy import sklearn_tree
 
 
 class TreeModel(Estimator):
@@ -41,6 +42,11 @@ class TreeModel(Estimator):
         """How much the splits on each column lower the impurity, as shares of 1 (d,)."""
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
+
+    def to_sklearn(self) -> Any:
+        """A scikit-learn decision tree with the same nodes, for tools that take no other: SHAP, its `export_text`."""
+        check_is_fitted(self)
+        return sklearn_tree(self, self.tree_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

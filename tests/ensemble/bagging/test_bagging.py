@@ -92,6 +92,12 @@ def test_a_class_that_a_sample_lacks_gets_probability_zero_from_its_member():
     assert audit(model, X, y).holds
 
 
+def test_a_member_that_refuses_a_sample_of_one_class_is_named():
+    X, y = np.arange(12.0).reshape(6, 2), [0, 0, 0, 0, 0, 1]
+    with pytest.raises(DataError, match="1 of 2 classes, which LogisticRegression refuses"):
+        BaggingClassifier(LogisticRegression(), 10, random_state=0).fit(X, y)
+
+
 def test_scores_are_averaged_where_members_have_them():
     X, y = datasets.load_breast_cancer(return_X_y=True)
     model = BaggingClassifier(make_pipeline(StandardScaler(), LogisticRegression()), 3, random_state=0).fit(X, y)

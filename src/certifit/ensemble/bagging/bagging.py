@@ -167,7 +167,17 @@ class Bagging(Estimator):
                 wanted="an estimator that takes sample_weight, or bootstrap=True",
                 fix="With bootstrap=True rows are drawn in proportion to their weights, and repeated.",
             )
-        return fit_member(member, X[:, plan.columns_of(seed)], y, drawn, only_drawn=True)
+        try:
+            return fit_member(member, X[:, plan.columns_of(seed)], y, drawn, only_drawn=True)
+        except ValueError as error:
+            there, known = np.unique(y[drawn > 0]), np.unique(y[w > 0])
+            if self.target != "classes" or len(there) == len(known):
+                raise
+            raise DataError(
+                got=f"a sample with {len(there)} of {len(known)} classes, which {type(member).__name__} refuses",
+                wanted="an estimator that takes samples without some of the classes, or every class in each sample",
+                fix=f"{error} Draw more rows (max_samples), give rare classes more weight, or take a decision tree.",
+            ) from error
 
     def _out_of_bag(self, plan: SamplePlan, fitted: Attributes, data: Any) -> Attributes:
         members = (

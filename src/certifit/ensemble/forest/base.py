@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from sklearn import ensemble as sklearn_forests
+from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,6 +39,7 @@ from certifit.tree.binned.bins import learn_bins
 from certifit.tree.decision_tree import DecisionTree
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.pruning import pruned
+from certifit.tree.sklearn_copy import sklearn_tree, with_known_settings
 
 
 def _is_share(value: Any) -> bool:
@@ -286,6 +289,14 @@ class Forest(Estimator):
         model.category_labels_ = {}
         model.tree_, model.certificate_ = self.trees_.tree(t, self.n_features_in_), self.certificate_
         return model
+
+    def to_sklearn(self) -> Any:
+        """The forest of the same name in scikit-learn, with the same trees, for tools that take no other: SHAP."""
+        check_is_fitted(self)
+        copy = with_known_settings(getattr(sklearn_forests, type(self).__name__)(), self)
+        copy.estimators_ = [sklearn_tree(tree, tree.tree_) for tree in self.estimators_]
+        copy.n_outputs_, copy.estimator_ = 1, clone(copy.estimators_[0])
+        return copy
 
     def __len__(self) -> int:
         return len(self.estimators_)

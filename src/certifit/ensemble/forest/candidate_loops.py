@@ -7,6 +7,7 @@ pair of numbers (sums and weights of amounts; two classes of large weight), or m
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ class CodeSplit(NamedTuple):
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _log_term(s):
-    return s * np.log(s) if s > 0 else 0.0
+    return s * math.log(s) if s > 0 else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -98,7 +99,7 @@ def _side_score(score, a, b):
         return a * a / b
     if score == ENTROPY:
         return _log_term(a) + _log_term(b) - _log_term(a + b)
-    return a * np.log(a / b) if a > 0 else -np.inf
+    return a * math.log(a / b) if a > 0 else -np.inf
 
 
 @called_by_loops

@@ -7,6 +7,7 @@ are not looked at again.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from certifit.ensemble.forest.candidate_loops import (
     list_codes,
     list_entries,
 )
-from certifit.numerics.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiling import called_by_loops, interpreted_at_first
 from certifit.numerics.random_bits import random_bits
 from certifit.rows import Array
 
@@ -240,16 +241,16 @@ def whole_score(growth, node):
         found = 0.0
         for c in range(len(totals)):
             s = totals[c]
-            found += s * s if terms.score == GINI else (s * np.log(s) if s > 0 else 0.0)
-        return found / node.weight if terms.score == GINI else found - node.weight * np.log(node.weight)
+            found += s * s if terms.score == GINI else (s * math.log(s) if s > 0 else 0.0)
+        return found / node.weight if terms.score == GINI else found - node.weight * math.log(node.weight)
     if terms.score == GINI:
         return (a * a + b * b) / (a + b)
     if terms.score == POISSON:
-        return a * np.log(a / b) if a > 0 else 0.0
+        return a * math.log(a / b) if a > 0 else 0.0
     if terms.score == ENTROPY:
-        found = -(a + b) * np.log(a + b)
-        found += a * np.log(a) if a > 0 else 0.0
-        return found + (b * np.log(b) if b > 0 else 0.0)
+        found = -(a + b) * math.log(a + b)
+        found += a * math.log(a) if a > 0 else 0.0
+        return found + (b * math.log(b) if b > 0 else 0.0)
     return a * a / b
 
 
@@ -313,7 +314,7 @@ def _push_children(growth, waiting, top, node, k, middle, j):
     waiting.depth[top] = waiting.depth[top + 1] = node.depth + 1
 
 
-@called_from_python
+@interpreted_at_first
 def grow_tree(growth, nodes, waiting):
     """Grow from node 0, all rows, until no node may be split; return how many nodes there are."""
     columns = growth.columns
@@ -358,7 +359,7 @@ def _child_limits(growth, node, middle, direction):
     return (below, above) if direction > 0 else (above, below)
 
 
-@called_from_python
+@interpreted_at_first
 def grow_best_first(growth, nodes, waiting, most_leaves):
     """Grow by splitting the leaf that gains most, until there are so many; return how many nodes there are.
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from certifit.ensemble.forest.candidate_loops import ENTROPY, GINI, POISSON
-from certifit.numerics.compiling import called_from_python
+from certifit.numerics.compiling import interpreted_at_first
 
 
-@called_from_python
+@interpreted_at_first
 def measure_classes(nodes, made, row, labels, weight, classes, score):
     """Return weights (m,), class shares (m, k) and impurities (m,); `weight` (n,) are the tree's row weights."""
     value = np.zeros((made, classes))
@@ -29,12 +31,12 @@ def measure_classes(nodes, made, row, labels, weight, classes, score):
             value[k, c] = p
             squares += p * p
             if score == ENTROPY and p > 0:
-                logs -= p * np.log(p)
-        impurity[k] = 1.0 - squares if score == GINI else logs / np.log(2.0)
+                logs -= p * math.log(p)
+        impurity[k] = 1.0 - squares if score == GINI else logs / math.log(2.0)
     return total, value, impurity
 
 
-@called_from_python
+@interpreted_at_first
 def measure_amounts(nodes, made, row, y, weight, score):
     """Return weights (m,), means (m, 1) and impurities (m,)."""
     total, mean, spread = np.zeros(made), np.zeros((made, 1)), np.zeros(made)
@@ -45,7 +47,8 @@ def measure_amounts(nodes, made, row, y, weight, score):
             mean[k, 0] = mean[a, 0] + total[b] * (mean[b, 0] - mean[a, 0]) / total[k]
             spread[k] = spread[a] + spread[b]
             if score != POISSON:
-                spread[k] += total[a] * (mean[a, 0] - mean[k, 0]) ** 2 + total[b] * (mean[b, 0] - mean[k, 0]) ** 2
+                one, two = mean[a, 0] - mean[k, 0], mean[b, 0] - mean[k, 0]
+                spread[k] += total[a] * (one * one) + total[b] * (two * two)
             continue
         start, end = nodes.start[k], nodes.end[k]
         first, away, w = y[row[start]], 0.0, 0.0
@@ -60,13 +63,13 @@ def measure_amounts(nodes, made, row, y, weight, score):
         for i in range(start, end):
             t = y[row[i]]
             if score == POISSON:
-                spread[k] += weight[row[i]] * t * np.log(t) if t > 0 else 0.0
+                spread[k] += weight[row[i]] * t * math.log(t) if t > 0 else 0.0
             else:
-                spread[k] += weight[row[i]] * (t - centre) ** 2
+                spread[k] += weight[row[i]] * ((t - centre) * (t - centre))
         total[k], mean[k, 0] = w, centre
     impurity = spread / total
     if score == POISSON:
         for k in range(made):
             m = mean[k, 0]
-            impurity[k] = max(impurity[k] - (m * np.log(m) if m > 0 else 0.0), 0.0)
+            impurity[k] = max(impurity[k] - (m * math.log(m) if m > 0 else 0.0), 0.0)
     return total, mean, impurity

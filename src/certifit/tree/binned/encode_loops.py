@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiling import called_from_python
+from certifit.numerics.compiling import interpreted_at_first
 
 
-@called_from_python
+@interpreted_at_first
 def encode_block(X, tables, codes):
     """Fill in the codes (n, d) of rows X (n, d)."""
     keys, table, categorical = tables.keys, tables.codes, tables.categorical

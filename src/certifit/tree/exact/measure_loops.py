@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiling import called_from_python
+from certifit.numerics.compiling import interpreted_at_first
 
 
-@called_from_python
+@interpreted_at_first
 def medians_of_nodes(y, w, start, end):
     """Return the weighted median of each run [start, end) of rows (m,), and their mean distance to it (m,).
 
@@ -16,9 +16,10 @@ def medians_of_nodes(y, w, start, end):
     median, away = np.empty(len(start)), np.empty(len(start))
     for k in range(len(start)):
         own, weights = y[start[k] : end[k]], w[start[k] : end[k]]
-        order = np.argsort(own)
-        total = weights.sum()
-        below = 0.0
+        order = np.argsort(own, kind="mergesort")
+        total = below = 0.0
+        for i in range(len(weights)):
+            total += weights[i]
         for i in range(len(order)):
             below += weights[order[i]]
             if 2 * below >= total:

@@ -7,6 +7,8 @@ splits the one of the lowest column wins, then the one of the lowest threshold.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -33,7 +35,7 @@ def _side_score(score, sums, weight):
     for c in range(len(sums)):
         s = float(sums[c])
         if s > 0:
-            found += s * np.log(s / weight)
+            found += s * math.log(s / weight)
         elif score == POSITIVE:
             return -np.inf
     return found
