@@ -123,9 +123,12 @@ from certifit.feature_selection.score_functions import mutual_info_classif as mu
 from certifit.feature_selection.score_functions import mutual_info_regression as mutual_info_regression
 from certifit.feature_selection.scores import mutual_information as mutual_information
 from certifit.tree.plots import plot_tree as plot_tree
+from certifit.checkers.tree.sums.questions import prove_monotone as prove_monotone
+from certifit.checkers.tree.sums.questions import prove_order as prove_order
 from certifit.feature_selection.score_functions import r_regression as r_regression
 from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
 from certifit.store import save as save
+from certifit.checkers.tree.sums.questions import score_range as score_range
 from certifit.mixture.choose_components import select_mixture as select_mixture
 from certifit.rows import set_threads as set_threads
 from certifit.decomposition.pca.both_views import two_views as two_views

@@ -44,10 +44,11 @@ def audit(
     Parameters
     ----------
     model : any fitted estimator of certifit; a class of scikit-learn, celer, glum, skglm or faiss of the same name
-        with the same fitted attributes (also SelectKBest, MiniBatchKMeans, BisectingKMeans, LogisticRegressionCV); or
-        results of a statsmodels GLM, OLS, WLS, Logit, Probit or Poisson fit (they carry their data: X and y may be
-        left out). Of a Pipeline the last step is audited on what the steps before it produce, and so is every step
-        that is known; of a GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a
+        with the same fitted attributes (also SelectKBest, MiniBatchKMeans, BisectingKMeans, LogisticRegressionCV); a
+        booster or estimator of LightGBM or XGBoost; interpret's EBM without interactions; or results of a statsmodels
+        GLM, OLS, WLS, Logit, Probit or Poisson fit (they carry their data: X and y may be left out). Of a Pipeline
+        the last step is audited on what the steps before it produce, and so is every step that is known; of a
+        GridSearchCV the best estimator, of a TransformedTargetRegressor its regressor, of a
         CalibratedClassifierCV(ensemble=False) its classifier
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)

@@ -75,6 +75,7 @@ from certifit.checkers.svm.linear_machines.linear_adapter import (
 )
 from certifit.checkers.tree.adapter import audit_tree
 from certifit.checkers.tree.optimal import audit_best_tree
+from certifit.checkers.tree.sums.adapter import audit_booster, audit_ebm, audit_gradient_boosting
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -158,9 +159,20 @@ def _selectors_and_descriptions() -> dict[str, AuditedModel]:
 
 
 def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
-    """AdaBoost and additive models."""
+    """AdaBoost, additive models, and other libraries' sums of trees."""
     boosted = ("estimator_weights_", "estimator_errors_")
+    terms = ("term_scores_", "bins_", "intercept_")
     return {
+        "Booster": AuditedModel(audit_booster, ()),  # of LightGBM and of XGBoost
+        **dict.fromkeys(("LGBMClassifier", "LGBMRegressor"), AuditedModel(audit_booster, ("booster_",))),
+        **dict.fromkeys(("XGBClassifier", "XGBRegressor"), AuditedModel(audit_booster, ("n_features_in_",))),
+        **dict.fromkeys(
+            ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"), AuditedModel(audit_ebm, terms)
+        ),
+        **dict.fromkeys(
+            ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+            AuditedModel(audit_gradient_boosting, ("estimators_", "init_")),
+        ),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
         **dict.fromkeys(
