@@ -79,8 +79,11 @@ class DualPenalty(NamedTuple):
     rho: float | None
 
 
-def lower_bound(sums: DualSums, penalty: DualPenalty, n_rows: int) -> float:
-    """The bound D(a) less everything that rounding may have added to it; -inf where that cannot be told."""
+def lower_bound(sums: DualSums, penalty: DualPenalty, n_rows: int, positive: bool = False) -> float:
+    """The bound D(a) less everything that rounding may have added to it; -inf where that cannot be told.
+
+    Coefficients that are held at 0 or above (`positive`) cost nothing where v is above 0, which pulls them down.
+    """
     lam1, lam2, rho = penalty
     share = summation_error(n_rows)
     balance = np.abs(sums.balance) + share * sums.mass
@@ -92,7 +95,7 @@ def lower_bound(sums: DualSums, penalty: DualPenalty, n_rows: int) -> float:
         return -np.inf
     gain = sums.gain - share * sums.gain_size
     with np.errstate(over="ignore", invalid="ignore"):
-        slope = np.abs(sums.v) + share * sums.v_size
+        slope = share * sums.v_size + (np.maximum(-sums.v, -share * sums.v_size) if positive else np.abs(sums.v))
         if rho:
             gain -= float((balance**2).sum()) / (2 * rho)
         above = np.maximum(slope - lam1, 0.0)
