@@ -23,7 +23,7 @@ import numpy as np
 
 from certifit.rows import Array, Sums
 
-EPS = float(np.finfo(float).eps)
+EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
 def summation_error(n_rows: int) -> float:
@@ -42,6 +42,9 @@ def make_feasible(a: Array, limit: Array, sign: Array | None = None) -> Array:
         return a
     plus, minus = float(a[sign > 0].sum()), float(a[sign < 0].sum())
     less = min(plus, minus)
+    # A side that vanishes beside the other, or beside the smallest numbers, leaves no digits to balance with.
+    if not less > TINY / EPS * max(1.0, plus, minus):
+        return np.zeros_like(a)
     return a * np.where(sign > 0, less / plus if plus > 0 else 0.0, less / minus if minus > 0 else 0.0)
 
 
