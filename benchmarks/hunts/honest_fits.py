@@ -82,6 +82,8 @@ def _one_fit(case: HuntCase, chosen: RandomModel, model: Any, table: RandomTable
     if not np.isfinite(np.asarray(table.X, dtype=float)).all() and not (model.missing and "nan" in table.words):
         case.find("NaN or infinity was taken", model, words)
     case.count("fits that hold" if model.certificate_.holds else "fits that warn")
+    if model.certificate_.kind in ("exact", "greedy") and not model.certificate_.holds:  # no loop that may stop early
+        case.find("an exact fit fails its certificate", model, f"{words}: {model.certificate_.failures()}")
     own = f"{type(model).__name__}: "  # a model of models lets those speak for themselves
     if model.certificate_.holds == any(w.category is CertificateWarning and own in str(w.message) for w in caught):
         case.find("warning and certificate disagree", model, words)
