@@ -8,6 +8,8 @@
 | largest margin | every set of support vectors; a linear program where there is none |
 | maximum likelihood of two classes | a linear program says whether they can be separated |
 | PCA | Jacobi's rotations in long double |
+| best trees of depth 1 to 3 | every threshold of every column below every other, in rational numbers |
+| additive models of squares | a lasso of the steps at all thresholds: every pattern of signs |
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -372,7 +375,91 @@ def eigenvalues(S: Any) -> Any:
     return np.sort(np.diag(A))[::-1]
 
 
-PROBLEMS = (kmeans, lasso, machine, margin, likelihood, axes)
+# ------------------------------------------------------------------------------------------------- trees, and steps
+def best_tree(case: HuntCase) -> None:
+    rng = case.rng
+    depth, amounts = int(rng.integers(1, 4)), bool(rng.random() < 0.5)
+    n, d = int(rng.integers(3, (0, 16, 10, 7)[depth])), int(rng.integers(1, 4))
+    X, w, W = tiny(rng, n, d)
+    if rng.random() < 0.5:
+        X = np.round(X / (np.abs(X).max() or 1.0), 1)
+    if rng.random() < 0.3:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    y = random_target(rng, "numbers", np.nan_to_num(X)) if amounts else rng.integers(0, int(rng.integers(2, 4)), n)
+    kind = certifit.OptimalTreeRegressor if amounts else certifit.OptimalTreeClassifier
+    model = kind(max_depth=depth, max_bins=pick(rng, None, 2, 3), time_limit=pick(rng, 0.0, 5.0))
+    case.note(f"{model} on {X.tolist()}, {y.tolist()}, {w}")
+    model.fit(X, y, w)
+    kept = np.flatnonzero(W > 0)
+    total = Fraction(0) + sum(Fraction(float(v)) for v in W)
+    leaf = LeafCost([Fraction(float(v)) for v in W], [Fraction(float(v)) for v in y], amounts)
+    optimum = float(leaf.cheapest(X, kept, depth) / total)
+    away = y - np.average(y, weights=W) if amounts else np.ones(n)
+    slack = 1e-12 * float(W @ away**2) / float(total)
+    wrong = copy.deepcopy(model)
+    wrong.borders_ = [np.unique(rng.choice(np.append(x[~np.isnan(x)], 0.0), 3)) for x in X.T]
+    for words, tried in (("as fitted", model), ("with other bins", wrong)):
+        check(case, tried, words, audit(tried, X, y, w), optimum, slack)
+
+
+@dataclass(frozen=True)
+class LeafCost:
+    """What the leaves of trees cost: the weight beside the largest class, or the squares about the mean."""
+
+    w: list[Fraction]
+    y: list[Fraction]
+    amounts: bool
+
+    def of(self, rows: Any) -> Fraction:
+        sums: dict[Fraction, Fraction] = {}
+        for i in rows:
+            sums[self.y[i]] = sums.get(self.y[i], Fraction()) + self.w[i]
+        total = sum(sums.values(), Fraction())
+        if not self.amounts:
+            return total - max(sums.values(), default=Fraction())
+        first = sum((value * weight for value, weight in sums.items()), Fraction())
+        second = sum((value * value * weight for value, weight in sums.items()), Fraction())
+        return second - first * first / total if total else Fraction()
+
+    def cheapest(self, X: Any, rows: Any, depth: int) -> Fraction:
+        """The least cost of any tree of a depth over these rows; missing values go to either side."""
+        best, tried = self.of(rows), set()
+        if not depth:
+            return best
+        for x in X[rows].T:
+            known = ~np.isnan(x)
+            for t in np.unique(x[known]):
+                for left in (known & (x <= t), ~known | (x <= t)):
+                    if left.tobytes() not in tried and not left.all():
+                        tried.add(left.tobytes())
+                        sides = (self.cheapest(X, rows[side], depth - 1) for side in (left, ~left))
+                        best = min(best, sum(sides, Fraction()))
+        return best
+
+
+def additive(case: HuntCase) -> None:
+    rng = case.rng
+    n, d = int(rng.integers(3, 7)), int(rng.integers(1, 3))
+    X, w, W = tiny(rng, n, d)
+    X = np.round(X / (np.abs(X).max() or 1.0), pick(rng, 0, 0, 8))[:, : 1 if n > 4 else 2]
+    y = random_target(rng, "numbers", X)
+    alpha = float(f"{np.abs(y - y.mean()).mean() * decades(rng, -3, 0):.3g}") or 1.0
+    model = certifit.AdditiveRegressor(alpha=alpha)
+    case.note(f"{model} on {X.tolist()}, {y.tolist()}, {w}")
+    model.fit(X, y, w)
+    kept = X[W > 0]
+    steps = [X[:, j] > t for j in range(X.shape[1]) for t in np.unique(kept[:, j])[:-1]]
+    table = np.array(steps, float).T if steps else np.zeros((n, 1))
+    optimum = best_line(table, y, W, alpha, 1.0, True) / float(W.sum())
+    mean = np.average(y, weights=W)
+    slack = 1e-12 * float(W @ (y - mean) ** 2) / float(W.sum())
+    wrong = copy.deepcopy(model)
+    wrong.shape_functions_ = [replace(f, values=f.values * rng.uniform(0.5, 1.5)) for f in wrong.shape_functions_]
+    for words, tried in (("as fitted", model), ("scaled", wrong)):
+        check(case, tried, words, audit(tried, X, y, w), optimum, slack)
+
+
+PROBLEMS = (kmeans, lasso, machine, margin, likelihood, axes, best_tree, additive)
 BRUTE_FORCE = Hunt(
     "brute_force",
     "Brute force",

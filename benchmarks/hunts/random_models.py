@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn import cluster, decomposition, kernel_approximation, linear_model, manifold, mixture, naive_bayes, svm
-from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.utils.validation import has_fit_parameter
 
 import certifit
+from benchmarks.hunts import peers
 from benchmarks.hunts.random_tables import decades, pick
 
 Rng = np.random.Generator
@@ -372,138 +371,65 @@ def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
             "weight_concentration_prior_type": pick(rng, "dirichlet_process", "dirichlet_distribution")}  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------- scikit-learn's estimators
-CLOSE = {"tol": 1e-12, "max_iter": 20_000}
+# ------------------------------------------------------------------------------------------ models of other models
+def _eliminated(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    return {"n_features_to_select": int(rng.integers(1, d + 1)), "step": pick(rng, 1, 2)}
 
 
-def peer_logistic(own: Any) -> Any:
-    p = own.get_params()
-    if p["penalty"] == "firth":
-        return None
-    ratio = {"l1": 1.0, "elasticnet": p["l1_ratio"]}.get(p["penalty"], p["l1_ratio"])
-    smooth = ratio == 0.0 or p["penalty"] is None
-    solver = {"solver": "lbfgs", **CLOSE} if smooth else {"solver": "saga", "tol": 1e-8, "max_iter": 2000}
-    C = np.inf if p["penalty"] is None else p["C"]
-    return linear_model.LogisticRegression(
-        C=C, l1_ratio=ratio, fit_intercept=p["fit_intercept"], class_weight=p["class_weight"], **solver
-    )
+def _eliminated_line(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    line = pick(rng, certifit.Ridge(), certifit.Lasso(0.1), certifit.LinearRegression(), certifit.LinearSVR())
+    return {**_eliminated(rng, n, d), "estimator": line}
 
 
-def peer_line(own: Any) -> Any:
-    p = own.get_params()
-    if own.__class__.__name__ == "LinearRegression":
-        return linear_model.LinearRegression(fit_intercept=p["fit_intercept"])
-    if own.__class__.__name__ == "Ridge":
-        return linear_model.Ridge(p["alpha"], fit_intercept=p["fit_intercept"])
-    if own.__class__.__name__ == "Lasso":
-        return linear_model.Lasso(p["alpha"], fit_intercept=p["fit_intercept"], **CLOSE)
-    return linear_model.ElasticNet(p["alpha"], l1_ratio=p["l1_ratio"], fit_intercept=p["fit_intercept"], **CLOSE)
+def _searched(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"direction": pick(rng, "forward", "backward"), "tol": pick(rng, None, 1e-3)}
 
 
-def peer_glm(own: Any) -> Any:
-    p = own.get_params()
-    kind = getattr(linear_model, type(own).__name__)
-    power = {"power": p["power"]} if "power" in p else {}
-    return kind(alpha=p["alpha"], fit_intercept=p["fit_intercept"], solver="newton-cholesky", **power, **CLOSE)
+def _importances(rng: Rng, _n: int, d: int) -> dict[str, Any]:
+    model = pick(rng, certifit.Lasso(0.1), certifit.LinearRegression(),
+                 certifit.DecisionTreeRegressor(max_depth=2, random_state=0))  # fmt: skip
+    return {"estimator": model, "threshold": pick(rng, None, "mean", "0.5*median", -np.inf),
+            "max_features": pick(rng, None, int(rng.integers(1, d + 1)))}  # fmt: skip
 
 
-def peer_linear_svc(own: Any) -> Any:
-    p = own.get_params()
-    if p["loss"] == "huberised_hinge" or not (p["penalize_intercept"] or not p["fit_intercept"]):
-        return None
-    if p["multi_class"] != "ovr":
-        return None
-    return svm.LinearSVC(C=p["C"], loss=p["loss"], fit_intercept=p["fit_intercept"], class_weight=p["class_weight"],
-                         tol=1e-8, max_iter=20_000, random_state=0)  # fmt: skip
+def _class_importances(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    model = pick(rng, certifit.LogisticRegression(), certifit.LinearSVC(penalty="l1"),
+                 certifit.RandomForestClassifier(3, max_depth=3, random_state=0))  # fmt: skip
+    return {**_importances(rng, n, d), "estimator": model}
 
 
-def peer_linear_svr(own: Any) -> Any:
-    p = own.get_params()
-    if not (p["penalize_intercept"] or not p["fit_intercept"]):
-        return None
-    return svm.LinearSVR(C=p["C"], loss=p["loss"], fit_intercept=p["fit_intercept"], epsilon=p["epsilon"],
-                         tol=1e-8, max_iter=20_000, random_state=0)  # fmt: skip
+def _table_of_classes(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"C": decades(rng, -3, 3), "class_weight": pick(rng, None, "balanced")}
 
 
-def peer_machine(own: Any) -> Any:
-    p = own.get_params()
-    if p.get("multi_class", "ovo") != "ovo":
-        return None
-    names = ["C", "kernel", "degree", "gamma", "coef0", *(["epsilon"] if "epsilon" in p else ["class_weight"])]
-    return getattr(svm, type(own).__name__)(**{k: p[k] for k in names}, tol=1e-6, max_iter=100_000)
-
-
-def peer_kmeans(own: Any) -> Any:
-    return cluster.KMeans(own.n_clusters, n_init=3, random_state=0)
-
-
-def peer_pca(own: Any) -> Any:
-    return decomposition.PCA(own.n_components, svd_solver="full", whiten=own.whiten)
-
-
-def peer_svd(own: Any) -> Any:
-    return decomposition.TruncatedSVD(own.n_components, algorithm="arpack", random_state=0)
-
-
-def peer_gaussians(own: Any) -> Any:
-    if own.reg_covar == "auto":
-        return None
-    return mixture.GaussianMixture(own.n_components, covariance_type=own.covariance_type, reg_covar=own.reg_covar,
-                                   tol=1e-9, max_iter=1000, random_state=0)  # fmt: skip
-
-
-def peer_lle(own: Any) -> Any:
-    p = own.get_params()
-    return manifold.LocallyLinearEmbedding(eigen_solver="dense", **{
-        k: p[k] for k in ("n_neighbors", "n_components", "reg", "method", "modified_tol")})  # fmt: skip
-
-
-def peer_bayes(own: Any) -> Any:
-    p = own.get_params()
-    if p.get("variance") == "shared":
-        return None
-    names = [
-        k for k in ("alpha", "var_smoothing", "binarize", "fit_prior", "norm", "priors", "class_prior") if k in p
-    ]
-    return getattr(naive_bayes, type(own).__name__)(**{k: p[k] for k in names})
-
-
-def peer_features(own: Any) -> Any:
-    return SelectKBest(f_classif, k=1) if own.score_func == "anova" else None
-
-
-def peer_landmarks(own: Any) -> Any:
-    return kernel_approximation.Nystroem(kernel=own.kernel, gamma=0.1, n_components=own.n_components, random_state=0)
-
-
-def peer_waves(own: Any) -> Any:
-    return kernel_approximation.RBFSampler(gamma="scale", n_components=own.n_components, random_state=0)
+def _table_of_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"alpha": pick(rng, 0.0, decades(rng, -3, 3))}
 
 
 MODELS = (
-    RandomModel("PCA", "none", _pca, peer_pca),
+    RandomModel("PCA", "none", _pca, peers.peer_pca),
     RandomModel("IncrementalPCA", "none", components),
-    RandomModel("TruncatedSVD", "none", _svd, peer_svd, {"n_components": 1}),
+    RandomModel("TruncatedSVD", "none", _svd, peers.peer_svd, {"n_components": 1}),
     RandomModel("ProbabilisticPCA", "none", _ppca),
     RandomModel("RobustPCA", "none", _robust, most_rows=40),
     RandomModel("TrimmedPCA", "none", _trimmed, None, {"n_components": 1, "random_state": 0}),
-    RandomModel("LocallyLinearEmbedding", "none", _lle, peer_lle, {"n_neighbors": 3, "n_components": 1}),
-    RandomModel("SelectFeatures", "classes", _features, peer_features),
+    RandomModel("LocallyLinearEmbedding", "none", _lle, peers.peer_lle, {"n_neighbors": 3, "n_components": 1}),
+    RandomModel("SelectFeatures", "classes", _features, peers.peer_features),
     RandomModel("SelectFeatures", "tallies", _tally_features, None, {"score_func": "chi2"}),
     RandomModel("SelectFeatures", "numbers", _number_features, None, {"score_func": "correlation"}),
-    RandomModel("KMeans", "none", _kmeans, peer_kmeans, {"n_clusters": 2, "random_state": 0}, 80),
-    RandomModel("GaussianMixture", "none", _gaussians, peer_gaussians, {"random_state": 0}, 100),
+    RandomModel("KMeans", "none", _kmeans, peers.peer_kmeans, {"n_clusters": 2, "random_state": 0}, 80),
+    RandomModel("GaussianMixture", "none", _gaussians, peers.peer_gaussians, {"random_state": 0}, 100),
     RandomModel("Mixture", "tallies alone", _mixture, None, {"family": "poisson", "random_state": 0}, 100),
-    RandomModel("LogisticRegression", "two", _logistic, peer_logistic),
-    RandomModel("LogisticRegression", "classes", _logistic, peer_logistic, most_rows=100),
+    RandomModel("LogisticRegression", "two", _logistic, peers.peer_logistic),
+    RandomModel("LogisticRegression", "classes", _logistic, peers.peer_logistic, most_rows=100),
     RandomModel("LogisticRegression", "two", _firth, None, {"penalty": "firth"}),
-    RandomModel("LinearRegression", "numbers", _plain_line, peer_line),
-    RandomModel("Ridge", "numbers", _penalised, peer_line),
-    RandomModel("Lasso", "numbers", _penalised, peer_line),
-    RandomModel("ElasticNet", "numbers", _elastic, peer_line),
-    RandomModel("PoissonRegressor", "counts", _penalised, peer_glm),
-    RandomModel("GammaRegressor", "positive", _penalised, peer_glm),
-    RandomModel("TweedieRegressor", "positive", _tweedie, peer_glm, {"power": 1.5}),
+    RandomModel("LinearRegression", "numbers", _plain_line, peers.peer_line),
+    RandomModel("Ridge", "numbers", _penalised, peers.peer_line),
+    RandomModel("Lasso", "numbers", _penalised, peers.peer_line),
+    RandomModel("ElasticNet", "numbers", _elastic, peers.peer_line),
+    RandomModel("PoissonRegressor", "counts", _penalised, peers.peer_glm),
+    RandomModel("GammaRegressor", "positive", _penalised, peers.peer_glm),
+    RandomModel("TweedieRegressor", "positive", _tweedie, peers.peer_glm, {"power": 1.5}),
     RandomModel("GeneralizedLinearRegressor", "counts", _glm("poisson", "log", "identity"), None,
                 {"family": "poisson"}),
     RandomModel("GeneralizedLinearRegressor", "shares", _glm("binomial", "logit", "probit", "cloglog"), None,
@@ -514,21 +440,21 @@ MODELS = (
     RandomModel("GeneralizedLinearRegressor", "counts", _glm("negative_binomial", "log"), None,
                 {"family": "negative_binomial"}),
     RandomModel("GeneralizedLinearRegressor", "numbers", _glm("gaussian", "identity"), None, {"family": "gaussian"}),
-    RandomModel("LinearSVC", "two", _linear_svc, peer_linear_svc),
-    RandomModel("LinearSVC", "classes", _linear_svc, peer_linear_svc, most_rows=100),
-    RandomModel("LinearSVR", "numbers", _linear_svr, peer_linear_svr),
-    RandomModel("SVC", "two", _svc, peer_machine, most_rows=80),
-    RandomModel("SVC", "classes", _svc, peer_machine, most_rows=60),
-    RandomModel("SVR", "numbers", _svr, peer_machine, most_rows=80),
+    RandomModel("LinearSVC", "two", _linear_svc, peers.peer_linear_svc),
+    RandomModel("LinearSVC", "classes", _linear_svc, peers.peer_linear_svc, most_rows=100),
+    RandomModel("LinearSVR", "numbers", _linear_svr, peers.peer_linear_svr),
+    RandomModel("SVC", "two", _svc, peers.peer_machine, most_rows=80),
+    RandomModel("SVC", "classes", _svc, peers.peer_machine, most_rows=60),
+    RandomModel("SVR", "numbers", _svr, peers.peer_machine, most_rows=80),
     RandomModel("HardMarginSVC", "two", _hard, most_rows=60),
-    RandomModel("Nystroem", "none", _landmarks, peer_landmarks, {"n_components": 2, "random_state": 0}),
-    RandomModel("RBFSampler", "none", _waves, peer_waves, {"n_components": 20, "random_state": 0}),
+    RandomModel("Nystroem", "none", _landmarks, peers.peer_landmarks, {"n_components": 2, "random_state": 0}),
+    RandomModel("RBFSampler", "none", _waves, peers.peer_waves, {"n_components": 20, "random_state": 0}),
     RandomModel("ApproximateSVC", "two", _approximate, None, {"n_components": 2, "random_state": 0}),
-    RandomModel("GaussianNB", "classes", _gaussian_nb, peer_bayes),
-    RandomModel("BernoulliNB", "classes", _pseudo, peer_bayes),
-    RandomModel("MultinomialNB", "tallies", _pseudo, peer_bayes),
-    RandomModel("ComplementNB", "tallies", _pseudo, peer_bayes),
-    RandomModel("CategoricalNB", "tallies", _pseudo, peer_bayes),
+    RandomModel("GaussianNB", "classes", _gaussian_nb, peers.peer_bayes),
+    RandomModel("BernoulliNB", "classes", _pseudo, peers.peer_bayes),
+    RandomModel("MultinomialNB", "tallies", _pseudo, peers.peer_bayes),
+    RandomModel("ComplementNB", "tallies", _pseudo, peers.peer_bayes),
+    RandomModel("CategoricalNB", "tallies", _pseudo, peers.peer_bayes),
     RandomModel("NaiveBayes", "tallies", _mixed_nb),
     RandomModel("L1Selector", "two", _path, None, {"alphas": 5}, 60),
     RandomModel("L1Selector", "numbers", _path, None, {"alphas": 5, "loss": "squared"}, 60),
@@ -578,6 +504,19 @@ MODELS = (
     RandomModel("AdditiveRegressor", "numbers", _additive, None, {"alpha": 0.1}, 100),
     RandomModel("AdditiveRegressor", "counts", _additive_counts, None, {"alpha": 0.1, "loss": "poisson"}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),
+    RandomModel("MiniBatchKMeans", "none", _kmeans, None, {"n_clusters": 2, "random_state": 0}, 80),
+    RandomModel("RFE", "numbers", _eliminated_line, None, {"estimator": certifit.Ridge()}, 60),
+    RandomModel("RFECV", "classes", no_settings, None, {"estimator": certifit.RidgeClassifier(), "cv": 2}, 60),
+    RandomModel("RecursiveElimination", "classes", _eliminated, None, {"estimator": certifit.LinearSVC()}, 60),
+    RandomModel("SequentialSelector", "classes", no_settings, None,
+                {"estimator": certifit.GaussianNB(), "cv": 2}, 60),
+    RandomModel("SequentialFeatureSelector", "numbers", _searched, None,
+                {"estimator": certifit.Ridge(), "cv": 3}, 60),
+    RandomModel("SelectFromModel", "numbers", _importances, None, {"estimator": certifit.Lasso(0.1)}, 60),
+    RandomModel("SelectFromModel", "classes", _class_importances, None,
+                {"estimator": certifit.LogisticRegression()}, 60),
+    RandomModel("TableClassifier", "classes", _table_of_classes, None, None, 60),
+    RandomModel("TableRegressor", "numbers", _table_of_amounts, None, None, 60),
 )  # fmt: skip
 
 

@@ -134,6 +134,19 @@ def test_a_constant_column_and_rows_of_no_weight_change_nothing(compiled):
     assert again.certificate_.ratio == pytest.approx(model.certificate_.ratio, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # fewer distinct rows than clusters
+@pytest.mark.parametrize(("size", "distinct"), [(1e150, 3), (1e287, 1)])
+def test_huge_rows_that_cost_nothing_are_clustered(size, distinct):
+    """What the digits of the centres may cost overflows beside an inertia of 0, which is right all the same."""
+    X = np.repeat(size * np.arange(1.0, distinct + 1), 4)[:, None] * [1.0, 1.0]
+    for model in (KMeans(3, random_state=0), MiniBatchKMeans(3, random_state=0)):
+        assert model.fit(X).inertia_ == 0
+        assert model.certificate_.holds
+        assert audit(model, X).holds
+        model.inertia_ = 1e-300
+        assert not audit(model, X).holds
+
+
 def test_values_that_overflow_are_refused():
     with pytest.raises(DataError, match="squared distances overflow"):
         KMeans(2, random_state=0).fit(blobs() * 1e200)

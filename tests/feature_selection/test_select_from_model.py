@@ -133,3 +133,15 @@ def test_wrong_settings_are_refused(params, words):
 def test_scikit_learns_checks_pass():
     results = check_estimator(SelectFromModel(LogisticRegression()), on_skip=None, on_fail=None)
     assert not {r["check_name"]: r["exception"] for r in results if r["status"] not in ("passed", "skipped")}
+
+
+def test_a_forest_is_audited_on_the_rows_that_count():
+    """A forest knows its rows one by one: those without weight were never shown to it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y, w = (X[:, 0] > 0).astype(int), np.where(np.arange(30) < 5, 0.0, 2.0)
+    forest = certifit.RandomForestClassifier(3, max_depth=2, random_state=0)
+    model = SelectFromModel(forest).fit(X, y, w)
+    assert audit(model, X, y, w).holds
+    model.estimator_.trees_.value[:] = model.estimator_.trees_.value[:, ::-1]
+    assert not audit(model, X, y, w).holds

@@ -327,6 +327,8 @@ def test_numbers_at_the_ends_of_the_range_are_refused():
         glm("poisson").fit(X * 1e-310, TARGETS["poisson"])
     with pytest.raises(DataError, match="squares overflow"):
         glm("poisson", alpha=0.1).fit(X * 1e200, TARGETS["poisson"])
+    with pytest.raises(DataError, match="squares overflow"):
+        Ridge().fit(X * 1e200, TARGETS["gaussian"])
     for size in (1e200, 1e-200):
         with pytest.raises(DataError, match="Change the unit"):
             LinearRegression().fit(X, TARGETS["gaussian"] * size)

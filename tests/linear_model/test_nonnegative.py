@@ -119,3 +119,17 @@ def test_coordinate_descent_solves_a_small_problem():
     descend_nonnegative(H, q, x, 1e-30, 1000)
     np.testing.assert_allclose(x, [0.5, 0.0])
     assert descend_nonnegative(H, q, x, 1e-30, 1000) == 1
+
+
+@pytest.mark.parametrize("strength", [1e-15, 1e-6, 1.0])
+def test_a_target_that_asks_for_negative_coefficients_alone_is_proved(strength):
+    """Zero is the best there is, however weak the penalty: slopes that the bound at 0 takes up need no penalty."""
+    far = np.abs(X) * [1e5, 1e8, 1e7, 1e8, 1e6, 1e8] + 1e6
+    target = -np.abs(y) * 1e4
+    model = Lasso(strength, positive=True, fit_intercept=False).fit(far, target)
+    np.testing.assert_array_equal(model.coef_, 0.0)
+    found = audit(model, far, target)
+    assert found.holds
+    assert found.bound == pytest.approx(0.5 * target @ target, rel=1e-12)
+    model.coef_ = np.full(6, 1e-6)
+    assert not audit(model, far, target).holds

@@ -248,7 +248,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         found = checker.MeasuredClusters(best.objective, weight, sums, 0.0)
         trace = np.array([mark.objective for mark in best.history])
         rise = float((np.diff(trace) / np.maximum(trace[:-1], np.finfo(float).tiny)).max(initial=0.0))
-        limit = min(1.0, 1e-10 + rounding_gain(C, weight) / max(best.objective, np.finfo(float).tiny))
+        with np.errstate(over="ignore"):  # of huge rows that cost nothing
+            limit = min(1.0, 1e-10 + rounding_gain(C, weight) / max(best.objective, np.finfo(float).tiny))
         never_rose = Check("largest rise of the objective, relative", rise, limit)
         return checker.assemble(found, C, bound, self.tol, C.dtype, self.target_ratio, (never_rose,))
 

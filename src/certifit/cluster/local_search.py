@@ -75,7 +75,8 @@ def move_centres(lloyd: Lloyd, state: LloydState, clusters: ClusterSums) -> Step
 
 def rounding_gain(C: Array, weight: Array) -> float:
     """Return the gain that moving centres by their last digit can make: a smaller one is rounding."""
-    return float(4 * EPS**2 * (weight @ (C**2).sum(axis=1)))
+    with np.errstate(over="ignore", invalid="ignore"):  # huge rows may have no cost at all
+        return float(4 * EPS**2 * (weight @ (C**2).sum(axis=1)))
 
 
 def is_better(found: Solution[LloydState], best: Solution[LloydState]) -> bool:

@@ -300,8 +300,9 @@ def fit_certificate(
     loglik, new, bound, kl = (np.array([found.before, found.after, found.bound, found.kl]) / found.weight).tolist()
     result = EMStepResult(loglik, at.components.penalty(), new, after.components.penalty(), bound, kl)
     fall = float(-np.diff(trace).min(initial=0.0))
-    never_fell = Check("largest fall of the objective", fall, 1e-10 * (1 + float(np.abs(trace).max())))
     rounding = at.components.stored_rounding()
+    limit = 1e-10 * (1 + float(np.abs(trace).max())) + min(rounding, 0.01)
+    never_fell = Check("largest fall of the objective", fall, limit)
     return stationary_certificate(result, at.weights, least, tol, (never_fell,), facts, rounding)
 
 

@@ -37,6 +37,15 @@ def test_any_candidate_becomes_feasible(seed, balance):
         assert abs((sign * point).sum()) <= 1e-13 * m * point.sum()
 
 
+@pytest.mark.parametrize("small", [1e-300, 1e-320])
+def test_a_side_that_vanishes_beside_the_other_leaves_nothing(small):
+    """Scaling 1e300 down to it would underflow, and leave one side alone."""
+    a, sign = np.array([small, 1e300, 1.0]), np.array([1.0, -1.0, -1.0])
+    np.testing.assert_array_equal(make_feasible(a, np.full(3, np.inf), sign), 0.0)
+    a = np.array([1.0, 3.0, 1.0])
+    np.testing.assert_allclose(make_feasible(a, np.full(3, np.inf), sign), [1.0, 0.75, 0.25])
+
+
 @pytest.mark.parametrize(("a", "limit"), [(-1e-9, 1.0), (1.1, 1.0), (np.nan, 1.0), (np.inf, np.inf), (1e-300, 0.0)])
 def test_infeasible_points_are_noticed(a, limit):
     assert not is_feasible(np.array([0.5, a]), np.array([1.0, limit]))

@@ -254,6 +254,27 @@ def test_draws_are_the_plain_ones_and_do_not_depend_on_the_order_of_rows():
     np.testing.assert_array_equal(again.counts(5), fast.counts(5)[turned])
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "w", [[1.0, 1.0, 1.0, 2.0, 0.0], [0.0, 0.0, 2.5, 2.5, 0.0], [1.0] * 5, [3.0, 0.0, 1.0, 0.0, 7.0]]
+)
+def test_rows_without_weight_are_never_drawn(w):
+    """Also where the weights of all rows add up to their number, as do weights of 1."""
+    w, order = np.array(w), np.array([3, 1, 0, 2, 4], np.int32)
+    draws = Bootstrap(order, w, 40)
+    for seed in range(5):
+        counts = draws.counts(seed)
+        assert (counts[w == 0] == 0).all()
+        np.testing.assert_array_equal(counts, plain_bootstrap.drawn_counts(seed, 40, order, w))
+
+
+def test_a_forest_of_weights_that_add_up_to_the_number_of_rows_holds():
+    X, y, w = np.zeros((5, 2)), np.array([1, 3, 1, 2, 1]), np.array([1.0, 1.0, 1.0, 2.0, 0.0])
+    model = RandomForestClassifier(3, random_state=0).fit(X, y, w)
+    assert model.certificate_.holds
+    assert audit(model, X, y, w).holds
+
+
 def test_draws_are_in_proportion_to_weights():
     w = np.array([1.0, 2.0, 5.0, 0.0])
     draws = Bootstrap(np.arange(4, dtype=np.int32), w, 80_000).counts(1)

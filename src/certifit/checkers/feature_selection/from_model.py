@@ -135,6 +135,10 @@ def check_model(model: Any, data: ArrayRows, tol: float | None) -> tuple[tuple[C
     weights = None if (data.w == 1).all() else data.w
     other = 0 if model.prefit else _other_settings(fitted, model.estimator)
     settings = Check("settings of estimator_ that are not those of estimator", float(other), 0.0)
+    if isinstance(model, Estimator) and not model.prefit and not data.w.all():  # it saw the rows that count
+        used = np.flatnonzero(data.w)
+        data = ArrayRows(data.X[used], None if data.y is None else data.y[used], data.w[used])
+        weights = data.w if weights is not None and not (data.w == 1).all() else None
     if name in audited_models() or unwrap(fitted, data.X, data.y) is not None:
         found = audit(fitted, data.X, data.y, weights, tol=tol)
         words = f"{found.kind}: {found.claim}"
@@ -142,9 +146,7 @@ def check_model(model: Any, data: ArrayRows, tol: float | None) -> tuple[tuple[C
         return (settings, check), {"estimator_": words}
     if model.prefit:
         return (), {"estimator_": f"a {name}, fitted elsewhere: taken as it is"}
-    used = np.flatnonzero(data.w)
-    y = None if data.y is None else data.y[used]
-    again = fit_copy(model.estimator, data.X[used], y, None if weights is None else weights[used])
+    again = fit_copy(model.estimator, data.X, data.y, weights)
     pair = [importances_of(one, model.importance_getter, model.norm_order) for one in (fitted, again)]
     off = float(np.abs(pair[0] - pair[1]).max(initial=0.0)) if pair[0].shape == pair[1].shape else np.inf
     limit = FromModelTuning().close * float(np.abs(pair[1]).max(initial=0.0))

@@ -422,13 +422,10 @@ def _dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
 
 
 def _proof_of(s: GlmDualSums, penalty: DualPenalty, n_rows: int, positive: bool) -> Proof:
-    rounded, unrounded = s.rounded, s.unrounded
-    if positive:  # coefficients that are held at 0 or above cost nothing where v pulls them down
-        rounded, unrounded = (replace(sums, v=np.minimum(sums.v, 0.0)) for sums in (rounded, unrounded))
-    bound = lower_bound(rounded, penalty, n_rows)
+    bound = lower_bound(s.rounded, penalty, n_rows, positive)
     if not bound > 0:
         return Proof()
-    return Proof(bound, 2 * (lower_bound(unrounded, penalty, n_rows) - bound))
+    return Proof(bound, 2 * (lower_bound(s.unrounded, penalty, n_rows, positive) - bound))
 
 
 def _solved_dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:

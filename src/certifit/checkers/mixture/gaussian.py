@@ -295,7 +295,9 @@ def stored_rounding(matrices: Array) -> float:
 
 
 def _penalty(at: GaussianMixturePoint, floor: Array) -> float:
-    return float(np.mean([floor @ np.diag(np.linalg.inv(C)) for C in at.C]) / 2)
+    """The mean over the components of ½ Σ floor diag(C⁻¹), by the factors that show C to be definite."""
+    half = np.diag(np.sqrt(floor))
+    return float(np.mean([(np.linalg.solve(np.linalg.cholesky(C), half) ** 2).sum() for C in at.C]) / 2)
 
 
 def _maximise(

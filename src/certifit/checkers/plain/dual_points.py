@@ -23,7 +23,7 @@ import numpy as np
 
 from certifit.rows import Array, Sums
 
-EPS = float(np.finfo(float).eps)
+EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
 def summation_error(n_rows: int) -> float:
@@ -41,9 +41,9 @@ def make_feasible(a: Array, limit: Array, sign: Array | None = None) -> Array:
     if sign is None:
         return a
     plus, minus = float(a[sign > 0].sum()), float(a[sign < 0].sum())
-    less, more = min(plus, minus), max(plus, minus)
-    # Where the ratio of the two would underflow, or one of them overflows, only 0 balances.
-    if not less > np.finfo(float).tiny / np.finfo(float).eps * max(more, 1.0):
+    less = min(plus, minus)
+    # A side that vanishes beside the other, or beside the smallest numbers, leaves no digits to balance with.
+    if not less > TINY / EPS * max(1.0, plus, minus):
         return np.zeros_like(a)
     return a * np.where(sign > 0, less / plus, less / minus)
 
@@ -82,8 +82,11 @@ class DualPenalty(NamedTuple):
     rho: float | None
 
 
-def lower_bound(sums: DualSums, penalty: DualPenalty, n_rows: int) -> float:
-    """The bound D(a) less everything that rounding may have added to it; -inf where that cannot be told."""
+def lower_bound(sums: DualSums, penalty: DualPenalty, n_rows: int, positive: bool = False) -> float:
+    """The bound D(a) less everything that rounding may have added to it; -inf where that cannot be told.
+
+    Coefficients that are held at 0 or above (`positive`) cost nothing where v is above 0, which pulls them down.
+    """
     lam1, lam2, rho = penalty
     share = summation_error(n_rows)
     balance = np.abs(sums.balance) + share * sums.mass
@@ -95,7 +98,7 @@ def lower_bound(sums: DualSums, penalty: DualPenalty, n_rows: int) -> float:
         return -np.inf
     gain = sums.gain - share * sums.gain_size
     with np.errstate(over="ignore", invalid="ignore"):
-        slope = np.abs(sums.v) + share * sums.v_size
+        slope = share * sums.v_size + (np.maximum(-sums.v, -share * sums.v_size) if positive else np.abs(sums.v))
         if rho:
             gain -= float((balance**2).sum()) / (2 * rho)
         above = np.maximum(slope - lam1, 0.0)

@@ -31,7 +31,10 @@ def drawn_counts(seed, draws, order, ends):
     """Return how often each row is drawn; `ends` (n,) are the running sums of weights in this order of the rows."""
     n, total = len(order), ends[-1]
     counts = np.zeros(n, np.int32)
-    even = total == n
+    # Weights that merely add up to n, such as 2 and 0, are not even: ends are 1, 2, 3, … where all of them are 1.
+    even = True
+    for i in range(n):
+        even = even and ends[i] == i + 1
     key = np.uint64(seed) ^ np.uint64(DRAWING)
     for i in range(draws):
         at = float(random_bits(key, i) >> np.uint64(11)) / 2.0**53 * total

@@ -77,7 +77,8 @@ def _is_negligible(problem: GlmProblem, sample: ArrayRows) -> bool:
     part = abs(problem.coordinates.rows(sample.X[: problem.tuning.first_rows]))
     size = float(part.max()) if part.shape[0] else 0.0
     _, lam2 = problem.penalty.strengths(float(sample.w.sum()) * problem.rows.n_rows / max(1, sample.n_rows))
-    return lam2 <= problem.tuning.negligible * problem.rows.n_rows * size**2
+    with np.errstate(over="ignore"):  # the square of a huge column is beyond any penalty
+        return bool(lam2 <= problem.tuning.negligible * problem.rows.n_rows * np.square(size))
 
 
 def _unpenalised_start(problem: GlmProblem, sample: ArrayRows, null: float) -> Array:
