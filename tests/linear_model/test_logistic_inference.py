@@ -96,6 +96,22 @@ def test_standard_errors_are_refused_with_the_reason(params, reason):
     assert hasattr(model, "aic_") == (params.get("penalty", "l2") is None)
 
 
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"C": 2.0}, "l2, C=2"),
+        ({"l1_ratio": 0.5}, "elasticnet, l1_ratio=0.5, C=1"),
+        ({"C": np.inf}, "none"),
+        ({"penalty": None}, "none"),
+        ({"penalty": "firth"}, "firth"),
+    ],
+    ids=str,
+)
+def test_the_summary_names_the_penalty_that_counts(params, words):
+    facts = dict(LogisticRegression(**params).fit(*two()).summary().facts)
+    assert facts["penalty"] == words
+
+
 def test_no_standard_errors_for_collinear_columns_or_unproved_fits():
     X, y = two()
     model = LogisticRegression(None).fit(np.column_stack([X, X[:, 0]]), y)

@@ -220,6 +220,14 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         ratio = 1.0 if self.penalty == "l1" else float(self.l1_ratio or 0.0)
         return ratio / self.C, (1 - ratio) / self.C
 
+    def _penalty_words(self) -> str:
+        """The penalty that counts, whatever the settings call it."""
+        lam1, lam2 = self.strengths()
+        if lam1 + lam2 == 0:
+            return "firth" if self.penalty == "firth" else "none"
+        kind = "l2" if lam1 == 0 else "l1" if lam2 == 0 else f"elasticnet, l1_ratio={self.l1_ratio:g}"
+        return f"{kind}, C={self.C:g}"
+
     @property
     def _needs_hessian(self) -> str:
         """The penalty, in words, if it cannot be solved without the Hessian."""
@@ -308,7 +316,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         return [str(int(c)) if numbers and float(c).is_integer() else str(c) for c in self.classes_]
 
     def _facts(self) -> list[tuple[str, str]]:
-        facts = [("classes", ", ".join(self._class_names)), ("penalty", str(self.penalty))]
+        facts = [("classes", ", ".join(self._class_names)), ("penalty", self._penalty_words())]
         if hasattr(self, "loglikelihood_"):
             facts += [
                 ("log-likelihood", f"{self.loglikelihood_:.6g}"),
