@@ -101,6 +101,7 @@ from certifit.linear_model.family_regressors import TweedieRegressor as TweedieR
 from certifit.feature_selection.variance_threshold import VarianceThreshold as VarianceThreshold
 from certifit.feature_selection.scores import anova_f as anova_f
 from certifit.rows import as_rows as as_rows
+from certifit.model_selection.assessment.assess import assess as assess
 from certifit.checkers.auditing import audit as audit
 from certifit.model_selection.splitting.check import check_splits as check_splits
 from certifit.feature_selection.score_functions import chi2 as chi2

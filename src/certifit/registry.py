@@ -266,6 +266,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("TimeHoldout", "model_selection.splitting.time_holdout"),
     Registered("HashedSplit", "model_selection.splitting.hashed_split"),
     Registered("HashedKFold", "model_selection.splitting.hashed_split"),
+    Registered("assess", "model_selection.assessment.assess"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
     Registered("compare", "checkers.comparison"),

@@ -3,6 +3,7 @@ from certifit.model_selection.splitting.bootstrap_split import BootstrapSplit as
 from certifit.model_selection.splitting.hashed_split import HashedKFold as HashedKFold
 from certifit.model_selection.splitting.hashed_split import HashedSplit as HashedSplit
 from certifit.model_selection.splitting.time_holdout import TimeHoldout as TimeHoldout
+from certifit.model_selection.assessment.assess import assess as assess
 from certifit.model_selection.splitting.check import check_splits as check_splits
 from sklearn.model_selection import BaseCrossValidator as BaseCrossValidator
 from sklearn.model_selection import BaseShuffleSplit as BaseShuffleSplit
