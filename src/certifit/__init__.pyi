@@ -13,6 +13,8 @@ from certifit.naive_bayes.categorical import CategoricalNB as CategoricalNB
 from certifit.core import Certificate as Certificate
 from certifit.exceptions import CertificateWarning as CertificateWarning
 from certifit.naive_bayes.multinomial import ComplementNB as ComplementNB
+from certifit.model_selection.conformal.classifier import ConformalClassifier as ConformalClassifier
+from certifit.model_selection.conformal.regressor import ConformalRegressor as ConformalRegressor
 from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor

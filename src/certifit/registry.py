@@ -267,6 +267,8 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("HashedSplit", "model_selection.splitting.hashed_split"),
     Registered("HashedKFold", "model_selection.splitting.hashed_split"),
     Registered("assess", "model_selection.assessment.assess"),
+    Registered("ConformalRegressor", "model_selection.conformal.regressor"),
+    Registered("ConformalClassifier", "model_selection.conformal.classifier"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
     Registered("compare", "checkers.comparison"),

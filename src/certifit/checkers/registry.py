@@ -55,6 +55,7 @@ from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, gaussian_mixture_problem
 from certifit.checkers.mixture.bayesian_adapter import audit_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture, mixture_problem
+from certifit.checkers.model_selection.conformal import audit_conformal
 from certifit.checkers.naive_bayes.adapter import (
     audit_bernoulli_nb,
     audit_categorical_nb,
@@ -211,6 +212,9 @@ def _predictors() -> dict[str, AuditedModel]:
             AuditedModel(audit_forest, ("n_outputs_",)),
         ),
         **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
+        **dict.fromkeys(
+            ("ConformalRegressor", "ConformalClassifier"), AuditedModel(audit_conformal, ("scores_", "radius_"))
+        ),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

@@ -1,5 +1,7 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.model_selection.splitting.bootstrap_split import BootstrapSplit as BootstrapSplit
+from certifit.model_selection.conformal.classifier import ConformalClassifier as ConformalClassifier
+from certifit.model_selection.conformal.regressor import ConformalRegressor as ConformalRegressor
 from certifit.model_selection.splitting.hashed_split import HashedKFold as HashedKFold
 from certifit.model_selection.splitting.hashed_split import HashedSplit as HashedSplit
 from certifit.model_selection.splitting.time_holdout import TimeHoldout as TimeHoldout
