@@ -1,6 +1,6 @@
 """How often intervals of `assess` hold the truth: simulated tables whose error rate is known.
 
-    python -m benchmarks.coverage [REPETITIONS]
+    python -m benchmarks.coverage [REPETITIONS [METHOD ...]]
 
 Rows of two classes are Gaussian with a shift in some of the columns; the truth is the accuracy on 20,000 new rows of
 the model fitted to all rows (of a holdout: of the model that was tested). Intervals claim 90 %.
@@ -56,12 +56,12 @@ def coverage(method: str, options: dict, model, n: int, shift: float, repetition
 
 
 def main() -> None:
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     lines = [("method", "model", "rows", "covered", "width", "seconds")]
-    for method, options in METHODS.items():
+    for method in sys.argv[2:] or METHODS:
         for model, n in ((LinearDiscriminantAnalysis(), 100), (KNeighborsClassifier(5), 100)):
             start = time.process_time()
-            share, width = coverage(method, options, model, n, 0.7, repetitions)
+            share, width = coverage(method, METHODS[method], model, n, 0.7, repetitions)
             spent = f"{time.process_time() - start:.0f}"
             lines.append((method, type(model).__name__, str(n), f"{share:.3f}", f"{width:.3f}", spent))
             print(lines[-1], flush=True)

@@ -105,10 +105,12 @@ from certifit.feature_selection.scores import anova_f as anova_f
 from certifit.rows import as_rows as as_rows
 from certifit.model_selection.assessment.assess import assess as assess
 from certifit.checkers.auditing import audit as audit
+from certifit.model_selection.comparison.paired_tests import bayesian_signed_rank as bayesian_signed_rank
 from certifit.model_selection.splitting.check import check_splits as check_splits
 from certifit.feature_selection.score_functions import chi2 as chi2
 from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.checkers.comparison import compare as compare
+from certifit.model_selection.comparison.compare_models import compare_models as compare_models
 from certifit.feature_selection.scores import correlation_f as correlation_f
 from certifit.linear_model.regularisation_path import enet_path as enet_path
 from certifit.tree.export import export_graphviz as export_graphviz

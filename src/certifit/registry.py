@@ -269,6 +269,8 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("assess", "model_selection.assessment.assess"),
     Registered("ConformalRegressor", "model_selection.conformal.regressor"),
     Registered("ConformalClassifier", "model_selection.conformal.classifier"),
+    Registered("compare_models", "model_selection.comparison.compare_models"),
+    Registered("bayesian_signed_rank", "model_selection.comparison.paired_tests"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
     Registered("compare", "checkers.comparison"),

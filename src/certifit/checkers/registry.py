@@ -167,6 +167,9 @@ def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
             ("AdditiveClassifier", "AdditiveRegressor"),
             AuditedModel(audit_additive, ("shape_functions_", "intercept_", "alpha_")),
         ),
+        **dict.fromkeys(
+            ("ConformalRegressor", "ConformalClassifier"), AuditedModel(audit_conformal, ("scores_", "radius_"))
+        ),
     }
 
 
@@ -212,9 +215,6 @@ def _predictors() -> dict[str, AuditedModel]:
             AuditedModel(audit_forest, ("n_outputs_",)),
         ),
         **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
-        **dict.fromkeys(
-            ("ConformalRegressor", "ConformalClassifier"), AuditedModel(audit_conformal, ("scores_", "radius_"))
-        ),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

@@ -6,7 +6,9 @@ from certifit.model_selection.splitting.hashed_split import HashedKFold as Hashe
 from certifit.model_selection.splitting.hashed_split import HashedSplit as HashedSplit
 from certifit.model_selection.splitting.time_holdout import TimeHoldout as TimeHoldout
 from certifit.model_selection.assessment.assess import assess as assess
+from certifit.model_selection.comparison.paired_tests import bayesian_signed_rank as bayesian_signed_rank
 from certifit.model_selection.splitting.check import check_splits as check_splits
+from certifit.model_selection.comparison.compare_models import compare_models as compare_models
 from sklearn.model_selection import BaseCrossValidator as BaseCrossValidator
 from sklearn.model_selection import BaseShuffleSplit as BaseShuffleSplit
 from sklearn.model_selection import FixedThresholdClassifier as FixedThresholdClassifier

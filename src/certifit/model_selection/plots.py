@@ -39,6 +39,24 @@ def plot_band(curve: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plot_differences(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw differences of pairs of models with their intervals, and the region of no practical difference."""
+    ax = new_axes(ax, 6.0, 0.8 + 0.5 * len(found.pairs))
+    ax.axvspan(-found.rope, found.rope, color=GREY, alpha=0.2, linewidth=0)
+    ax.axvline(0, color=GREY, linewidth=1)
+    for place, pair in enumerate(found.pairs):
+        if np.isfinite([pair.low, pair.high]).all():
+            ax.plot([pair.low, pair.high], [place, place], color=BLUE, linewidth=3, alpha=0.5)
+        ax.plot([pair.claim.difference], [place], "o", color=BLUE)
+    names = [shorten(f"{pair.claim.first} - {pair.claim.second}") for pair in found.pairs]
+    ax.set_yticks(range(len(names)), names)
+    plain(*ax.get_yticklabels())
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    plain(ax.set_xlabel(f"difference of {shorten(found.metric)}"))
+    tidy(ax)
+    return ax
+
+
 def plot_calibration(found: Any, ax: Axes | None = None) -> Axes:
     """Draw how often events came true over their probabilities."""
     ax = new_axes(ax, 4.5, 4.5)

@@ -22,7 +22,7 @@ Split = tuple[Array, Array]  # numbers of the rows to fit and of the rows to tes
 
 
 @dataclass(frozen=True)
-class SplitTerms:
+class SplitDeclaration:
     """What is declared of splits, beside that no row is fitted and tested in the same one."""
 
     tested: int | None = None  # how often each row is tested in all; None where nothing is declared
@@ -45,7 +45,9 @@ class SplitFaults:
     equal: int = 0
 
 
-def certify_splits(splits: Sequence[Split], keys: Array, terms: SplitTerms, most_witnesses: int = 100) -> Certificate:
+def certify_splits(
+    splits: Sequence[Split], keys: Array, terms: SplitDeclaration, most_witnesses: int = 100
+) -> Certificate:
     """Prove that splits of rows with hashes `keys` (n,) are what is declared of them."""
     n, faults = len(keys), SplitFaults()
     pairs: list[tuple[float, ...]] = []
@@ -70,7 +72,7 @@ def certify_splits(splits: Sequence[Split], keys: Array, terms: SplitTerms, most
     return Certificate("exact", _claim(terms), checks=checks, facts=facts, witness=tuple(pairs))
 
 
-def _count_relations(faults: SplitFaults, fitted: Array, held_out: Array, terms: SplitTerms) -> None:
+def _count_relations(faults: SplitFaults, fitted: Array, held_out: Array, terms: SplitDeclaration) -> None:
     """Count groups on both sides, and tested rows that are not later than every fitted one."""
     if terms.groups is not None:
         faults.groups += len(np.intersect1d(terms.groups[fitted], terms.groups[held_out]))
@@ -90,7 +92,7 @@ def _equal_pairs(keys: Array, fitted: Array, held_out: Array) -> Array:
     return np.column_stack([tested[same], order[place[same]]])
 
 
-def _checks(faults: SplitFaults, tested: Array, n_splits: int, terms: SplitTerms) -> tuple[Check, ...]:
+def _checks(faults: SplitFaults, tested: Array, n_splits: int, terms: SplitDeclaration) -> tuple[Check, ...]:
     found = [
         ("row numbers outside the table", faults.outside),
         ("rows both fitted and tested", faults.both),
@@ -109,7 +111,7 @@ def _checks(faults: SplitFaults, tested: Array, n_splits: int, terms: SplitTerms
     return tuple(Check(name, float(count), 0.0) for name, count in found)
 
 
-def _claim(terms: SplitTerms) -> str:
+def _claim(terms: SplitDeclaration) -> str:
     words = ["no row is fitted and tested in the same split"]
     if terms.tested is not None:
         words.append(f"every row is tested {'once' if terms.tested == 1 else f'{terms.tested} times'}")
@@ -122,7 +124,9 @@ def _claim(terms: SplitTerms) -> str:
     return "; ".join(words)
 
 
-def _facts(splits: Sequence[Split], keys: Array, faults: SplitFaults, terms: SplitTerms) -> dict[str, float | str]:
+def _facts(
+    splits: Sequence[Split], keys: Array, faults: SplitFaults, terms: SplitDeclaration
+) -> dict[str, float | str]:
     facts: dict[str, float | str] = {"splits": len(splits), "rows": len(keys)}
     for name, sizes in (("fitted", [len(a) for a, _ in splits]), ("tested", [len(b) for _, b in splits])):
         low, high = min(sizes, default=0), max(sizes, default=0)

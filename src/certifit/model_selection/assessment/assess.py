@@ -11,10 +11,10 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals
-from certifit.checkers.model_selection.splits import SplitTerms, certify_splits, row_keys
+from certifit.checkers.model_selection.splits import SplitDeclaration, certify_splits, row_keys
 from certifit.core import Setting
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.held_out import AssessedProblem, HeldOut, take_rows
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows
 from certifit.model_selection.assessment.intervals import (
     betting_claim,
     binomial_claim,
@@ -96,12 +96,12 @@ def assess(
     True
     """
     Setting(float, above=0, below=1).check("confidence", confidence)
-    problem = _problem(estimator, X, y, options)
+    problem = make_problem(estimator, X, y, options)
     named = name_metrics(metrics, problem.classes is not None)
     seed = int(check_random_state(random_state).randint(2**31))
     plan = make_plan(problem, method, options, seed)
     claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
-    terms = SplitTerms(groups=problem.groups)
+    terms = SplitDeclaration(groups=problem.groups)
     splits = certify_splits(plan.splits, row_keys(problem.X), terms) if plan.splits else None
     certificate = certify_intervals(claims, splits)
     first = _first_tests(held_out)
@@ -110,7 +110,8 @@ def assess(
     )  # fmt: skip
 
 
-def _problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:
+def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:
+    """Check an estimator, a table and its target; `groups` and `n_jobs` are taken out of the options."""
     if not (is_classifier(estimator) or is_regressor(estimator)):
         raise DataError(
             got=f"a {type(estimator).__name__}", wanted="a classifier or a regressor",
@@ -135,7 +136,7 @@ def _problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Assesse
     return AssessedProblem(estimator, table, target, classes, groups, options.pop("n_jobs", None))
 
 
-Found = tuple[list[IntervalClaim], list[HeldOut], int]
+Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
 
 
 def _claims(
@@ -169,7 +170,7 @@ def _bootstrap_claims(
     problem: AssessedProblem,
     plan: AssessmentPlan,
     named: Mapping[str, Any],
-    held_out: list[HeldOut],
+    held_out: list[UnseenAnswers],
     confidence: float,
 ) -> list[IntervalClaim]:
     kind = "" if plan.method == "bootstrap" else plan.method
@@ -187,7 +188,7 @@ def _split_claims(
     problem: AssessedProblem,
     plan: AssessmentPlan,
     named: Mapping[str, Any],
-    held_out: list[HeldOut],
+    held_out: list[UnseenAnswers],
     confidence: float,
 ) -> list[IntervalClaim]:
     if len(held_out) == 1:
@@ -206,7 +207,7 @@ def _span(problem: AssessedProblem, metric: Any) -> tuple[float, float]:
     return ROW_METRICS[metric].span(0 if problem.classes is None else len(problem.classes))
 
 
-def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Sequence[HeldOut]) -> Array:
+def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Sequence[UnseenAnswers]) -> Array:
     """Return the score of every split (J,)."""
     scores = np.empty(len(held_out))
     for i, found in enumerate(held_out):
@@ -224,7 +225,7 @@ def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Seq
     return scores
 
 
-def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: HeldOut, where: str) -> float:
+def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, where: str) -> float:
     try:
         return score_answers(metric, problem.y[found.test], found.answers, problem.classes)
     except Exception as error:
@@ -236,7 +237,7 @@ def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: HeldOu
 
 
 def _single_test(
-    problem: AssessedProblem, name: str, metric: Any, found: HeldOut, confidence: float
+    problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, confidence: float
 ) -> IntervalClaim:
     """Return the claim of one test: exact for bounded scores of rows, by limit theorems for others."""
     of_rows = ROW_METRICS.get(metric) if isinstance(metric, str) else None
@@ -258,7 +259,7 @@ def _single_test(
 
 
 def _percentiles(
-    problem: AssessedProblem, name: str, metric: Any, found: HeldOut, confidence: float
+    problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, confidence: float
 ) -> IntervalClaim:
     """Return the claim of a score of a whole test set, whose rows are drawn anew; classes keep their numbers."""
     estimate = float(split_scores(problem, name, metric, [found])[0])
@@ -270,12 +271,14 @@ def _percentiles(
     for b in range(len(drawn)):
         rows = np.concatenate([rng.choice(at, len(at)) for at in strata])
         answers = {method: take_rows(values, rows) for method, values in found.answers.items()}
-        drawn[b] = _score_whole(problem, name, metric, HeldOut(found.test[rows], 0, answers), "a test set drawn anew")
+        drawn[b] = _score_whole(
+            problem, name, metric, UnseenAnswers(found.test[rows], 0, answers), "a test set drawn anew"
+        )
     return percentile_claim(name, estimate, drawn[np.isfinite(drawn)], confidence)
 
 
 def _out_of_bag_claim(
-    problem: AssessedProblem, name: str, metric: Any, found: HeldOut, confidence: float
+    problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, confidence: float
 ) -> IntervalClaim:
     if not isinstance(metric, str) or metric not in ROW_METRICS:
         score = split_scores(problem, name, metric, [found])
@@ -289,7 +292,7 @@ def _out_of_bag_claim(
     return normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))
 
 
-def _first_tests(held_out: Sequence[HeldOut]) -> HeldOut:
+def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
     tests = np.concatenate([found.test for found in held_out])
     _, first = np.unique(tests, return_index=True)
@@ -299,4 +302,4 @@ def _first_tests(held_out: Sequence[HeldOut]) -> HeldOut:
         if all(method in found.answers and found.answers[method].ndim == held_out[0].answers[method].ndim
                for found in held_out)
     }  # fmt: skip
-    return HeldOut(tests[first], held_out[0].n_fitted, answers)
+    return UnseenAnswers(tests[first], held_out[0].n_fitted, answers)

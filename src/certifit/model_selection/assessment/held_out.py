@@ -16,7 +16,7 @@ from certifit.rows import Array
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class UnseenAnswers:
     """What a model answers for rows that it was not fitted to."""
 
     test: Array  # (m,) their numbers
@@ -35,7 +35,7 @@ class AssessedProblem:
     groups: Array | None = None  # (n,)
     n_jobs: int | None = None
 
-    def hold_out(self, splits: Sequence[Split]) -> list[HeldOut]:
+    def hold_out(self, splits: Sequence[Split]) -> list[UnseenAnswers]:
         """Fit a copy for every split, and keep what it answers for the rows left out."""
         jobs = (delayed(_fit_and_answer)(self, split, i, len(splits)) for i, split in enumerate(splits))
         return [*Parallel(n_jobs=self.n_jobs)(jobs)]
@@ -52,7 +52,7 @@ class AssessedProblem:
         return found
 
 
-def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int) -> HeldOut:
+def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int) -> UnseenAnswers:
     train, test = split
     try:
         fitted = clone(problem.estimator).fit(take_rows(problem.X, train), problem.y[train])
@@ -65,7 +65,7 @@ def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int
             wanted="an estimator that can be fitted to every split",
             fix="Fewer or larger folds, or method='holdout', leave more rows of each kind to fit.",
         ) from error
-    return HeldOut(test, len(np.unique(train)), answers)
+    return UnseenAnswers(test, len(np.unique(train)), answers)
 
 
 def _align(values: Array, fitted: Any, classes: Array, method: str) -> Array:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from certifit.checkers.model_selection.intervals import IntervalClaim
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.held_out import AssessedProblem, HeldOut
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.intervals import normal_claim
 from certifit.model_selection.assessment.metrics import ROW_METRICS, RowMetric
 from certifit.model_selection.assessment.plans import draw_folds
@@ -35,7 +35,7 @@ class NestedScores:
 
 def nested_claims(
     problem: AssessedProblem, names: Sequence[str], options: Any, seed: int, confidence: float
-) -> tuple[list[IntervalClaim], list[HeldOut], int]:
+) -> tuple[list[IntervalClaim], list[UnseenAnswers], int]:
     """Return claims by nested cross-validation, what the outer models of the first draw answer, and the fits made."""
     folds_a_draw, rng = options["n_splits"], np.random.RandomState(seed)
     if folds_a_draw < 3:
@@ -95,7 +95,7 @@ def _nested_claim(name: str, found: NestedScores, folds: int, confidence: float,
     return normal_claim(name, found.rows, confidence, words, inflation, shift=estimate - float(found.rows.mean()))
 
 
-def score_rows(metric: RowMetric, problem: AssessedProblem, found: HeldOut) -> Array:
+def score_rows(metric: RowMetric, problem: AssessedProblem, found: UnseenAnswers) -> Array:
     """Return the scores of rows that were held out (m,)."""
     if metric.needs not in found.answers:
         raise DataError(
@@ -111,7 +111,7 @@ def score_rows(metric: RowMetric, problem: AssessedProblem, found: HeldOut) -> A
 
 
 def bootstrap_claim(
-    problem: AssessedProblem, name: str, held_out: Sequence[HeldOut], confidence: float, plus: str = ""
+    problem: AssessedProblem, name: str, held_out: Sequence[UnseenAnswers], confidence: float, plus: str = ""
 ) -> IntervalClaim:
     """Return the claim of the bootstrap that leaves out rows not drawn; `plus` is '', '.632' or '.632+'."""
     metric, n = ROW_METRICS[name], len(problem.y)
@@ -131,7 +131,7 @@ def bootstrap_claim(
         return normal_claim(name, rows, confidence, words, inflation, span=span)
     fitted = clone(problem.estimator).fit(problem.X, problem.y)
     everything = np.arange(n)
-    whole = HeldOut(everything, n, problem.answers_of(fitted, everything))
+    whole = UnseenAnswers(everything, n, problem.answers_of(fitted, everything))
     apparent, best = float(score_rows(metric, problem, whole).mean()), span[1]
     left_out = float(rows.mean())
     if plus == ".632":
@@ -157,7 +157,7 @@ def _plus(apparent: float, left_out: float, no_information: float) -> tuple[floa
     return share, (1 - share) * apparent + share * left_out
 
 
-def no_information_score(metric: RowMetric, problem: AssessedProblem, whole: HeldOut) -> float:
+def no_information_score(metric: RowMetric, problem: AssessedProblem, whole: UnseenAnswers) -> float:
     """Return the mean score of all pairs of a row's target and another row's answer, in closed form for classes."""
     said, y = whole.answers[metric.needs], problem.y
     if problem.classes is not None:
@@ -171,7 +171,7 @@ def no_information_score(metric: RowMetric, problem: AssessedProblem, whole: Hel
     return total / len(y)
 
 
-def out_of_bag(problem: AssessedProblem) -> HeldOut:
+def out_of_bag(problem: AssessedProblem) -> UnseenAnswers:
     """Return what a bag or a forest answers for the rows that some member has not drawn."""
     model = clone(problem.estimator)
     known = model.get_params()
@@ -186,9 +186,9 @@ def out_of_bag(problem: AssessedProblem) -> HeldOut:
     if problem.classes is None:
         said = np.asarray(model.oob_prediction_)
         known_rows = np.flatnonzero(~np.isnan(said))
-        return HeldOut(known_rows, len(problem.y), {"predict": said[known_rows]})
+        return UnseenAnswers(known_rows, len(problem.y), {"predict": said[known_rows]})
     shares = np.asarray(model.oob_decision_function_)
     known_rows = np.flatnonzero(~np.isnan(shares).any(axis=1) & (shares.sum(axis=1) > 0))
     shares = shares[known_rows]
     labels = np.asarray(model.classes_)[shares.argmax(axis=1)]
-    return HeldOut(known_rows, len(problem.y), {"predict": labels, "predict_proba": shares})
+    return UnseenAnswers(known_rows, len(problem.y), {"predict": labels, "predict_proba": shares})

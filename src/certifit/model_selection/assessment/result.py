@@ -21,7 +21,7 @@ from certifit.model_selection.assessment.classifier_tables import (
     roc_band,
     threshold_table,
 )
-from certifit.model_selection.assessment.held_out import AssessedProblem, HeldOut
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.plans import AssessmentPlan
 from certifit.model_selection.result_table import ResultTable
 
@@ -38,7 +38,7 @@ class Assessment:
     claims: tuple[IntervalClaim, ...]
     certificate: Certificate
     problem: AssessedProblem
-    tested: HeldOut  # every tested row once, and what the first model that left it out answers
+    tested: UnseenAnswers  # every tested row once, and what the first model that left it out answers
     n_fits: int
 
     def __getitem__(self, metric: str) -> IntervalClaim:

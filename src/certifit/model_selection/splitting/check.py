@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from certifit.checkers.model_selection.splits import Split, SplitTerms, certify_splits, row_keys
+from certifit.checkers.model_selection.splits import Split, SplitDeclaration, certify_splits, row_keys
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 from certifit.model_selection.splitting.shapes import count_rows
@@ -58,7 +58,7 @@ def check_splits(
     n = count_rows(X)
     members, times = _column("groups", groups, n), _column("time", time, n)
     splitter, splits = list_splits(cv, X, y, groups)
-    terms = SplitTerms(*_declared(splitter), members, times, duplicates)
+    terms = SplitDeclaration(*_declared(splitter), members, times, duplicates)
     return certify_splits(splits, row_keys(X), terms)
 
 
