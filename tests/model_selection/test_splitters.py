@@ -21,8 +21,8 @@ from certifit.model_selection import (
     cross_val_score,
 )
 from certifit.model_selection.splitting.hashed_split import hashed_places
+from certifit.model_selection.splitting.selected_rows import SelectedRows
 from certifit.rows.block import BlockTuning, block_tuning
-from certifit.rows.selected import SelectedRows
 
 
 def test_the_import_line_is_the_migration():

@@ -16,9 +16,9 @@ import numpy as np
 
 from certifit.core import Setting
 from certifit.exceptions import DataError
+from certifit.model_selection.splitting.selected_rows import SelectedRows
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array, Rows
-from certifit.rows.selected import SelectedRows
 
 
 @dataclass(frozen=True)
