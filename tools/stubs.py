@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from certifit.registry import PICTURES, PUBLIC, room_names
+from certifit.registry import PASSED_ON, PICTURES, PUBLIC, room_names
 
 PACKAGE = Path(__file__).parents[1] / "src" / "certifit"
 # Packages whose public names come from the registry alone.
@@ -20,6 +20,7 @@ ROOMS = (
     "linear_model",
     "manifold",
     "mixture",
+    "model_selection",
     "naive_bayes",
     "svm",
     "table",
@@ -46,7 +47,13 @@ def stubs() -> dict[Path, str]:
     flat = stub({name: entry.module for name, entry in PUBLIC.items()}) + "\n".join(packages)
     found = {PACKAGE / "__init__.pyi": flat + "\n\n__all__: list[str]\n__version__: str\n"}
     found[PACKAGE / "plots" / "__init__.pyi"] = stub(PICTURES)
-    return found | {PACKAGE / room / "__init__.pyi": stub(room_names(room)) for room in ROOMS}
+    return found | {PACKAGE / room / "__init__.pyi": room_stub(room) for room in ROOMS}
+
+
+def room_stub(room: str) -> str:
+    """A room's own names, then those that it passes on from scikit-learn."""
+    passed_on = [f"from sklearn.{room} import {name} as {name}\n" for name in PASSED_ON.get(room, ())]
+    return stub(room_names(room)) + "".join(passed_on)
 
 
 def main() -> int:

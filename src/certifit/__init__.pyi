@@ -8,10 +8,13 @@ from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassi
 from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor
 from certifit.mixture.bayesian.bayesian_mixture import BayesianGaussianMixture as BayesianGaussianMixture
 from certifit.naive_bayes.bernoulli import BernoulliNB as BernoulliNB
+from certifit.model_selection.splitting.bootstrap_split import BootstrapSplit as BootstrapSplit
 from certifit.naive_bayes.categorical import CategoricalNB as CategoricalNB
 from certifit.core import Certificate as Certificate
 from certifit.exceptions import CertificateWarning as CertificateWarning
 from certifit.naive_bayes.multinomial import ComplementNB as ComplementNB
+from certifit.model_selection.conformal.classifier import ConformalClassifier as ConformalClassifier
+from certifit.model_selection.conformal.regressor import ConformalRegressor as ConformalRegressor
 from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
@@ -27,6 +30,8 @@ from certifit.feature_selection.score_filters import GenericUnivariateSelect as 
 from certifit.ensemble.boosting.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from certifit.ensemble.boosting.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
+from certifit.model_selection.splitting.hashed_split import HashedKFold as HashedKFold
+from certifit.model_selection.splitting.hashed_split import HashedSplit as HashedSplit
 from certifit.ensemble.boosting.hist_gradient_boosting import (
     HistGradientBoostingClassifier as HistGradientBoostingClassifier,
 )
@@ -93,16 +98,21 @@ from certifit.svm.kernel.kernels import Sigmoid as Sigmoid
 from certifit.exceptions import SourceChangedError as SourceChangedError
 from certifit.table.table_classifier import TableClassifier as TableClassifier
 from certifit.table.table_regressor import TableRegressor as TableRegressor
+from certifit.model_selection.splitting.time_holdout import TimeHoldout as TimeHoldout
 from certifit.decomposition.robust.trimmed_pca import TrimmedPCA as TrimmedPCA
 from certifit.decomposition.pca.truncated_svd import TruncatedSVD as TruncatedSVD
 from certifit.linear_model.family_regressors import TweedieRegressor as TweedieRegressor
 from certifit.feature_selection.variance_threshold import VarianceThreshold as VarianceThreshold
 from certifit.feature_selection.scores import anova_f as anova_f
 from certifit.rows import as_rows as as_rows
+from certifit.model_selection.assessment.assess import assess as assess
 from certifit.checkers.auditing import audit as audit
+from certifit.model_selection.comparison.paired_tests import bayesian_signed_rank as bayesian_signed_rank
+from certifit.model_selection.splitting.check import check_splits as check_splits
 from certifit.feature_selection.score_functions import chi2 as chi2
 from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.checkers.comparison import compare as compare
+from certifit.model_selection.comparison.compare_models import compare_models as compare_models
 from certifit.feature_selection.scores import correlation_f as correlation_f
 from certifit.linear_model.regularisation_path import enet_path as enet_path
 from certifit.tree.export import export_graphviz as export_graphviz
@@ -148,6 +158,7 @@ from certifit import linear_model as linear_model
 from certifit import losses as losses
 from certifit import manifold as manifold
 from certifit import mixture as mixture
+from certifit import model_selection as model_selection
 from certifit import naive_bayes as naive_bayes
 from certifit import plots as plots
 from certifit import svm as svm

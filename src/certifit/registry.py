@@ -270,6 +270,16 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("RBF", "svm.kernel.kernels"),
     Registered("Sigmoid", "svm.kernel.kernels"),
     Registered("is_psd", "svm.kernel.kernels"),
+    Registered("BootstrapSplit", "model_selection.splitting.bootstrap_split"),
+    Registered("TimeHoldout", "model_selection.splitting.time_holdout"),
+    Registered("HashedSplit", "model_selection.splitting.hashed_split"),
+    Registered("HashedKFold", "model_selection.splitting.hashed_split"),
+    Registered("assess", "model_selection.assessment.assess"),
+    Registered("ConformalRegressor", "model_selection.conformal.regressor"),
+    Registered("ConformalClassifier", "model_selection.conformal.classifier"),
+    Registered("compare_models", "model_selection.comparison.compare_models"),
+    Registered("bayesian_signed_rank", "model_selection.comparison.paired_tests"),
+    Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
     Registered("compare", "checkers.comparison"),
     Registered("prove_monotone", "checkers.tree.sums.questions"),
@@ -322,6 +332,45 @@ PICTURES: dict[str, str] = {
     "svg": "plots.style",
 }
 
+# Names that a room passes on as they are, from scikit-learn's module of the same name.
+PASSED_ON: dict[str, tuple[str, ...]] = {
+    "model_selection": (
+        "BaseCrossValidator",
+        "BaseShuffleSplit",
+        "FixedThresholdClassifier",
+        "GridSearchCV",
+        "GroupKFold",
+        "GroupShuffleSplit",
+        "KFold",
+        "LearningCurveDisplay",
+        "LeaveOneGroupOut",
+        "LeaveOneOut",
+        "LeavePGroupsOut",
+        "LeavePOut",
+        "ParameterGrid",
+        "ParameterSampler",
+        "PredefinedSplit",
+        "RandomizedSearchCV",
+        "RepeatedKFold",
+        "RepeatedStratifiedKFold",
+        "ShuffleSplit",
+        "StratifiedGroupKFold",
+        "StratifiedKFold",
+        "StratifiedShuffleSplit",
+        "TimeSeriesSplit",
+        "TunedThresholdClassifierCV",
+        "ValidationCurveDisplay",
+        "check_cv",
+        "cross_val_predict",
+        "cross_val_score",
+        "cross_validate",
+        "learning_curve",
+        "permutation_test_score",
+        "train_test_split",
+        "validation_curve",
+    ),
+}
+
 PUBLIC: dict[str, Registered] = {entry.name: entry for entry in (*ESTIMATORS, *FUNCTIONS)}
 
 
@@ -331,13 +380,19 @@ def room_names(room: str) -> dict[str, str]:
 
 
 def lazy_names(
-    package: str, names: Mapping[str, str]
+    package: str, names: Mapping[str, str], passed_on: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package that loads each name from its module on first use."""
+    """`__getattr__`, `__dir__` and `__all__` of a package that loads each name from its module on first use.
+
+    Names that are `passed_on` come from scikit-learn's module of the same name.
+    """
 
     def get(name: str) -> Any:
+        if name in passed_on:
+            return getattr(import_module(package.replace("certifit", "sklearn", 1)), name)
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"certifit.{names[name]}"), name)
 
-    return get, lambda: [*names], [*names]
+    every = sorted([*names, *passed_on])
+    return get, lambda: [*every], every

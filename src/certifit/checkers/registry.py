@@ -56,6 +56,7 @@ from certifit.checkers.manifold.adapter import audit_lle
 from certifit.checkers.mixture.adapter import MIXTURE, audit_gaussian_mixture, gaussian_mixture_problem
 from certifit.checkers.mixture.bayesian_adapter import audit_bayesian_mixture
 from certifit.checkers.mixture.families_adapter import audit_mixture, mixture_problem
+from certifit.checkers.model_selection.conformal import audit_conformal
 from certifit.checkers.naive_bayes.adapter import (
     audit_bernoulli_nb,
     audit_categorical_nb,
@@ -178,6 +179,9 @@ def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("AdditiveClassifier", "AdditiveRegressor"),
             AuditedModel(audit_additive, ("shape_functions_", "intercept_", "alpha_")),
+        ),
+        **dict.fromkeys(
+            ("ConformalRegressor", "ConformalClassifier"), AuditedModel(audit_conformal, ("scores_", "radius_"))
         ),
     }
 

@@ -1,0 +1,1 @@
+"""Checkers of splits, intervals, conformal sets and comparisons."""

@@ -1,0 +1,172 @@
+"""Whether an interval for a score follows from what was measured on rows that the model did not see.
+
+Each way to an interval has its defining inequality, which is put to the test at both ends:
+
+- binomial: the chance of as many right rows, or more, at the lower end is α/2, and of as few, or fewer, at the upper
+  (Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934);
+- betting: somebody who bets that the mean is larger than the lower end multiplies the stake by 2/α, which happens
+  with a chance of at most α/2 where the bet is fair (Waudby-Smith & Ramdas, Estimating means of bounded random
+  variables by betting, 2024);
+- corrected t: J scores of overlapping training sets have a mean of variance (1/J + tested/fitted) S² (Nadeau &
+  Bengio, Inference for the generalization error, 2003);
+- normal: the central limit theorem for the mean over rows, `inflation` times its standard error;
+- percentiles: of the scores of test sets drawn anew from the tested rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import binom, norm
+from scipy.stats import t as student
+
+from certifit.core import Certificate, Check
+from certifit.rows import Array
+
+Way = Literal["binomial", "betting", "corrected t", "normal", "percentiles", "none"]
+
+
+@dataclass(frozen=True)
+class IntervalClaim:
+    """A score on new rows with its interval, and what both follow from."""
+
+    metric: str
+    estimate: float
+    low: float  # NaN where no honest interval exists
+    high: float
+    confidence: float
+    way: Way
+    assumption: str  # what the interval rests on, in words
+    values: Array  # (m,) scores of rows, of splits, or of test sets drawn anew
+    ratio: float = np.nan  # corrected t: rows tested over rows fitted
+    inflation: float = 1.0  # normal: standard errors of dependent rows, in those of independent ones
+    span: tuple[float, float] = (-np.inf, np.inf)  # betting: the values that a row's score may have
+    shift: float = 0.0  # normal: what was added to the mean of the values, a correction of bias
+    scale: float = 1.0  # normal: what the mean and its error were multiplied by
+
+
+def certify_intervals(claims: Sequence[IntervalClaim], splits: Certificate | None) -> Certificate:
+    """Prove that every interval follows from the scores kept with it, and that no tested row was fitted.
+
+    Out of bag the estimator itself leaves rows out: there are no `splits` then, and nothing is said of them.
+    """
+    checks = [] if splits is None else [Check("faults of the splits", float(len(splits.failures())), 0.0)]
+    for claim in claims:
+        checks += [Check(f"{claim.metric}: {name}", residual, limit) for name, residual, limit in _ends(claim)]
+    first = claims[0]
+    words = (
+        f"{first.metric} on new rows is between {first.low:.4g} and {first.high:.4g} "
+        f"with confidence {100 * first.confidence:g} %"
+        if first.way != "none"
+        else f"{first.metric} on rows left out is {first.estimate:.4g}; no interval is claimed"
+    )
+    facts = {f"{claim.metric} rests on": claim.assumption for claim in claims}
+    facts["fingerprint of the splits"] = (
+        "none: as the estimator says" if splits is None else str(splits.facts["fingerprint"])
+    )
+    return Certificate("statistical", words, checks=tuple(checks), facts=facts)
+
+
+def _ends(claim: IntervalClaim) -> list[tuple[str, float, float]]:
+    """Return (name, residual, limit) of the inequalities that a claim must meet."""
+    if not 0 < claim.confidence < 1 or not len(claim.values) or not np.isfinite(claim.values).all():
+        return [("confidence within (0, 1) and finite scores (1: no)", 1.0, 0.0)]
+    ways = {"binomial": _binomial, "betting": _betting, "percentiles": _percentiles, "none": _estimate_alone}
+    return ways.get(claim.way, _symmetric)(claim)
+
+
+def _estimate_alone(claim: IntervalClaim) -> list[tuple[str, float, float]]:
+    wanted = claim.scale * float(np.mean(claim.values)) + claim.shift
+    size = max(1.0, abs(wanted), float(np.abs(claim.values).max()))
+    return [("distance of the estimate from the mean", abs(claim.estimate - wanted), 1e-9 * size)]
+
+
+def _binomial(claim: IntervalClaim) -> list[tuple[str, float, float]]:
+    alpha = 1 - claim.confidence
+    n, right = len(claim.values), float(claim.values.sum())
+    strange = float(np.count_nonzero((claim.values != 0) & (claim.values != 1)))
+    above = binom.sf(right - 1, n, claim.low) if right else 0.0
+    below = binom.cdf(right, n, claim.high) if right < n else 0.0
+    ends = abs(claim.low) if not right else 0.0, abs(claim.high - 1) if right == n else 0.0
+    return [
+        *_estimate_alone(claim),
+        ("scores that are neither 0 nor 1", strange, 0.0),
+        ("chance of so many at the lower end", float(above), alpha / 2 * (1 + 1e-6)),
+        ("chance of so few at the upper end", float(below), alpha / 2 * (1 + 1e-6)),
+        ("ends where all rows are alike", max(ends), 0.0),
+    ]
+
+
+def _betting(claim: IntervalClaim) -> list[tuple[str, float, float]]:
+    alpha, (floor, ceiling) = 1 - claim.confidence, claim.span
+    width = ceiling - floor
+    x = (claim.values - floor) / width
+    if not np.isfinite(width) or x.min() < 0 or x.max() > 1:
+        return [("scores outside their span (1: yes)", 1.0, 0.0)]
+    needed = float(np.log(2 / alpha)) - 1e-6
+    found = _estimate_alone(claim)
+    low, high = (claim.low - floor) / width, (claim.high - floor) / width
+    # Ends are rounded outwards by less than this; the span's own ends need no proof.
+    step = 1e-9
+    if low > step:
+        found.append(("missing gain of a bet on more", needed - log_capital(x, low - step, alpha), 0.0))
+    if high < 1 - step:
+        found.append(("missing gain of a bet on less", needed - log_capital(1 - x, 1 - high - step, alpha), 0.0))
+    return found
+
+
+def log_capital(x: Array, m: float, alpha: float) -> float:
+    """Return the logarithm of what bets on a mean above m make of 1, for scores x (n,) in [0, 1] in random order.
+
+    Each bet depends on the scores before it alone, so that where the mean is at most m the expected capital never
+    grows. It falls as m rises, so that one end proves everything beyond it.
+    """
+    n = len(x)
+    t = np.arange(1, n + 1)
+    means = (0.5 + np.cumsum(x)) / (t + 1)
+    spread = (0.25 + np.cumsum((x - means) ** 2)) / (t + 1)
+    before = np.concatenate([[0.25], spread[:-1]])
+    stake = np.minimum(np.sqrt(2 * np.log(2 / alpha) / (n * before)), 0.5 / max(m, 1e-300))
+    return float(np.log1p(stake * (x - m)).sum())
+
+
+def _symmetric(claim: IntervalClaim) -> list[tuple[str, float, float]]:
+    """Return the checks of an interval of the same reach to both sides, cut where scores end."""
+    reach = symmetric_reach(claim)
+    low, high = claim.estimate - reach, claim.estimate + reach
+    low, high = max(low, claim.span[0]), min(high, claim.span[1])
+    size = max(1.0, abs(claim.estimate), reach)
+    return [
+        *_estimate_alone(claim),
+        ("distance of the lower end", abs(claim.low - low), 1e-9 * size),
+        ("distance of the upper end", abs(claim.high - high), 1e-9 * size),
+    ]
+
+
+def symmetric_reach(claim: IntervalClaim) -> float:
+    """Return how far the interval of a mean reaches to either side, by its way."""
+    tail = (1 + claim.confidence) / 2
+    m = len(claim.values)
+    if m < 2:
+        return np.inf
+    spread = float(np.std(claim.values, ddof=1)) * abs(claim.scale)
+    if claim.way == "corrected t":
+        return float(student.ppf(tail, m - 1)) * np.sqrt(1 / m + claim.ratio) * spread
+    return float(norm.ppf(tail)) * claim.inflation * spread / np.sqrt(m)
+
+
+def _percentiles(claim: IntervalClaim) -> list[tuple[str, float, float]]:
+    low, high = np.quantile(claim.values, [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2])
+    return [
+        ("distance of the lower end", abs(claim.low - float(low)), 1e-9),
+        ("distance of the upper end", abs(claim.high - float(high)), 1e-9),
+        ("whether the estimate is far outside (1: yes)", float(not _near(claim, low, high)), 0.0),
+    ]
+
+
+def _near(claim: IntervalClaim, low: float, high: float) -> bool:
+    """Say whether an estimate is where its drawn scores are."""
+    return bool(low - (high - low) <= claim.estimate <= high + (high - low))

@@ -1,0 +1,305 @@
+"""How good is a model on new rows? One call, any estimator, with an interval and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_random_state
+
+from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals
+from certifit.checkers.model_selection.splits import SplitDeclaration, certify_splits, row_keys
+from certifit.core import Setting
+from certifit.exceptions import DataError
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows
+from certifit.model_selection.assessment.intervals import (
+    betting_claim,
+    binomial_claim,
+    corrected_claim,
+    no_claim,
+    normal_claim,
+    percentile_claim,
+)
+from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics, score_answers
+from certifit.model_selection.assessment.plans import AssessmentPlan, make_plan
+from certifit.model_selection.assessment.resampled_errors import (
+    bootstrap_claim,
+    nested_claims,
+    out_of_bag,
+    score_rows,
+)
+from certifit.model_selection.assessment.result import Assessment
+from certifit.model_selection.splitting.shapes import count_rows
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class AssessTuning:
+    """How much is drawn for percentiles."""
+
+    drawn_tests: int = 200  # test sets drawn anew, for scores that are no means over rows
+
+
+def assess(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    method: Any = "auto",
+    metrics: Any = None,
+    confidence: float = 0.9,
+    random_state: Any = 0,
+    **options: Any,
+) -> Assessment:
+    """Say how well an estimator does on new rows, with an interval and the assumption it rests on.
+
+    The estimator may be any library's that has `fit` and `predict`: a pipeline, say, so that preprocessing is learnt
+    inside the folds. It is copied, never changed.
+
+    Parameters
+    ----------
+    estimator : a classifier or a regressor, not fitted
+    X, y : table and target, in memory; X may be whatever the estimator takes
+    method : 'holdout' (one test; exact interval), 'subsampling', 'k-fold', 'repeated' (folds drawn several times),
+        'nested' (folds within folds, which measure the error of the score; most fits, best interval),
+        'leave-one-out', 'bootstrap', '.632', '.632+', 'out-of-bag' (bags and forests: one fit), a splitter, or
+        'auto': by the number of rows, with the reason in the result
+    metrics : a scorer's name of scikit-learn's, a function (estimator, X, y) -> score, several of these, or None for
+        accuracy, or for absolute errors and R²; larger is better
+    confidence : of each interval
+    random_state : int, RandomState or None: how rows are shuffled
+    **options : of the method: test_size, n_splits, n_repeats; also groups (n,), whose rows stay together, and n_jobs
+
+    Returns
+    -------
+    Assessment : prints as a table; `certificate` is what the checker says of it; `per_class`, `confusion`, `roc`,
+        `precision_recall`, `calibration` and `thresholds` say more about classifiers, and `plot` shows it
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = assess(GaussianNB(), X, y, method="holdout", test_size=0.4)
+    >>> found
+    GaussianNB, holdout: as asked for
+    <BLANKLINE>
+    metric    score    from      to  by
+    accuracy   0.95  0.8758  0.9862  binomial
+    <BLANKLINE>
+    accuracy rests on: tested rows are independent draws of what new rows are drawn
+    from; exact for any number of rows
+    >>> found.certificate.holds
+    True
+    """
+    Setting(float, above=0, below=1).check("confidence", confidence)
+    problem = make_problem(estimator, X, y, options)
+    named = name_metrics(metrics, problem.classes is not None)
+    seed = int(check_random_state(random_state).randint(2**31))
+    plan = make_plan(problem, method, options, seed)
+    claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
+    terms = SplitDeclaration(groups=problem.groups)
+    splits = certify_splits(plan.splits, row_keys(problem.X), terms) if plan.splits else None
+    certificate = certify_intervals(claims, splits)
+    first = _first_tests(held_out)
+    return Assessment(
+        type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
+    )  # fmt: skip
+
+
+def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:
+    """Check an estimator, a table and its target; `groups` and `n_jobs` are taken out of the options."""
+    if not (is_classifier(estimator) or is_regressor(estimator)):
+        raise DataError(
+            got=f"a {type(estimator).__name__}", wanted="a classifier or a regressor",
+            fix="Pass an instance, such as assess(LogisticRegression(), X, y).",
+        )  # fmt: skip
+    target, n = np.asarray(y), count_rows(X)
+    if target.shape != (n,) or n < 4:
+        raise DataError(got=f"y of shape {target.shape} for {n} rows", wanted="one target a row, and at least 4 rows")
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise DataError(
+            got="missing or infinite targets", wanted="a target for every row", fix="Leave these rows out."
+        )
+    classes = np.unique(target) if is_classifier(estimator) else None
+    if classes is not None and len(classes) < 2:
+        raise DataError(got="targets of one class", wanted="at least two classes")
+    groups = options.pop("groups", None)
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (n,):
+            raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
+    table = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
+    return AssessedProblem(estimator, table, target, classes, groups, options.pop("n_jobs", None))
+
+
+Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
+
+
+def _claims(
+    problem: AssessedProblem, plan: AssessmentPlan, named: Mapping[str, Any], confidence: float, seed: int
+) -> Found:
+    """Return the claims, what was answered for rows left out, and how many fits that took."""
+    of_rows = [name for name, metric in named.items() if isinstance(metric, str) and metric in ROW_METRICS]
+    if plan.method in ("nested", ".632", ".632+", "leave-one-out") and len(of_rows) < len(named):
+        _refuse_whole(plan.method, [name for name in named if name not in of_rows])
+    if plan.method == "nested":
+        keys = [named[name] for name in named]
+        return nested_claims(problem, keys, plan.options, seed, confidence)
+    if plan.method == "out-of-bag":
+        found = out_of_bag(problem)
+        return [_out_of_bag_claim(problem, name, named[name], found, confidence) for name in named], [found], 1
+    held_out = problem.hold_out(plan.splits)
+    make = _bootstrap_claims if plan.method in ("bootstrap", ".632", ".632+") else _split_claims
+    claims = make(problem, plan, named, held_out, confidence)
+    return claims, held_out, len(held_out) + (plan.method in (".632", ".632+"))
+
+
+def _refuse_whole(method: str, names: Sequence[str]) -> None:
+    raise DataError(
+        got=f"the metric {names[0]!r} with method={method!r}",
+        wanted=f"means over rows with this method: {', '.join(ROW_METRICS)}",
+        fix="method='repeated' takes any metric.",
+    )
+
+
+def _bootstrap_claims(
+    problem: AssessedProblem,
+    plan: AssessmentPlan,
+    named: Mapping[str, Any],
+    held_out: list[UnseenAnswers],
+    confidence: float,
+) -> list[IntervalClaim]:
+    kind = "" if plan.method == "bootstrap" else plan.method
+    claims = []
+    for name, metric in named.items():
+        if metric in ROW_METRICS and problem.groups is None:
+            claims.append(bootstrap_claim(problem, metric, held_out, confidence, kind))
+        else:
+            scores = split_scores(problem, name, metric, held_out)
+            claims.append(corrected_claim(name, scores, confidence, plan.ratio))
+    return claims
+
+
+def _split_claims(
+    problem: AssessedProblem,
+    plan: AssessmentPlan,
+    named: Mapping[str, Any],
+    held_out: list[UnseenAnswers],
+    confidence: float,
+) -> list[IntervalClaim]:
+    if len(held_out) == 1:
+        return [_single_test(problem, name, metric, held_out[0], confidence) for name, metric in named.items()]
+    claims = []
+    for name, metric in named.items():
+        scores = split_scores(problem, name, metric, held_out)
+        span = _span(problem, metric)
+        claims.append(corrected_claim(name, scores, confidence, plan.ratio, span))
+    return claims
+
+
+def _span(problem: AssessedProblem, metric: Any) -> tuple[float, float]:
+    if not isinstance(metric, str) or metric not in ROW_METRICS:
+        return (-np.inf, np.inf)
+    return ROW_METRICS[metric].span(0 if problem.classes is None else len(problem.classes))
+
+
+def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Sequence[UnseenAnswers]) -> Array:
+    """Return the score of every split (J,)."""
+    scores = np.empty(len(held_out))
+    for i, found in enumerate(held_out):
+        if isinstance(metric, str) and metric in ROW_METRICS:
+            scores[i] = score_rows(ROW_METRICS[metric], problem, found).mean()
+        else:
+            scores[i] = _score_whole(problem, name, metric, found, f"split {i + 1} of {len(held_out)}")
+    if not np.isfinite(scores).all():
+        at = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise DataError(
+            got=f"{name}={scores[at]} on split {at + 1} of {len(held_out)}, a test of {len(held_out[at].test)} rows",
+            wanted="a finite score of every split",
+            fix="Larger test sets, or a metric that is defined for the rows of any split.",
+        )
+    return scores
+
+
+def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, where: str) -> float:
+    try:
+        return score_answers(metric, problem.y[found.test], found.answers, problem.classes)
+    except Exception as error:
+        raise DataError(
+            got=f"the metric {name!r} that fails on {where} ({type(error).__name__}: {error})",
+            wanted="a metric of what the estimator answers",
+            fix="A scorer that looks at X itself cannot be used here.",
+        ) from error
+
+
+def _single_test(
+    problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, confidence: float
+) -> IntervalClaim:
+    """Return the claim of one test: exact for bounded scores of rows, by limit theorems for others."""
+    of_rows = ROW_METRICS.get(metric) if isinstance(metric, str) else None
+    if problem.groups is not None:
+        score = split_scores(problem, name, metric, [found])
+        why = "rows of a group depend on each other, and one test has too few groups; method='k-fold' has one"
+        return no_claim(name, score, confidence, why)
+    if of_rows is None:
+        return _percentiles(problem, name, metric, found, confidence)
+    rows = score_rows(of_rows, problem, found)
+    split_scores(problem, name, metric, [found])
+    span = _span(problem, metric)
+    if of_rows.binary:
+        return binomial_claim(name, rows, confidence)
+    if np.isfinite(span).all():
+        return betting_claim(name, rows, confidence, span)
+    words = "tested rows are independent draws and many: their mean is about normal, without outliers that decide it"
+    return normal_claim(name, rows, confidence, words, span=span)
+
+
+def _percentiles(
+    problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, confidence: float
+) -> IntervalClaim:
+    """Return the claim of a score of a whole test set, whose rows are drawn anew; classes keep their numbers."""
+    estimate = float(split_scores(problem, name, metric, [found])[0])
+    y, rng = problem.y[found.test], np.random.default_rng(len(found.test))
+    strata = [np.arange(len(y))]
+    if problem.classes is not None:
+        strata = [np.flatnonzero(y == kind) for kind in problem.classes if np.any(y == kind)]
+    drawn = np.empty(AssessTuning.drawn_tests)
+    for b in range(len(drawn)):
+        rows = np.concatenate([rng.choice(at, len(at)) for at in strata])
+        answers = {method: take_rows(values, rows) for method, values in found.answers.items()}
+        drawn[b] = _score_whole(
+            problem, name, metric, UnseenAnswers(found.test[rows], 0, answers), "a test set drawn anew"
+        )
+    return percentile_claim(name, estimate, drawn[np.isfinite(drawn)], confidence)
+
+
+def _out_of_bag_claim(
+    problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, confidence: float
+) -> IntervalClaim:
+    if not isinstance(metric, str) or metric not in ROW_METRICS:
+        score = split_scores(problem, name, metric, [found])
+        return no_claim(name, score, confidence, "out of bag there is one for means over rows only")
+    rows = score_rows(ROW_METRICS[metric], problem, found)
+    words = (
+        "rows are independent draws; twice the error of independent rows, since rows are also what members were "
+        "fitted to (Efron & Tibshirani)"
+    )
+    inflation = 2 + 1 / (len(rows) - 1)
+    return normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))
+
+
+def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
+    """Return each tested row once, with the answer of the first model that left it out."""
+    tests = np.concatenate([found.test for found in held_out])
+    _, first = np.unique(tests, return_index=True)
+    answers = {
+        method: np.concatenate([found.answers[method] for found in held_out])[first]
+        for method in held_out[0].answers
+        if all(method in found.answers and found.answers[method].ndim == held_out[0].answers[method].ndim
+               for found in held_out)
+    }  # fmt: skip
+    return UnseenAnswers(tests[first], held_out[0].n_fitted, answers)

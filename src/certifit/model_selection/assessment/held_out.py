@@ -1,0 +1,92 @@
+"""Copies of an estimator, fitted to one side of each split, and what they answer for the rows of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+
+from certifit.checkers.model_selection.splits import Split
+from certifit.exceptions import DataError
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class UnseenAnswers:
+    """What a model answers for rows that it was not fitted to."""
+
+    test: Array  # (m,) their numbers
+    n_fitted: int  # different rows that the model was fitted to
+    answers: dict[str, Array]  # by method, a row of answers for each
+
+
+@dataclass(frozen=True)
+class AssessedProblem:
+    """An estimator, a table and its target."""
+
+    estimator: Any
+    X: Any
+    y: Array  # (n,)
+    classes: Array | None  # (k,) of a classifier, ascending; None for a regressor
+    groups: Array | None = None  # (n,)
+    n_jobs: int | None = None
+
+    def hold_out(self, splits: Sequence[Split]) -> list[UnseenAnswers]:
+        """Fit a copy for every split, and keep what it answers for the rows left out."""
+        jobs = (delayed(_fit_and_answer)(self, split, i, len(splits)) for i, split in enumerate(splits))
+        return [*Parallel(n_jobs=self.n_jobs)(jobs)]
+
+    def answers_of(self, fitted: Any, rows: Array) -> dict[str, Array]:
+        """Return what a fitted model answers for rows, by method; columns of classes are those of all classes."""
+        X = take_rows(self.X, rows)
+        found = {"predict": np.asarray(fitted.predict(X))}
+        if self.classes is None:
+            return found
+        for method in ("predict_proba", "decision_function"):
+            if hasattr(fitted, method):
+                found[method] = _align(np.asarray(getattr(fitted, method)(X)), fitted, self.classes, method)
+        return found
+
+
+def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int) -> UnseenAnswers:
+    train, test = split
+    try:
+        fitted = clone(problem.estimator).fit(take_rows(problem.X, train), problem.y[train])
+        answers = problem.answers_of(fitted, test)
+    except Exception as error:
+        kinds = "" if problem.classes is None else f" of {len(np.unique(problem.y[train]))} classes"
+        raise DataError(
+            got=f"{type(problem.estimator).__name__} that fails on split {number + 1} of {of}, fitted to "
+            f"{len(train)} rows{kinds} ({type(error).__name__}: {error})",
+            wanted="an estimator that can be fitted to every split",
+            fix="Fewer or larger folds, or method='holdout', leave more rows of each kind to fit.",
+        ) from error
+    return UnseenAnswers(test, len(np.unique(train)), answers)
+
+
+def _align(values: Array, fitted: Any, classes: Array, method: str) -> Array:
+    """Return answers with a column for each class, also for those that were not among the fitted rows."""
+    known = np.asarray(getattr(fitted, "classes_", classes))
+    if len(known) == len(classes) or values.ndim == 1 or values.shape[1] != len(known):
+        return values
+    absent = 0.0 if method == "predict_proba" else float(values.min()) - 1.0
+    full = np.full((len(values), len(classes)), absent)
+    full[:, np.searchsorted(classes, known)] = values
+    return full
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Return rows of an array, a sparse matrix, a data frame or a list, as what it is.
+
+    >>> take_rows(["a", "b", "c"], np.array([2, 0]))
+    ['c', 'a']
+    """
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, list | tuple):
+        return [X[i] for i in rows]
+    return X[rows]

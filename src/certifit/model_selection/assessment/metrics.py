@@ -1,0 +1,148 @@
+"""What a score is: a mean over rows, of which exact intervals exist, or any function of a whole test set.
+
+Names are those of scikit-learn's scorers; larger is better. Scores of rows are written out here for the metrics that
+are means over rows; all others are asked of scikit-learn's scorer, on answers that were kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+from sklearn.utils.metaestimators import available_if
+
+from certifit.core.settings import did_you_mean
+from certifit.exceptions import DataError
+from certifit.rows import Array
+
+Answers = Mapping[str, Array]  # by method: predict (m,), predict_proba (m, k), decision_function (m,) or (m, k)
+
+
+@dataclass(frozen=True)
+class RowMetric:
+    """A score that is a mean over rows."""
+
+    needs: str  # the method whose answers are scored
+    classes: bool  # whether y are classes
+    of_rows: Callable[[Array, Array, Array], Array]  # (y, answers, classes) -> (m,)
+    span: Callable[[int], tuple[float, float]] = lambda k: (-np.inf, np.inf)  # of a row's score, with k classes
+    binary: bool = False  # whether scores are 0 or 1
+
+
+def _right(y: Array, said: Array, _classes: Array) -> Array:
+    return (said == y).astype(np.float64)
+
+
+def _log_loss(y: Array, p: Array, classes: Array) -> Array:
+    p = np.clip(p, np.finfo(p.dtype).eps, 1 - np.finfo(p.dtype).eps)
+    return np.log(p[np.arange(len(y)), np.searchsorted(classes, y)] / p.sum(axis=1))
+
+
+def _brier(y: Array, p: Array, classes: Array) -> Array:
+    right = y[:, None] == classes
+    squares = ((p - right) ** 2).sum(axis=1)
+    return -squares / 2 if len(classes) == 2 else -squares
+
+
+ROW_METRICS: dict[str, RowMetric] = {
+    "accuracy": RowMetric("predict", True, _right, lambda k: (0.0, 1.0), binary=True),
+    "neg_brier_score": RowMetric("predict_proba", True, _brier, lambda k: (-1.0 if k == 2 else -2.0, 0.0)),
+    "neg_log_loss": RowMetric("predict_proba", True, _log_loss, lambda k: (-np.inf, 0.0)),
+    "neg_mean_squared_error": RowMetric(
+        "predict", False, lambda y, said, _: -((y - said) ** 2), lambda k: (-np.inf, 0)
+    ),
+    "neg_mean_absolute_error": RowMetric(
+        "predict", False, lambda y, said, _: -np.abs(y - said), lambda k: (-np.inf, 0)
+    ),
+}
+
+
+class GivenAnswers(BaseEstimator):
+    """An estimator that answers for rows, given by their places, what was kept for them: any scorer takes it."""
+
+    def __init__(self, answers: Any = None, classes: Any = None) -> None:
+        self.answers, self.classes = answers, classes
+
+    def fit(self, X: Any, y: Any = None) -> GivenAnswers:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Array) -> Array:
+        return self.answers["predict"][X]
+
+    @available_if(lambda self: "predict_proba" in self.answers)
+    def predict_proba(self, X: Array) -> Array:
+        return self.answers["predict_proba"][X]
+
+    @available_if(lambda self: "decision_function" in self.answers)
+    def decision_function(self, X: Array) -> Array:
+        return self.answers["decision_function"][X]
+
+
+class GivenClasses(ClassifierMixin, GivenAnswers):
+    """Kept answers of a classifier."""
+
+    @property
+    def classes_(self) -> Array:
+        return self.classes
+
+
+class GivenNumbers(RegressorMixin, GivenAnswers):
+    """Kept answers of a regressor."""
+
+
+def score_answers(metric: Any, y: Array, answers: Answers, classes: Array | None) -> float:
+    """Return the score of kept answers for rows with targets y (m,), by a scorer's name or a scorer."""
+    kind = GivenNumbers if classes is None else GivenClasses
+    scorer = get_scorer(metric) if isinstance(metric, str) else metric
+    return float(scorer(kind(answers, classes), np.arange(len(y)), y))
+
+
+def name_metrics(metrics: Any, is_classifier: bool) -> dict[str, Any]:
+    """Return scorers or their names by name; `metrics` is a name, a scorer, a list or a mapping of these, or None.
+
+    >>> name_metrics(None, is_classifier=True)
+    {'accuracy': 'accuracy'}
+    >>> name_metrics(["r2", "neg_mean_absolute_error"], is_classifier=False)
+    {'r2': 'r2', 'neg_mean_absolute_error': 'neg_mean_absolute_error'}
+    """
+    if metrics is None:
+        metrics = ["accuracy"] if is_classifier else ["neg_mean_absolute_error", "r2"]
+    if isinstance(metrics, str) or callable(metrics):
+        metrics = [metrics]
+    named = dict(metrics) if isinstance(metrics, Mapping) else {_name(metric): metric for metric in metrics}
+    if not named:
+        raise DataError(got="no metrics", wanted="at least one", fix='metrics="accuracy", say.')
+    for metric in named.values():
+        _check_known(metric, is_classifier)
+    return named
+
+
+def _name(metric: Any) -> str:
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", str(metric))
+
+
+def _check_known(metric: Any, is_classifier: bool) -> None:
+    if isinstance(metric, str):
+        from sklearn.metrics import get_scorer_names
+
+        if metric not in get_scorer_names():
+            meant = did_you_mean(metric, get_scorer_names())
+            raise DataError(
+                got=f"the metric {metric!r}",
+                wanted="the name of a scorer of scikit-learn's, or a function (estimator, X, y) -> score",
+                fix=meant or "sklearn.metrics.get_scorer_names() lists them.",
+            )
+        if metric in ROW_METRICS and ROW_METRICS[metric].classes != is_classifier:
+            kind = "a classifier" if is_classifier else "a regressor"
+            raise DataError(got=f"the metric {metric!r} for {kind}", wanted=f"a metric for {kind}")
+    elif not callable(metric):
+        raise DataError(
+            got=f"a {type(metric).__name__} as a metric", wanted="a scorer's name, or (estimator, X, y) -> score"
+        )

@@ -1,0 +1,192 @@
+"""Which rows are fitted and which tested, by the method's name; and the default, with the reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+
+from certifit.checkers.model_selection.splits import Split
+from certifit.core import Setting
+from certifit.core.settings import did_you_mean
+from certifit.exceptions import DataError
+from certifit.model_selection.assessment.held_out import AssessedProblem
+from certifit.model_selection.splitting.bootstrap_split import BootstrapSplit
+from certifit.model_selection.splitting.check import list_splits
+from certifit.rows import Array
+
+_SHARE = Setting(float, above=0, below=1)
+_FOLDS, _REPEATS = Setting(int, least=2), Setting(int, least=1)
+# The options of each method, and what they are by default.
+METHODS: Mapping[str, Mapping[str, Any]] = {
+    "holdout": {"test_size": 0.25},
+    "subsampling": {"test_size": 0.2, "n_splits": 25},
+    "k-fold": {"n_splits": 10},
+    "repeated": {"n_splits": 10, "n_repeats": 5},
+    "nested": {"n_splits": 10, "n_repeats": 3},
+    "leave-one-out": {},
+    "bootstrap": {"n_splits": 100},
+    ".632": {"n_splits": 100},
+    ".632+": {"n_splits": 100},
+    "out-of-bag": {},
+}
+_ALLOWED = {"test_size": _SHARE, "n_splits": _FOLDS, "n_repeats": _REPEATS}
+
+
+@dataclass(frozen=True)
+class PlanTuning:
+    """Where the default method changes."""
+
+    few_rows: int = 1000  # below, folds are repeated: fits are quick and single folds tell little
+    many_rows: int = 20_000  # from here, a holdout has rows enough to test
+    few_members: int = 2  # rows of a class that a holdout needs to share them out
+
+
+@dataclass(frozen=True)
+class AssessmentPlan:
+    """A method with its splits."""
+
+    method: str
+    why: str  # one line
+    splits: list[Split] = field(default_factory=list)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Return rows tested over rows fitted, of an average split."""
+        fitted = np.mean([len(np.unique(train)) for train, _ in self.splits])
+        return float(np.mean([len(test) for _, test in self.splits]) / fitted)
+
+
+def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], seed: int) -> AssessmentPlan:
+    """Return the splits of a method, of a splitter, or of what suits this table."""
+    if not isinstance(method, str):
+        _refuse_unknown("a splitter", options, {})
+        _, splits = list_splits(method, problem.X, problem.y, problem.groups)
+        return AssessmentPlan("given splits", f"as {method!r} splits", splits)
+    why = "as asked for"
+    if method == "auto":
+        method, why = _suitable(problem)
+    if method not in METHODS:
+        raise DataError(
+            got=f"method={method!r}",
+            wanted=f"'auto', a splitter or one of {', '.join(map(repr, METHODS))}",
+            fix=did_you_mean(method, METHODS),
+        )
+    _refuse_unknown(f"method={method!r}", options, METHODS[method])
+    chosen = {**METHODS[method], **options}
+    for name, value in chosen.items():
+        _ALLOWED[name].check(name, value)
+    splits, notes = _splits(problem, method, chosen, seed)
+    return AssessmentPlan(method, why, splits, chosen, notes)
+
+
+def _suitable(problem: AssessedProblem, tuning: PlanTuning = PlanTuning()) -> tuple[str, str]:
+    """Return the default method for a table, and why."""
+    n = len(problem.y)
+    if problem.groups is not None:
+        return "k-fold", "rows come in groups: folds of whole groups"
+    if n >= tuning.many_rows:
+        return "holdout", f"{n} rows are enough to keep a quarter for one test, whose interval is exact"
+    if n >= tuning.few_rows:
+        return "k-fold", f"{n} rows: every row is tested once by ten fits"
+    return "repeated", f"{n} rows are few: folds are drawn several times, which narrows the interval"
+
+
+def _refuse_unknown(of: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in known:
+            wanted = f"one of {', '.join(known)}" if known else "no options"
+            raise DataError(got=f"{name}={options[name]!r} with {of}", wanted=wanted, fix=did_you_mean(name, known))
+
+
+def _splits(
+    problem: AssessedProblem, method: str, options: Mapping[str, Any], seed: int
+) -> tuple[list[Split], tuple[str, ...]]:
+    """Return the splits of a method, and what is to be said of them."""
+    n, rng = len(problem.y), np.random.RandomState(seed)
+    if problem.groups is not None and method in ("nested", "leave-one-out", "out-of-bag", ".632", ".632+"):
+        raise DataError(
+            got=f"method={method!r} with groups", wanted="a method that keeps groups together",
+            fix="Use 'k-fold', 'repeated', 'subsampling' or 'bootstrap'.",
+        )  # fmt: skip
+    if method == "out-of-bag":
+        return [], ()
+    if method in ("bootstrap", ".632", ".632+"):
+        return [*BootstrapSplit(options["n_splits"], rng).split(range(n), groups=problem.groups)], ()
+    if method == "leave-one-out":
+        return [*LeaveOneOut().split(np.zeros((n, 1)))], ()
+    if method in ("holdout", "subsampling"):
+        return _shuffled(problem, options, rng), ()
+    return draw_folds(problem, options["n_splits"], options.get("n_repeats", 1), rng)
+
+
+def _shuffled(problem: AssessedProblem, options: Mapping[str, Any], rng: np.random.RandomState) -> list[Split]:
+    terms = {"n_splits": options.get("n_splits", 1), "test_size": options["test_size"], "random_state": rng}
+    places = np.zeros((len(problem.y), 1))
+    if problem.groups is not None:
+        return [*GroupShuffleSplit(**terms).split(places, groups=problem.groups)]
+    if problem.classes is not None:
+        strata, _ = share_out(problem.y, PlanTuning.few_members)
+        kinds = len(np.unique(strata))
+        if 1 < kinds <= min(options["test_size"], 1 - options["test_size"]) * len(strata):
+            return [*StratifiedShuffleSplit(**terms).split(places, strata)]
+    return [*ShuffleSplit(**terms).split(places)]
+
+
+def draw_folds(
+    problem: AssessedProblem, n_splits: int, n_repeats: int, rng: np.random.RandomState
+) -> tuple[list[Split], tuple[str, ...]]:
+    """Return shuffled folds, drawn several times; of classes each fold has its share, of groups each is whole."""
+    n = len(problem.y)
+    members = n if problem.groups is None else len(np.unique(problem.groups))
+    if members < n_splits:
+        raise DataError(
+            got=f"{members} {'rows' if problem.groups is None else 'groups'} for {n_splits} folds",
+            wanted="at least one for each fold",
+            fix=f"n_splits={members}, say." if members > 1 else "",
+        )
+    strata, notes = (None, ()) if problem.classes is None else share_out(problem.y, n_splits)
+    found: list[Split] = []
+    for _ in range(n_repeats):
+        terms: dict[str, Any] = {"n_splits": n_splits, "shuffle": True, "random_state": rng.randint(2**31)}
+        if problem.groups is not None:
+            cv, notes = GroupKFold(**terms), ()
+        elif strata is not None and len(np.unique(strata)) > 1:
+            cv = StratifiedKFold(**terms)
+        else:
+            cv = KFold(**terms)
+        found += [*cv.split(np.zeros((n, 1)), strata, problem.groups)]
+    return found, tuple(notes)
+
+
+def share_out(y: Array, least: int) -> tuple[Array, tuple[str, ...]]:
+    """Return the stratum of each row (n,): its class, or one for all classes with fewer than `least` rows.
+
+    >>> strata, notes = share_out(np.array(list("aaaabbbbcd")), 3)
+    >>> strata
+    array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0])
+    >>> notes
+    ('classes with fewer than 3 rows are not in every fold: c, d',)
+    """
+    names, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    rare = counts < least
+    if not rare.any():
+        return codes, ()
+    merged = int(np.argmax(counts)) if counts[rare].sum() < least else int(np.flatnonzero(rare)[0])
+    words = ", ".join(str(name) for name in names[rare][:10])
+    return np.where(rare[codes], merged, codes), (
+        f"classes with fewer than {least} rows are not in every fold: {words}",
+    )

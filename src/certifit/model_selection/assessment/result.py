@@ -1,0 +1,117 @@
+"""The result of an assessment: scores with intervals, and what more can be said of a classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from certifit.checkers.model_selection.intervals import IntervalClaim
+from certifit.core import Certificate
+from certifit.exceptions import DataError
+from certifit.model_selection.assessment.classifier_tables import (
+    Calibration,
+    CurveBand,
+    TestedScores,
+    calibration_table,
+    class_table,
+    confusion_table,
+    precision_recall_band,
+    roc_band,
+    threshold_table,
+)
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
+from certifit.model_selection.assessment.plans import AssessmentPlan
+from certifit.model_selection.result_table import ResultTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, repr=False)
+class Assessment:
+    """Scores of a model on new rows, each with an interval and the assumption that it rests on."""
+
+    model: str  # name of its class
+    plan: AssessmentPlan
+    claims: tuple[IntervalClaim, ...]
+    certificate: Certificate
+    problem: AssessedProblem
+    tested: UnseenAnswers  # every tested row once, and what the first model that left it out answers
+    n_fits: int
+
+    def __getitem__(self, metric: str) -> IntervalClaim:
+        """Return what is claimed of a metric: `estimate`, `low`, `high` and more."""
+        for claim in self.claims:
+            if claim.metric == metric:
+                return claim
+        raise KeyError(f"{metric!r}; there are {', '.join(claim.metric for claim in self.claims)}")
+
+    def table(self) -> ResultTable:
+        """Return a line for each metric: score, interval, and how the interval was found."""
+        columns: dict[str, list[Any]] = {
+            "metric": [claim.metric for claim in self.claims],
+            "score": [claim.estimate for claim in self.claims],
+            "from": [claim.low for claim in self.claims],
+            "to": [claim.high for claim in self.claims],
+            "by": [claim.way for claim in self.claims],
+        }
+        notes = [f"{claim.metric} rests on: {claim.assumption}" for claim in self.claims]
+        return ResultTable(f"{self.model}, {self.plan.method}: {self.plan.why}", columns, (*notes, *self.plan.notes))
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_() + self.certificate._repr_html_()
+
+    def to_frame(self) -> Any:
+        """Return the table of metrics as a pandas data frame."""
+        return self.table().to_frame()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the scores with their intervals; returns the axes."""
+        from certifit.model_selection.plots import plot_intervals
+
+        return plot_intervals(self.claims, ax)
+
+    # Classifiers ----------------------------------------------------------------------------------------------
+
+    def per_class(self) -> ResultTable:
+        """Return precision and recall of every class with intervals, and F1."""
+        return class_table(self._scores())
+
+    def confusion(self) -> ResultTable:
+        """Return, for every true class, how its rows were classified, as shares with intervals."""
+        return confusion_table(self._scores())
+
+    def roc(self, positive: Any = None) -> CurveBand:
+        """Return true positives against false positives, in a band that holds the whole true curve."""
+        return roc_band(self._scores(), positive)
+
+    def precision_recall(self, positive: Any = None) -> CurveBand:
+        """Return precision against recall, in a band that holds the whole true curve."""
+        return precision_recall_band(self._scores(), positive)
+
+    def calibration(self, positive: Any = None, n_bins: int = 10) -> Calibration:
+        """Return how often what was given a probability came true, bin by bin, and the calibration error."""
+        return calibration_table(self._scores(), positive, n_bins)
+
+    def thresholds(self, positive: Any = None, at: Any = None) -> ResultTable:
+        """Return precision, recall and more for several thresholds of the score, with intervals."""
+        return threshold_table(self._scores(), positive, at)
+
+    def _scores(self) -> TestedScores:
+        classes = self.problem.classes
+        if classes is None:
+            raise DataError(got="an assessment of a regressor", wanted="one of a classifier for this table")
+        # One test is independent of its model; rows of several folds are not, and count for fewer (Nadeau & Bengio).
+        several = len(self.plan.splits) != 1
+        fitted = self.tested.n_fitted
+        worth = 1 / (1 + len(self.problem.y) / fitted) if several else 1.0
+        confidence = self.claims[0].confidence
+        y = np.asarray(self.problem.y)[self.tested.test]
+        return TestedScores(y, classes, self.tested.answers, confidence, worth)

@@ -1,0 +1,71 @@
+"""Pictures of assessments: scores with their intervals, curves in their bands, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from certifit.plots.style import BLUE, GREY, label_axes, new_axes, plain, shorten, tidy
+
+
+def plot_intervals(claims: Sequence[Any], ax: Axes | None = None) -> Axes:
+    """Draw estimates with their intervals, a line each: anything with `metric`, `estimate`, `low` and `high`."""
+    ax = new_axes(ax, 6.0, 0.8 + 0.5 * len(claims))
+    for place, claim in enumerate(claims):
+        if np.isfinite([claim.low, claim.high]).all():
+            ax.plot([claim.low, claim.high], [place, place], color=BLUE, linewidth=3, alpha=0.5)
+        ax.plot([claim.estimate], [place], "o", color=BLUE)
+    ax.set_yticks(range(len(claims)), [shorten(claim.metric) for claim in claims])
+    plain(*ax.get_yticklabels())
+    ax.set_ylim(len(claims) - 0.5, -0.5)
+    ax.set_xlabel(f"score, interval of {100 * claims[0].confidence:g} %" if claims else "score")
+    tidy(ax)
+    return ax
+
+
+def plot_band(curve: Any, ax: Axes | None = None) -> Axes:
+    """Draw a curve in its band."""
+    ax = new_axes(ax, 4.5, 4.5)
+    ax.fill_between(curve.x, curve.low, curve.high, color=BLUE, alpha=0.2, linewidth=0, step=None)
+    ax.plot(curve.x, curve.y, color=BLUE)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    label_axes(ax, *curve.axes)
+    plain(ax.set_title(shorten(curve.title, 48)))
+    tidy(ax)
+    return ax
+
+
+def plot_differences(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw differences of pairs of models with their intervals, and the region of no practical difference."""
+    ax = new_axes(ax, 6.0, 0.8 + 0.5 * len(found.pairs))
+    ax.axvspan(-found.rope, found.rope, color=GREY, alpha=0.2, linewidth=0)
+    ax.axvline(0, color=GREY, linewidth=1)
+    for place, pair in enumerate(found.pairs):
+        if np.isfinite([pair.low, pair.high]).all():
+            ax.plot([pair.low, pair.high], [place, place], color=BLUE, linewidth=3, alpha=0.5)
+        ax.plot([pair.claim.difference], [place], "o", color=BLUE)
+    names = [shorten(f"{pair.claim.first} - {pair.claim.second}") for pair in found.pairs]
+    ax.set_yticks(range(len(names)), names)
+    plain(*ax.get_yticklabels())
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    plain(ax.set_xlabel(f"difference of {shorten(found.metric)}"))
+    tidy(ax)
+    return ax
+
+
+def plot_calibration(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw how often events came true over their probabilities."""
+    ax = new_axes(ax, 4.5, 4.5)
+    p, share, low, high = (np.asarray(found.columns[name]) for name in ("probability", "share", "from", "to"))
+    ax.plot([0, 1], [0, 1], color=GREY, linestyle=":")
+    ax.errorbar(p, share, [share - low, high - share], fmt="o", color=BLUE, capsize=2)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    label_axes(ax, "probability", "share that came true")
+    plain(ax.set_title(shorten(found.title, 48)))
+    tidy(ax)
+    return ax
