@@ -213,7 +213,7 @@ ESTIMATORS: tuple[Registered, ...] = (
         Registered(
             name,
             "neural_network.multilayer_perceptron",
-            "loss and gradient are those of the weights, and back-propagation is right; of 'lbfgs', the gradient vanishes",
+            "loss and slopes are those of the weights, and back-propagation is right; of 'lbfgs', no slope is left",
             warm_up=({"max_iter": 1}, {"max_iter": 1, "solver": "sgd"}),
         )
         for name in ("MLPClassifier", "MLPRegressor")

@@ -228,10 +228,11 @@ class Entry:
     def is_sum(self) -> bool:
         """Whether a row of weight 2 is the row twice.
 
-        It is not where folds or minibatches, which count rows, decide, nor where a linear program has several solutions.
+        It is not where folds or minibatches, which count rows, decide, nor where a linear program has several
+        solutions.
         """
         model = self.make()
-        if hasattr(model, "batch_size") and isinstance(model, MLPClassifier | MLPRegressor):
+        if isinstance(model, MLPClassifier | MLPRegressor):
             return False
         several = self.params.get("corrective") is not None
         return has_fit_parameter(model, "sample_weight") and getattr(model, "cv", "none") == "none" and not several

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.checkers.linear_model.several_targets import only_column, target_columns
 from certifit.checkers.neural_network.adapter import certify_network, plain_network, training_mask
 from certifit.checkers.neural_network.perceptron import PlainPerceptron
+from certifit.checkers.neural_network.robustness import BOUNDED_ACTIVATIONS, certified_radii
 from certifit.core import Attributes, Estimator, Objective, Setting, Step
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
@@ -46,7 +47,7 @@ from certifit.neural_network.training import (
     TrainingTuning,
     input_activations,
 )
-from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
+from certifit.rows import Array, Block, Matrix, Rows, apply_class_weight, encode_labels
 
 ACTIVATION_LAYERS: dict[str, Layer | None] = {
     "identity": None, "logistic": Sigmoid(), "tanh": Tanh(), "relu": ReLU(), "leaky_relu": ReLU(leak=0.01),
@@ -314,17 +315,14 @@ class MultilayerPerceptron(Estimator):
 
     def _scores(self, X: Any) -> Array:
         """The last layer's scores (k, n), block by block."""
-        rows = self._rows(X)
-        network = self._network(rows.n_features, len(self.intercepts_[-1]))
-        given = iter(zip(self.coefs_, self.intercepts_, strict=True))
-        tensors = [(lambda pair: (pair[0].T, pair[1]))(next(given)) if each else () for each in network.tensors]
-        dtype = self.coefs_[0].dtype
+        return self._rows(X).map(lambda block: self._network_scores(block.X)).T
 
-        def block_scores(block: Block) -> Array:
-            X = block.X.toarray() if hasattr(block.X, "toarray") else block.X
-            return network.forward(tensors, np.asarray(X, dtype).T)[0].T
-
-        return rows.map(block_scores).T
+    def _network_scores(self, X: Matrix) -> Array:
+        """The last layer's scores (n, k) of rows in memory."""
+        network = self._network(X.shape[1], len(self.intercepts_[-1]))
+        given = iter([(W.T, b) for W, b in zip(self.coefs_, self.intercepts_, strict=True)])
+        tensors = [next(given) if each else () for each in network.tensors]
+        return network.forward(tensors, input_activations(network, X, self.coefs_[0].dtype))[0].T
 
     def _objective(self, rows: Rows) -> Objective:
         """The mean loss and the penalty on rows with codes of classes or amounts."""
@@ -524,6 +522,30 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class (n, k)."""
         return np.ascontiguousarray(self._fitted_loss().predictions(self._scores(X)).T)
+
+    def certified_radius(self, X: Any) -> Array:
+        """The largest eps found (n,) such that no change of the columns by up to eps changes the predicted class.
+
+        Proved row by row, by linear bounds through the layers; the true radius may be larger. Changes are in the
+        units of the columns, so columns should have one scale. Not of activation='gelu'.
+        """
+        if self.activation not in BOUNDED_ACTIVATIONS:
+            raise DataError(
+                got=f"activation={self.activation!r}", wanted=f"one of {', '.join(BOUNDED_ACTIVATIONS)}"
+            )  # fmt: skip
+        rows = self._rows(X)
+        weights, biases = ([np.asarray(t, np.float64) for t in ts] for ts in (self.coefs_, self.intercepts_))
+        loss = "logistic" if len(self.classes_) == 2 else "softmax"
+        net = PlainPerceptron(tuple(weights), tuple(biases), self.activation, loss, 0.0)
+
+        def radii(block: Block) -> Array:
+            X = np.asarray(block.X.toarray() if hasattr(block.X, "toarray") else block.X, np.float64)
+            z = self._network_scores(X)
+            classes = (z[:, 0] > 0).astype(int) if z.shape[1] == 1 else z.argmax(axis=1)
+            parts = range(0, len(X), 64)
+            return np.concatenate([certified_radii(net, X[i : i + 64], classes[i : i + 64]) for i in parts])
+
+        return rows.map(radii)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the probabilities (n, k)."""

@@ -1,9 +1,9 @@
 """Checks a multilayer perceptron: its loss and gradient on the rows, computed anew in float64.
 
-What is claimed depends on what is true. A network in which no slope of the loss is larger than was asked for is `stationary`;
-any other is `exact`: the loss and its largest slope are those that it says, and back-propagated gradients are
-those of the loss, by central differences along a random direction of every tensor. Neither says that no other weights
-are better.
+What is claimed depends on what is true. Where no slope of the loss is larger than was asked for, the network is
+`stationary`; any other is `exact`: the loss and its largest slope are those that it says, and back-propagated
+gradients are those of the loss, by central differences along a random direction of every tensor. Neither says that no
+other weights are better.
 """
 
 from __future__ import annotations
