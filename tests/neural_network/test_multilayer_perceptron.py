@@ -48,10 +48,11 @@ def test_steps_are_those_of_scikit_learn(solver):
 def test_a_linear_network_is_ridge_regression():
     """Without a hidden layer the loss is |y - Xw - b|²/2n + α|w|²/2n."""
     X, y = scaled(load_diabetes)
-    model = MLPRegressor(hidden_layer_sizes=(), solver="lbfgs", alpha=3.0, tol=1e-8, max_iter=5000, random_state=0)
+    y = (y - y.mean()) / y.std()
+    model = MLPRegressor(hidden_layer_sizes=(), solver="lbfgs", alpha=3.0, tol=1e-6, max_iter=5000, random_state=0)
     model.fit(X, y)
     ridge = Ridge(alpha=3.0).fit(X, y)
-    np.testing.assert_allclose(model.coefs_[0][:, 0], ridge.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.coefs_[0][:, 0], ridge.coef_, atol=1e-5)
     assert model.certificate_.kind == "stationary"
 
 
@@ -59,23 +60,24 @@ def test_the_audit_knows_the_loss_of_scikit_learn():
     """loss_ of its L-BFGS is the objective of the weights it ends with."""
     X, y = IRIS
     theirs = neural_network.MLPClassifier(8, solver="lbfgs", alpha=0.5, max_iter=3000, tol=1e-6, random_state=0)
-    found = audit(theirs.fit(X, y), X, y, tol=1e-5)
+    found = audit(theirs.fit(X, y), X, y, tol=1e-4)
     assert found.objective == pytest.approx(theirs.loss_, rel=1e-10)
     assert found.kind == "stationary"
     assert found.holds
     theirs.set_params(solver="adam", max_iter=5)
     with pytest.warns(match="Maximum iterations"):
         theirs.fit(X, y)
-    assert not audit(theirs, X, y, tol=1e-5).holds
+    assert not audit(theirs, X, y, tol=1e-4).holds
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_digits(early_stopping):
     X, y = load_digits(return_X_y=True)
-    model = MLPClassifier(64, max_iter=60, early_stopping=early_stopping, random_state=0).fit(X[:1400] / 16, y[:1400])
-    assert model.score(X[1400:] / 16, y[1400:]) > 0.9
+    test = np.arange(len(y)) % 5 == 0
+    model = MLPClassifier(64, max_iter=60, early_stopping=early_stopping, random_state=0).fit(X[~test], y[~test])
+    assert model.score(X[test], y[test]) > 0.93
     assert model.certificate_.holds
-    assert audit(model, X[:1400] / 16, y[:1400]).holds
+    assert audit(model, X[~test], y[~test]).holds
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
 
 

@@ -61,7 +61,8 @@ class Descent:
         for _ in range(self.settings.epochs):
             watch.begin()
             try:
-                loss = self._epoch(state, windows(), len(state.losses))
+                with np.errstate(over="ignore", invalid="ignore"):  # `check_finite` tells of it
+                    loss = self._epoch(state, windows(), len(state.losses))
             except KeyboardInterrupt:
                 # What was learnt so far is kept: it is worth hours, and says what it is.
                 state.interrupted = True

@@ -34,7 +34,7 @@ def minimise_on_all_rows(
         state.theta = intermediate_result.x.astype(task.dtype)  # type: ignore[attr-defined]
 
     try:
-        options = {"maxiter": max_iter, "gtol": tol, "maxfun": 15 * max_iter, "ftol": 64 * np.finfo(float).eps}
+        options = {"maxiter": max_iter, "gtol": tol, "maxfun": 15 * max_iter, "ftol": 0.0}
         found = minimize(
             objective, theta.astype(np.float64), jac=True, method="L-BFGS-B", callback=note, options=options
         )

@@ -91,9 +91,11 @@ class GradientSums:
         start, stop, seed = place
         here = index[start:stop] if isinstance(index, np.ndarray) else slice(index.start + start, index.start + stop)
         a = input_activations(self.network, rows.X[here], self.dtype)
-        z, kept = self.network.forward(tensors, a, PassKind(True, seed, start))
-        value, slope = self.loss.value_and_slope(z, rows.targets[here].T, rows.w[here])
-        self.network.backward(tensors, kept, slope, views)
+        # What overflows makes a loss that is no number, of which `check_finite` tells.
+        with np.errstate(over="ignore", invalid="ignore"):
+            z, kept = self.network.forward(tensors, a, PassKind(True, seed, start))
+            value, slope = self.loss.value_and_slope(z, rows.targets[here].T, rows.w[here])
+            self.network.backward(tensors, kept, slope, views)
         return value
 
     def _added(self, count: int) -> Array:
