@@ -65,6 +65,7 @@ from certifit.checkers.naive_bayes.adapter import (
     audit_multinomial_nb,
 )
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
+from certifit.checkers.neural_network.adapter import audit_perceptron
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.refusals import refusal
 from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem
@@ -232,6 +233,7 @@ def _predictors() -> dict[str, AuditedModel]:
             AuditedModel(audit_forest, ("n_outputs_",)),
         ),
         **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
+        **dict.fromkeys(("MLPClassifier", "MLPRegressor"), AuditedModel(audit_perceptron, ("coefs_", "intercepts_"))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),

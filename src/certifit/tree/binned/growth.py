@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certifit.numerics.workers import Workers
 from certifit.rows import Array
 from certifit.rows.threads import thread_count
 from certifit.tree.binned.bins import ColumnBins
@@ -20,7 +21,6 @@ from certifit.tree.binned.growth_loops import (
 )
 from certifit.tree.binned.histogram_loops import pack_pairs
 from certifit.tree.binned.search_loops import NODE, BinnedRules
-from certifit.tree.binned.workers import Workers
 
 
 @dataclass(frozen=True)
