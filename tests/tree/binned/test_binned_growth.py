@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from certifit.numerics.workers import Workers
 from certifit.rows.as_rows import as_rows
 from certifit.rows.threads import set_threads
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedGrower, BinnedLimits, BinnedTuning, packed_scale
 from certifit.tree.binned.histogram_loops import pack_pairs
-from certifit.numerics.workers import Workers
 
 LIMITS = BinnedLimits(max_leaf_nodes=9, min_samples_leaf=7, l2_regularization=0.3)
 
