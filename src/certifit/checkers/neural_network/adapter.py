@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.ensemble.stages import held_out_rows
+from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.neural_network.perceptron import (
     ACTIVATIONS,

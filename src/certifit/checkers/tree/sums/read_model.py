@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from certifit.checkers.ensemble.stages import plain_trees
+from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.checkers.tree.sums.lightgbm_dump import lightgbm_scores, read_lightgbm
 from certifit.checkers.tree.sums.tree_sum import PlainNode, SummedTree, TreeSum, tree_of_nodes, tree_of_steps
