@@ -128,8 +128,8 @@ class ColumnBins:
         """
         d = codes.shape[1]
         keys = np.column_stack([self.tables.keys, np.full(d, np.nan)])
-        for j in np.flatnonzero(self.is_categorical):
-            keys[j, : len(self.categories[j])] = self.categories[j]
+        for j, kinds in enumerate(self.categories):
+            keys[j, : len(kinds)] = kinds
         values = np.empty(codes.shape)
         for j in range(d):
             np.take(keys[j], codes[:, j], out=values[:, j])
