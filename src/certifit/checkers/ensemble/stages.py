@@ -140,7 +140,8 @@ def stage_sums(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, b
         scale[stage] = max(seen @ np.abs(value) for value in values)
     floor = float(w @ loss.gain(y, np.zeros(_shaped(loss, F).shape)))
     final = float(w @ loss.value(y, _shaped(loss, F)))
-    return StageSums(*sums, before, after, scale, level, steep, final, floor, float(w.sum()))
+    G, H, size, count = sums
+    return StageSums(G, H, size, count, before, after, scale, level, steep, final, floor, float(w.sum()))
 
 
 def _shaped(loss: PlainScoreLoss, F: Array) -> Array:

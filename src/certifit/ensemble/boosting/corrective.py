@@ -195,7 +195,7 @@ def _best_halves(table: GridTable, slope: Array, j: int) -> list[tuple[float, Co
     sums = np.bincount(table.codes[j], slope, borders + 2)
     up_to = np.cumsum(sums[:-1])
     sides = np.concatenate([up_to, up_to + sums[-1]]) if table.missing[j] else up_to
-    found = []
+    found: list[tuple[float, ConditionBox]] = []
     for place in {int(sides.argmax()), int(sides.argmin())}:
         side = _side(table, j, place, True)
         found += [(abs(float(sides[place])), (side,))] if side is not None else []

@@ -151,11 +151,11 @@ class GridTable:
     def quadrants(self, v: Array, j: int, k: int) -> Array:
         """Σ v over the boxes of two columns: (4, sides of j, sides of k), the four by which sides are turned."""
         rows, columns = len(self.grid[j]) + 2, len(self.grid[k]) + 2
-        if j == k:
-            table = np.zeros((rows, columns))
-            np.fill_diagonal(table, np.bincount(self.codes[j], v, rows))
-        else:
-            table = np.bincount(self.codes[j] * columns + self.codes[k], v, rows * columns).reshape(rows, columns)
+        table: Array = (
+            np.diag(np.bincount(self.codes[j], v, rows))
+            if j == k
+            else np.bincount(self.codes[j] * columns + self.codes[k], v, rows * columns).reshape(rows, columns)
+        )
         low = _sides(_sides(table, self.missing[j]).T, self.missing[k]).T
         of_row = _sides(table, self.missing[j]).sum(axis=1)[:, None]
         of_column = _sides(table.sum(axis=0)[:, None], self.missing[k]).T
