@@ -361,8 +361,7 @@ def test_targets_beside_a_source(source, tmp_path):
     X = SOURCES[source](tmp_path)
     refused(X, [0, 1], target="classes", got="y of 2 entries", wanted="one for each of the 3 rows")
     refused(X, target="classes", got="no target", wanted="requires y to be passed", fix="name of the target column")
-    nan = [0, np.nan, 1]
-    refused(X, nan, target="numbers", got="no value in row 1", wanted="a finite", fix="Input y contains NaN")
+    refused(
         X, [0, np.nan, 1], target="numbers", got="no value in row 1", wanted="a finite", fix="Input y contains NaN"
     )
     refused(
