@@ -361,8 +361,9 @@ def test_targets_beside_a_source(source, tmp_path):
     X = SOURCES[source](tmp_path)
     refused(X, [0, 1], target="classes", got="y of 2 entries", wanted="one for each of the 3 rows")
     refused(X, target="classes", got="no target", wanted="requires y to be passed", fix="name of the target column")
-    nan = [0, np.nan, 1]
-    refused(X, nan, target="numbers", got="no value in row 1", wanted="a finite", fix="Input y contains NaN")
+    refused(
+        X, [0, np.nan, 1], target="numbers", got="no value in row 1", wanted="a finite", fix="Input y contains NaN"
+    )
     refused(
         X, np.ones((3, 2)), target="numbers", got="y with 2 columns", wanted="one target", fix="should be a 1d array"
     )
