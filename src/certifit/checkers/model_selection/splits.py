@@ -8,7 +8,7 @@ row is. Different rows have equal hashes with a probability of 2^-64 a pair.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
 from typing import Any
 
@@ -70,6 +70,39 @@ def certify_splits(
     checks = _checks(faults, tested, len(splits), terms)
     facts = _facts(splits, keys, faults, terms)
     return Certificate("exact", _claim(terms), checks=checks, facts=facts, witness=tuple(pairs))
+
+
+def certify_partition(folds: Array, keys: Array, terms: SplitDeclaration) -> Certificate:
+    """Prove the same of folds (n,), the number of each row's, that are tested in turn by what all others fit.
+
+    Every row then is tested once and fitted in all other splits: what is left to look at are groups and equal rows in
+    several folds. Nothing is counted fold by fold, so that a fold may be a single row.
+    """
+    n_folds = int(folds.max()) + 1
+    sizes = np.bincount(folds, minlength=n_folds)
+    _, inverse = np.unique(keys, return_inverse=True)
+    equal = int(np.count_nonzero(_in_several_folds(inverse, folds)[inverse]))
+    faults = SplitFaults(empty=int(np.count_nonzero(sizes == 0)) + (n_folds < 2), equal=equal)
+    if terms.groups is not None:
+        faults.groups = int(
+            np.count_nonzero(_in_several_folds(np.unique(terms.groups, return_inverse=True)[1], folds))
+        )
+    declared = replace(terms, tested=1, whole=True, times=None)
+    checks = _checks(faults, np.ones(len(folds), dtype=np.int64), n_folds, declared)
+    facts: dict[str, float | str] = {"splits": n_folds, "rows": len(folds)}
+    if terms.duplicates:
+        facts["tested rows equal to a fitted row"] = equal
+    facts["fingerprint"] = fingerprint([(folds, folds)], keys)
+    return Certificate("exact", _claim(declared), checks=checks, facts=facts)
+
+
+def _in_several_folds(kinds: Array, folds: Array) -> Array:
+    """Return, for kinds of rows numbered 0, 1, … (n,), whether each has rows in several folds."""
+    m = int(kinds.max()) + 1
+    first, last = np.full(m, np.iinfo(np.int64).max), np.full(m, -1)
+    np.minimum.at(first, kinds, folds)
+    np.maximum.at(last, kinds, folds)
+    return first < last
 
 
 def _count_relations(faults: SplitFaults, fitted: Array, held_out: Array, terms: SplitDeclaration) -> None:

@@ -11,9 +11,10 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals
-from certifit.checkers.model_selection.splits import SplitDeclaration, certify_splits, row_keys
-from certifit.core import Setting
+from certifit.checkers.model_selection.splits import SplitDeclaration, certify_partition, certify_splits, row_keys
+from certifit.core import Certificate, Setting
 from certifit.exceptions import DataError
+from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows
 from certifit.model_selection.assessment.intervals import (
     betting_claim,
@@ -24,7 +25,7 @@ from certifit.model_selection.assessment.intervals import (
     percentile_claim,
 )
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics, score_answers
-from certifit.model_selection.assessment.plans import AssessmentPlan, make_plan
+from certifit.model_selection.assessment.plans import AssessmentPlan, SingleRows, make_plan
 from certifit.model_selection.assessment.resampled_errors import (
     bootstrap_claim,
     nested_claims,
@@ -57,7 +58,8 @@ def assess(
     """Say how well an estimator does on new rows, with an interval and the assumption it rests on.
 
     The estimator may be any library's that has `fit` and `predict`: a pipeline, say, so that preprocessing is learnt
-    inside the folds. It is copied, never changed.
+    inside the folds. It is copied, never changed. Folds of least squares, ridge and Gaussian naive Bayes, also of
+    single rows, come from sums of one pass: `n_fits` is then 1, a split that is fitted to see that both agree.
 
     Parameters
     ----------
@@ -97,17 +99,26 @@ def assess(
     """
     Setting(float, above=0, below=1).check("confidence", confidence)
     problem = make_problem(estimator, X, y, options)
-    named = name_metrics(metrics, problem.classes is not None)
+    named = name_metrics(metrics, problem.classes is not None, of_rows=method in _OF_ROWS)
     seed = int(check_random_state(random_state).randint(2**31))
     plan = make_plan(problem, method, options, seed)
     claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
     terms = SplitDeclaration(groups=problem.groups)
-    splits = certify_splits(plan.splits, row_keys(problem.X), terms) if plan.splits else None
-    certificate = certify_intervals(claims, splits)
+    certificate = certify_intervals(claims, _certify_plan(plan, row_keys(problem.X), terms))
     first = _first_tests(held_out)
     return Assessment(
         type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
     )  # fmt: skip
+
+
+# Methods that need the scores of single rows.
+_OF_ROWS = ("nested", ".632", ".632+", "leave-one-out")
+
+
+def _certify_plan(plan: AssessmentPlan, keys: Array, terms: SplitDeclaration) -> Certificate | None:
+    if isinstance(plan.splits, SingleRows):
+        return certify_partition(np.arange(len(keys)), keys, terms)
+    return certify_splits(plan.splits, keys, terms) if plan.splits else None
 
 
 def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:
@@ -144,7 +155,7 @@ def _claims(
 ) -> Found:
     """Return the claims, what was answered for rows left out, and how many fits that took."""
     of_rows = [name for name, metric in named.items() if isinstance(metric, str) and metric in ROW_METRICS]
-    if plan.method in ("nested", ".632", ".632+", "leave-one-out") and len(of_rows) < len(named):
+    if plan.method in _OF_ROWS and len(of_rows) < len(named):
         _refuse_whole(plan.method, [name for name in named if name not in of_rows])
     if plan.method == "nested":
         keys = [named[name] for name in named]
@@ -152,10 +163,13 @@ def _claims(
     if plan.method == "out-of-bag":
         found = out_of_bag(problem)
         return [_out_of_bag_claim(problem, name, named[name], found, confidence) for name in named], [found], 1
-    held_out = problem.hold_out(plan.splits)
+    by_sums = plan.method in ("k-fold", "repeated", "leave-one-out")
+    held_out, fits = hold_out_by_sums(problem, plan.splits) if by_sums else None, 1
+    if held_out is None:
+        held_out, fits = problem.hold_out(plan.splits), len(plan.splits)
     make = _bootstrap_claims if plan.method in ("bootstrap", ".632", ".632+") else _split_claims
     claims = make(problem, plan, named, held_out, confidence)
-    return claims, held_out, len(held_out) + (plan.method in (".632", ".632+"))
+    return claims, held_out, fits + (plan.method in (".632", ".632+"))
 
 
 def _refuse_whole(method: str, names: Sequence[str]) -> None:
@@ -191,11 +205,14 @@ def _split_claims(
     held_out: list[UnseenAnswers],
     confidence: float,
 ) -> list[IntervalClaim]:
-    if len(held_out) == 1:
+    if len(plan.splits) == 1:
         return [_single_test(problem, name, metric, held_out[0], confidence) for name, metric in named.items()]
     claims = []
     for name, metric in named.items():
-        scores = split_scores(problem, name, metric, held_out)
+        if plan.method == "leave-one-out":
+            scores = np.concatenate([score_rows(ROW_METRICS[metric], problem, found) for found in held_out])
+        else:
+            scores = split_scores(problem, name, metric, held_out)
         span = _span(problem, metric)
         claims.append(corrected_claim(name, scores, confidence, plan.ratio, span))
     return claims

@@ -104,8 +104,10 @@ def score_answers(metric: Any, y: Array, answers: Answers, classes: Array | None
     return float(scorer(kind(answers, classes), np.arange(len(y)), y))
 
 
-def name_metrics(metrics: Any, is_classifier: bool) -> dict[str, Any]:
+def name_metrics(metrics: Any, is_classifier: bool, of_rows: bool = False) -> dict[str, Any]:
     """Return scorers or their names by name; `metrics` is a name, a scorer, a list or a mapping of these, or None.
+
+    Without a choice, `of_rows` leaves out metrics that are no means over rows.
 
     >>> name_metrics(None, is_classifier=True)
     {'accuracy': 'accuracy'}
@@ -113,7 +115,8 @@ def name_metrics(metrics: Any, is_classifier: bool) -> dict[str, Any]:
     {'r2': 'r2', 'neg_mean_absolute_error': 'neg_mean_absolute_error'}
     """
     if metrics is None:
-        metrics = ["accuracy"] if is_classifier else ["neg_mean_absolute_error", "r2"]
+        second = "neg_mean_squared_error" if of_rows else "r2"
+        metrics = ["accuracy"] if is_classifier else ["neg_mean_absolute_error", second]
     if isinstance(metrics, str) or callable(metrics):
         metrics = [metrics]
     named = dict(metrics) if isinstance(metrics, Mapping) else {_name(metric): metric for metric in metrics}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,6 @@ from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
     KFold,
-    LeaveOneOut,
     ShuffleSplit,
     StratifiedKFold,
     StratifiedShuffleSplit,
@@ -54,18 +53,37 @@ class PlanTuning:
 
 
 @dataclass(frozen=True)
+class SingleRows(Sequence[Split]):
+    """The splits that leave out one row at a time, made when they are asked for: all at once are n² numbers."""
+
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, at: Any) -> Any:
+        places = range(self.n)[at]
+        if isinstance(places, range):
+            return [self[i] for i in places]
+        everything = np.arange(self.n)
+        return np.delete(everything, places), everything[places : places + 1]
+
+
+@dataclass(frozen=True)
 class AssessmentPlan:
     """A method with its splits."""
 
     method: str
     why: str  # one line
-    splits: list[Split] = field(default_factory=list)
+    splits: Sequence[Split] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:
         """Return rows tested over rows fitted, of an average split."""
+        if isinstance(self.splits, SingleRows):
+            return 1 / (len(self.splits) - 1)
         fitted = np.mean([len(np.unique(train)) for train, _ in self.splits])
         return float(np.mean([len(test) for _, test in self.splits]) / fitted)
 
@@ -89,8 +107,8 @@ def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], se
     chosen = {**METHODS[method], **options}
     for name, value in chosen.items():
         _ALLOWED[name].check(name, value)
-    splits, notes = _splits(problem, method, chosen, seed)
-    return AssessmentPlan(method, why, splits, chosen, notes)
+    drawn, notes = _splits(problem, method, chosen, seed)
+    return AssessmentPlan(method, why, drawn, chosen, notes)
 
 
 def _suitable(problem: AssessedProblem, tuning: PlanTuning = PlanTuning()) -> tuple[str, str]:
@@ -114,7 +132,7 @@ def _refuse_unknown(of: str, options: Mapping[str, Any], known: Mapping[str, Any
 
 def _splits(
     problem: AssessedProblem, method: str, options: Mapping[str, Any], seed: int
-) -> tuple[list[Split], tuple[str, ...]]:
+) -> tuple[Sequence[Split], tuple[str, ...]]:
     """Return the splits of a method, and what is to be said of them."""
     n, rng = len(problem.y), np.random.RandomState(seed)
     if problem.groups is not None and method in ("nested", "leave-one-out", "out-of-bag", ".632", ".632+"):
@@ -127,7 +145,7 @@ def _splits(
     if method in ("bootstrap", ".632", ".632+"):
         return [*BootstrapSplit(options["n_splits"], rng).split(range(n), groups=problem.groups)], ()
     if method == "leave-one-out":
-        return [*LeaveOneOut().split(np.zeros((n, 1)))], ()
+        return SingleRows(n), ()
     if method in ("holdout", "subsampling"):
         return _shuffled(problem, options, rng), ()
     return draw_folds(problem, options["n_splits"], options.get("n_repeats", 1), rng)
