@@ -1,7 +1,9 @@
 """What all tests share: reproducible random examples; threads, the size of blocks and pictures, put back."""
 
+import itertools
 import os
 import sys
+import time
 from contextlib import ExitStack
 
 # Tables are small and tests run on all cores: threads of BLAS and OpenMP would only wait for each other, busily. This
@@ -45,6 +47,13 @@ def threads():
     with threadpool_limits(2, user_api="blas"):
         yield set_threads
     set_threads(None)
+
+
+@pytest.fixture
+def ticking(monkeypatch):
+    """A millisecond goes by whenever anybody looks at the clock: what a time budget allows is the same everywhere."""
+    clock = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock) / 1000)
 
 
 @pytest.fixture

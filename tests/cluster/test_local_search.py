@@ -72,6 +72,7 @@ def test_starts_go_on_until_the_ratio_is_proved():
     assert "objective, relative to its lower bound" in [c.name for c in checked.checks]
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_target_out_of_reach_is_reported_with_the_number():
     X = load_iris().data
     with pytest.warns(CertificateWarning, match=r"objective, relative to its lower bound: 1\.0\d, allowed 1\.01"):

@@ -13,8 +13,8 @@ from certifit.mixture.gaussian.covariance_shapes import SHAPES
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
 from certifit.mixture.gaussian.missing_entries import by_pattern
 from certifit.mixture.gaussian.tuning import GaussianMixtureTuning
-from certifit.numerics.inverses_loops import invert_blocks
 from certifit.numerics.packed import pack
+from certifit.numerics.packed.inverses_loops import invert_blocks
 from tests.common.tuning import tuned
 from tests.mixture.mixture_tables import every_shape, two_groups, with_missing
 

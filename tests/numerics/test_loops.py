@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from certifit.numerics.inverses_loops import LANES, invert_packed
 from certifit.numerics.missing_loops import centre
 from certifit.numerics.packed import pack, unpack
-from certifit.numerics.packed_loops import add_outer, multiply_packed, outer_packed, sum_unmarked
+from certifit.numerics.packed.inverses_loops import LANES, invert_packed
+from certifit.numerics.packed.packed_loops import add_outer, multiply_packed, outer_packed, sum_unmarked
 
 pytestmark = pytest.mark.compiled
 

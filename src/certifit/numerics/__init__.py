@@ -8,8 +8,10 @@
 | `factor` | linear systems with a symmetric positive semidefinite matrix |
 | `krylov` | leading eigenpairs from products alone: block Krylov and power iteration |
 | `matrix` | matrices that users pass: checked, in float64, scaled |
-| `packed`, `packed_loops`, `inverses_loops` | symmetric matrices as their lower triangles, many at a time |
+| `packed` | symmetric matrices as their lower triangles, many at a time |
 | `missing`, `missing_loops` | missing entries (NaN) |
+| `random_bits` | random numbers that compiled loops draw |
+| `compiling` | how loops over rows are compiled |
 | `double_double` | sums and products to twice the working precision |
 | `sparse_cholesky` | Cholesky factors of sparse matrices |
 """

@@ -30,7 +30,7 @@ from certifit.decomposition.probabilistic.posterior import pieces, posterior, su
 from certifit.exceptions import DataError
 from certifit.numerics.missing import has_missing
 from certifit.numerics.packed import unpack
-from certifit.numerics.packed_loops import add_outer
+from certifit.numerics.packed.packed_loops import add_outer
 from certifit.rows import Array, Block, Rows, Sums, tree_sum
 
 

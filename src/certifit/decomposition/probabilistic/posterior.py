@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit.decomposition.probabilistic.parameters import PPCAParameters, PPCATuning
-from certifit.numerics.inverses_loops import invert_packed
 from certifit.numerics.missing import has_missing
 from certifit.numerics.missing_loops import centre
 from certifit.numerics.packed import pack, unpack
-from certifit.numerics.packed_loops import multiply_packed, outer_packed, sum_unmarked
+from certifit.numerics.packed.inverses_loops import invert_packed
+from certifit.numerics.packed.packed_loops import multiply_packed, outer_packed, sum_unmarked
 from certifit.rows import Array, Block
 
 LOG_2PI = float(np.log(2 * np.pi))

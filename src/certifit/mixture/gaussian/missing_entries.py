@@ -28,7 +28,7 @@ from certifit.mixture.gaussian.gaussian_loops import (
     subtract_means,
     weigh_rows,
 )
-from certifit.numerics.inverses_loops import invert_blocks
+from certifit.numerics.packed.inverses_loops import invert_blocks
 from certifit.rows import Array
 
 
