@@ -36,7 +36,7 @@ from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRow
 from certifit.ensemble.boosting.refit import refitted
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
 from certifit.exceptions import DataError
-from certifit.losses.score_losses import ScoreLoss
+from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedLimits
