@@ -36,7 +36,7 @@ from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRow
 from certifit.ensemble.boosting.refit import refitted
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
 from certifit.exceptions import DataError
-from certifit.losses.score_losses import ScoreLoss
+from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedLimits
@@ -117,8 +117,9 @@ class HistGradientBoosting(BoostedModel):
         # These hold all rows, and training holds what is needed of them.
         del coded, y, w
         loss = self._loss(attributes)
-        scores = loss.scores(len(attributes.get("classes_", ())))
-        rules = StageRules(rate, seed, float(self.l2_regularization), scores)
+        rules = StageRules(
+            rate, seed, float(self.l2_regularization), loss.scores(len(attributes.get("classes_", ())))
+        )
         boosting = Stagewise(training.y, training.w, loss, BinnedTrees(training.codes, bins, limits), rules)
         old = previous.get("trees_") if self.warm_start else None
         F = None if old is None else rows.map(old.scores)
@@ -131,9 +132,9 @@ class HistGradientBoosting(BoostedModel):
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:
             boosting.close()
-        if held is not None and self.refit_leaves:
-            whole = bins.coded_rows(rows)
-            held, boosting = None, refitted(boosting, whole.codes, whole.y, whole.w, F)
+        if held is not None and held_out is not None and self.refit_leaves:
+            known = None if F is None else np.concatenate([F[kept], F[held]])
+            held, boosting = None, refitted(boosting, training, held_out, known)
         found = {
             **attributes, "trees_": boosting.fitted(), "category_labels_": labels, "do_early_stopping_": stops,
             "validation_seed_": seed, "learning_rate_": rate, "train_score_": np.array(history[0]),
