@@ -35,7 +35,12 @@ def problem(n=120, classes=0, seed=0):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"min_samples_leaf": 4}, {"max_leaf_nodes": 5, "max_depth": None}, {"min_samples_leaf": 7, "init": "zero"}, {"ccp_alpha": 0.01}],
+    [
+        {"min_samples_leaf": 4},
+        {"max_leaf_nodes": 5, "max_depth": None},
+        {"min_samples_leaf": 7, "init": "zero"},
+        {"min_samples_leaf": 4, "ccp_alpha": 0.01},
+    ],
 )
 def test_squared_errors_give_the_trees_of_scikit_learn(settings):
     X, y = problem()

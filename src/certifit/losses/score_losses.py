@@ -32,6 +32,12 @@ class ScoreLoss:
     def plain(self) -> PlainScoreLoss:
         return plain_score_loss(self.name, self.parameter)
 
+    def scores(self, classes: int = 0) -> int:
+        """How many scores a row has."""
+        if isinstance(self.parameter, tuple):
+            return len(self.parameter)
+        return classes if self.name == "multinomial" else 1
+
     def alpha(self, k: int = 0) -> float:
         """The level of the quantile that score k estimates."""
         if isinstance(self.parameter, tuple):

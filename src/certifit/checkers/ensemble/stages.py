@@ -9,10 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from certifit.checkers.ensemble.boosting.box_gap import (
+    BoxTuning,
+    asked_borders,
+    border_grid,
+    box_gap,
+    box_size,
+    is_quick,
+    is_shallow,
+)
+from certifit.checkers.ensemble.boosting.plain_trees import PlainTrees, final_scores, is_whole, stump_size
 from certifit.checkers.ensemble.boosting.stage_rules import bag_rows, best_constant, longest_step
 from certifit.checkers.ensemble.score_losses import (
     PlainHuber,
@@ -30,10 +39,9 @@ from certifit.rows import Array, Block, Rows, Sums
 
 @dataclass(frozen=True)
 class StageTuning:
-    """How much is checked: rows times trees, and entries of the table for the gap of stumps."""
+    """How much is checked: rows times trees."""
 
     visits: int = 3_000_000
-    gap_entries: int = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -63,81 +71,6 @@ class StageClaim:
     def of_stage(self, stage: int) -> PlainScoreLoss:
         """The loss that a stage lowers; Huber's has a δ of its own at each."""
         return self.plain if self.levels is None else PlainHuber(float(self.levels[stage]))
-
-
-@dataclass(frozen=True)
-class PlainTrees:
-    """Trees of all stages, as `BoostedTrees` has them."""
-
-    first: Array
-    left: Array
-    right: Array
-    column: Array
-    threshold: Array
-    missing_left: Array
-    kinds: Array
-    count: Array
-    value: Array
-    low: Array
-    high: Array
-    sides: Array
-    categories: tuple[Array, ...]
-    baseline: Array
-
-    def coded(self, X: Array) -> Array:
-        """Rows (n, d) with categories replaced by their places, and by NaN where they have none."""
-        X = X.astype(np.float64)
-        for j, kinds in enumerate(self.categories):
-            if len(kinds):
-                same = X[:, j][:, None] == np.asarray(kinds)
-                X[:, j] = np.where(same.any(axis=1), same.argmax(axis=1), np.nan)
-        return X
-
-    def leaves(self, t: int, X: Array) -> Array:
-        """The leaf of tree t that each coded row reaches."""
-        at = np.full(len(X), self.first[t])
-        rows = np.arange(len(X))
-        while len(rows):
-            rows = rows[self.left[at[rows]] >= 0]
-            k = at[rows]
-            x = X[rows, self.column[k]]
-            goes_left = x <= self.threshold[k]
-            asks = self.kinds[k] >= 0
-            known = ~np.isnan(x)
-            both = asks & known
-            goes_left[both] = self.sides[self.kinds[k[both]], x[both].astype(np.int64)] != 0
-            goes_left[~known] = self.missing_left[k[~known]] != 0
-            at[rows] = np.where(goes_left, self.left[k], self.right[k])
-        return at
-
-
-def plain_trees(trees: Any) -> PlainTrees:
-    """The arrays of fitted trees; anything but whole trees is found by `is_whole`."""
-    arrays = {
-        name: np.asarray(getattr(trees, name)) for name in PlainTrees.__dataclass_fields__ if name != "categories"
-    }
-    return PlainTrees(**arrays, categories=tuple(np.asarray(c) for c in trees.categories))
-
-
-def is_whole(trees: PlainTrees, d: int, scores: int) -> bool:
-    """Whether every tree has one root, every other node one parent before it, and columns that are there."""
-    m = len(trees.left)
-    if trees.baseline.shape != (scores,) or (len(trees.first) - 1) % scores or len(trees.categories) != d:
-        return False
-    if trees.first.ndim != 1 or not len(trees.first) or trees.sides.ndim != 2 or trees.sides.shape[1] != 256:
-        return False
-    names = ("right", "column", "threshold", "missing_left", "kinds", "count", "value", "low", "high")
-    by_node = [getattr(trees, name) for name in names]
-    if any(a.shape != (m,) for a in by_node) or trees.first[0] != 0 or trees.first[-1] != m:
-        return False
-    inner = np.flatnonzero(trees.left >= 0)
-    children = np.sort(np.concatenate([trees.left[inner], trees.right[inner], trees.first[:-1]]))
-    after = (trees.left[inner] > inner) & (trees.right[inner] > inner)
-    column = (trees.column[inner] >= 0) & (trees.column[inner] < d)
-    kinds = (trees.kinds < len(trees.sides)).all() and (trees.right[trees.left < 0] == -1).all()
-    stop = trees.first[np.searchsorted(trees.first, inner, side="right")]
-    within = (trees.left[inner] < stop) & (trees.right[inner] < stop)
-    return bool(np.array_equal(children, np.arange(m)) and (after & column & within).all() and kinds)
 
 
 @dataclass(frozen=True)
@@ -207,7 +140,8 @@ def stage_sums(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, b
         scale[stage] = max(seen @ np.abs(value) for value in values)
     floor = float(w @ loss.gain(y, np.zeros(_shaped(loss, F).shape)))
     final = float(w @ loss.value(y, _shaped(loss, F)))
-    return StageSums(*sums, before, after, scale, level, steep, final, floor, float(w.sum()))
+    G, H, size, count = sums
+    return StageSums(G, H, size, count, before, after, scale, level, steep, final, floor, float(w.sum()))
 
 
 def _shaped(loss: PlainScoreLoss, F: Array) -> Array:
@@ -263,19 +197,14 @@ def certify_stages(
     objective = float(found.loss / found.weight)
     facts: dict[str, float | str] = {"stages": float(all_stages)}
     words = CLAIM if stages == all_stages else f"of the first {stages} stages, {CLAIM}"
-    if (
-        stages == all_stages
-        and all(check.passed for check in checks)
-        and (np.diff(trees.first) <= 3).all()
-        and claim.start is None
-        and rows.n_rows * rows.n_features <= tuning.gap_entries
-    ):
-        gap = _gap(trees, claim, rows, kept)
-        facts["size of the additive model"] = gap.size
-        bound = gap.bound / found.weight
-        facts["gap to the best additive model of this size"] = max(0.0, objective - bound)
-        return Certificate("bounded", f"{words}; no additive model of the same size has a loss below the bound",
-                           objective, bound, tol, checks=checks, facts=facts)  # fmt: skip
+    if stages == all_stages and all(check.passed for check in checks) and claim.start is None:
+        gap, words_of_gap = shallow_gap(trees, claim, rows, kept)
+        if gap is not None:
+            bound = max(gap.bound, found.floor) / found.weight
+            facts["size of the model"] = gap.size
+            facts["gap to the best model of this size"] = max(0.0, objective - bound)
+            words = f"{words}; no {words_of_gap} of the same size has a loss below the bound"
+            return Certificate("bounded", words, objective, bound, tol, checks=checks, facts=facts)
     return Certificate("greedy", words, objective, found.floor / found.weight, tol, checks=checks, facts=facts)
 
 
@@ -406,34 +335,18 @@ def _check_descent(found: StageSums) -> Check:
     return Check("rise of the training loss in a stage, relative", float(rose.max(initial=0.0)), 1e-12)
 
 
-def final_scores(trees: PlainTrees, X: Array) -> Array:
-    """The scores of coded rows after all stages (n, k)."""
-    k = len(trees.baseline)
-    F = np.tile(trees.baseline, (len(X), 1))
-    for t in range(len(trees.first) - 1):
-        F[:, t % k] += trees.value[trees.leaves(t, X)]
-    return F
-
-
-def _gap(trees: PlainTrees, claim: StageClaim, rows: Rows, kept: Array) -> StumpGap:
-    """The duality gap of an ensemble of stumps."""
+def shallow_gap(trees: PlainTrees, claim: StageClaim, rows: Rows, kept: Array) -> tuple[StumpGap | None, str]:
+    """The duality gap of an ensemble of stumps or of trees of depth 2, and of what; None where it takes too long."""
+    stumps = bool((np.diff(trees.first) <= 3).all())
+    if not (stumps or is_shallow(trees)) or not is_quick(rows.n_rows, rows.n_features, trees):
+        return None, ""
     data, stages = rows.load(), (len(trees.first) - 1) // len(trees.baseline)
     X, y, w = trees.coded(dense(data.X[kept])), np.asarray(data.y, np.float64)[kept], data.w[kept]
     loss = claim.of_stage(stages - 1) if stages else claim.plain
     F = _shaped(loss, final_scores(trees, X))
-    categorical = np.array([len(c) > 0 for c in trees.categories])
-    return stump_gap(X, y, w, F, stump_size(trees), loss, categorical)
-
-
-def stump_size(trees: PlainTrees) -> float:
-    """Σ |β| of all stumps, those that ask the same taken together."""
-    jumps: dict[tuple[Any, ...], float] = {}
-    k = len(trees.baseline)
-    for t, root in enumerate(trees.first[:-1]):
-        if trees.left[root] >= 0:
-            sides = bytes(trees.sides[trees.kinds[root]]) if trees.kinds[root] >= 0 else b""
-            asked = (t % k, int(trees.column[root]), float(np.nan_to_num(trees.threshold[root])), sides,
-                     int(trees.missing_left[root]))  # fmt: skip
-            jump = float(trees.value[trees.right[root]] - trees.value[trees.left[root]])
-            jumps[asked] = jumps.get(asked, 0.0) + jump
-    return float(sum(map(abs, jumps.values())))
+    if stumps:
+        categorical = np.array([len(c) > 0 for c in trees.categories])
+        return stump_gap(X, y, w, F, stump_size(trees), loss, categorical), "additive model"
+    grid = border_grid(X, asked_borders(trees, rows.n_features), BoxTuning().borders)
+    words = f"sum of boxes with two conditions, on {sum(map(len, grid))} borders,"
+    return box_gap(X, y, w, F, box_size(trees), loss, grid), words

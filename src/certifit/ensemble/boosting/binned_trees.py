@@ -58,4 +58,5 @@ def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Ar
         nodes["left"].copy(), nodes["right"].copy(), column, threshold,
         np.where(inner, nodes["missing_left"], 0).astype(np.uint8), tree.goes_left[: len(nodes)][categorical].copy(),
         kinds, nodes["count"].copy(), value, nodes["low"].copy(), nodes["high"].copy(),
+        goes_left=tree.goes_left[: len(nodes)].copy(),
     )  # fmt: skip

@@ -144,6 +144,7 @@ class FinishedTree:
     weight: Array = field(default_factory=_nothing)
     mean: Array = field(default_factory=_nothing)
     impurity: Array = field(default_factory=_nothing)
+    goes_left: Array = field(default_factory=_nothing)  # (m, 256) uint8 where each code goes; while a fit goes on
 
 
 def joined_trees(trees: list[FinishedTree], categories: tuple[Array, ...], baseline: Array) -> BoostedTrees:

@@ -14,20 +14,26 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
+from certifit.checkers.ensemble.boosting.box_gap import box_size, is_quick, is_shallow
+from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
+from certifit.checkers.ensemble.boosting.stage_rules import best_constant, held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.boosting_adapter import certify_boosting
+from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Setting
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
 from certifit.ensemble.boosting.binned_trees import BinnedTrees
 from certifit.ensemble.boosting.boosted_model import BoostedClassifier, BoostedModel, BoostedRegressor
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.boosting.column_rules import (
     categorical_mask,
     frame_categories,
     interaction_groups,
     monotone_directions,
 )
+from certifit.ensemble.boosting.corrective import corrected_trees
 from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRows, is_stalled
+from certifit.ensemble.boosting.refit import refitted
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
 from certifit.exceptions import DataError
 from certifit.losses.score_losses import ScoreLoss
@@ -39,10 +45,10 @@ from certifit.tree.binned.growth import BinnedLimits
 class HistGradientBoosting(BoostedModel):
     """What boostings of classes and of amounts share."""
 
-    diagnostics = ("n_iter_", "train_score_", "validation_score_")
+    diagnostics = ("n_iter_", "train_score_", "validation_score_", "learning_rate_")
     ignored = ("verbose",)
     settings: ClassVar[Settings] = {
-        "learning_rate": Setting(float, above=0, below=math.inf),
+        "learning_rate": Setting(float, above=0, below=math.inf, choices=("auto",)),
         "max_iter": Setting(int, least=0),
         "max_leaf_nodes": Setting(int, least=2, none=True),
         "max_depth": Setting(int, least=1, none=True),
@@ -55,8 +61,11 @@ class HistGradientBoosting(BoostedModel):
         "n_iter_no_change": Setting(int, least=1),
         "tol": Setting(float, least=0),
         "warm_start": Setting(bool),
+        "refit_leaves": Setting(bool),
+        "corrective": Setting(bool),
     }
     differences: ClassVar[dict[str, str]] = {
+        "refit_leaves": "After early stopping, leaves get their values from all rows; False is scikit-learn's way.",
         "fit(X_val)": "Rows for validation are drawn from X.",
         "fit(y_val)": "Rows for validation are drawn from X.",
         "fit(sample_weight_val)": "Rows for validation are drawn from X.",
@@ -102,17 +111,19 @@ class HistGradientBoosting(BoostedModel):
         kept = w > 0 if held is None else (w > 0) & ~held
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
+        rate = learning_rate_of(self.learning_rate, int((w > 0).sum()))
         held_out = None if held is None else coded.only(held)
         training = coded if kept.all() else coded.moved_together(kept)
-        # These hold all rows, and training holds what is needed of them.
-        del coded, y, w
         loss = self._loss(attributes)
-        scores = len(attributes["classes_"]) if loss.name == "multinomial" else 1
-        rules = StageRules(float(self.learning_rate), seed, float(self.l2_regularization), scores)
+        scores = loss.scores(len(attributes.get("classes_", ())))
+        rules = StageRules(rate, seed, float(self.l2_regularization), scores)
         boosting = Stagewise(training.y, training.w, loss, BinnedTrees(training.codes, bins, limits), rules)
+        # The rows are the boosting's alone, which forgets them when it is closed.
+        del coded, training, y, w
         old = previous.get("trees_") if self.warm_start else None
-        if old is not None:
-            boosting.resume(old, rows.map(old.scores)[kept])
+        F = None if old is None else rows.map(old.scores)
+        if old is not None and F is not None:
+            boosting.resume(old, F[kept])
         checked = None
         if held_out is not None:
             checked = ValidationRows(held_out.codes, held_out.y, held_out.w, boosting, decode=bins.decode)
@@ -120,12 +131,39 @@ class HistGradientBoosting(BoostedModel):
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:
             boosting.close()
+        if held is not None and self.refit_leaves:
+            held, boosting = None, refitted(boosting, bins.coded_rows(rows), F)
         found = {
             **attributes, "trees_": boosting.fitted(), "category_labels_": labels, "do_early_stopping_": stops,
-            "validation_seed_": seed, "train_score_": np.array(history[0]), "validation_score_": np.array(history[1]),
+            "validation_seed_": seed, "learning_rate_": rate, "train_score_": np.array(history[0]),
+            "validation_score_": np.array(history[1]),
         }  # fmt: skip
+        if self.corrective:
+            found |= self._corrected(found["trees_"], rows, loss, held)
         claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
         return {**found, "certificate_": certify_boosting(claim, rows, held, float(self.tol))}
+
+    def _corrected(self, trees: BoostedTrees, rows: Rows, loss: ScoreLoss, held: Array | None) -> Attributes:
+        """The attributes that change when all coefficients are found together."""
+        plain = plain_trees(trees)
+        odd = {
+            f"loss={loss.name!r}": loss.name not in ("squared_error", "log_loss", "poisson", "gamma"),
+            "trees deeper than 2, or categories": not is_shallow(plain),
+            "monotonic_cst": self.monotonic_cst is not None,
+            f"{rows.n_rows} rows of {rows.n_features} columns": not is_quick(rows.n_rows, rows.n_features, plain),
+        }
+        met = [words for words, wrong in odd.items() if wrong]
+        if met:
+            raise DataError(
+                got=f"corrective=True with {', '.join(met)}",
+                wanted="one score with a curvature, and trees of depth 1 or 2 on numbers",
+                fix="Set max_leaf_nodes=2 or max_depth=2, or corrective=False.",
+            )
+        data = rows.load()
+        kept = data.w > 0 if held is None else (data.w > 0) & ~held
+        X, y = trees.coded(dense(data.X[kept])), np.asarray(data.y, np.float64)[kept]
+        best = corrected_trees(trees, X, y, data.w[kept], loss.plain)
+        return {"trees_": best, "coefficient_size_": box_size(plain_trees(best))}
 
     def _run(
         self,
@@ -191,6 +229,14 @@ class HistGradientBoosting(BoostedModel):
         return found if found.any() else None
 
 
+def _are_levels(value: Any) -> bool:
+    """Whether several levels of quantiles ascend."""
+    levels = np.asarray(value)
+    if levels.ndim != 1 or not len(levels) or levels.dtype.kind not in "fiu":
+        return False
+    return bool(levels[0] >= 0 and levels[-1] <= 1 and (np.diff(levels) > 0).all())
+
+
 def _float_targets(block: Block) -> Array:
     return np.asarray(block.y, np.float64)
 
@@ -206,10 +252,11 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     ----------
     loss : 'squared_error', 'absolute_error', 'gamma', 'poisson' or 'quantile'
         'gamma' and 'poisson' have a log link.
-    quantile : float in [0, 1] or None
-        The quantile that 'quantile' estimates.
-    learning_rate : float
-        Share of each step that is taken.
+    quantile : float in [0, 1], an ascending list of these, or None
+        The quantile that 'quantile' estimates. Of several, predictions are (n, q) and never cross: they are put in
+        order, which cannot raise their loss (Chernozhukov, Fernández-Val & Galichon 2010).
+    learning_rate : float or 'auto'
+        Share of each step that is taken. 'auto': the more rows, the more.
     max_iter : int
         Stages.
     max_leaf_nodes : int or None
@@ -242,10 +289,16 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         The fit stops when none of so many last scores is better by more than `tol`.
     verbose : accepted; progress is shown by callbacks (`ProgressBar`)
     random_state : int, RandomState or None
+    refit_leaves : bool
+        Whether, after early stopping, leaves get their values from all rows, also those kept for it.
+    corrective : bool
+        Whether, after the last stage, all coefficients are found together: the best sum of stumps, or of boxes of two
+        conditions, of the size that the stages have reached. For trees of depth 1 or 2, and losses with a curvature.
 
     Attributes
     ----------
     trees_ : BoostedTrees
+    learning_rate_ : float
     n_iter_ : int, stages
     n_trees_per_iteration_ : int
     do_early_stopping_ : bool
@@ -253,6 +306,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     is_categorical_ : (d,) or None
     category_labels_ : labels of a frame's columns of categories, by name
     validation_seed_ : int, by which rows were kept for validation
+    coefficient_size_ : float, Σ |β| of all boxes; with corrective=True, where trees are boxes and no stages
     certificate_ : Certificate
 
     Examples
@@ -271,7 +325,14 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     settings: ClassVar[Settings] = {
         **HistGradientBoosting.settings,
         "loss": Setting(choices=("squared_error", "absolute_error", "gamma", "poisson", "quantile")),
-        "quantile": Setting(float, least=0, most=1, none=True),
+        "quantile": Setting(
+            float,
+            least=0,
+            most=1,
+            none=True,
+            other=_are_levels,
+            other_words="an ascending list of levels",
+        ),
     }
 
     def __init__(
@@ -279,7 +340,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         max_depth=None, min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
         categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
         early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
-        random_state=None,
+        random_state=None, refit_leaves=True, corrective=False,
     ):  # fmt: skip
         self.loss = loss
         self.quantile = quantile
@@ -302,6 +363,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         self.tol = tol
         self.verbose = verbose
         self.random_state = random_state
+        self.refit_leaves = refit_leaves
+        self.corrective = corrective
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -322,10 +385,27 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         return self._boost(rows, previous, {})
 
     def _loss(self, attributes: Attributes) -> ScoreLoss:
-        return ScoreLoss(self.loss, float(self.quantile) if self.loss == "quantile" else None)
+        if self.loss != "quantile":
+            return ScoreLoss(self.loss)
+        return (
+            ScoreLoss("quantiles", tuple(map(float, self.quantile)))
+            if np.ndim(self.quantile)
+            else ScoreLoss("quantile", float(self.quantile))
+        )
 
     def _mean(self, F: Array) -> Array:
+        if self.loss == "quantile" and np.ndim(self.quantile):
+            return np.sort(F, axis=1)
         return np.exp(F[:, 0]) if self.loss in ("gamma", "poisson") else F[:, 0]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of the variance that predictions explain; of several quantiles, that of the pinball loss."""
+        if not (self.loss == "quantile" and np.ndim(self.quantile)):
+            return super().score(X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight, "numbers")
+        y, w, plain = rows.map(_float_targets), rows.map(_weights), self._loss({}).plain
+        alone = np.tile(best_constant(y[w > 0], w[w > 0], plain, len(self.quantile)), (len(y), 1))
+        return 1.0 - float(w @ plain.value(y, np.sort(rows.map(self._scores), axis=1)) / (w @ plain.value(y, alone)))
 
 
 class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
@@ -339,13 +419,14 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     min_samples_leaf, l2_regularization, max_features, max_bins : as in HistGradientBoostingRegressor
     categorical_features, monotonic_cst, interaction_cst, warm_start : as in HistGradientBoostingRegressor
     early_stopping, scoring, validation_fraction, n_iter_no_change, tol : as in HistGradientBoostingRegressor
-    verbose, random_state : as in HistGradientBoostingRegressor
+    verbose, random_state, refit_leaves, corrective : as in HistGradientBoostingRegressor
     class_weight : dict, 'balanced' or None
 
     Attributes
     ----------
     classes_ : (k,)
     trees_ : BoostedTrees
+    learning_rate_ : float
     n_iter_ : int, stages
     n_trees_per_iteration_ : int
     do_early_stopping_ : bool
@@ -353,6 +434,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     is_categorical_ : (d,) or None
     category_labels_ : labels of a frame's columns of categories, by name
     validation_seed_ : int, by which rows were kept for validation
+    coefficient_size_ : float, Σ |β| of all boxes; with corrective=True, where trees are boxes and no stages
     certificate_ : Certificate
 
     Examples
@@ -374,7 +456,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
         min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
         categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
         early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
-        random_state=None, class_weight=None,
+        random_state=None, class_weight=None, refit_leaves=True, corrective=False,
     ):  # fmt: skip
         self.loss = loss
         self.learning_rate = learning_rate
@@ -396,6 +478,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
         self.tol = tol
         self.verbose = verbose
         self.random_state = random_state
+        self.refit_leaves = refit_leaves
+        self.corrective = corrective
         self.class_weight = class_weight
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:

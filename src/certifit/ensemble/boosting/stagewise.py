@@ -120,8 +120,9 @@ class Stagewise:
         return len(self.trees) // self.rules.scores
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Let the threads end, and forget slopes and curvatures."""
         self.learner.close()
+        self.pairs = self.pairs[..., :0].copy()
 
     def fitted(self, last: int | None = None) -> BoostedTrees:
         """The trees of all stages, or of the last ones alone."""
