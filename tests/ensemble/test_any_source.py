@@ -131,3 +131,17 @@ def test_a_lost_worker_does_not_change_the_bits(tmp_path, blocks_of):
         parts = dd.from_map(read, list(range(0, N, PART)), meta=FRAME[names].iloc[:0])
         assert fitted(model, parts, "kind", "w") == fitted(model, FRAME[names], "kind", "w")
         assert Path(mark).exists()
+
+
+def test_splits_are_searched_again_wherever_rows_come_from_and_an_audit_says_where_they_are_not(tmp_path):
+    table = FRAME[[*NAMES, "kind"]]
+    pq.write_table(pa.Table.from_pandas(table), tmp_path / "t.parquet")
+    model = certifit.DecisionTreeClassifier(max_depth=4)
+    memory = model.fit(table, "kind").certificate_
+    files = model.fit(str(tmp_path / "t.parquet"), "kind").certificate_
+    assert files.claim == memory.claim
+    assert [check.name for check in files.checks] == [check.name for check in memory.checks]
+    again = certifit.audit(model, str(tmp_path / "t.parquet"), "kind")
+    assert again.holds
+    assert "not searched again" in again.claim
+    assert len(again.checks) < len(files.checks)
