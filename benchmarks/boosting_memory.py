@@ -14,7 +14,7 @@ from benchmarks.boosting import interactions
 from benchmarks.harness import Options
 from benchmarks.memory import status_mb
 from benchmarks.out_of_core import measured
-from benchmarks.reporting import Report, Table, as_seconds, say
+from benchmarks.reporting import Report, Table, say
 
 ROWS, COLUMNS, TREES = 10_000_000, 28, 10
 CEILING_MB = 1500.0
@@ -38,18 +38,15 @@ def boosting_memory(title: str, options: Options) -> Report:
     rows = []
     for name, fit in fits.items():
         if "problem" in fit:
-            rows.append([name, fit["problem"], "", "", ""])
+            rows.append([name, fit["problem"], "", ""])
             continue
         word = "met" if fit["whole_mb"] <= CEILING_MB else "missed"
         each = f"{fit['peak_mb'] * 1e6 / n:.0f}"
         peak = f"{fit['peak_mb']:.0f} MB"
-        rows.append([name, as_seconds(fit["seconds"]), peak, each, f"{fit['whole_mb']:.0f} MB: {word}"])
+        rows.append([name, peak, each, f"{fit['whole_mb']:.0f} MB: {word}"])
     table = Table(
         f"{TREES} trees of 31 leaves on {n} x {COLUMNS} from Parquet: {n * COLUMNS * 8 / 1e9:.1f} GB of float64",
-        [
-            "fit", "time", "peak over the import", "bytes a row",
-            f"whole process at its peak (ceiling {CEILING_MB:.0f} MB)",
-        ],
+        ["fit", "peak over the import", "bytes a row", f"whole process at its peak (ceiling {CEILING_MB:.0f} MB)"],
         rows,
         "Each line is a process of its own. Of a row: 28 codes, target, weight, score, slope and curvature, both "
         "packed, and its places in the tree.",

@@ -124,9 +124,9 @@ class DecisionTree(TreeModel):
         if self.ccp_alpha > 0:
             tree = pruned(tree, float(self.ccp_alpha))
         found = {**attributes, "tree_": tree, "max_features_": columns}
-        claim = growth_claim(Bunch(**self.get_params(), **found), rows)
+        claim = growth_claim(Bunch(**self.get_params(), **found), data)
         certificate = certify_tree(
-            plain_tree(tree, rows.n_features), node_claims(tree), claim, rows, AuditTuning().foreign
+            plain_tree(tree, rows.n_features), node_claims(tree), claim, data, AuditTuning().foreign
         )
         return {**found, "certificate_": certificate}
 

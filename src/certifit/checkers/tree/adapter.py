@@ -23,6 +23,7 @@ from certifit.rows.checks import TableTerms, Target
 
 CLAIM = "every split is the best of its candidates, and every node says what its rows say"
 CLAIM_OF_DRAWN = "every node says what its rows say; splits are the best of candidates drawn at random"
+CLAIM_OF_NODES = "every node says what its rows say; splits of rows that are not in memory were not searched again"
 CLAIM_OF_LOOKAHEAD = "every node says what its rows say; splits were chosen two levels ahead"
 
 
@@ -42,7 +43,7 @@ def certify_tree(
     leaf = tree.left < 0
     share = claims.weight[leaf] / claims.weight[0]
     words = CLAIM if growth.every_column and growth.every_threshold else CLAIM_OF_DRAWN
-    words = CLAIM_OF_LOOKAHEAD if growth.ahead else words
+    words = CLAIM_OF_LOOKAHEAD if growth.ahead else words if rows.in_memory else CLAIM_OF_NODES
     return Certificate("greedy", words, float(share @ claims.impurity[leaf]), 0.0, tol, checks=checks, facts=facts)
 
 

@@ -29,7 +29,7 @@ from certifit.ensemble.boosting.leaf_loops import add_leaf_sums, move_scores
 from certifit.losses.scores.score_losses import FLAT, ScoreLoss
 from certifit.losses.scores.score_slope_loops import find_class_gradients, find_gradients
 from certifit.rows import Array
-from certifit.tree.binned.workers import Workers
+from certifit.numerics.workers import Workers
 
 
 class SlopeSizes(NamedTuple):
@@ -120,8 +120,9 @@ class Stagewise:
         return len(self.trees) // self.rules.scores
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Let the threads end, and forget slopes and curvatures."""
         self.learner.close()
+        self.pairs = self.pairs[..., :0].copy()
 
     def fitted(self, last: int | None = None) -> BoostedTrees:
         """The trees of all stages, or of the last ones alone."""

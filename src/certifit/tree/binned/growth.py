@@ -97,8 +97,9 @@ class BinnedGrower:
         self.tree = self._empty_tree(codes, bins)
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Let the threads end, and forget the rows."""
         self.workers.close()
+        del self.tree, self.first_rows
 
     def pack(self, g: Array, h: Array, scale: PackedScale, seed: int) -> None:
         """Round gradients and Hessians of all rows to whole numbers."""

@@ -145,7 +145,8 @@ def _code_block(keys: Array, bins: Array, kind: type, block: Block) -> tuple[Arr
     X = dense(block.X)
     kept = block.w > 0
     X = X if kept.all() else X[kept]
-    codes, ranges = np.empty((len(keys), len(X)), kind), np.empty((2, len(keys), int(bins.max())))
+    codes: Array = np.empty((len(keys), len(X)), kind)
+    ranges = np.empty((2, len(keys), int(bins.max())))
     ranges[0], ranges[1] = np.inf, -np.inf
     code_columns(X, keys, bins, codes, ranges)
     return codes, ranges

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.tree.optimal import BestTreeClaim, certify_best_tree
 from certifit.core import Attributes, Objective, Setting
 from certifit.core.settings import Settings
-from certifit.rows import Array, Block, Rows, Sums, apply_class_weight, encode_labels
+from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.optimal.bounded_search import AskedTree, BoundedTree, bounded_search, empty_tree
 from certifit.tree.optimal.scan_loops import SQUARES
@@ -120,7 +119,7 @@ class OptimalTreeClassifier(ClassifierMixin, OptimalTree):
         target = TargetStatistics(y, _positive(weighted, lambda block: block.w), None, k)
         found = self._search(weighted, target)
         plan = empty_tree(found.root, weighted.n_features, k)
-        tree = _with_shares(plan, weighted.sum(partial(_class_sums, plan, k)))
+        tree = _with_shares(plan, _class_sums(plan, _positive(weighted, plan.apply_block), y, target.weight))
         return self._certified(weighted, tree, found, {"classes_": labels.classes})
 
     def _shares(self, block: Block) -> Array:
@@ -188,10 +187,10 @@ class OptimalTreeRegressor(RegressorMixin, OptimalTree):
         found = self._search(rows, target)
         plan = empty_tree(found.root, rows.n_features, 1)
         centre = float(np.average(y, weights=w))
+        leaf, tree = _positive(rows, plan.apply_block), replace(plan, value=np.full(plan.value.shape, centre))
         # Twice, the second time about the means found: what rounding far from a mean would leave.
-        first = rows.sum(partial(_amount_sums, plan, np.full(plan.node_count, centre)))
-        tree = _with_means(plan, first, np.full(plan.node_count, centre))
-        tree = _with_means(plan, rows.sum(partial(_amount_sums, plan, tree.value[:, 0, 0])), tree.value[:, 0, 0])
+        for _ in range(2):
+            tree = _with_means(tree, _amount_sums(tree, leaf, y, w))
         return self._certified(rows, tree, found, {})
 
     def _means(self, block: Block) -> Array:
@@ -215,31 +214,35 @@ class OptimalTreeRegressor(RegressorMixin, OptimalTree):
 
 
 @dataclass(frozen=True)
-class PassingSums(Sums):
-    """Sums over the rows that pass each node."""
+class PassingSums:
+    """Sums over the rows that pass each node, in their order: no cut of the table into blocks changes a bit."""
 
-    rows: Array  # (m,) with a positive weight
-    totals: Array  # (m, k) weights of classes; or Σw, Σw(y - c), Σw(y - c)² about a centre of each node
-
-
-def _class_sums(tree: Tree, k: int, block: Block) -> PassingSums:
-    y = np.asarray(block.y)
-    return _passing(tree, block, block.w[:, None] * (y[:, None] == np.arange(k)))
+    rows: Array  # (m,)
+    totals: Array  # (m, k) weights of classes; or Σw, Σw(y - c), Σw(y - c)² about the value c of each node
 
 
-def _amount_sums(tree: Tree, centre: Array, block: Block) -> PassingSums:
-    path = tree.decision_path(block.X).tocoo()
-    away = np.asarray(block.y)[path.row] - centre[path.col]
-    w, m = block.w[path.row], tree.node_count
-    parts = [np.bincount(path.col, w * away**power, m) for power in range(3)]
-    count = np.bincount(path.col, w > 0, m)
-    return PassingSums(count.astype(np.int64), np.stack(parts, axis=1))
+def _leaves_below(tree: Tree) -> Array:
+    """Which leaves lie below each node, a leaf below itself (m, m)."""
+    below = np.eye(tree.node_count, dtype=bool)
+    for k in np.flatnonzero(tree.children_left >= 0)[::-1]:  # children come after their parent
+        below[k] = below[tree.children_left[k]] | below[tree.children_right[k]]
+    return below
 
 
-def _passing(tree: Tree, block: Block, parts: Array) -> PassingSums:
-    path = tree.decision_path(block.X)
-    count = path.T @ (block.w > 0).astype(np.int64)
-    return PassingSums(np.asarray(count), np.asarray(path.T @ parts))
+def _class_sums(tree: Tree, leaf: Array, y: Array, w: Array) -> PassingSums:
+    m, k = tree.node_count, tree.value.shape[2]
+    below = _leaves_below(tree).astype(np.int64)
+    weight = np.bincount(leaf * k + y, w, m * k).reshape(m, k)
+    return PassingSums(below @ np.bincount(leaf, minlength=m), np.einsum("ml,lk->mk", below, weight))
+
+
+def _amount_sums(tree: Tree, leaf: Array, y: Array, w: Array) -> PassingSums:
+    totals, rows = np.empty((tree.node_count, 3)), np.empty(tree.node_count, np.int64)
+    for k, below in enumerate(_leaves_below(tree)):
+        here = below[leaf]
+        away, own = y[here] - tree.value[k, 0, 0], w[here]
+        totals[k], rows[k] = [(own * away**power).sum() for power in range(3)], len(own)
+    return PassingSums(rows, totals)
 
 
 def _with_shares(tree: Tree, found: PassingSums) -> Tree:
@@ -251,8 +254,8 @@ def _with_shares(tree: Tree, found: PassingSums) -> Tree:
     )  # fmt: skip
 
 
-def _with_means(tree: Tree, found: PassingSums, centre: Array) -> Tree:
-    weight, moved, spread = found.totals.T
+def _with_means(tree: Tree, found: PassingSums) -> Tree:
+    (weight, moved, spread), centre = found.totals.T, tree.value[:, 0, 0]
     step = moved / weight
     return replace(
         tree, n_node_samples=found.rows, weighted_n_node_samples=weight, value=(centre + step)[:, None, None],
