@@ -58,7 +58,8 @@ class InterpretedFirst:
         return self.compiled.targetoptions
 
     def __reduce__(self) -> str:
-        return str(self.compiled.py_func.__qualname__)  # a pickle names the loop in its module, as that of any function does
+        # A pickle names the loop in its module, as that of any function does.
+        return str(self.compiled.py_func.__qualname__)
 
     def __call__(self, *args: Any) -> Any:
         types = tuple([a.dtype.char if type(a) is np.ndarray else type(a).__name__ for a in args])
