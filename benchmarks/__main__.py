@@ -36,6 +36,7 @@ from benchmarks.ppca import ppca_missing
 from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
 from benchmarks.robust_pca import robust_pca
 from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
+from benchmarks.tree import tree_tall
 
 QUICK = 20  # --quick divides sizes by this
 
@@ -65,6 +66,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
     "svc_predict": ("decision values of a kernel machine on MNIST", partial(contest, svc_predict)),
     "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
+    "tree_tall": ("a single decision tree of 100,000 rows", partial(contest, tree_tall)),
     "forest_tall": ("random forests of 100,000 rows", partial(contest, forest_tall)),
     "forest_mnist": ("random forests on MNIST", partial(contest, forest_mnist)),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),

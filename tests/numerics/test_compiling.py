@@ -1,5 +1,7 @@
 """Loops that are interpreted at first: the same bits as compiled ones, and when they are compiled."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,4 @@ def test_a_small_table_is_fitted_without_compiling(monkeypatch):
     assert (DecisionTreeClassifier().fit(X, X[:, 0] > 9).predict(X) == (X[:, 0] > 9)).all()
     assert fresh.spent > 0
     assert not fresh.compiled_types
+    assert pickle.loads(pickle.dumps(leaves_of_rows)) is leaves_of_rows

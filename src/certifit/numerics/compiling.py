@@ -57,6 +57,10 @@ class InterpretedFirst:
     def targetoptions(self) -> dict[str, Any]:
         return self.compiled.targetoptions
 
+    def __reduce__(self) -> str:
+        # A pickle names the loop in its module, as that of any function does.
+        return str(self.compiled.py_func.__qualname__)
+
     def __call__(self, *args: Any) -> Any:
         types = tuple([a.dtype.char if type(a) is np.ndarray else type(a).__name__ for a in args])
         if types in self.compiled_types:

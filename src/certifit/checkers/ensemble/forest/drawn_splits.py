@@ -6,7 +6,7 @@ draws or, for extremely randomised trees, the one border that the key draws for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import xlogy
@@ -35,21 +35,26 @@ class SplitClaim:
 
 @dataclass(frozen=True)
 class ScoredNode:
-    """The rows of one node: codes (n, d) and what they add to the sums (n, c), weights (n,)."""
+    """The rows of one node: what they add to the sums (n, c), their weights (n,), and a column's codes when asked."""
 
-    codes: Array
+    X: Array  # of all rows
+    rows: Array  # (n,) those of the node
+    borders: tuple[Array, ...]
     sums: Array
     w: Array
     key: int
+    coded: dict[int, Array] = field(default_factory=dict)
 
+    def codes(self, j: int) -> Array:
+        """The number of borders below each value of a column (n,); 255 where it is missing."""
+        if j not in self.coded:
+            x = self.X[self.rows, j].astype(np.float64)
+            self.coded[j] = np.where(np.isnan(x), MISSING, np.searchsorted(self.borders[j], x, side="left"))
+        return self.coded[j]
 
-def codes_of(X: Array, borders: tuple[Array, ...]) -> Array:
-    """The number of borders below each value (n, d); 255 where it is missing."""
-    found = np.empty(X.shape, np.int64)
-    for j, border in enumerate(borders):
-        found[:, j] = np.searchsorted(border, X[:, j], side="left")
-    found[np.isnan(X)] = MISSING
-    return found
+    def varies(self, j: int) -> bool:
+        """Whether there is more than one code in a column."""
+        return bool(self.codes(j).min() < self.codes(j).max())
 
 
 def check_splits(
@@ -78,8 +83,7 @@ def check_splits(
     missed, nodes = 0.0, _sample(count * min(d, 4 * claim.columns), *effort)
     for k in nodes:
         rows = order[first[k] : first[k] + count[k]]
-        codes = codes_of(X[rows].astype(np.float64), borders)
-        node = ScoredNode(codes, _row_sums(claimed, y[rows], w[rows]), w[rows], int(keys[k]))
+        node = ScoredNode(X, rows, borders, _row_sums(claimed, y[rows], w[rows]), w[rows], int(keys[k]))
         if tree.left[k] >= 0:
             missed = max(missed, _missed(claimed, claim, borders, int(k), node))
         elif claim.complete and claim.free:
@@ -140,14 +144,9 @@ def _scale(claimed: ClaimedTree, node: ScoredNode) -> float:
 
 def _shown_columns(claim: SplitClaim, node: ScoredNode) -> list[int]:
     """The columns that vary among those which the node's key draws: so many, or as many as it takes to find one."""
-    d = node.codes.shape[1]
-    low, high = node.codes.min(axis=0), node.codes.max(axis=0)
-    order = column_order(node.key, d, min(claim.columns, d))
-    if (low[order] == high[order]).all():
-        order = column_order(node.key, d, d)
-        varying = [i for i, j in enumerate(order) if low[j] < high[j]]
-        order = order[: varying[0] + 1] if varying else []
-    return [j for j in order if low[j] < high[j]]
+    d = node.X.shape[1]
+    shown = [j for j in column_order(node.key, d, min(claim.columns, d)) if node.varies(j)]
+    return shown or next(([j] for j in column_order(node.key, d, d) if node.varies(j)), [])
 
 
 def _drawn_border(border: Array, key: int, j: int, low: int, high: int) -> int:
@@ -163,7 +162,7 @@ def _best_along(
     claimed: ClaimedTree, claim: SplitClaim, border: Array, j: int, node: ScoredNode, total: float
 ) -> float:
     """The best score of any split along a column that the node was shown; -inf if there is none."""
-    codes = node.codes[:, j]
+    codes = node.codes(j)
     c = node.sums.shape[1]
     sums = np.stack([np.bincount(codes, node.sums[:, i], 256) for i in range(c)], axis=1)
     weight, rows = np.bincount(codes, node.w, 256), np.bincount(codes, minlength=256)
@@ -199,7 +198,7 @@ def _missed(claimed: ClaimedTree, claim: SplitClaim, borders: tuple[Array, ...],
     if j not in shown:
         return float("inf")
     border = np.searchsorted(borders[j], tree.threshold[k], side="left") if np.isfinite(tree.threshold[k]) else 254
-    left = np.where(node.codes[:, j] == MISSING, tree.missing_left[k], node.codes[:, j] <= border)
+    left = np.where(node.codes(j) == MISSING, tree.missing_left[k], node.codes(j) <= border)
     sides = [(node.sums[side].sum(axis=0), np.array(node.w[side].sum())) for side in (left, ~left)]
     made = sum(float(_purity(claimed.criterion, sums, weight)) for sums, weight in sides)
     total = float(claimed.weight[0])
