@@ -127,7 +127,8 @@ def said(model: Any, X: Any, y: Any) -> dict[str, Any]:
                 value = getattr(model, name)
             except Exception as error:
                 value = type(error).__name__
-            parts = value if isinstance(value, list) and value else [value]
+            several = value.ravel().tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
+            parts = several if isinstance(several, list) and several else [value]
             if not isinstance(parts[0], BaseEstimator):  # an index of the rows, say, which is equal to itself alone
                 found[name] = value
     return found

@@ -24,6 +24,8 @@ from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture as Gaussi
 from certifit.naive_bayes.gaussian import GaussianNB as GaussianNB
 from certifit.linear_model.glm.glm import GeneralizedLinearRegressor as GeneralizedLinearRegressor
 from certifit.feature_selection.score_filters import GenericUnivariateSelect as GenericUnivariateSelect
+from certifit.ensemble.boosting.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
+from certifit.ensemble.boosting.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC as HardMarginSVC
 from certifit.ensemble.boosting.hist_gradient_boosting import (
     HistGradientBoostingClassifier as HistGradientBoostingClassifier,

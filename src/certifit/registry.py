@@ -50,13 +50,14 @@ class _Proves:
     bag = "members are what their samples make of the estimator; the out-of-bag score, with an interval that covers"
     splits = "every split is the best of its candidates, and every node says what its rows say"
     stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
+    slope_trees = "as histogram boosting, and that trees are the greedy least-squares trees of their stage's slopes"
     best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
     additive = "no sum of functions of single columns, on these levels, has a smaller objective, up to a stated gap"
     greedy = "every greedy choice was the best of its candidates"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
 
-_HIST_BOOSTING = "ensemble.boosting.hist_gradient_boosting"
+_BOOSTING, _HIST_BOOSTING = "ensemble.boosting.gradient_boosting", "ensemble.boosting.hist_gradient_boosting"
 _joint = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
 _shapes = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
 
@@ -186,6 +187,13 @@ ESTIMATORS: tuple[Registered, ...] = (
         "ensemble.adaboost.adaboost_regressor",
         "weights, errors and strengths of all stages follow from the learners' predictions",
         warm_up=({"n_estimators": 2},),
+    ),
+    Registered("GradientBoostingClassifier", _BOOSTING, _Proves.slope_trees, warm_up=({"n_estimators": 2},)),
+    Registered(
+        "GradientBoostingRegressor",
+        _BOOSTING,
+        _Proves.slope_trees,
+        warm_up=({"n_estimators": 2}, {"n_estimators": 2, "subsample": 0.5}),
     ),
     Registered("HistGradientBoostingClassifier", _HIST_BOOSTING, _Proves.stages),
     Registered("HistGradientBoostingRegressor", _HIST_BOOSTING, _Proves.stages),

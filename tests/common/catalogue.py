@@ -67,6 +67,8 @@ from certifit import (
     GaussianMixture,
     GaussianNB,
     GeneralizedLinearRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HardMarginSVC,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -266,6 +268,7 @@ SHALLOW = {"max_bins": 16, "time_limit": 0.0}
 TEN_STAGES = {"max_iter": 10, "max_leaf_nodes": 6, "min_samples_leaf": 1}
 TEN_STUMPS = {"max_iter": 10, "max_leaf_nodes": 2, "min_samples_leaf": 1}
 BOOSTING = ("trees_.value", "trees_.threshold")  # the baseline of classes of equal size is 0
+SLOPES, SLOPE_TREES = {"n_estimators": 6}, (*BOOSTING, "trees_.mean", "trees_.weight", "trees_.impurity")
 NODES = ("tree_.value", "tree_.threshold", "tree_.impurity", "tree_.weighted_n_node_samples")
 STAGES, BOOSTED = ("estimator_weights_", "estimator_errors_"), {"n_estimators": 8}
 FOREST = ("trees_.value", "trees_.threshold", "trees_.impurity", "trees_.weighted_n_node_samples")
@@ -484,6 +487,15 @@ CATALOGUE = [
           partial(AdditiveRegressor, alpha=0.01, tol=1e-7, monotonic_cst=[1, 0, 0, 0])),
     Entry(AdditiveRegressor, {**TIGHT, "loss": "poisson"}, counts, CURVES,
           partial(AdditiveRegressor, alpha=0.01, tol=1e-7, loss="poisson"), {"alpha": 0.05}),
+    Entry(GradientBoostingClassifier, SLOPES, three, SLOPE_TREES,
+          partial(GradientBoostingClassifier, n_estimators=9)),
+    Entry(GradientBoostingClassifier, {**SLOPES, "loss": "exponential", "max_depth": 1}, two, SLOPE_TREES,
+          partial(GradientBoostingClassifier, loss="exponential", n_estimators=6, max_depth=1),
+          {"loss": "exponential", "max_depth": 1}),
+    Entry(GradientBoostingRegressor, SLOPES, amounts, (*SLOPE_TREES, "trees_.baseline"),
+          partial(GradientBoostingRegressor, n_estimators=9)),
+    Entry(GradientBoostingRegressor, {**SLOPES, "loss": "huber"}, amounts, (*SLOPE_TREES, "huber_deltas_"),
+          partial(GradientBoostingRegressor, loss="huber", n_estimators=9), {"loss": "huber"}),
     Entry(HistGradientBoostingClassifier, {**TEN_STAGES, "random_state": 0}, three, BOOSTING,
           partial(ensemble.HistGradientBoostingClassifier, **TEN_STAGES), {"max_iter": 10}),
     Entry(HistGradientBoostingClassifier, {**TEN_STUMPS, "random_state": 0}, two, BOOSTING,

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import HistGradientBoostingClassifier as SklearnClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor as SklearnRegressor
@@ -15,11 +16,11 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 from certifit import HistGradientBoostingClassifier, HistGradientBoostingRegressor, audit
+from certifit.checkers.ensemble.boosting.stage_rules import longest_step
 from certifit.checkers.ensemble.score_losses import plain_score_loss
-from certifit.checkers.ensemble.stages import longest_step
-from certifit.ensemble.boosting import gradient_loops
-from certifit.ensemble.boosting.stagewise import KINDS, BoostingLoss
 from certifit.exceptions import CertificateWarning, DataError
+from certifit.losses import score_slope_loops
+from certifit.losses.score_losses import KINDS, ScoreLoss
 from certifit.rows.threads import set_threads
 
 
@@ -99,16 +100,16 @@ def test_the_audit_says_what_it_cannot_read():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", [*KINDS, "exponential"])
+@pytest.mark.parametrize("name", [*KINDS])
 def test_gradients_are_those_of_the_loss(name):
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 50).astype(float) if name in ("log_loss", "exponential") else rng.gamma(2, size=50)
     F, w = rng.normal(size=50) * 3, rng.random(50)
-    plain = plain_score_loss(name, 0.3 if name == "quantile" else None)
-    kind = KINDS.get(name, gradient_loops.EXPONENTIAL)
-    slopes = BoostingLoss(name, 0.3 if name == "quantile" else None).slopes
+    parameter = 0.3 if name in ("quantile", "huber") else None
+    plain = plain_score_loss(name, parameter)
+    kernel = ScoreLoss(name, parameter).kernel()
     g, h, found = np.zeros(50), np.zeros(50), np.zeros(3)
-    gradient_loops.find_gradients((kind, slopes), (F, y, w), (0, 50), (g, h), found)
+    score_slope_loops.find_gradients(kernel, (F, y, w), (0, 50), (g, h), found)
     assert np.allclose(g, w * plain.slope(y, F), rtol=1e-12, atol=0)
     assert np.allclose(h, w * (plain.curvature(y, F) if plain.smooth else 1.0), rtol=1e-12, atol=0)
     assert np.allclose(found, [np.abs(g).sum(), h.sum(), h.max()])
@@ -119,7 +120,7 @@ def test_gradients_of_several_classes():
     rng = np.random.default_rng(1)
     y, F, w = rng.integers(0, 3, 40).astype(float), rng.normal(size=(40, 3)), rng.random(40)
     g, h = np.empty((3, 40)), np.empty((3, 40))
-    gradient_loops.find_class_gradients(F, y, w, 0, 40, g, h)
+    score_slope_loops.find_class_gradients(F, y, w, 0, 40, g, h)
     plain = plain_score_loss("multinomial")
     assert np.allclose(g.T, w[:, None] * plain.slope(y, F))
     assert np.allclose(h.T, w[:, None] * plain.curvature(y, F))
@@ -216,7 +217,13 @@ def test_warm_start_goes_on_where_it_stopped():
 def test_early_stopping_keeps_rows_and_is_audited(scoring):
     X, y = problem(800)
     model = HistGradientBoostingClassifier(
-        max_iter=200, early_stopping=True, scoring=scoring, n_iter_no_change=3, random_state=1, learning_rate=0.3
+        max_iter=200,
+        early_stopping=True,
+        scoring=scoring,
+        n_iter_no_change=3,
+        random_state=1,
+        learning_rate=0.3,
+        refit_leaves=False,
     ).fit(X, y > 0)
     assert model.do_early_stopping_
     assert model.n_iter_ < 200
@@ -225,6 +232,53 @@ def test_early_stopping_keeps_rows_and_is_audited(scoring):
     assert audit(model, X, y > 0).holds
     model.validation_seed_ += 1
     assert not audit(model, X, y > 0).holds
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_after_early_stopping_leaves_are_those_of_all_rows(classes):
+    X, y = problem(400)
+    y = np.digitize(y, [-0.5, 0.5][: classes - 1]) if classes else y
+    cls = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    settings = {"early_stopping": True, "n_iter_no_change": 2, "random_state": 1, "learning_rate": 0.5}
+    model = cls(**settings).fit(X, y)
+    before = cls(**settings, refit_leaves=False).fit(X, y)
+    assert np.array_equal(model.trees_.threshold, before.trees_.threshold)
+    assert np.array_equal(model.validation_score_, before.validation_score_)
+    assert (model.trees_.count[0], before.trees_.count[0]) == (400, 360)
+    assert audit(model, X, y).holds
+    assert model.objective(X, y).total <= before.objective(X, y).total
+    model.refit_leaves = False
+    assert not audit(model, X, y).holds
+
+
+def test_several_quantiles_do_not_cross():
+    X, y = problem(500)
+    levels = [0.1, 0.5, 0.9]
+    model = HistGradientBoostingRegressor("quantile", quantile=levels, max_iter=60, max_leaf_nodes=8).fit(X, y)
+    raw, found = model._raw(X), model.predict(X)
+    assert found.shape == (500, 3)
+    assert (np.diff(raw, axis=1) < 0).any()
+    assert (np.diff(found, axis=1) >= 0).all()
+    # Scores in order have no larger loss (Chernozhukov, Fernández-Val & Galichon 2010).
+    loss = plain_score_loss("quantiles", tuple(levels))
+    assert loss.value(y, found).sum() < loss.value(y, raw).sum()
+    assert np.allclose((y[:, None] <= found).mean(axis=0), levels, atol=0.07)
+    assert 0 < model.score(X, y) < 1
+    assert audit(model, X, y).holds
+    alone = HistGradientBoostingRegressor("quantile", quantile=0.5, max_iter=1).fit(X, y)
+    assert model.trees_.baseline[1] == alone.trees_.baseline[0]
+    model.quantile = [0.1, 0.6, 0.9]
+    assert not audit(model, X, y).holds
+
+
+def test_the_learning_rate_follows_the_rows_when_asked_to():
+    X, y = problem(400)
+    model = HistGradientBoostingRegressor(learning_rate="auto", max_iter=2)
+    few, many = (clone(model).fit(X[:n], y[:n]) for n in (100, 400))
+    assert 0 < few.learning_rate_ < many.learning_rate_ < 0.2
+    assert audit(many, X, y).holds
+    many.learning_rate = few.learning_rate_
+    assert not audit(many, X, y).holds
 
 
 def test_staged_answers_end_at_the_answer():
@@ -296,6 +350,8 @@ def test_missing_values_have_a_side():
         ({"categorical_features": [0], "monotonic_cst": [1, 0, 0, 0]}, "categories have no order"),
         ({"categorical_features": ["a"]}, "names of columns"),
         ({"max_bins": 300}, "max_bins"),
+        ({"interaction_cst": [{0, 1}, set()]}, "at least one column"),
+        ({"loss": "quantile", "quantile": [0.9, 0.1]}, "ascending"),
         ({"loss": "quantile"}, "quantile"),
         ({"loss": "gamma"}, "targets above 0"),
     ],
@@ -304,6 +360,12 @@ def test_contradictions_are_refused_in_words(settings, words):
     X, y = problem()
     with pytest.raises((DataError, ValueError), match=words):
         HistGradientBoostingRegressor(**settings).fit(X, y)
+
+
+def test_a_column_has_one_direction():
+    frame = pd.DataFrame(problem(60)[0], columns=list("abcd"))
+    with pytest.raises(DataError, match="two things of column 0"):
+        HistGradientBoostingRegressor(monotonic_cst={"a": 1, 0: -1}).fit(frame, problem(60)[1])
 
 
 @pytest.mark.parametrize("X", [np.ones((60, 2)), np.full((60, 2), np.nan)])

@@ -29,6 +29,7 @@ from certifit.checkers.ensemble.adaboost_adapter import audit_boosted_classifier
 from certifit.checkers.ensemble.additive.adapter import audit_additive
 from certifit.checkers.ensemble.bagging.adapter import audit_bag
 from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
+from certifit.checkers.ensemble.boosting.gradient_adapter import audit_gradient_boosting
 from certifit.checkers.ensemble.boosting_adapter import audit_boosting
 from certifit.checkers.ensemble.forest.sklearn_adapter import audit_forest
 from certifit.checkers.feature_selection.adapter import (
@@ -214,6 +215,10 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
             AuditedModel(audit_boosting, ("is_categorical_",)),
+        ),
+        **dict.fromkeys(
+            ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+            AuditedModel(audit_gradient_boosting, ("estimators_", "train_score_")),
         ),
         **dict.fromkeys(
             ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))

@@ -7,6 +7,8 @@ from certifit.ensemble.bagging.bagging import BaggingClassifier as BaggingClassi
 from certifit.ensemble.bagging.bagging import BaggingRegressor as BaggingRegressor
 from certifit.ensemble.forest.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
 from certifit.ensemble.forest.regressors import ExtraTreesRegressor as ExtraTreesRegressor
+from certifit.ensemble.boosting.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
+from certifit.ensemble.boosting.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from certifit.ensemble.boosting.hist_gradient_boosting import (
     HistGradientBoostingClassifier as HistGradientBoostingClassifier,
 )

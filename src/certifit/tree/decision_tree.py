@@ -41,8 +41,9 @@ from certifit.rows import (
 from certifit.rows.checks import Target
 from certifit.rows.named_columns import is_pandas
 from certifit.tree.exact.category_loops import CategoryOrders
-from certifit.tree.exact.criteria import AmountCriterion, ClassCriterion, Criterion, NodeMeasures
+from certifit.tree.exact.criteria import AmountCriterion, ClassCriterion, Criterion
 from certifit.tree.exact.entries import SortedTable, SplitRules
+from certifit.tree.exact.grown_tree import as_tree, leaves_of_table, number_of_columns
 from certifit.tree.exact.growth import TreeGrower, sorted_table
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
 from certifit.tree.fitted_tree import Tree
@@ -115,7 +116,7 @@ class DecisionTree(TreeModel):
         data = rows.load()
         kept = data.w > 0
         X = dense(data.X[kept])
-        columns = _columns_to_try(self.max_features, rows.n_features)
+        columns = number_of_columns(self.max_features, rows.n_features)
         categories = categorical_columns(self.categorical_features, rows.names, rows.n_features)
         categories = categories if by_type is None else by_type
         y = np.asarray(data.y)[kept].reshape(len(X), -1)
@@ -135,7 +136,7 @@ class DecisionTree(TreeModel):
         rules = SplitRules(
             criterion.score, sums.channels, share_of_rows(self.min_samples_leaf, n),
             float(self.min_weight_fraction_leaf) * total / sums.weight_unit,
-            _columns_to_try(self.max_features, X.shape[1]), self.splitter == "random", seed,
+            number_of_columns(self.max_features, X.shape[1]), self.splitter == "random", seed,
         )  # fmt: skip
         depth = np.iinfo(np.int64).max if self.max_depth is None else int(self.max_depth)
         least = float(self.min_impurity_decrease) * total * criterion.score_unit(sums)
@@ -152,7 +153,9 @@ class DecisionTree(TreeModel):
             nodes = LookaheadGrower(source, *parts).grow(self.max_leaf_nodes)
         else:
             nodes = TreeGrower(*parts).grow(self.max_leaf_nodes)
-        tree = _as_tree(nodes, criterion.measured(nodes, y, w, _leaves(nodes, table, len(y))), X.shape[1], criterion)
+        tree = as_tree(
+            nodes, criterion.measured(nodes, y, w, leaves_of_table(nodes, table, len(y))), X.shape[1], criterion
+        )
         return tree if orders is None else with_category_sets(tree, nodes, table, categories)
 
     def _refuse_lookahead(self, targets: int, categories: bool) -> None:
@@ -216,26 +219,6 @@ def _labelled(labels: Labels | None) -> Attributes:
     return {"category_labels_": labels} if labels else {}
 
 
-def _leaves(nodes: NodeTable, table: SortedTable, n: int) -> Array:
-    """The leaf of each row: leaves are runs of the first column's entries."""
-    leaves = np.flatnonzero(nodes.left < 0)
-    leaves = leaves[np.argsort(nodes.start[leaves], kind="stable")]
-    at = np.empty(n, np.int64)
-    at[table.entries[0] & 0xFFFFFFFF] = np.repeat(leaves, (nodes.end - nodes.start)[leaves])
-    return at
-
-
-def _as_tree(nodes: NodeTable, found: NodeMeasures, d: int, criterion: Criterion) -> Tree:
-    """The nodes with scikit-learn's names."""
-    leaf = nodes.left < 0
-    classes = criterion.classes if isinstance(criterion, ClassCriterion) else (1,) * criterion.targets
-    return Tree(
-        nodes.left, nodes.right, np.where(leaf, -2, nodes.column), np.where(leaf, -2.0, nodes.threshold),
-        _missing_sides(nodes), found.impurity, nodes.end - nodes.start, found.weight, found.value, d,
-        np.array(classes),
-    )  # fmt: skip
-
-
 def with_category_sets(tree: Tree, nodes: NodeTable, table: SortedTable, categories: Array) -> Tree:
     """The same tree, with the sets of categories that its splits send left; those a node lacks go as missing ones."""
     sizes = np.where(categories, np.diff(table.first), 0)
@@ -256,15 +239,6 @@ def with_category_sets(tree: Tree, nodes: NodeTable, table: SortedTable, categor
         tree, threshold=threshold, category_values=np.concatenate(known), category_first=first, category_set=chosen,
         category_left=sets,
     )  # fmt: skip
-
-
-def _columns_to_try(asked: Any, d: int) -> int:
-    """How many columns each split looks at."""
-    if asked is None:
-        return d
-    if isinstance(asked, str):
-        return max(1, int(math.sqrt(d) if asked == "sqrt" else math.log2(d)))
-    return min(d, int(asked)) if isinstance(asked, (int, np.integer)) else max(1, int(asked * d))
 
 
 def _directions(monotonic_cst: Any, d: int) -> Array:
@@ -289,14 +263,6 @@ def _refuse_directions(directions: Array, categories: Array, targets: int) -> No
         )  # fmt: skip
     if (directions[categories] != 0).any():
         raise DataError(got="monotonic_cst on a column of categories", wanted="0 for columns of categories")
-
-
-def _missing_sides(nodes: NodeTable) -> Array:
-    """Where missing values go: as was best, or, where the fit met none, to the side with more rows."""
-    leaf = nodes.left < 0
-    counts = nodes.end - nodes.start
-    larger = counts[np.where(leaf, 0, nodes.left)] > counts[np.where(leaf, 0, nodes.right)]
-    return np.where(leaf, False, np.where(nodes.met_missing, nodes.missing_left, larger)).astype(np.uint8)
 
 
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.ensemble.boosting.corrected import certify_corrected
+from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
+from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.staged_scores import certify_staged_scores
-from certifit.checkers.ensemble.stages import StageClaim, certify_stages, held_out_rows, plain_trees
+from certifit.checkers.ensemble.stages import StageClaim, certify_stages
 from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
@@ -19,19 +22,27 @@ from certifit.rows.checks import TableTerms
 
 def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | None, tol: float) -> Certificate:
     """Check fitted attributes and settings on rows whose y are class numbers or amounts."""
-    return certify_stages(plain_trees(model["trees_"]), stage_claim(model, rows), rows, held_out, tol)
+    trees, claim = plain_trees(model["trees_"]), stage_claim(model, rows)
+    if model["corrective"]:
+        return certify_corrected(trees, claim, float(model["coefficient_size_"]), rows, held_out)
+    return certify_stages(trees, claim, rows, held_out, tol)
 
 
 def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
     """What settings say that every stage has done."""
-    classes = model.get("classes_")
+    classes, parameter = model.get("classes_"), None
     loss = str(model["loss"]) if classes is None else ("log_loss" if len(classes) == 2 else "multinomial")
+    scores = len(classes) if classes is not None and loss == "multinomial" else 1
+    if loss == "quantile":
+        several = np.ndim(model["quantile"]) > 0
+        parameter = tuple(map(float, model["quantile"])) if several else float(model["quantile"])
+        loss, scores = ("quantiles", len(model["quantile"])) if several else (loss, 1)
     depth, leaves = model["max_depth"], model["max_leaf_nodes"]
+    rate = learning_rate_of(model["learning_rate"], int(rows.sum(lambda block: (block.w > 0).sum())))
     return StageClaim(
-        loss, float(model["quantile"]) if loss == "quantile" else None, float(model["learning_rate"]),
-        float(model["l2_regularization"]), int(model["min_samples_leaf"]), math.inf if depth is None else depth,
-        math.inf if leaves is None else leaves, _directions(model["monotonic_cst"], rows),
-        len(classes) if classes is not None and loss == "multinomial" else 1,
+        loss, parameter, rate, float(model["l2_regularization"]), int(model["min_samples_leaf"]),
+        math.inf if depth is None else depth, math.inf if leaves is None else leaves,
+        _directions(model["monotonic_cst"], rows), scores,
     )  # fmt: skip
 
 
@@ -59,7 +70,7 @@ def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
     if classes is not None:
         rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), state["class_weight"])
     held = None
-    if state["do_early_stopping_"] and state["validation_fraction"] is not None:
+    if state["do_early_stopping_"] and state["validation_fraction"] is not None and not state["refit_leaves"]:
         targets = rows.map(lambda block: np.asarray(block.y, np.float64)) if classes is not None else None
         w = rows.map(lambda block: block.w)
         held = held_out_rows(targets, w, float(state["validation_fraction"]), int(state["validation_seed_"]))

@@ -8,6 +8,7 @@ the range of slopes. All have 0 in that range.
 | squared_error | (t - y)²/2 | t - y | 1 | -u²/2 - u y |
 | absolute_error | abs(t - y) | ±1 | | -u y |
 | quantile (α) | α (y - t)₊ + (1 - α)(t - y)₊ | -α, 1 - α | | -u y |
+| quantiles, t (n, k) | the sum of these over k levels α | as above | | as above |
 | huber (δ) | (t - y)²/2, δ (abs(t - y) - δ/2) beyond δ | clip(t - y, ±δ) | | -u²/2 - u y |
 | poisson | exp t - y t | exp t - y | exp t | q - q log q, q = y + u |
 | gamma | t + y exp(-t) | 1 - y exp(-t) | y exp(-t) | q - q log(q/y), q = 1 - u |
@@ -91,6 +92,32 @@ class PlainQuantile(PlainScoreLoss):
     def gain(self, y: Array, u: Array) -> Array:
         inside = (u >= -self.scale * self.alpha) & (u <= self.scale * (1 - self.alpha))
         return np.where(inside, -u * y, -np.inf)
+
+
+@dataclass(frozen=True)
+class PlainQuantiles(PlainScoreLoss):
+    """The sum of the pinball losses of several quantiles, with a score for each."""
+
+    alphas: tuple[float, ...] = (0.5,)
+    translates = True
+    smooth = False
+    several = True
+
+    def value(self, y: Array, t: Array) -> Array:
+        alpha, rest = np.array(self.alphas), y[:, None] - t
+        return np.where(rest > 0, alpha * rest, (alpha - 1) * rest).sum(axis=1)
+
+    def slope(self, y: Array, t: Array) -> Array:
+        alpha = np.array(self.alphas)
+        return np.where(t < y[:, None], -alpha, 1 - alpha)
+
+    def gain(self, y: Array, u: Array) -> Array:
+        alpha = np.array(self.alphas)
+        inside = ((u >= -alpha) & (u <= 1 - alpha)).all(axis=1)
+        return np.where(inside, -u.sum(axis=1) * y, -np.inf)
+
+    def balanced(self, y: Array, w: Array, u: Array) -> Array:
+        return np.stack([PlainQuantile(a).balanced(y, w, v) for a, v in zip(self.alphas, u.T, strict=True)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -217,8 +244,10 @@ def _one_hot(y: Array, k: int) -> Array:
     return (y.astype(np.int64)[:, None] == np.arange(k)).astype(np.float64)
 
 
-def plain_score_loss(name: str, parameter: float | None = None) -> PlainScoreLoss:
-    """The loss of this name; `parameter` is the α of a quantile or the δ of Huber's loss."""
+def plain_score_loss(name: str, parameter: float | tuple[float, ...] | None = None) -> PlainScoreLoss:
+    """The loss of this name; `parameter` is the α of a quantile, those of several, or the δ of Huber's loss."""
+    if isinstance(parameter, tuple):
+        return PlainQuantiles(parameter)
     if name == "quantile":
         return PlainQuantile(0.5 if parameter is None else parameter)
     if name == "huber":

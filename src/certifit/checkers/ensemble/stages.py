@@ -9,16 +9,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import logit
 
-from certifit.checkers.ensemble.forest.plain_bootstrap import GOLDEN, finished
-from certifit.checkers.ensemble.score_losses import PlainQuantile, PlainScoreLoss, plain_score_loss
+from certifit.checkers.ensemble.boosting.box_gap import (
+    BoxTuning,
+    asked_borders,
+    border_grid,
+    box_gap,
+    box_size,
+    is_quick,
+    is_shallow,
+)
+from certifit.checkers.ensemble.boosting.plain_trees import PlainTrees, final_scores, is_whole, stump_size
+from certifit.checkers.ensemble.boosting.stage_rules import bag_rows, best_constant, longest_step
+from certifit.checkers.ensemble.score_losses import (
+    PlainHuber,
+    PlainQuantile,
+    PlainQuantiles,
+    PlainScoreLoss,
+    plain_score_loss,
+)
 from certifit.checkers.ensemble.stump_gap import StumpGap, stump_gap
-from certifit.checkers.plain.best_intercepts import middle_of_quantile
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
 from certifit.core import Certificate, Check
@@ -27,10 +39,9 @@ from certifit.rows import Array, Block, Rows, Sums
 
 @dataclass(frozen=True)
 class StageTuning:
-    """How much is checked: rows times trees, and entries of the table for the gap of stumps."""
+    """How much is checked: rows times trees."""
 
     visits: int = 3_000_000
-    gap_entries: int = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class StageClaim:
     """What a boosting says it has done."""
 
     loss: str
-    parameter: float | None
+    parameter: float | tuple[float, ...] | None
     learning_rate: float
     l2: float
     leaf_rows: int
@@ -46,138 +57,116 @@ class StageClaim:
     leaves: float
     monotone: Array | None  # (d,) -1, 0 or 1
     scores: int = 1  # trees of a stage
+    newton_share: float = 1.0  # of each Newton step, before the learning rate
+    subsample: float = 1.0  # share of the rows that a stage sees
+    seed: int = 0  # by which these are drawn
+    levels: Array | None = None  # (stages,) δ of Huber's loss, a quantile of the sizes of residuals
+    share: float = 0.9  # the level of that quantile
+    start: Array | None = None  # (n, k) first scores that are no constant
 
     @property
     def plain(self) -> PlainScoreLoss:
         return plain_score_loss(self.loss, self.parameter)
 
-
-@dataclass(frozen=True)
-class PlainTrees:
-    """Trees of all stages, as `BoostedTrees` has them."""
-
-    first: Array
-    left: Array
-    right: Array
-    column: Array
-    threshold: Array
-    missing_left: Array
-    kinds: Array
-    count: Array
-    value: Array
-    low: Array
-    high: Array
-    sides: Array
-    categories: tuple[Array, ...]
-    baseline: Array
-
-    def coded(self, X: Array) -> Array:
-        """Rows (n, d) with categories replaced by their places, and by NaN where they have none."""
-        X = X.astype(np.float64)
-        for j, kinds in enumerate(self.categories):
-            if len(kinds):
-                same = X[:, j][:, None] == np.asarray(kinds)
-                X[:, j] = np.where(same.any(axis=1), same.argmax(axis=1), np.nan)
-        return X
-
-    def leaves(self, t: int, X: Array) -> Array:
-        """The leaf of tree t that each coded row reaches."""
-        at = np.full(len(X), self.first[t])
-        rows = np.arange(len(X))
-        while len(rows):
-            rows = rows[self.left[at[rows]] >= 0]
-            k = at[rows]
-            x = X[rows, self.column[k]]
-            goes_left = x <= self.threshold[k]
-            asks = self.kinds[k] >= 0
-            known = ~np.isnan(x)
-            both = asks & known
-            goes_left[both] = self.sides[self.kinds[k[both]], x[both].astype(np.int64)] != 0
-            goes_left[~known] = self.missing_left[k[~known]] != 0
-            at[rows] = np.where(goes_left, self.left[k], self.right[k])
-        return at
-
-
-def plain_trees(trees: Any) -> PlainTrees:
-    """The arrays of fitted trees; anything but whole trees is found by `is_whole`."""
-    arrays = {
-        name: np.asarray(getattr(trees, name)) for name in PlainTrees.__dataclass_fields__ if name != "categories"
-    }
-    return PlainTrees(**arrays, categories=tuple(np.asarray(c) for c in trees.categories))
-
-
-def is_whole(trees: PlainTrees, d: int, scores: int) -> bool:
-    """Whether every tree has one root, every other node one parent before it, and columns that are there."""
-    m = len(trees.left)
-    if trees.baseline.shape != (scores,) or (len(trees.first) - 1) % scores or len(trees.categories) != d:
-        return False
-    if trees.first.ndim != 1 or not len(trees.first) or trees.sides.ndim != 2 or trees.sides.shape[1] != 256:
-        return False
-    names = ("right", "column", "threshold", "missing_left", "kinds", "count", "value", "low", "high")
-    by_node = [getattr(trees, name) for name in names]
-    if any(a.shape != (m,) for a in by_node) or trees.first[0] != 0 or trees.first[-1] != m:
-        return False
-    inner = np.flatnonzero(trees.left >= 0)
-    children = np.sort(np.concatenate([trees.left[inner], trees.right[inner], trees.first[:-1]]))
-    after = (trees.left[inner] > inner) & (trees.right[inner] > inner)
-    column = (trees.column[inner] >= 0) & (trees.column[inner] < d)
-    kinds = (trees.kinds < len(trees.sides)).all() and (trees.right[trees.left < 0] == -1).all()
-    stop = trees.first[np.searchsorted(trees.first, inner, side="right")]
-    within = (trees.left[inner] < stop) & (trees.right[inner] < stop)
-    return bool(np.array_equal(children, np.arange(m)) and (after & column & within).all() and kinds)
+    def of_stage(self, stage: int) -> PlainScoreLoss:
+        """The loss that a stage lowers; Huber's has a δ of its own at each."""
+        return self.plain if self.levels is None else PlainHuber(float(self.levels[stage]))
 
 
 @dataclass(frozen=True)
 class StageSums(Sums):
-    """Sums over rows by node, and the loss before the first stage and after each."""
+    """Sums over rows by node, and of the losses before and after each stage."""
 
     G: Array  # (m,) Σ w φ'; of quantiles, the weight of residuals below the leaf's full step
     H: Array  # (m,) Σ w φ"; of quantiles, the weight of those at it
-    size: Array  # (m,) Σ w |φ'|
+    size: Array  # (m,) Σ w |φ'|; what rounding is relative to
     count: Array  # (m,)
-    loss: Array  # (stages + 1,) Σ w φ
-    scale: Array  # (stages + 1,) Σ w |φ|
+    before: Array  # (stages,) Σ w φ of the rows that a stage sees
+    after: Array  # (stages,)
+    scale: Array  # (stages,) Σ w |φ| before and after
+    level: Array  # (stages, 2) of Huber's loss, the weight of residuals smaller than δ, and of those of this size
     slope: Array  # (k, 2) Σ w φ' at the baseline, and Σ w |φ'|
+    loss: float  # Σ w φ of all rows after the last stage
     floor: float  # Σ w min φ, below which no scores can come
     weight: float
 
 
-def stage_sums(trees: PlainTrees, claim: StageClaim, stages: int, held_out: Array | None, block: Block) -> StageSums:
-    """What a block's rows add to all leaves of the first stages."""
-    loss, k, m = claim.plain, len(trees.baseline), int(trees.first[stages * len(trees.baseline)])
-    w = block.w if held_out is None else np.where(held_out[block.start : block.start + len(block.w)], 0.0, block.w)
-    kept = w > 0
-    X, y, w = trees.coded(dense(block.X[kept])), np.asarray(block.y, np.float64)[kept], w[kept]
-    F = np.tile(trees.baseline, (len(w), 1))
-    G, H, size, count = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
-    shaped = (lambda F: F) if loss.several else (lambda F: F[:, 0])
-    values = loss.value(y, shaped(F))
-    first = loss.slope(y, shaped(F)).reshape(len(w), k)
-    losses, scales = [w @ values], [w @ np.abs(values)]
+@dataclass(frozen=True)
+class StageRows:
+    """The rows of a block that boosting learnt from."""
+
+    X: Array  # (n, d) coded
+    y: Array
+    w: Array
+    F: Array  # (n, k) first scores
+    bags: Array  # (stages, n) bool, which rows each stage saw
+
+
+def rows_of(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, block: Block) -> StageRows:
+    """Those of a block, with the rows of the table that are kept (N,) and those that stages saw (stages, N)."""
+    here = slice(block.start, block.start + len(block.w))
+    chosen = kept[here]
+    X, y = trees.coded(dense(block.X[chosen])), np.asarray(block.y, np.float64)[chosen]
+    F = np.tile(trees.baseline, (len(y), 1)) if claim.start is None else np.array(claim.start[here][chosen])
+    return StageRows(X, y, block.w[chosen], F, bags[:, here][:, chosen])
+
+
+def stage_sums(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, block: Block) -> StageSums:
+    """What a block's rows add to all leaves of the first stages, of which there are as many as bags."""
+    rows = rows_of(trees, claim, kept, bags, block)
+    y, w, F, k, stages = rows.y, rows.w, rows.F, len(trees.baseline), len(bags)
+    m = int(trees.first[stages * k])
+    sums = np.zeros((4, m))
+    before, after, scale, level = np.zeros(stages), np.zeros(stages), np.zeros(stages), np.zeros((stages, 2))
+    loss = claim.of_stage(0) if stages else claim.plain
+    steep = loss.slope(y, _shaped(loss, F)).reshape(len(w), k)
+    steep = np.stack([w @ steep, w @ np.abs(steep)], axis=1)
     for stage in range(stages):
-        slope, curve = loss.slope(y, shaped(F)).reshape(len(w), k), loss.curvature(y, shaped(F)).reshape(len(w), k)
-        before = F.copy()
+        loss, seen = claim.of_stage(stage), np.where(rows.bags[stage], w, 0.0)
+        old = F.copy()
+        if isinstance(loss, PlainHuber):
+            level[stage] = _level_sums(loss.delta, y, F[:, 0], w)
         for c in range(k):
             t = stage * k + c
             a, b = int(trees.first[t]), int(trees.first[t + 1])
-            at = trees.leaves(t, X) - a
-            if isinstance(loss, PlainQuantile):
-                rest = y - before[:, 0]
-                step = trees.value[a:b][at] / claim.learning_rate
-                near = 64 * EPS * (np.abs(rest) + np.abs(step) + np.abs(y) + np.abs(before[:, 0]))
-                parts = (w * (rest < step - near), w * (np.abs(rest - step) <= near), w)
-            else:
-                parts = (w * slope[:, c], w * curve[:, c], w * np.abs(slope[:, c]))
-            for total, part in zip((G, H, size), parts, strict=True):
+            at = trees.leaves(t, rows.X) - a
+            step = trees.value[a:b][at]
+            parts = _row_parts(loss, y, old, seen, step / claim.learning_rate, c)
+            for total, part in zip(sums, (*parts, seen > 0), strict=True):
                 total[a:b] += np.bincount(at, part, b - a)
-            count[a:b] += np.bincount(at, minlength=b - a)
-            F[:, c] += trees.value[a:b][at]
-        values = loss.value(y, shaped(F))
-        losses.append(w @ values)
-        scales.append(w @ np.abs(values))
-    steep = np.stack([w @ first, w @ np.abs(first)], axis=1)
-    floor = float(w @ loss.gain(y, np.zeros(F.shape if loss.several else len(w))))
-    return StageSums(G, H, size, count, np.array(losses), np.array(scales), steep, floor, float(w.sum()))
+            F[:, c] += step
+        values = loss.value(y, _shaped(loss, old)), loss.value(y, _shaped(loss, F))
+        before[stage], after[stage] = (seen @ value for value in values)
+        scale[stage] = max(seen @ np.abs(value) for value in values)
+    floor = float(w @ loss.gain(y, np.zeros(_shaped(loss, F).shape)))
+    final = float(w @ loss.value(y, _shaped(loss, F)))
+    G, H, size, count = sums
+    return StageSums(G, H, size, count, before, after, scale, level, steep, final, floor, float(w.sum()))
+
+
+def _shaped(loss: PlainScoreLoss, F: Array) -> Array:
+    return F if loss.several else F[:, 0]
+
+
+def _level_sums(delta: float, y: Array, F: Array, w: Array) -> tuple[float, float]:
+    """The weight of residuals smaller than δ, and of those as large."""
+    away = np.abs(y - F)
+    near = 64 * EPS * (away + np.abs(y) + np.abs(F))
+    return float(w @ (away < delta - near)), float(w @ (np.abs(away - delta) <= near))
+
+
+def _row_parts(loss: PlainScoreLoss, y: Array, F: Array, w: Array, step: Array, c: int) -> tuple[Array, Array, Array]:
+    """What each row adds to the sums of its leaf for score c, whose full step is `step` (n,)."""
+    if isinstance(loss, PlainQuantile | PlainQuantiles | PlainHuber):
+        rest = y - F[:, c]
+        near = 64 * EPS * (np.abs(rest) + np.abs(step) + np.abs(y) + np.abs(F[:, c]))
+        if isinstance(loss, PlainHuber):
+            away = loss.slope(rest, step)
+            return w * away, w, w * (np.abs(away) + near / EPS)
+        return w * (rest < step - near), w * (np.abs(rest - step) <= near), w
+    shaped = _shaped(loss, F)
+    slope, curve = (part.reshape(F.shape)[:, c] for part in (loss.slope(y, shaped), loss.curvature(y, shaped)))
+    return w * slope, w * curve, w * np.abs(slope)
 
 
 def certify_stages(
@@ -193,30 +182,29 @@ def certify_stages(
         return Certificate("greedy", CLAIM, tol=tol, checks=(Check("trees that are no trees (1: yes)", 1.0, 0.0),))
     k = len(trees.baseline)
     all_stages = (len(trees.first) - 1) // k
+    if claim.levels is not None and claim.levels.shape != (all_stages,):
+        return Certificate("greedy", CLAIM, tol=tol, checks=(Check("stages without a level", 1.0, 0.0),))
     stages = min(all_stages, max(1, tuning.visits // max(1, rows.n_rows * k)))
+    kept, bags = seen_rows(rows, claim, held_out, stages)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = rows.sum(partial(stage_sums, trees, claim, stages, held_out))
+        found = rows.sum(partial(stage_sums, trees, claim, kept, bags))
     checks = (
         *_check_shape(trees, claim),
-        _check_baseline(trees, claim, found, rows, held_out),
+        *_check_baseline(trees, claim, found, rows, kept),
         *_check_leaves(trees, claim, found),
         _check_descent(found),
     )
-    objective = float(found.loss[-1] / found.weight)
+    objective = float(found.loss / found.weight)
     facts: dict[str, float | str] = {"stages": float(all_stages)}
     words = CLAIM if stages == all_stages else f"of the first {stages} stages, {CLAIM}"
-    if (
-        stages == all_stages
-        and all(check.passed for check in checks)
-        and (np.diff(trees.first) <= 3).all()
-        and rows.n_rows * rows.n_features <= tuning.gap_entries
-    ):
-        gap = _gap(trees, claim, rows, held_out)
-        facts["size of the additive model"] = gap.size
-        bound = gap.bound / found.weight
-        facts["gap to the best additive model of this size"] = max(0.0, objective - bound)
-        return Certificate("bounded", f"{words}; no additive model of the same size has a loss below the bound",
-                           objective, bound, tol, checks=checks, facts=facts)  # fmt: skip
+    if stages == all_stages and all(check.passed for check in checks) and claim.start is None:
+        gap, words_of_gap = shallow_gap(trees, claim, rows, kept)
+        if gap is not None:
+            bound = max(gap.bound, found.floor) / found.weight
+            facts["size of the model"] = gap.size
+            facts["gap to the best model of this size"] = max(0.0, objective - bound)
+            words = f"{words}; no {words_of_gap} of the same size has a loss below the bound"
+            return Certificate("bounded", words, objective, bound, tol, checks=checks, facts=facts)
     return Certificate("greedy", words, objective, found.floor / found.weight, tol, checks=checks, facts=facts)
 
 
@@ -262,16 +250,31 @@ def _limits_follow(trees: PlainTrees, i: int, direction: int) -> bool:
     return bool(trees.low[a] == low and trees.high[b] == high and trees.low[b] == middle and low <= middle <= high)
 
 
+def seen_rows(rows: Rows, claim: StageClaim, held_out: Array | None, stages: int) -> tuple[Array, Array]:
+    """Which rows the boosting learnt from (n,), and which of them each of the first stages saw (stages, n)."""
+    kept = rows.map(lambda block: block.w) > 0
+    if held_out is not None:
+        kept = kept & ~held_out
+    if claim.subsample >= 1:
+        return kept, np.broadcast_to(kept, (stages, len(kept)))
+    return kept, np.array([bag_rows(kept, claim.subsample, claim.seed, s) for s in range(stages)]).reshape(
+        stages, len(kept)
+    )
+
+
 def _check_baseline(
-    trees: PlainTrees, claim: StageClaim, found: StageSums, rows: Rows, held_out: Array | None
-) -> Check:
-    """Whether stages begin at the best constant."""
+    trees: PlainTrees, claim: StageClaim, found: StageSums, rows: Rows, kept: Array
+) -> tuple[Check, ...]:
+    """Whether stages begin at the best constant, or at 0 and the first scores that were given."""
     name = "baseline off by, of what rounding allows"
-    if isinstance(claim.plain, PlainQuantile):
-        y, w = _targets(rows, held_out)
-        want = best_constant(y, w, claim.plain, 1)
+    if claim.start is not None:
+        return (Check(name, float(np.abs(trees.baseline).max()), 0.0),)
+    if isinstance(claim.plain, PlainQuantile | PlainQuantiles | PlainHuber):
+        y = rows.map(lambda block: np.asarray(block.y, np.float64))[kept]
+        w = rows.map(lambda block: block.w)[kept]
+        want = best_constant(y, w, claim.plain, len(trees.baseline))
         size = 16 * EPS * (np.abs(want) + float(np.abs(y).max()))
-        return Check(name, float((np.abs(want - trees.baseline) / np.where(size > 0, size, 1.0)).max()), 1.0)
+        return (Check(name, float((np.abs(want - trees.baseline) / np.where(size > 0, size, 1.0)).max()), 1.0),)
     rounding = 64 * np.log2(2 + rows.n_rows) * EPS
     allowed = rounding * np.where(found.slope[:, 1] > 0, found.slope[:, 1], 1.0)
     # Far from 0, the best constant has the digits of a score, and its slope those of all weights.
@@ -279,7 +282,7 @@ def _check_baseline(
     centred = (
         abs(float(trees.baseline.sum())) > 1e-9 * (1 + np.abs(trees.baseline).max()) if len(trees.baseline) > 1 else 0
     )
-    return Check(name, float((np.abs(found.slope[:, 0]) / allowed).max()) + 2.0 * centred, 1.0)
+    return (Check(name, float((np.abs(found.slope[:, 0]) / allowed).max()) + 2.0 * centred, 1.0),)
 
 
 def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tuple[Check, ...]:
@@ -292,19 +295,31 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     value = trees.value[:m]
     full = float(np.abs(count - trees.count[:m]).max(initial=0.0))
     rounding = 32 * np.log2(2 + count.max(initial=0.0)) * EPS
-    if isinstance(claim.plain, PlainQuantile):
-        below, at, total = found.G, found.H, found.size
-        want = claim.plain.alpha * total
+    free = leaf & (claim.monotone is None or not np.any(claim.monotone))
+    loss, total = claim.plain, np.where(found.size > 0, found.size, 1.0)
+    if isinstance(loss, PlainHuber):
+        off = float(np.where(leaf, np.abs(found.G) / total, 0.0).max(initial=0.0) / (4 * rounding))
+        return (*_leaf_checks(full, off), _check_levels(claim, found, rounding))
+    if isinstance(loss, PlainQuantile | PlainQuantiles):
+        tree = np.searchsorted(trees.first, np.arange(m), side="right") - 1
+        alphas = np.array(loss.alphas if isinstance(loss, PlainQuantiles) else (loss.alpha,))
+        want = alphas[tree % len(alphas)] * found.size
         # The weight below a quantile is at most α of all, that up to it at least.
-        off = np.maximum(below - want, want - below - at) / np.where(total > 0, total, 1.0)
-        off = np.where(leaf & (claim.monotone is None or not np.any(claim.monotone)), off, 0.0)
-        return _leaf_checks(full, float(off.max(initial=0.0) / rounding))
+        far = np.maximum(found.G - want, want - found.G - found.H) / total
+        return _leaf_checks(full, float(np.where(free, far, 0.0).max(initial=0.0) / rounding))
     H = found.H + claim.l2
-    newton = np.where(H > 0, -found.G / np.where(H > 0, H, 1.0), 0.0)
+    newton = claim.newton_share * np.where(H > 0, -found.G / np.where(H > 0, H, 1.0), 0.0)
     longest = longest_step(claim.loss, claim.learning_rate)
     newton = np.clip(claim.learning_rate * np.clip(newton, trees.low[:m], trees.high[:m]), -longest, longest)
     allowed = rounding * (claim.learning_rate * found.size / np.where(H > 0, H, 1.0) + np.abs(newton)) + EPS**2
     return _leaf_checks(full, float(np.where(leaf, np.abs(value - newton) / allowed, 0.0).max(initial=0.0)))
+
+
+def _check_levels(claim: StageClaim, found: StageSums, rounding: float) -> Check:
+    """Whether the δ of each stage is the quantile of the residuals' sizes that was asked for."""
+    want = claim.share * found.weight
+    off = np.maximum(found.level[:, 0] - want, want - found.level.sum(axis=1)) / found.weight
+    return Check("share of residuals below δ off by", float(off.max(initial=0.0)), rounding)
 
 
 def _leaf_checks(counts: float, values: float) -> tuple[Check, ...]:
@@ -315,98 +330,23 @@ def _leaf_checks(counts: float, values: float) -> tuple[Check, ...]:
 
 
 def _check_descent(found: StageSums) -> Check:
-    """Whether no stage raised the training loss."""
-    rose = np.diff(found.loss)
-    scale = np.maximum(found.scale[:-1], found.scale[1:]) + np.finfo(float).tiny
-    return Check("rise of the training loss in a stage, relative", float((rose / scale).max(initial=0.0)), 1e-12)
+    """Whether no stage raised the loss of the rows that it saw."""
+    rose = (found.after - found.before) / (found.scale + np.finfo(float).tiny)
+    return Check("rise of the training loss in a stage, relative", float(rose.max(initial=0.0)), 1e-12)
 
 
-def _targets(rows: Rows, held_out: Array | None) -> tuple[Array, Array]:
-    """Targets and weights of the training rows."""
-    y = rows.map(lambda block: np.asarray(block.y, np.float64))
-    w = rows.map(lambda block: block.w)
-    kept = w > 0 if held_out is None else (w > 0) & ~held_out
-    return y[kept], w[kept]
-
-
-def _gap(trees: PlainTrees, claim: StageClaim, rows: Rows, held_out: Array | None) -> StumpGap:
-    """The duality gap of an ensemble of stumps."""
-    data = rows.load()
-    w = data.w if held_out is None else np.where(held_out, 0.0, data.w)
-    kept = w > 0
-    X, y = dense(data.X[kept]), np.asarray(data.y, np.float64)[kept]
-    k = len(trees.baseline)
-    F = np.tile(trees.baseline, (len(y), 1))
-    coded = trees.coded(X)
-    for t in range(len(trees.first) - 1):
-        F[:, t % k] += trees.value[trees.leaves(t, coded)]
-    categorical = np.array([len(c) > 0 for c in trees.categories])
-    return stump_gap(
-        coded, y, w[kept], F if claim.plain.several else F[:, 0], stump_size(trees), claim.plain, categorical
-    )
-
-
-def stump_size(trees: PlainTrees) -> float:
-    """Σ |β| of all stumps, those that ask the same taken together."""
-    jumps: dict[tuple[Any, ...], float] = {}
-    k = len(trees.baseline)
-    for t, root in enumerate(trees.first[:-1]):
-        if trees.left[root] >= 0:
-            sides = bytes(trees.sides[trees.kinds[root]]) if trees.kinds[root] >= 0 else b""
-            asked = (t % k, int(trees.column[root]), float(np.nan_to_num(trees.threshold[root])), sides,
-                     int(trees.missing_left[root]))  # fmt: skip
-            jump = float(trees.value[trees.right[root]] - trees.value[trees.left[root]])
-            jumps[asked] = jumps.get(asked, 0.0) + jump
-    return float(sum(map(abs, jumps.values())))
-
-
-# What fits and checks agree on ----------------------------------------------------------------------------------
-
-
-def weighted_quantile(x: Array, w: Array, alpha: float) -> float:
-    """The middle of the α-quantiles of x with weights w."""
-    return middle_of_quantile(x, w, alpha * float(w.sum()))
-
-
-def best_constant(y: Array, w: Array, loss: PlainScoreLoss, scores: int) -> Array:
-    """The one score for all rows with the least loss (scores,); several scores sum up to 0."""
-    name = type(loss).__name__
-    if isinstance(loss, PlainQuantile):
-        return np.array([weighted_quantile(y, w, loss.alpha)])
-    if loss.several:
-        log_share = np.log(np.bincount(y.astype(np.int64), w, scores) / w.sum())
-        return log_share - log_share.mean()
-    mean = float(y[0] + w @ (y - y[0]) / w.sum())
-    if name == "PlainSquaredError":
-        return np.array([mean])
-    if name in ("PlainPoisson", "PlainGamma"):
-        return np.array([np.log(mean)])
-    share = float(w[y > 0.5].sum() / w.sum())
-    return np.array([logit(share) * (0.5 if name == "PlainExponential" else 1.0)])
-
-
-def longest_step(loss: str, learning_rate: float) -> float:
-    """The longest step of a score that surely lowers the loss, given that it is at most a share of Newton's.
-
-    Where |φ"'| <= φ", a step δ raises the loss by at most g δ + h δ² ψ(|δ|) / 2 with ψ(t) = 2 (exp t - 1 - t) / t².
-    It is at most `learning_rate` times -g / h, so the loss falls while learning_rate ψ <= 2. Of several classes, the
-    curvature is at most twice its diagonal, and scores may move apart by twice a step.
-    """
-    if loss in ("squared_error", "absolute_error", "quantile", "huber"):
-        return np.inf
-    times, most = (2.0, 1.0 / learning_rate) if loss == "multinomial" else (1.0, 2.0 / learning_rate)
-    if most <= 1:
-        return np.inf
-    with np.errstate(over="ignore"):
-        return float(brentq(lambda t: 2 * (np.expm1(t) - t) / t**2 - most, 1e-6, 700.0)) / times
-
-
-def held_out_rows(y: Array | None, w: Array, share: float, seed: int) -> Array:
-    """Which rows are kept for validation (n,): of each class (all rows if y is None) those with the smallest hash."""
-    z = finished(np.arange(len(w), dtype=np.uint64) * GOLDEN + np.uint64(seed))
-    out = np.zeros(len(w), bool)
-    for c in [None] if y is None else np.unique(y):
-        here = np.flatnonzero((w > 0) & (True if c is None else y == c))
-        count = int(share) if share >= 1 else round(share * len(here))
-        out[here[np.argsort(z[here], kind="stable")[:count]]] = True
-    return out
+def shallow_gap(trees: PlainTrees, claim: StageClaim, rows: Rows, kept: Array) -> tuple[StumpGap | None, str]:
+    """The duality gap of an ensemble of stumps or of trees of depth 2, and of what; None where it takes too long."""
+    stumps = bool((np.diff(trees.first) <= 3).all())
+    if not (stumps or is_shallow(trees)) or not is_quick(rows.n_rows, rows.n_features, trees):
+        return None, ""
+    data, stages = rows.load(), (len(trees.first) - 1) // len(trees.baseline)
+    X, y, w = trees.coded(dense(data.X[kept])), np.asarray(data.y, np.float64)[kept], data.w[kept]
+    loss = claim.of_stage(stages - 1) if stages else claim.plain
+    F = _shaped(loss, final_scores(trees, X))
+    if stumps:
+        categorical = np.array([len(c) > 0 for c in trees.categories])
+        return stump_gap(X, y, w, F, stump_size(trees), loss, categorical), "additive model"
+    grid = border_grid(X, asked_borders(trees, rows.n_features), BoxTuning().borders)
+    words = f"sum of boxes with two conditions, on {sum(map(len, grid))} borders,"
+    return box_gap(X, y, w, F, box_size(trees), loss, grid), words

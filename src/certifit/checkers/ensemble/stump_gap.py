@@ -12,6 +12,7 @@ bound is exact where F is optimal. The maximum is what a weak learner looks for:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,13 +44,20 @@ def stump_gap(
 
     With several scores, `size` is that of all of them together. `categorical` (d,) marks columns of categories.
     """
+    return dual_gap(y, w, F, size, loss, lambda v: largest_edge(X, v, categorical))
+
+
+def dual_gap(
+    y: Array, w: Array, F: Array, size: float, loss: PlainScoreLoss, largest: Callable[[Array], float]
+) -> StumpGap:
+    """The same for any set of functions h with values 0 and 1: `largest` gives max |Σ v h| for v (n, k)."""
     if loss.translates:
         # Far from 0 the digits of y would be lost in sums that are balanced.
         centre = float(np.average(y, weights=w))
         y, F = y - centre, F - centre
     values = loss.value(y, F)
     u = loss.balanced(y, w, loss.slope(y, F + best_shift(y, w, F, loss)))
-    edge = largest_edge(X, w[:, None] * u.reshape(len(u), -1), categorical)
+    edge = largest(w[:, None] * u.reshape(len(u), -1))
     shares = loss.gain(y, u)
     rounding = 8 * (1 + np.log2(len(w))) * EPS
     scale = float(w @ np.abs(values) + w @ (np.abs(shares) + np.abs(u.reshape(len(u), -1)).sum(axis=1)) + size * edge)
@@ -84,13 +92,12 @@ def best_shift(y: Array, w: Array, F: Array, loss: PlainScoreLoss, passes: int =
 
 def _shift_by_bisection(y: Array, w: Array, F: Array, loss: PlainScoreLoss) -> Array:
     """The same for losses with kinks, whose slope rises from below 0 to above."""
-    low, high = float((y - F).min()), float((y - F).max())
+    rest = y - F if F.ndim == 1 else y[:, None] - F
+    low, high = rest.min(axis=0), rest.max(axis=0)
     for _ in range(60):
         middle = low / 2 + high / 2
-        if float(w @ loss.slope(y, F + middle)) < 0:
-            low = middle
-        else:
-            high = middle
+        below = w @ loss.slope(y, F + middle) < 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(low / 2 + high / 2)
 
 

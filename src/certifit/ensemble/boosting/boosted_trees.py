@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,8 +11,13 @@ import numpy as np
 from certifit.checkers.plain.blocks import dense
 from certifit.ensemble.boosting.score_loops import add_scores
 from certifit.rows import Array, Block
-from certifit.tree.binned.bins import ColumnBins
-from certifit.tree.binned.growth_loops import GrowingTree
+from certifit.tree.fitted_tree import Tree
+
+MEASURES = ("weight", "mean", "impurity")
+
+
+def _nothing() -> Array:
+    return np.zeros(0)
 
 
 class TreeWalk(NamedTuple):
@@ -49,6 +54,10 @@ class BoostedTrees:
     sides: Array  # (c, 256) uint8
     categories: tuple[Array, ...]  # of each column; empty for numbers
     baseline: Array  # (k,) the scores that stages are added to
+    # Of exact trees, what the slopes with their sign turned are in each node: weight, mean and variance (m,).
+    weight: Array = field(default_factory=_nothing)
+    mean: Array = field(default_factory=_nothing)
+    impurity: Array = field(default_factory=_nothing)
 
     @property
     def n_trees(self) -> int:
@@ -104,6 +113,18 @@ class BoostedTrees:
             found.append(out.copy())
         return np.stack(found, axis=1) if found else np.empty((len(X), 0, k))
 
+    def tree(self, t: int, d: int, learning_rate: float) -> Tree:
+        """Exact tree t by itself, as scikit-learn has it: leaves without the learning rate, means in other nodes."""
+        part = slice(int(self.first[t]), int(self.first[t + 1]))
+        leaf = self.left[part] < 0
+        value = np.where(leaf, self.value[part] / learning_rate, self.mean[part])
+        return Tree(
+            np.where(leaf, -1, self.left[part] - part.start), np.where(leaf, -1, self.right[part] - part.start),
+            np.where(leaf, -2, self.column[part]), np.where(leaf, -2.0, self.threshold[part]),
+            self.missing_left[part], self.impurity[part], self.count[part], self.weight[part],
+            value[:, None, None], d, np.ones(1, np.int64),
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class FinishedTree:
@@ -120,28 +141,13 @@ class FinishedTree:
     value: Array
     low: Array
     high: Array
+    weight: Array = field(default_factory=_nothing)
+    mean: Array = field(default_factory=_nothing)
+    impurity: Array = field(default_factory=_nothing)
+    goes_left: Array = field(default_factory=_nothing)  # (m, 256) uint8 where each code goes; while a fit goes on
 
 
-def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
-    """A tree as it has grown, with the values of its leaves."""
-    nodes = np.asarray(tree.nodes[: tree.free[-2]])
-    inner = nodes["left"] >= 0
-    column = np.where(inner, nodes["column"], -1)
-    categorical = inner & bins.is_categorical[column]
-    # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
-    border = np.where(inner & ~categorical, nodes["border"], 0)
-    threshold = np.where(inner & ~categorical, bins.tables.keys[column, border], 0.0)
-    kinds = np.where(categorical, np.cumsum(categorical) - 1, -1)
-    value = np.zeros(len(nodes))
-    value[leaves] = values
-    return FinishedTree(
-        nodes["left"].copy(), nodes["right"].copy(), column, threshold,
-        np.where(inner, nodes["missing_left"], 0).astype(np.uint8), tree.goes_left[: len(nodes)][categorical].copy(),
-        kinds, nodes["count"].copy(), value, nodes["low"].copy(), nodes["high"].copy(),
-    )  # fmt: skip
-
-
-def joined_trees(trees: list[FinishedTree], bins: ColumnBins, baseline: Array) -> BoostedTrees:
+def joined_trees(trees: list[FinishedTree], categories: tuple[Array, ...], baseline: Array) -> BoostedTrees:
     """Trees of all stages in one."""
     first = np.cumsum([0, *(len(tree.left) for tree in trees)])
     sides = np.cumsum([0, *(len(tree.sides) for tree in trees)])
@@ -158,7 +164,7 @@ def joined_trees(trees: list[FinishedTree], bins: ColumnBins, baseline: Array) -
         joined("missing_left", kind=np.uint8), joined("kinds", sides), joined("count"),
         joined("value", kind=np.float64), joined("low", kind=np.float64), joined("high", kind=np.float64),
         np.concatenate([np.empty((0, 256), np.uint8), *(t.sides for t in trees)]),
-        bins.categories, np.asarray(baseline, np.float64),
+        categories, np.asarray(baseline, np.float64), *(joined(name, kind=np.float64) for name in MEASURES),
     )  # fmt: skip
 
 
@@ -176,6 +182,7 @@ def split_trees(trees: BoostedTrees) -> list[FinishedTree]:
                 move(trees.left[part], start), move(trees.right[part], start), trees.column[part],
                 trees.threshold[part], trees.missing_left[part], trees.sides[used], move(kinds, shift),
                 trees.count[part], trees.value[part], trees.low[part], trees.high[part],
+                *(getattr(trees, name)[part] for name in MEASURES),
             )
         )  # fmt: skip
     return out

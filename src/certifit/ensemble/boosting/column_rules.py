@@ -48,7 +48,14 @@ def monotone_directions(asked: Any, d: int, names: Array | None, categorical: Ar
         return None
     found = np.zeros(d, np.int64)
     if isinstance(asked, dict):
-        found[_places(asked.keys(), d, names, "monotonic_cst")] = list(asked.values())
+        for name, direction in asked.items():
+            (place,) = _places([name], d, names, "monotonic_cst")
+            if found[place] and direction != found[place]:
+                raise DataError(
+                    got=f"monotonic_cst={asked!r}, which says two things of column {place}",
+                    wanted="one direction for each column",
+                )
+            found[place] = direction
     else:
         given = np.asarray(asked)
         if given.shape != (d,):
@@ -80,6 +87,11 @@ def interaction_groups(asked: Any, d: int, names: Array | None) -> Array | None:
         )
     else:
         sets = [tuple(_places(group, d, names, "interaction_cst")) for group in asked]
+        if not all(sets):
+            raise DataError(
+                got=f"interaction_cst={asked!r} with a set of no columns", wanted="sets of at least one column",
+                fix="Columns that are in no set may meet each other: leave the empty set out.",
+            )  # fmt: skip
         rest = sorted(set(range(d)) - {j for group in sets for j in group})
         sets += [tuple(rest)] if rest else []
     groups = np.zeros((len(sets), d), bool)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer
 
-from certifit.ensemble.boosting.stagewise import BoostingLoss
-from certifit.rows import Array
+from certifit.ensemble.boosting.stagewise import Stagewise
+from certifit.losses.score_losses import ScoreLoss
+from certifit.rows import Array, Block
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class _Base:
 class StageScorer:
     """Scores of rows by their score numbers: the larger, the better."""
 
-    loss: BoostingLoss
+    loss: ScoreLoss
     scoring: Any  # 'loss', None for the estimator's own score, or scikit-learn's scoring
     classes: Array | None
     mean: Callable[[Array], Array]
@@ -69,6 +70,19 @@ class StageScorer:
         scorer = get_scorer(name) if isinstance(name, str) else name
         target = y if self.classes is None else self.classes[y.astype(np.int64)]
         return float(scorer(RowsAndScores(F, self.classes, self.mean), np.zeros((len(y), 1)), target))
+
+
+class ValidationRows:
+    """Rows that no tree is grown on, and their scores as stages are added."""
+
+    def __init__(self, X: Any, y: Array, w: Array, boosting: Stagewise, start: Array | None = None) -> None:
+        self.X, self.y, self.w = X, y, w
+        self.F = boosting.fitted().scores(Block(X, None, w, 0)) + (0.0 if start is None else start)
+
+    def follow(self, boosting: Stagewise) -> None:
+        """Add the last stage."""
+        trees = boosting.fitted(last=1)
+        trees.add(trees.coded(self.X), 0, trees.n_trees, self.F)
 
 
 def is_stalled(scores: list[float], patience: int, tol: float) -> bool:

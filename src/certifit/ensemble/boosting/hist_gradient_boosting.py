@@ -8,43 +8,47 @@ threads and from any source. Reference: Friedman, Greedy function approximation 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.ensemble.boosting.box_gap import box_size, is_quick, is_shallow
+from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
+from certifit.checkers.ensemble.boosting.stage_rules import best_constant, held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.boosting_adapter import certify_boosting
-from certifit.checkers.ensemble.stages import held_out_rows
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.checkers.plain.blocks import dense
+from certifit.core import Attributes, Setting
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
-from certifit.ensemble.boosting.boosted_trees import BoostedTrees, joined_trees
+from certifit.ensemble.boosting.binned_trees import BinnedTrees
+from certifit.ensemble.boosting.boosted_model import BoostedClassifier, BoostedModel, BoostedRegressor
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.boosting.column_rules import (
     categorical_mask,
     frame_categories,
     interaction_groups,
     monotone_directions,
 )
-from certifit.ensemble.boosting.early_stopping import StageScorer, is_stalled
-from certifit.ensemble.boosting.stagewise import Boosting, BoostingLoss, BoostingRows
+from certifit.ensemble.boosting.corrective import corrected_trees
+from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRows, is_stalled
+from certifit.ensemble.boosting.refit import refitted
+from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
 from certifit.exceptions import DataError
+from certifit.losses.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedLimits
 
 
-class HistGradientBoosting(Estimator):
+class HistGradientBoosting(BoostedModel):
     """What boostings of classes and of amounts share."""
 
-    missing = True
-    diagnostics = ("n_iter_", "train_score_", "validation_score_")
+    diagnostics = ("n_iter_", "train_score_", "validation_score_", "learning_rate_")
     ignored = ("verbose",)
     settings: ClassVar[Settings] = {
-        "learning_rate": Setting(float, above=0, below=math.inf),
+        "learning_rate": Setting(float, above=0, below=math.inf, choices=("auto",)),
         "max_iter": Setting(int, least=0),
         "max_leaf_nodes": Setting(int, least=2, none=True),
         "max_depth": Setting(int, least=1, none=True),
@@ -57,14 +61,16 @@ class HistGradientBoosting(Estimator):
         "n_iter_no_change": Setting(int, least=1),
         "tol": Setting(float, least=0),
         "warm_start": Setting(bool),
+        "refit_leaves": Setting(bool),
+        "corrective": Setting(bool),
     }
     differences: ClassVar[dict[str, str]] = {
+        "refit_leaves": "After early stopping, leaves get their values from all rows; False is scikit-learn's way.",
         "fit(X_val)": "Rows for validation are drawn from X.",
         "fit(y_val)": "Rows for validation are drawn from X.",
         "fit(sample_weight_val)": "Rows for validation are drawn from X.",
     }
 
-    trees_: BoostedTrees
     category_labels_: dict[str, list[Any]]
 
     # Rows ------------------------------------------------------------------------------------------------------
@@ -105,47 +111,80 @@ class HistGradientBoosting(Estimator):
         kept = w > 0 if held is None else (w > 0) & ~held
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
-        whole = bool(kept.all())
-        training = BoostingRows(codes if whole else codes[kept], y[kept], w[kept], bins)
         loss = self._loss(attributes)
-        scores = len(attributes["classes_"]) if loss.name == "multinomial" else 1
-        boosting = Boosting(training, loss, limits, float(self.learning_rate), seed, scores)
+        scores = loss.scores(len(attributes.get("classes_", ())))
+        rate = learning_rate_of(self.learning_rate, int((w > 0).sum()))
+        rules = StageRules(rate, seed, float(self.l2_regularization), scores)
+        learner = BinnedTrees(codes if kept.all() else codes[kept], bins, limits)
+        boosting = Stagewise(y[kept], w[kept], loss, learner, rules)
         old = previous.get("trees_") if self.warm_start else None
-        if old is not None:
-            boosting.resume(old, rows.map(old.scores)[kept])
-        checked = None if held is None else _Validation(rows, held, y[held], w[held])
+        F = None if old is None else rows.map(old.scores)
+        if old is not None and F is not None:
+            boosting.resume(old, F[kept])
+        checked = None
+        if held is not None:
+            checked = ValidationRows(rows.take(np.flatnonzero(held)).load().X, y[held], w[held], boosting)
         try:
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:
             boosting.close()
-        trees = joined_trees(boosting.trees, bins, boosting.baseline)
+        if held is not None and self.refit_leaves:
+            held, boosting = None, refitted(boosting, codes, y, w, F)
         found = {
-            **attributes, "trees_": trees, "category_labels_": labels, "do_early_stopping_": stops,
-            "validation_seed_": seed, "train_score_": np.array(history[0]), "validation_score_": np.array(history[1]),
+            **attributes, "trees_": boosting.fitted(), "category_labels_": labels, "do_early_stopping_": stops,
+            "validation_seed_": seed, "learning_rate_": rate, "train_score_": np.array(history[0]),
+            "validation_score_": np.array(history[1]),
         }  # fmt: skip
+        if self.corrective:
+            found |= self._corrected(found["trees_"], rows, loss, held)
         claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
         return {**found, "certificate_": certify_boosting(claim, rows, held, float(self.tol))}
 
+    def _corrected(self, trees: BoostedTrees, rows: Rows, loss: ScoreLoss, held: Array | None) -> Attributes:
+        """The attributes that change when all coefficients are found together."""
+        plain = plain_trees(trees)
+        odd = {
+            f"loss={loss.name!r}": loss.name not in ("squared_error", "log_loss", "poisson", "gamma"),
+            "trees deeper than 2, or categories": not is_shallow(plain),
+            "monotonic_cst": self.monotonic_cst is not None,
+            f"{rows.n_rows} rows of {rows.n_features} columns": not is_quick(rows.n_rows, rows.n_features, plain),
+        }
+        met = [words for words, wrong in odd.items() if wrong]
+        if met:
+            raise DataError(
+                got=f"corrective=True with {', '.join(met)}",
+                wanted="one score with a curvature, and trees of depth 1 or 2 on numbers",
+                fix="Set max_leaf_nodes=2 or max_depth=2, or corrective=False.",
+            )
+        data = rows.load()
+        kept = data.w > 0 if held is None else (data.w > 0) & ~held
+        X, y = trees.coded(dense(data.X[kept])), np.asarray(data.y, np.float64)[kept]
+        best = corrected_trees(trees, X, y, data.w[kept], loss.plain)
+        return {"trees_": best, "coefficient_size_": box_size(plain_trees(best))}
+
     def _run(
-        self, boosting: Boosting, checked: _Validation | None, stops: bool, attributes: Attributes, before: Attributes
+        self,
+        boosting: Stagewise,
+        checked: ValidationRows | None,
+        stops: bool,
+        attributes: Attributes,
+        before: Attributes,
     ) -> tuple[list[float], list[float]]:
         """Add stages until there are enough, or none has got better for long; return the scores of all."""
-        done = len(boosting.trees) // boosting.scores
+        done = boosting.n_stages
         if done > self.max_iter:
             raise DataError(
                 got=f"max_iter={self.max_iter} with warm_start, after a fit of {done} stages",
                 wanted="at least as many stages as there are",
             )
         scorer = StageScorer(boosting.loss, self.scoring, attributes.get("classes_"), self._mean)
-        rows = boosting.rows
         train = [*before.get("train_score_", ())]
         valid = [*before.get("validation_score_", ())]
-        F = None if checked is None else checked.start(boosting)
 
         def note() -> None:
-            train.append(scorer(rows.y, rows.w, boosting.F))
-            if checked is not None and F is not None:
-                valid.append(scorer(checked.y, checked.w, F))
+            train.append(scorer(boosting.y, boosting.w, boosting.F))
+            if checked is not None:
+                valid.append(scorer(checked.y, checked.w, checked.F))
 
         if stops and not train:
             note()
@@ -153,19 +192,18 @@ class HistGradientBoosting(Estimator):
         watched = bool(getattr(self, "_skl_callbacks", ()))
 
         def as_of_now(_: Any) -> Attributes:
-            trees = joined_trees(boosting.trees, rows.bins, boosting.baseline)
-            return {**attributes, "trees_": trees, "category_labels_": {}}
+            return {**attributes, "trees_": boosting.fitted(), "category_labels_": {}}
 
         with self._watch.loop("boosting", self.max_iter, as_of_now) as watch:
             for _ in range(done, self.max_iter):
                 watch.begin()
                 boosting.stage()
-                if checked is not None and F is not None:
-                    checked.move(boosting, F)
+                if checked is not None:
+                    checked.follow(boosting)
                 if stops:
                     note()
                 # The loss of all rows takes as long as a part of a stage: it is computed where somebody looks.
-                now = -whole(rows.y, rows.w, boosting.F) if watched else math.nan
+                now = -whole(boosting.y, boosting.w, boosting.F) if watched else math.nan
                 if watch.end(None, Step(None, now, boosting.gradient_size), 0.0):
                     break
                 if stops and is_stalled(valid or train, int(self.n_iter_no_change), float(self.tol)):
@@ -173,28 +211,6 @@ class HistGradientBoosting(Estimator):
         return train, valid
 
     # What a fitted boosting says -------------------------------------------------------------------------------
-
-    def _loss(self, attributes: Attributes) -> BoostingLoss:
-        raise NotImplementedError
-
-    def _mean(self, F: Array) -> Array:
-        """Predictions of scores (n, k)."""
-        raise NotImplementedError
-
-    def _raw(self, X: Any) -> Array:
-        return self._rows(X).map(self.trees_.scores)
-
-    def _staged(self, X: Any) -> Iterator[Array]:
-        """Scores (n, k) after each stage."""
-        blocks = self._rows(X).each(self.trees_.staged)
-        stages = self.n_iter_
-        for s in range(stages):
-            yield np.concatenate([block[:, s] for block in blocks])
-
-    @property
-    def n_trees_per_iteration_(self) -> int:
-        check_is_fitted(self)
-        return len(self.trees_.baseline)
 
     @property
     def n_iter_(self) -> int:
@@ -209,16 +225,13 @@ class HistGradientBoosting(Estimator):
         found = np.array([len(kinds) > 0 for kinds in self.trees_.categories])
         return found if found.any() else None
 
-    def _mean_loss(self, rows: Rows) -> Objective:
-        plain = self._loss(vars(self)).plain
 
-        def losses(block: Block) -> Array:
-            F = self.trees_.scores(block)
-            values = plain.value(np.asarray(block.y, np.float64), F if plain.several else F[:, 0])
-            return np.array([block.w.sum(), block.w @ values])
-
-        weight, total = rows.sum(losses)
-        return Objective(float(total / weight), float(total / weight), 0.0)
+def _are_levels(value: Any) -> bool:
+    """Whether several levels of quantiles ascend."""
+    levels = np.asarray(value)
+    if levels.ndim != 1 or not len(levels) or levels.dtype.kind not in "fiu":
+        return False
+    return bool(levels[0] >= 0 and levels[-1] <= 1 and (np.diff(levels) > 0).all())
 
 
 def _float_targets(block: Block) -> Array:
@@ -229,35 +242,18 @@ def _weights(block: Block) -> Array:
     return block.w
 
 
-class _Validation:
-    """The rows kept for validation, and their scores."""
-
-    def __init__(self, rows: Rows, held: Array, y: Array, w: Array) -> None:
-        self.X = rows.take(np.flatnonzero(held)).load().X
-        self.y, self.w = y, w
-
-    def start(self, boosting: Boosting) -> Array:
-        trees = joined_trees(boosting.trees, boosting.rows.bins, boosting.baseline)
-        return trees.scores(Block(self.X, None, self.w, 0))
-
-    def move(self, boosting: Boosting, F: Array) -> None:
-        """Add the last stage."""
-        last = boosting.trees[-boosting.scores :]
-        trees = joined_trees(last, boosting.rows.bins, boosting.baseline)
-        trees.add(trees.coded(self.X), 0, boosting.scores, F)
-
-
-class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
+class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     """Boosted trees for amounts.
 
     Parameters
     ----------
     loss : 'squared_error', 'absolute_error', 'gamma', 'poisson' or 'quantile'
         'gamma' and 'poisson' have a log link.
-    quantile : float in [0, 1] or None
-        The quantile that 'quantile' estimates.
-    learning_rate : float
-        Share of each step that is taken.
+    quantile : float in [0, 1], an ascending list of these, or None
+        The quantile that 'quantile' estimates. Of several, predictions are (n, q) and never cross: they are put in
+        order, which cannot raise their loss (Chernozhukov, Fernández-Val & Galichon 2010).
+    learning_rate : float or 'auto'
+        Share of each step that is taken. 'auto': the more rows, the more.
     max_iter : int
         Stages.
     max_leaf_nodes : int or None
@@ -290,10 +286,16 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
         The fit stops when none of so many last scores is better by more than `tol`.
     verbose : accepted; progress is shown by callbacks (`ProgressBar`)
     random_state : int, RandomState or None
+    refit_leaves : bool
+        Whether, after early stopping, leaves get their values from all rows, also those kept for it.
+    corrective : bool
+        Whether, after the last stage, all coefficients are found together: the best sum of stumps, or of boxes of two
+        conditions, of the size that the stages have reached. For trees of depth 1 or 2, and losses with a curvature.
 
     Attributes
     ----------
     trees_ : BoostedTrees
+    learning_rate_ : float
     n_iter_ : int, stages
     n_trees_per_iteration_ : int
     do_early_stopping_ : bool
@@ -301,6 +303,7 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
     is_categorical_ : (d,) or None
     category_labels_ : labels of a frame's columns of categories, by name
     validation_seed_ : int, by which rows were kept for validation
+    coefficient_size_ : float, Σ |β| of all boxes; with corrective=True, where trees are boxes and no stages
     certificate_ : Certificate
 
     Examples
@@ -316,11 +319,17 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
     0.97
     """
 
-    target = "numbers"
     settings: ClassVar[Settings] = {
         **HistGradientBoosting.settings,
         "loss": Setting(choices=("squared_error", "absolute_error", "gamma", "poisson", "quantile")),
-        "quantile": Setting(float, least=0, most=1, none=True),
+        "quantile": Setting(
+            float,
+            least=0,
+            most=1,
+            none=True,
+            other=_are_levels,
+            other_words="an ascending list of levels",
+        ),
     }
 
     def __init__(
@@ -328,7 +337,7 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
         max_depth=None, min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
         categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
         early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
-        random_state=None,
+        random_state=None, refit_leaves=True, corrective=False,
     ):  # fmt: skip
         self.loss = loss
         self.quantile = quantile
@@ -351,6 +360,8 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
         self.tol = tol
         self.verbose = verbose
         self.random_state = random_state
+        self.refit_leaves = refit_leaves
+        self.corrective = corrective
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -370,27 +381,31 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
                 )
         return self._boost(rows, previous, {})
 
-    def _loss(self, attributes: Attributes) -> BoostingLoss:
-        return BoostingLoss(self.loss, float(self.quantile) if self.loss == "quantile" else None)
+    def _loss(self, attributes: Attributes) -> ScoreLoss:
+        if self.loss != "quantile":
+            return ScoreLoss(self.loss)
+        return (
+            ScoreLoss("quantiles", tuple(map(float, self.quantile)))
+            if np.ndim(self.quantile)
+            else ScoreLoss("quantile", float(self.quantile))
+        )
 
     def _mean(self, F: Array) -> Array:
+        if self.loss == "quantile" and np.ndim(self.quantile):
+            return np.sort(F, axis=1)
         return np.exp(F[:, 0]) if self.loss in ("gamma", "poisson") else F[:, 0]
 
-    def predict(self, X: Any) -> Array:
-        """The predicted amount of each row (n,)."""
-        return self._mean(self._raw(X))
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Predictions after each stage."""
-        for F in self._staged(X):
-            yield self._mean(F)
-
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean loss on these rows."""
-        return self._mean_loss(self._rows(X, y, sample_weight, "numbers"))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of the variance that predictions explain; of several quantiles, that of the pinball loss."""
+        if not (self.loss == "quantile" and np.ndim(self.quantile)):
+            return super().score(X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight, "numbers")
+        y, w, plain = rows.map(_float_targets), rows.map(_weights), self._loss({}).plain
+        alone = np.tile(best_constant(y[w > 0], w[w > 0], plain, len(self.quantile)), (len(y), 1))
+        return 1.0 - float(w @ plain.value(y, np.sort(rows.map(self._scores), axis=1)) / (w @ plain.value(y, alone)))
 
 
-class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
+class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     """Boosted trees for classes.
 
     Parameters
@@ -401,13 +416,14 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
     min_samples_leaf, l2_regularization, max_features, max_bins : as in HistGradientBoostingRegressor
     categorical_features, monotonic_cst, interaction_cst, warm_start : as in HistGradientBoostingRegressor
     early_stopping, scoring, validation_fraction, n_iter_no_change, tol : as in HistGradientBoostingRegressor
-    verbose, random_state : as in HistGradientBoostingRegressor
+    verbose, random_state, refit_leaves, corrective : as in HistGradientBoostingRegressor
     class_weight : dict, 'balanced' or None
 
     Attributes
     ----------
     classes_ : (k,)
     trees_ : BoostedTrees
+    learning_rate_ : float
     n_iter_ : int, stages
     n_trees_per_iteration_ : int
     do_early_stopping_ : bool
@@ -415,6 +431,7 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
     is_categorical_ : (d,) or None
     category_labels_ : labels of a frame's columns of categories, by name
     validation_seed_ : int, by which rows were kept for validation
+    coefficient_size_ : float, Σ |β| of all boxes; with corrective=True, where trees are boxes and no stages
     certificate_ : Certificate
 
     Examples
@@ -429,17 +446,14 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
     True
     """
 
-    target = "classes"
     settings: ClassVar[Settings] = {**HistGradientBoosting.settings, "loss": Setting(choices=("log_loss",))}
-
-    classes_: Array
 
     def __init__(
         self, loss="log_loss", *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
         min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
         categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
         early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
-        random_state=None, class_weight=None,
+        random_state=None, class_weight=None, refit_leaves=True, corrective=False,
     ):  # fmt: skip
         self.loss = loss
         self.learning_rate = learning_rate
@@ -461,6 +475,8 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
         self.tol = tol
         self.verbose = verbose
         self.random_state = random_state
+        self.refit_leaves = refit_leaves
+        self.corrective = corrective
         self.class_weight = class_weight
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
@@ -472,44 +488,5 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
             )  # fmt: skip
         return self._boost(apply_class_weight(labels, self.class_weight), previous, {"classes_": labels.classes})
 
-    def _loss(self, attributes: Attributes) -> BoostingLoss:
-        return BoostingLoss("log_loss" if len(attributes["classes_"]) == 2 else "multinomial")
-
-    def _mean(self, F: Array) -> Array:
-        if F.shape[1] > 1:
-            return softmax(F, axis=1)
-        return np.column_stack([expit(-F[:, 0]), expit(F[:, 0])])
-
-    def decision_function(self, X: Any) -> Array:
-        """The log-odds of the second of two classes (n,), or a score for each of several classes (n, k)."""
-        F = self._raw(X)
-        return F[:, 0] if F.shape[1] == 1 else F
-
-    def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield F[:, 0] if F.shape[1] == 1 else F
-
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of each class (n, k)."""
-        return self._mean(self._raw(X))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield self._mean(F)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """The same after each stage."""
-        for F in self._staged(X):
-            yield self.classes_[self._mean(F).argmax(axis=1)]
-
-    def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean log loss on these rows, with class weights."""
-        rows = self._rows(X, y, sample_weight, "classes")
-        return self._mean_loss(apply_class_weight(encode_labels(rows, self.classes_), self.class_weight))
+    def _loss(self, attributes: Attributes) -> ScoreLoss:
+        return ScoreLoss("log_loss" if len(attributes["classes_"]) == 2 else "multinomial")

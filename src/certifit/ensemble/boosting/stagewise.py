@@ -1,106 +1,132 @@
 """The stagewise engine: at every stage a tree for each score, grown on the loss's slopes and curvatures.
 
-With g = Σ w φ' and h = Σ w φ" over the rows of a leaf, its value is the Newton step -g / (h + λ), times the learning
-rate; of absolute errors and quantiles it is the quantile of the leaf's residuals. No step is longer than the longest
-that surely lowers the loss (`longest_step`). Reference: Friedman, Hastie & Tibshirani, Additive logistic regression
-(2000); Friedman, Greedy function approximation (2001).
+Any loss of additive scores, any learner of trees. With g = Σ w φ' and h = Σ w φ" over the rows of a leaf, its value
+is the Newton step -g / (h + λ), times the learning rate; of absolute errors and quantiles it is the quantile of the
+leaf's residuals, and of Huber's loss the best constant for them. No step is longer than the longest that surely
+lowers the loss (`longest_step`). Reference: Friedman, Hastie & Tibshirani, Additive logistic regression (2000);
+Friedman, Greedy function approximation (2001), and Stochastic gradient boosting (2002) for stages that see a part of
+the rows.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from certifit.checkers.ensemble.score_losses import PlainScoreLoss, plain_score_loss
-from certifit.checkers.ensemble.stages import best_constant, longest_step, weighted_quantile
-from certifit.ensemble.boosting.boosted_trees import BoostedTrees, FinishedTree, finished_tree, split_trees
-from certifit.ensemble.boosting.gradient_loops import (
-    GAMMA,
-    LOGISTIC,
-    POISSON,
-    SIGNS,
-    SQUARES,
-    add_leaf_sums,
-    find_class_gradients,
-    find_gradients,
-    move_scores,
+from certifit.checkers.ensemble.boosting.stage_rules import (
+    bag_rows,
+    best_constant,
+    huber_centre,
+    longest_step,
+    weighted_quantile,
 )
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees, FinishedTree, joined_trees, split_trees
+from certifit.ensemble.boosting.leaf_loops import add_leaf_sums, move_scores
+from certifit.losses.score_losses import FLAT, ScoreLoss
+from certifit.losses.score_slope_loops import find_class_gradients, find_gradients
 from certifit.rows import Array
-from certifit.tree.binned.bins import ColumnBins
-from certifit.tree.binned.growth import BinnedGrower, BinnedLimits, BinnedTuning, packed_scale
-from certifit.tree.binned.growth_loops import GrowingTree
-
-KINDS = {
-    "squared_error": SQUARES, "absolute_error": SIGNS, "quantile": SIGNS, "poisson": POISSON, "gamma": GAMMA,
-    "log_loss": LOGISTIC,
-}  # fmt: skip
+from certifit.tree.binned.workers import Workers
 
 
-@dataclass(frozen=True)
-class BoostingLoss:
-    """A loss by its name, with the α of a quantile."""
+class SlopeSizes(NamedTuple):
+    """How large the slopes and curvatures of one score are, over all rows."""
 
-    name: str
-    parameter: float | None = None
+    slope: float  # Σ |g|
+    curvature: float  # Σ h
+    largest: float  # the largest h
+    constant: float | None  # the one h of all rows, where there is such a one
 
-    @property
-    def plain(self) -> PlainScoreLoss:
-        return plain_score_loss(self.name, self.parameter)
 
-    @property
-    def alpha(self) -> float:
-        return 0.5 if self.parameter is None else self.parameter
+class TreeRequest(NamedTuple):
+    """What a tree is to be grown on."""
 
-    @property
-    def slopes(self) -> Array:
-        """Of a quantile, below and above the target."""
-        return np.array([-1.0, 1.0] if self.name == "absolute_error" else [-self.alpha, 1 - self.alpha])
+    pairs: Array  # (2, n) slopes and curvatures of all rows, times their weights
+    sizes: SlopeSizes
+    slopes: Array | None  # (n,) φ' itself, for learners that look at it
+    seed: int
+    bag: Array | None  # (n,) the rows that the stage sees; None for all
 
 
 @dataclass(frozen=True)
-class BoostingRows:
-    """The rows that trees grow on."""
+class GrownTree:
+    """A tree whose leaves have no values yet."""
 
-    codes: Array  # (n, d) uint8
-    y: Array  # (n,) float64; class numbers where there are several scores
-    w: Array  # (n,) > 0
-    bins: ColumnBins
+    rows: Array  # (n,) row numbers
+    runs: Array  # (m, chunks, 2) where each node's rows lie in `rows`
+    leaves: Array  # (l,) numbers of the leaves
+    low: Array  # (l,) the least value that monotone columns allow
+    high: Array  # (l,)
+    finish: Callable[[Array], FinishedTree]  # the tree with values (l,) in its leaves
+    answers: Array | None = None  # (l,) of classifiers: leaves get the best multiple of these
+    others: tuple[Array, Array] | None = None  # rows that it has not seen, and the places of their leaves in `leaves`
+
+
+class TreeLearner(Protocol):
+    """What the engine asks of a learner."""
+
+    workers: Workers
+    categories: tuple[Array, ...]  # of each column; empty for numbers
+    by_slopes: bool  # whether it looks at slopes without weights
+
+    def grow(self, wanted: TreeRequest) -> GrownTree: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class StageRules:
+    """How stages are added."""
+
+    learning_rate: float
+    seed: int
+    l2_regularization: float = 0.0
+    scores: int = 1  # trees of a stage
+    newton_share: float = 1.0  # of each Newton step, before the learning rate
+    subsample: float = 1.0  # share of the rows that a stage sees
+    huber_share: float = 0.9  # share of the residuals that Huber's loss squares
+    block_rows: int = 4096  # slopes are found and added up in blocks of so many rows
 
 
 @dataclass
-class Boosting:
-    """A boosting that goes on stage by stage."""
+class Stagewise:
+    """An additive model that grows stage by stage."""
 
-    rows: BoostingRows
-    loss: BoostingLoss
-    limits: BinnedLimits
-    learning_rate: float
-    seed: int
-    scores: int = 1  # trees of a stage
-    tuning: BinnedTuning = field(default_factory=BinnedTuning)
+    y: Array  # (n,) float64; class numbers where there are several classes
+    w: Array  # (n,) > 0
+    loss: ScoreLoss
+    learner: TreeLearner
+    rules: StageRules
+    start: Array | None = None  # (n, k) scores to begin at; None for the best constant
+    trees: list[FinishedTree] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        n = len(self.rows.y)
-        self.grower = BinnedGrower(self.rows.codes, self.rows.bins, self.limits, self.tuning)
-        self.baseline = best_constant(self.rows.y, self.rows.w, self.loss.plain, self.scores)
-        self.F = np.tile(self.baseline, (n, 1))
-        self.pairs = np.empty((self.scores, 2, n))
-        self.trees: list[FinishedTree] = []
-        self.longest = longest_step(self.loss.name, self.learning_rate)
-        self.constant = self._constant_hessian()
+        n, k = len(self.y), self.rules.scores
+        self.baseline = np.zeros(k) if self.start is not None else best_constant(self.y, self.w, self.loss.plain, k)
+        self.F = np.tile(self.baseline, (n, 1)) if self.start is None else np.array(self.start, np.float64)
+        self.pairs = np.empty((k, 2, n))
+        self.longest = longest_step(self.loss.name, self.rules.learning_rate)
+        flat = self.loss.name in FLAT and bool((self.w == self.w[0]).all())
+        self.constant = float(self.w[0]) if flat else None
         self.gradient_size = np.inf  # mean |g|, which progress shows
+        self.levels: list[float] = []  # δ of each stage, of Huber's loss
+        self.bag: Array | None = None  # the rows that the last stage saw
 
-    def _constant_hessian(self) -> float | None:
-        """The one Hessian of all rows, where the loss and the weights have such a one."""
-        w = self.rows.w
-        flat = self.loss.name in ("squared_error", "absolute_error", "quantile") and (w == w[0]).all()
-        return float(w[0]) if flat else None
+    @property
+    def n_stages(self) -> int:
+        return len(self.trees) // self.rules.scores
 
     def close(self) -> None:
         """Let the threads end."""
-        self.grower.close()
+        self.learner.close()
+
+    def fitted(self, last: int | None = None) -> BoostedTrees:
+        """The trees of all stages, or of the last ones alone."""
+        trees = self.trees if last is None else self.trees[len(self.trees) - last * self.rules.scores :]
+        return joined_trees(trees, self.learner.categories, self.baseline)
 
     def resume(self, trees: BoostedTrees, F: Array) -> None:
         """Go on from fitted trees, whose scores of the rows are F (n, k)."""
@@ -109,72 +135,119 @@ class Boosting:
 
     def stage(self) -> None:
         """Grow the trees of one more stage and move the scores."""
-        sums = self._gradients()
-        self.gradient_size = float(sums[:, 0].sum() / self.rows.w.sum())
-        for k in range(self.scores):
-            size, total, largest = sums[k]
-            scale = packed_scale(len(self.rows.y), size, total, self.constant)
-            seed = self.seed + len(self.trees)
-            g, h = self.pairs[k]
-            self.grower.pack(g, h, scale, seed)
-            tree = self.grower.grow(scale, seed, largest)
-            self._finish(tree, k, (size, total))
+        rules = self.rules
+        if rules.subsample < 1:
+            self.bag = bag_rows(np.ones(len(self.y), bool), rules.subsample, rules.seed, self.n_stages)
+        if self.loss.name == "huber":
+            self._set_level()
+        sizes = self._slopes()
+        self.gradient_size = sum(size.slope for size in sizes) / float(self.w.sum())
+        slopes = self._plain_slopes() if self.learner.by_slopes else None
+        for k, size in enumerate(sizes):
+            of_score = None if slopes is None else slopes[:, k]
+            tree = self.learner.grow(
+                TreeRequest(self.pairs[k], size, of_score, rules.seed + len(self.trees), self.bag)
+            )
+            values = np.clip(self._steps(tree, k, size), tree.low, tree.high) * rules.learning_rate
+            if tree.answers is None:
+                values = np.clip(values, -self.longest, self.longest)
+            self._move(tree, values, k)
+            self.trees.append(tree.finish(values))
 
-    def _gradients(self) -> Array:
-        """Slopes and curvatures at all rows; of each score Σ |g|, Σ h and the largest h (scores, 3)."""
-        y, w, F = self.rows.y, self.rows.w, self.F
-        block = self.tuning.block_rows
-        starts = range(0, len(y), block)
-        found = np.empty((len(starts), 3))
-        workers, slopes = self.grower.workers, self.loss.slopes
+    def _set_level(self) -> None:
+        """Let the δ of Huber's loss be the quantile of the sizes of all residuals."""
+        away = np.abs(self.y - self.F[:, 0])
+        level = weighted_quantile(away, self.w, self.rules.huber_share)
+        self.loss = replace(self.loss, parameter=level)
+        self.levels.append(level)
 
-        def work(chunk: int) -> None:
-            for b in range(chunk, len(starts), workers.count):
-                stop = min(starts[b] + block, len(y))
-                if self.scores > 1:
-                    find_class_gradients(F, y, w, starts[b], stop, self.pairs[:, 0], self.pairs[:, 1])
-                else:
-                    g, h = self.pairs[0]
-                    kind = KINDS[self.loss.name]
-                    find_gradients((kind, slopes), (F[:, 0], y, w), (starts[b], stop), (g, h), found[b])
+    def _slopes(self) -> list[SlopeSizes]:
+        """Find slopes and curvatures at all rows; return how large those of each score are."""
+        if self.loss.name != "multinomial":
+            return [self._slopes_of(k) for k in range(self.rules.scores)]
+        self._in_blocks(lambda b, start, stop: find_class_gradients(
+            self.F, self.y, self.w, start, stop, self.pairs[:, 0], self.pairs[:, 1]
+        ))  # fmt: skip
+        return [SlopeSizes(float(np.abs(g).sum()), float(h.sum()), float(h.max()), None) for g, h in self.pairs]
 
-        workers.run(work)
-        if self.scores > 1:
-            return np.array([[np.abs(g).sum(), h.sum(), h.max()] for g, h in self.pairs])
+    def _plain_slopes(self) -> Array:
+        """φ' of every row and score (n, k), as the checker has it."""
+        plain = self.loss.plain
+        return plain.slope(self.y, self.F if plain.several else self.F[:, 0]).reshape(self.F.shape)
+
+    def _slopes_of(self, k: int) -> SlopeSizes:
+        F = np.ascontiguousarray(self.F[:, k])
+        g, h = self.pairs[k]
+        kernel = self.loss.kernel(k)
+        found = np.empty((-(-len(self.y) // self.rules.block_rows), 3))
+        self._in_blocks(
+            lambda b, start, stop: find_gradients(kernel, (F, self.y, self.w), (start, stop), (g, h), found[b])
+        )
         # Sums of blocks, whose borders do not depend on the number of threads.
-        return np.array([[found[:, 0].sum(), found[:, 1].sum(), found[:, 2].max()]])
+        return SlopeSizes(float(found[:, 0].sum()), float(found[:, 1].sum()), float(found[:, 2].max()), self.constant)
 
-    def _finish(self, tree: GrowingTree, k: int, sizes: tuple[float, float]) -> None:
-        """Find the values of a tree's leaves and add them to the scores."""
-        nodes = np.asarray(tree.nodes[: tree.free[-2]])
-        leaves = np.flatnonzero(nodes["left"] < 0)
-        if self.loss.plain.smooth:
-            values = self._newton_steps(tree, leaves, k, sizes)
-        else:
-            values = self._quantile_steps(tree, leaves)
-        values = np.clip(values, nodes["low"][leaves], nodes["high"][leaves]) * self.learning_rate
-        values = np.clip(values, -self.longest, self.longest)
+    def _in_blocks(self, work: Callable[[int, int, int], object]) -> None:
+        """Call work(block, start, stop) for all blocks of rows, on the learner's threads."""
+        n, block, workers = len(self.y), self.rules.block_rows, self.learner.workers
+        starts = range(0, n, block)
+
+        def share(chunk: int) -> None:
+            for b in range(chunk, len(starts), workers.count):
+                work(b, starts[b], min(starts[b] + block, n))
+
+        workers.run(share)
+
+    def _move(self, tree: GrownTree, values: Array, k: int) -> None:
+        """Add the values of the leaves to the scores of all rows."""
         F = self.F[:, k]
-        self.grower.workers.run(lambda chunk: move_scores(tree.rows, tree.runs[:, chunk], leaves, values, F))
-        self.trees.append(finished_tree(tree, self.rows.bins, leaves, values))
+        self.learner.workers.run(lambda chunk: move_scores(tree.rows, tree.runs[:, chunk], tree.leaves, values, F))
+        if tree.others is not None:
+            rows, places = tree.others
+            F[rows] += values[places]
 
-    def _newton_steps(self, tree: GrowingTree, leaves: Array, k: int, sizes: tuple[float, float]) -> Array:
+    def _steps(self, tree: GrownTree, k: int, sizes: SlopeSizes) -> Array:
+        """The full step of each leaf."""
+        if tree.answers is not None:
+            return self._line_search(tree, k) * tree.answers
+        if self.loss.plain.smooth:
+            return self.rules.newton_share * self._newton_steps(tree, k, sizes)
+        values = np.empty(len(tree.leaves))
+        rest = self.y - self.F[:, k]
+        for i, leaf in enumerate(tree.leaves):
+            rows = np.concatenate([tree.rows[a:b] for a, b in tree.runs[leaf]])
+            if self.loss.name == "huber":
+                values[i] = huber_centre(rest[rows], self.w[rows], self.loss.alpha())
+            else:
+                values[i] = weighted_quantile(rest[rows], self.w[rows], self.loss.alpha(k))
+        return values
+
+    def _line_search(self, tree: GrownTree, k: int) -> float:
+        """The multiple of the leaves' answers that lowers a smooth loss most: of the exponential one, AdaBoost's."""
+        plain, answers = self.loss.plain, np.zeros(len(self.y))
+        assert tree.answers is not None
+        for leaf, answer in zip(tree.leaves, tree.answers, strict=True):
+            for a, b in tree.runs[leaf]:
+                answers[tree.rows[a:b]] = answer
+        F, step = self.F[:, k], 0.0
+        for _ in range(50):
+            moved = F + step * answers
+            slope = float(self.w @ (answers * plain.slope(self.y, moved)))
+            curve = float(self.w @ (answers**2 * plain.curvature(self.y, moved)))
+            # No more than 1 at once: so long is a step of losses with |φ"'| <= φ" within reach of Newton's method.
+            more = float(np.clip(-slope / curve, -1.0, 1.0)) if curve > 0 else 0.0
+            step += more
+            if abs(more) <= 1e-15 * abs(step):
+                break
+        return step
+
+    def _newton_steps(self, tree: GrownTree, k: int, sizes: SlopeSizes) -> Array:
         """-g / (h + λ) of each leaf, from sums in units of 2⁻⁶¹ of all."""
-        scales = np.array([2.0 ** (61 - math.frexp(size or 1.0)[1]) for size in sizes])
-        sums = np.zeros((self.grower.workers.count, len(leaves), 2), np.int64)
-        pairs = self.pairs[k]
-        self.grower.workers.run(
-            lambda chunk: add_leaf_sums(tree.rows, tree.runs[:, chunk], leaves, pairs, scales, sums[chunk])
+        scales = np.array([2.0 ** (61 - math.frexp(size or 1.0)[1]) for size in sizes[:2]])
+        workers, pairs = self.learner.workers, self.pairs[k]
+        sums = np.zeros((workers.count, len(tree.leaves), 2), np.int64)
+        workers.run(
+            lambda chunk: add_leaf_sums(tree.rows, tree.runs[:, chunk], tree.leaves, pairs, scales, sums[chunk])
         )
         G, H = (sums.sum(axis=0) / scales).T
-        H = H + self.limits.l2_regularization
+        H = H + self.rules.l2_regularization
         return np.where(H > 0, -G / np.where(H > 0, H, 1.0), 0.0)
-
-    def _quantile_steps(self, tree: GrowingTree, leaves: Array) -> Array:
-        """The quantile of each leaf's residuals."""
-        values = np.empty(len(leaves))
-        rest = self.rows.y - self.F[:, 0]
-        for i, leaf in enumerate(leaves):
-            rows = np.concatenate([tree.rows[a:b] for a, b in tree.runs[leaf]])
-            values[i] = weighted_quantile(rest[rows], self.rows.w[rows], self.loss.alpha)
-        return values

@@ -66,6 +66,11 @@ def _ranked(x: Array) -> tuple[Array, Array]:
     return (rank.astype(np.int64) << 32) | order, known[new]
 
 
+def most_nodes(rows: int, levels: int) -> int:
+    """The most nodes that a tree of so many rows can have, with so many levels below its root."""
+    return 2 * rows - 1 if levels >= 62 else min(2 * rows - 1, 2 ** (levels + 1) - 1)
+
+
 def _sums_of_all(table: SortedTable, channels: int) -> tuple[int, Array]:
     """The weight of all rows and their sums (c,), whole numbers."""
     sums = np.zeros(channels, np.int64)
@@ -91,7 +96,7 @@ class TreeGrower:
         self.medians, self.categories = medians, categories
         self.tuning = tuning
         n = table.entries.shape[1]
-        self.nodes = empty_nodes(2 * n - 1, rules.channels)
+        self.nodes = empty_nodes(most_nodes(n, growth.depth), rules.channels)
         self.nodes.end[0] = n
         self.nodes.weight[0], self.nodes.sums[0] = _sums_of_all(table, rules.channels)
         self.nodes.key[0] = np.uint64(rules.seed)
@@ -127,7 +132,8 @@ class TreeGrower:
     def _subtree(self, k: int) -> NodeTable:
         """All nodes below node k, which becomes the first of them."""
         nodes = self.nodes
-        own = empty_nodes(2 * int(nodes.end[k] - nodes.start[k]) - 1, self.rules.channels)
+        rows, levels = int(nodes.end[k] - nodes.start[k]), self.growth.depth - int(nodes.depth[k])
+        own = empty_nodes(most_nodes(rows, levels), self.rules.channels)
         for mine, all_of_them in zip(own, nodes, strict=True):
             mine[0] = all_of_them[k]
         made = grow_subtree(self.table, self.y, self.growth, self.rules, own, self.medians, self.categories)

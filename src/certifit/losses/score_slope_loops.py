@@ -1,22 +1,20 @@
-"""The compiled loops of boosting over rows: slopes and curvatures of the loss, sums of leaves, and scores moved."""
+"""The compiled loops over rows that take slopes and curvatures of a loss of additive scores."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from certifit.numerics.compiling import called_from_python
 
-SQUARES, SIGNS, POISSON, GAMMA, LOGISTIC, EXPONENTIAL = range(6)
+SQUARES, SIGNS, POISSON, GAMMA, LOGISTIC, EXPONENTIAL, CLIPPED = range(7)
 
 
 @called_from_python
 def find_gradients(loss, targets, span, pairs, found):
     """Fill in the pairs (g, h) = (w φ', w φ") of a span of rows; `found` (3,) are Σ |g|, Σ h and the largest h.
 
-    `loss` is its kind and, of quantiles, the slopes below and above y; `targets` are scores F, y and weights w.
-    Quantiles have no curvature: their rows count by their weights.
+    `loss` is its kind and, of quantiles, the slopes below and above y, of Huber's loss the least and the largest;
+    `targets` are scores F, y and weights w. Losses without a curvature everywhere count rows by their weights.
     """
     kind, slopes = loss
     F, y, w = targets
@@ -28,6 +26,8 @@ def find_gradients(loss, targets, span, pairs, found):
             a, b = t - y[i], 1.0
         elif kind == SIGNS:
             a, b = slopes[0] if t < y[i] else slopes[1], 1.0
+        elif kind == CLIPPED:
+            a, b = min(max(t - y[i], slopes[0]), slopes[1]), 1.0
         elif kind == POISSON:
             b = math.exp(t)
             a = b - y[i]
@@ -70,27 +70,3 @@ def find_class_gradients(F, y, w, start, stop, g, h):
             p = g[c, i] / total
             g[c, i] = w[i] * (p - (1.0 if y[i] == c else 0.0))
             h[c, i] = w[i] * p * (1.0 - p)
-
-
-@called_from_python
-def add_leaf_sums(rows, runs, leaves, pairs, scales, sums):
-    """Add gradients and Hessians of each leaf's rows, as whole numbers of fine units, which add up in any order.
-
-    `runs` (m, 2) are this chunk's places of the nodes, `pairs` (2, n) are g and h, `sums` (leaves, 2).
-    """
-    for a in range(len(leaves)):
-        G, H = np.int64(0), np.int64(0)
-        for i in range(runs[leaves[a], 0], runs[leaves[a], 1]):
-            r = rows[i]
-            G += np.int64(np.rint(pairs[0, r] * scales[0]))
-            H += np.int64(np.rint(pairs[1, r] * scales[1]))
-        sums[a, 0] = G
-        sums[a, 1] = H
-
-
-@called_from_python
-def move_scores(rows, runs, leaves, values, F):
-    """Add to the score of each row the value of its leaf."""
-    for a in range(len(leaves)):
-        for i in range(runs[leaves[a], 0], runs[leaves[a], 1]):
-            F[rows[i]] += values[a]

@@ -1,0 +1,108 @@
+"""Fitted trees of a boosting as plain arrays: where rows go, what they add up to, and how large stumps are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class PlainTrees:
+    """Trees of all stages, as `BoostedTrees` has them."""
+
+    first: Array
+    left: Array
+    right: Array
+    column: Array
+    threshold: Array
+    missing_left: Array
+    kinds: Array
+    count: Array
+    value: Array
+    low: Array
+    high: Array
+    sides: Array
+    categories: tuple[Array, ...]
+    baseline: Array
+
+    def coded(self, X: Array) -> Array:
+        """Rows (n, d) with categories replaced by their places, and by NaN where they have none."""
+        X = X.astype(np.float64)
+        for j, kinds in enumerate(self.categories):
+            if len(kinds):
+                same = X[:, j][:, None] == np.asarray(kinds)
+                X[:, j] = np.where(same.any(axis=1), same.argmax(axis=1), np.nan)
+        return X
+
+    def leaves(self, t: int, X: Array) -> Array:
+        """The leaf of tree t that each coded row reaches."""
+        at = np.full(len(X), self.first[t])
+        rows = np.arange(len(X))
+        while len(rows):
+            rows = rows[self.left[at[rows]] >= 0]
+            k = at[rows]
+            x = X[rows, self.column[k]]
+            goes_left = x <= self.threshold[k]
+            asks = self.kinds[k] >= 0
+            known = ~np.isnan(x)
+            both = asks & known
+            goes_left[both] = self.sides[self.kinds[k[both]], x[both].astype(np.int64)] != 0
+            goes_left[~known] = self.missing_left[k[~known]] != 0
+            at[rows] = np.where(goes_left, self.left[k], self.right[k])
+        return at
+
+
+def plain_trees(trees: Any) -> PlainTrees:
+    """The arrays of fitted trees; anything but whole trees is found by `is_whole`."""
+    arrays = {
+        name: np.asarray(getattr(trees, name)) for name in PlainTrees.__dataclass_fields__ if name != "categories"
+    }
+    return PlainTrees(**arrays, categories=tuple(np.asarray(c) for c in trees.categories))
+
+
+def is_whole(trees: PlainTrees, d: int, scores: int) -> bool:
+    """Whether every tree has one root, every other node one parent before it, and columns that are there."""
+    m = len(trees.left)
+    if trees.baseline.shape != (scores,) or (len(trees.first) - 1) % scores or len(trees.categories) != d:
+        return False
+    if trees.first.ndim != 1 or not len(trees.first) or trees.sides.ndim != 2 or trees.sides.shape[1] != 256:
+        return False
+    names = ("right", "column", "threshold", "missing_left", "kinds", "count", "value", "low", "high")
+    by_node = [getattr(trees, name) for name in names]
+    if any(a.shape != (m,) for a in by_node) or trees.first[0] != 0 or trees.first[-1] != m:
+        return False
+    inner = np.flatnonzero(trees.left >= 0)
+    children = np.sort(np.concatenate([trees.left[inner], trees.right[inner], trees.first[:-1]]))
+    after = (trees.left[inner] > inner) & (trees.right[inner] > inner)
+    column = (trees.column[inner] >= 0) & (trees.column[inner] < d)
+    kinds = (trees.kinds < len(trees.sides)).all() and (trees.right[trees.left < 0] == -1).all()
+    stop = trees.first[np.searchsorted(trees.first, inner, side="right")]
+    within = (trees.left[inner] < stop) & (trees.right[inner] < stop)
+    return bool(np.array_equal(children, np.arange(m)) and (after & column & within).all() and kinds)
+
+
+def final_scores(trees: PlainTrees, X: Array) -> Array:
+    """The scores of coded rows after all stages (n, k)."""
+    k = len(trees.baseline)
+    F = np.tile(trees.baseline, (len(X), 1))
+    for t in range(len(trees.first) - 1):
+        F[:, t % k] += trees.value[trees.leaves(t, X)]
+    return F
+
+
+def stump_size(trees: PlainTrees) -> float:
+    """Σ |β| of all stumps, those that ask the same taken together."""
+    jumps: dict[tuple[Any, ...], float] = {}
+    k = len(trees.baseline)
+    for t, root in enumerate(trees.first[:-1]):
+        if trees.left[root] >= 0:
+            sides = bytes(trees.sides[trees.kinds[root]]) if trees.kinds[root] >= 0 else b""
+            asked = (t % k, int(trees.column[root]), float(np.nan_to_num(trees.threshold[root])), sides,
+                     int(trees.missing_left[root]))  # fmt: skip
+            jump = float(trees.value[trees.right[root]] - trees.value[trees.left[root]])
+            jumps[asked] = jumps.get(asked, 0.0) + jump
+    return float(sum(map(abs, jumps.values())))
