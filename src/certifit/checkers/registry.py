@@ -75,7 +75,7 @@ from certifit.checkers.svm.linear_machines.linear_adapter import (
 )
 from certifit.checkers.tree.adapter import audit_tree
 from certifit.checkers.tree.optimal import audit_best_tree
-from certifit.checkers.tree.sums.adapter import audit_booster, audit_ebm, audit_gradient_boosting
+from certifit.checkers.tree.sums.adapter import audit_booster, audit_ebm
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 
@@ -168,10 +168,6 @@ def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
         **dict.fromkeys(("XGBClassifier", "XGBRegressor"), AuditedModel(audit_booster, ("n_features_in_",))),
         **dict.fromkeys(
             ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"), AuditedModel(audit_ebm, terms)
-        ),
-        **dict.fromkeys(
-            ("GradientBoostingClassifier", "GradientBoostingRegressor"),
-            AuditedModel(audit_gradient_boosting, ("estimators_", "init_")),
         ),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
