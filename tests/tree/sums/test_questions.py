@@ -195,3 +195,15 @@ def test_settled_rows_keep_their_class(kind):
     for _ in range(10):
         moved = model.predict(full + rng.uniform(-0.1, 0.1, full.shape))
         assert (moved == model.predict(full))[settled].all()
+
+
+def test_numbers_that_lightgbm_takes_for_others():
+    """It cuts numbers off at 1e300, so nothing lies above such a threshold; up to 1e-35 they are 0."""
+    model = LightBooster("stumps")
+    for tree in model.written["dump"]["tree_info"]:
+        tree["tree_structure"]["threshold"] = 1e300
+    assert all(prove_monotone(model, j, way) for j in range(3) for way in (-1, 1))
+    for tree in model.written["dump"]["tree_info"]:
+        tree["tree_structure"]["threshold"] = -1.0000000180025095e-35
+    plain = read_tree_sum(model)
+    assert plain(np.full((1, 3), -1e-35)).tolist() == plain(np.zeros((1, 3))).tolist()
