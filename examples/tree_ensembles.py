@@ -96,6 +96,7 @@ def _draw_one(ax: Axes, one: Boundary, X: Array, y: Array) -> None:
     ax.imshow(
         one.classes, extent=extent, origin="lower", cmap=pale, alpha=0.25, aspect="auto", interpolation="nearest"
     )
+    ax.contour(one.classes, [0.5], extent=extent, origin="lower", colors="black", linewidths=0.8)
     for c in (0, 1):
         ax.scatter(*X[y == c].T, s=7, color=COLOURS[c], linewidths=0)
     ax.set_title(f"{one.name}: {100 * one.error:.1f} % wrong,\nborder {one.length:.0f} long", fontsize=10)

@@ -16,13 +16,22 @@ from benchmarks.reporting import say
 def all_hunts() -> dict[str, Hunt]:
     """Every hunt by its name."""
     from benchmarks.hunts.brute_force import BRUTE_FORCE
+    from benchmarks.hunts.foreign_boosters import FOREIGN_BOOSTERS
     from benchmarks.hunts.foreign_verdicts import FOREIGN_VERDICTS
     from benchmarks.hunts.forty_digits import FORTY_DIGITS
     from benchmarks.hunts.honest_fits import HONEST_FITS
     from benchmarks.hunts.tampered_attributes import TAMPERED_ATTRIBUTES
     from benchmarks.hunts.wrong_models import WRONG_MODELS
 
-    hunts = (WRONG_MODELS, TAMPERED_ATTRIBUTES, HONEST_FITS, BRUTE_FORCE, FORTY_DIGITS, FOREIGN_VERDICTS)
+    hunts = (
+        WRONG_MODELS,
+        TAMPERED_ATTRIBUTES,
+        HONEST_FITS,
+        BRUTE_FORCE,
+        FORTY_DIGITS,
+        FOREIGN_VERDICTS,
+        FOREIGN_BOOSTERS,
+    )
     return {hunt.name: hunt for hunt in hunts}
 
 

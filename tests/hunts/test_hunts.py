@@ -32,6 +32,7 @@ SHORT = {
     "brute_force": 60,
     "forty_digits": 60,
     "foreign_verdicts": 8,
+    "foreign_boosters": 8,
 }
 
 

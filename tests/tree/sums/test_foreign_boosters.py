@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from certifit import AdditiveClassifier, DataError, audit
 from certifit.checkers.tree.sums.read_model import read_tree_sum
@@ -194,3 +195,15 @@ def test_rows_that_float32_sends_the_other_way_are_counted():
     told = model.inplace_predict(below, (0, 0), "margin", False)
     assert np.allclose(plain(below)[:, 0], told, atol=1e-6)
     assert read_tree_sum(LightBooster("stumps")).astray(below) == 0
+
+
+def test_rows_that_float32_sends_the_other_way_in_a_tree_of_scikit_learn():
+    """Two values that are neighbours as float32, and a third between them that is rounded to the upper one."""
+    low, high = np.float32(8.0), np.nextafter(np.float32(8.0), np.float32(9.0))
+    model = DecisionTreeClassifier().fit([[low], [high]], [0, 1])
+    middle = (float(low) + float(high)) / 2
+    rows, labels = [[low], [high], [np.nextafter(middle, 9.0)]], [0, 1, 1]
+    assert audit(model, rows[:2], labels[:2]).facts["rows that float32 sends the other way"] == 0
+    # The threshold is the middle: moved a little up, it lies above a value that float32 rounds up.
+    model.tree_.threshold[0] = middle + 0.25 * (float(high) - float(low))
+    assert audit(model, rows, labels).facts["rows that float32 sends the other way"] == 1

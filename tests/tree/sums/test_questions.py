@@ -4,7 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 from certifit import (
     AdditiveClassifier,
@@ -108,6 +113,9 @@ def test_questions_that_make_no_sense_are_refused():
         prove_monotone(model, 7)
     with pytest.raises(DataError, match="a fitted tree"):
         prove_monotone(object(), 0)
+    private = HistGradientBoostingRegressor(max_iter=2).fit(np.nan_to_num(X), AMOUNT)
+    with pytest.raises(DataError, match="whose trees are no public attributes"):
+        prove_monotone(private, 0)
 
 
 def test_order_of_two_models_against_brute_force():
@@ -174,3 +182,28 @@ def test_worst_cases_of_our_additive_model_are_its_own():
     found = score_range(model, X, 0.25)
     loss = np.where(LABEL == 1, np.logaddexp(0, -found.low), np.logaddexp(0, found.high))
     assert np.allclose(loss, model.worst_case(X, LABEL, 0.25), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [AdditiveClassifier, RandomForestClassifier])
+def test_settled_rows_keep_their_class(kind):
+    """Log-odds about 0, or shares of votes about a half."""
+    full = np.nan_to_num(X)
+    model = (kind(0.005) if kind is AdditiveClassifier else kind(5, max_depth=3, random_state=0)).fit(full, LABEL)
+    settled = score_range(model, full, 0.1).settled
+    assert 0 < settled.sum() < len(full)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        moved = model.predict(full + rng.uniform(-0.1, 0.1, full.shape))
+        assert (moved == model.predict(full))[settled].all()
+
+
+def test_numbers_that_lightgbm_takes_for_others():
+    """It cuts numbers off at 1e300, so nothing lies above such a threshold; up to 1e-35 they are 0."""
+    model = LightBooster("stumps")
+    for tree in model.written["dump"]["tree_info"]:
+        tree["tree_structure"]["threshold"] = 1e300
+    assert all(prove_monotone(model, j, way) for j in range(3) for way in (-1, 1))
+    for tree in model.written["dump"]["tree_info"]:
+        tree["tree_structure"]["threshold"] = -1.0000000180025095e-35
+    plain = read_tree_sum(model)
+    assert plain(np.full((1, 3), -1e-35)).tolist() == plain(np.zeros((1, 3))).tolist()

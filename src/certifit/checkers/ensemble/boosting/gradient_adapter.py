@@ -13,11 +13,11 @@ from scipy.special import logit
 from certifit.checkers.ensemble.boosting.exact_stages import SlopeMeasures, check_slope_trees
 from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
-from certifit.checkers.ensemble.boosting.stages import StageClaim, certify_stages
+from certifit.checkers.ensemble.stages import StageClaim, certify_stages
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.tree.adapter import share_of_rows
 from certifit.checkers.tree.greedy import GrowthClaim
-from certifit.checkers.tree.sums.adapter import audit_sklearn_gradient_boosting
+from certifit.checkers.tree.sums.adapter import audit_foreign_gradient_boosting
 from certifit.core import Certificate, Estimator
 from certifit.rows import Array, Block, Rows, encode_labels
 from certifit.rows.checks import TableTerms
@@ -103,9 +103,9 @@ def init_scores(fitted: Any, block: Block, loss: str, scores: int, classes: bool
 
 
 def audit_gradient_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a fitted GradientBoostingClassifier or GradientBoostingRegressor."""
+    """Check a fitted GradientBoostingClassifier or GradientBoostingRegressor, ours or scikit-learn's."""
     if not isinstance(model, Estimator):
-        return audit_sklearn_gradient_boosting(model, X, y, sample_weight, tol)
+        return audit_foreign_gradient_boosting(model, X, y, sample_weight, tol)
     state = {**model.get_params(deep=False), **vars(model)}
     classes = state.get("classes_")
     terms = TableTerms("numbers" if classes is None else "classes", missing=True, sparse=True)

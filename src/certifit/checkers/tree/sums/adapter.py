@@ -41,7 +41,7 @@ def audit_booster(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) ->
     return certify_sum(plain, said, rows, own_scores(model, rows.X), tol)
 
 
-def audit_sklearn_gradient_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
+def audit_foreign_gradient_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted GradientBoostingClassifier or GradientBoostingRegressor of scikit-learn."""
     plain = read_tree_sum(model)
     said = _settings_of_sklearn(model, plain)

@@ -29,7 +29,7 @@ class BoostingSettings:
     directions: Array | None = None  # (d,) -1, 0 or 1
     from_average: bool = False  # whether the leaves of the first tree hold the best constant too
     unfollowed: str = ""  # settings by which leaves have other values
-    digits: float = 2e-6  # relative, that single precision leaves of a stage's slopes
+    digits: float = 1e-5  # relative, that single precision leaves of a stage's slopes
 
     @property
     def plain(self) -> PlainScoreLoss:

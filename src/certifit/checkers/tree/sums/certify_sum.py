@@ -146,17 +146,20 @@ def _check_stages(
         for c in range(k):
             tree = model.trees[stage * k + c]
             leaf, m = tree.leaves(rows.X), len(tree.value)
-            G, H, scale = (np.bincount(leaf, part[:, c], m) for part in (slope, curve, np.abs(slope)))
-            held = np.where(tree.tree.left < 0, tree.value, 0.0)
-            if stage == 0 and said.from_average:
-                held = np.where(tree.tree.left < 0, held - F[0, c], 0.0)
-            whole = tree.tree.left[0] < 0  # a tree of one leaf, by which the library says that it stopped
+            # Slopes are as exact as the numbers that they are differences of.
+            size = np.abs(slope) + curve * (np.abs(rows.y)[:, None] + np.abs(F))
+            G, H, scale = (np.bincount(leaf, part[:, c], m) for part in (slope, curve, size))
+            at_leaf = tree.tree.left < 0
+            start = F[0, c] if stage == 0 and said.from_average else 0.0
+            held = np.where(at_leaf, tree.value - start, 0.0)
+            # A later tree of one leaf that adds nothing: the library found no split, and says so.
+            idle = stage > 0 and at_leaf[0] and held[0] == 0
             reach = said.learning_rate * scale / np.where(said.factor * H + said.l2 > 0, said.factor * H + said.l2, 1)
             off = np.abs(held - said.steps(G, H)) / np.where(reach > 0, reach, 1.0)
-            off = np.where((tree.tree.left < 0) & ~whole, off, 0.0)
+            off = np.where(at_leaf & ~idle, off, 0.0)
             worst["values"] = max(worst["values"], float(off.max()))
-            _compare_nodes(worst, tree.count, np.bincount(leaf, minlength=m), tree.tree.left < 0, "rows")
-            _compare_nodes(worst, tree.mass, said.factor * H, (tree.tree.left < 0) & ~whole, "masses")
+            _compare_nodes(worst, tree.count, np.bincount(leaf, minlength=m), at_leaf & ~at_leaf[0], "rows")
+            _compare_nodes(worst, tree.mass, said.factor * H, at_leaf & ~at_leaf[0], "masses")
             F[:, c] = F[:, c] + tree(rows.X) if stage or not said.from_average else tree(rows.X)
         now = float(rows.w @ loss.value(rows.y, scores_of(F, loss)))
         worst["rise"] = max(worst["rise"], (now - before) / (abs(before) + abs(now) or 1.0))

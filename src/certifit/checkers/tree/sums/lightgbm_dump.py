@@ -72,9 +72,19 @@ def _question(node: dict[str, Any], left: int, right: int) -> PlainNode:
             got=f"a split {asked!r} with missing values {missing!r}", wanted="'<=' and 'NaN' or 'None'",
             fix="zero_as_missing=False",
         )  # fmt: skip
-    threshold = float(node["threshold"])
+    threshold = _as_compared(float(node["threshold"]))
     gone_left = bool(node["default_left"]) if missing == "NaN" else threshold >= 0
     return PlainNode(left, right, column, threshold, gone_left)
+
+
+def _as_compared(threshold: float, zero: float = float(np.float32(1e-35)), most: float = 1e300) -> float:
+    """The threshold of the numbers that LightGBM compares: it cuts them off at 1e300, and takes up to 1e-35 for 0.
+
+    A threshold of 1e300 parts missing values from all others, and one just below 0 all negative numbers from 0.
+    """
+    if threshold >= most:
+        return math.inf
+    return float(np.nextafter(-zero, -np.inf)) if -zero <= threshold < 0 else threshold
 
 
 def lightgbm_settings(booster: Any) -> BoostingSettings:

@@ -84,6 +84,13 @@ def _read_average(members: list[Any], model: Any) -> TreeSum:
     return TreeSum(tuple(trees), np.zeros(k), d, "identity" if classes is None else "share")
 
 
+def _refuse_first_estimators(model: Any) -> None:
+    """Boosting may start from another estimator's answers, which are no sum of trees."""
+    if getattr(model, "init", None) not in (None, "zero"):
+        wanted = "one score for all rows before the first stage"
+        raise DataError(got="init, an estimator", wanted=wanted, fix="init=None")
+
+
 def read_gradient_boosting(model: Any) -> TreeSum:
     """The trees of scikit-learn's GradientBoosting…; its first scores are found from a row and the first stage."""
     d, members = int(model.n_features_in_), np.asarray(model.estimators_)
@@ -96,10 +103,7 @@ def read_gradient_boosting(model: Any) -> TreeSum:
     probe = np.zeros((1, d))
     after = model.staged_decision_function if hasattr(model, "staged_decision_function") else model.staged_predict
     first = np.asarray(next(iter(after(probe))), np.float64).reshape(k)
-    if getattr(model, "init", None) not in (None, "zero"):
-        raise DataError(
-            got="init, an estimator", wanted="one score for all rows before the first stage", fix="init=None"
-        )
+    _refuse_first_estimators(model)
     start = first - np.array([tree(probe)[0] for tree in trees[:k]])
     link = "identity" if not hasattr(model, "classes_") else ("logit" if k == 1 else "softmax")
     return TreeSum(trees, start, d, link)
@@ -107,6 +111,7 @@ def read_gradient_boosting(model: Any) -> TreeSum:
 
 def _read_boosted(model: Any) -> TreeSum:
     """Our own boosting."""
+    _refuse_first_estimators(model)
     own = plain_trees(model.trees_)
     k, d = len(own.baseline), int(model.n_features_in_)
     trees = []
