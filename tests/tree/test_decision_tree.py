@@ -250,3 +250,10 @@ def test_weights_of_eight_decades_are_proved(seed):
     assert root == pytest.approx(math.fsum(w * y) / math.fsum(w), rel=4e-15)
     model.tree_.value[0] *= 1 + 1e-9
     assert not audit(model, X, y, w).holds
+
+
+def test_fewer_rows_than_a_leaf_needs_are_one_leaf():
+    model = DecisionTreeClassifier(min_samples_leaf=3).fit([[1.0], [2.0]], ["a", "b"])
+    assert model.tree_.node_count == 1
+    assert model.certificate_.holds
+    assert audit(model, [[1.0], [2.0]], ["a", "b"]).holds

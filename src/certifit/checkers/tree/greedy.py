@@ -254,7 +254,7 @@ def _could_be_split(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows,
 
 def _check_limits(tree: PlainTree, claim: GrowthClaim, count: Array) -> tuple[Check, ...]:
     """Whether depth and numbers of rows keep to the rules."""
-    few = count[tree.left < 0] < claim.leaf_rows
+    few = (count[tree.left < 0] < claim.leaf_rows) & bool(tree.depth.max())  # a root that is a leaf has what there is
     small = count[tree.inner] < claim.split_rows
     deep = float(np.maximum(tree.depth.max() - claim.depth, 0))
     return (
