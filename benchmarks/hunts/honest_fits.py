@@ -82,7 +82,8 @@ def _one_fit(case: HuntCase, chosen: RandomModel, model: Any, table: RandomTable
     if not np.isfinite(np.asarray(table.X, dtype=float)).all() and not (model.missing and "nan" in table.words):
         case.find("NaN or infinity was taken", model, words)
     case.count("fits that hold" if model.certificate_.holds else "fits that warn")
-    if model.certificate_.kind in ("exact", "greedy") and not model.certificate_.holds:  # no loop that may stop early
+    exact = model.certificate_.kind in ("exact", "greedy") and not hasattr(model, "estimator_")
+    if exact and not model.certificate_.holds:  # there is no loop that may have stopped early
         case.find("an exact fit fails its certificate", model, f"{words}: {model.certificate_.failures()}")
     own = f"{type(model).__name__}: "  # a model of models lets those speak for themselves
     if model.certificate_.holds == any(w.category is CertificateWarning and own in str(w.message) for w in caught):
@@ -163,12 +164,14 @@ def rounding_of_covariances(model: Any) -> float:
     if type(model).__name__ == "ProbabilisticPCA":
         most = float(np.max(model.explained_variance_, initial=0.0))
         return min(1.0, 4 * float(np.finfo(float).eps) * most / max(float(model.noise_variance_), 1e-300))
+    eps = float(np.finfo(float).eps)
+    if type(model).__name__ == "QuadraticDiscriminantAnalysis":
+        return min(1.0, max(64 * eps * float(np.max(s) / max(np.min(s), 1e-300)) for s in model.scalings_))
     C = np.asarray(getattr(model, "covariances_", 1.0))
     if C.ndim < 2 or C.shape[-1] != C.shape[-2] or getattr(model, "covariance_type", "diag") not in ("full", "tied"):
         return 0.0
     size = np.sqrt(np.diagonal(C, axis1=-2, axis2=-1))
     least = float(np.linalg.eigvalsh(C / (size[..., :, None] * size[..., None, :])).min())
-    eps = float(np.finfo(float).eps)
     return min(1.0, 64 * eps / max(least, eps))
 
 

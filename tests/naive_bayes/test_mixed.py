@@ -175,3 +175,11 @@ def test_numbers_too_large_for_their_sums_are_refused(family, size, words):
     model = NaiveBayes(family=family).fit(1e20 * (X / size), [0, 1, 0, 1])
     assert model.certificate_.holds
     assert audit(model, 1e20 * (X / size), [0, 1, 0, 1]).holds
+
+
+def test_columns_whose_variance_over_all_classes_overflows_are_refused():
+    """Each class's own sum of squares may be finite where that of all classes is not."""
+    X = np.array([[0.0], [0.0], [0.0], [6.8e153], [6.8e153], [0.0], [6.8e153], [0.0]])
+    y = np.array([0, 0, 1, 1, 1, 1, 2, 2])
+    with pytest.raises(DataError, match="overflow"):
+        NaiveBayes().fit(X, y, np.full(8, 5.0))

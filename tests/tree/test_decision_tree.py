@@ -1,6 +1,7 @@
 """Decision trees: known splits, brute force over all of them, scikit-learn's trees, and degenerate tables."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -236,3 +237,23 @@ def test_looking_ahead_keeps_to_the_rules():
     for settings in ({"splitter": "random"}, {"categorical_features": [0]}, {"monotonic_cst": [0] * 13}):
         with pytest.raises(DataError, match="lookahead=2 with"):
             DecisionTreeClassifier(lookahead=2, **settings).fit(X, y > 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 9, 10])
+def test_weights_of_eight_decades_are_proved(seed):
+    """A mean is measured from the heavier child, and splits are told apart to the digits that the weights have."""
+    rng = np.random.default_rng(seed)
+    X, y, w = rng.normal(size=(40, 2)), rng.normal(size=40), 10.0 ** rng.uniform(-4, 4, size=40)
+    model = DecisionTreeRegressor().fit(X, y, w)
+    assert model.certificate_.holds, model.certificate_.failures()
+    root = model.tree_.value[0, 0, 0]
+    assert root == pytest.approx(math.fsum(w * y) / math.fsum(w), rel=4e-15)
+    model.tree_.value[0] *= 1 + 1e-9
+    assert not audit(model, X, y, w).holds
+
+
+def test_fewer_rows_than_a_leaf_needs_are_one_leaf():
+    model = DecisionTreeClassifier(min_samples_leaf=3).fit([[1.0], [2.0]], ["a", "b"])
+    assert model.tree_.node_count == 1
+    assert model.certificate_.holds
+    assert audit(model, [[1.0], [2.0]], ["a", "b"]).holds

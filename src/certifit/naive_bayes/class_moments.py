@@ -61,6 +61,7 @@ class ClassMoments:
         for c in range(1, len(self.weight)):
             here = slice(c, c + 1)
             total = total + ClassMoments(self.weight[here], self.centre[here], self.delta[here], self.ssd[here])
+        check_overflow(total.ssd)  # which may be infinite where no class's own is
         return total
 
 

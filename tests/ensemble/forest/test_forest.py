@@ -268,6 +268,16 @@ def test_rows_without_weight_are_never_drawn(w):
         np.testing.assert_array_equal(counts, plain_bootstrap.drawn_counts(seed, 40, order, w))
 
 
+def test_a_tree_that_drew_fewer_rows_than_a_leaf_needs_is_its_root():
+    """No rule of growth is broken where nothing grew."""
+    X, y = np.arange(5.0)[:, None], np.array([1, 0, 0, 1, 2])
+    w = np.array([0.2, 0.2, 0.05, 0.2, 4.3])  # most trees draw the last row again and again
+    model = RandomForestClassifier(9, min_samples_leaf=3, random_state=0).fit(X, y, w)
+    assert (np.diff(model.trees_.first) == 1).any()
+    assert model.certificate_.holds
+    assert audit(model, X, y, w).holds
+
+
 def test_a_forest_of_weights_that_add_up_to_the_number_of_rows_holds():
     X, y, w = np.zeros((5, 2)), np.array([1, 3, 1, 2, 1]), np.array([1.0, 1.0, 1.0, 2.0, 0.0])
     model = RandomForestClassifier(3, random_state=0).fit(X, y, w)

@@ -183,3 +183,15 @@ def test_the_stated_tube_is_the_one_that_is_judged():
         if found.holds:
             np.testing.assert_allclose(found.objective, model.certificate_.objective, rtol=1e-9)
     assert held
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_intercept_is_as_far_off_as_its_tube(seed):
+    """Of equal rows with weights of eight decades the tube is known to few digits, and the intercept to no more."""
+    rng = np.random.default_rng(seed)
+    X, y, w = np.full((19, 2), -2e-6), 5e-3 * rng.normal(size=19), 10.0 ** rng.uniform(-4, 4, size=19)
+    model = NuSVR(C=0.00143, nu=0.087).fit(X, y, w)
+    assert model.certificate_.holds
+    assert audit(model, X, y, w).holds
+    model.intercept_ = model.intercept_ + 1e-4 * np.ptp(y)
+    assert not audit(model, X, y, w).holds

@@ -177,7 +177,7 @@ class PlainLogLoss(PlainScoreLoss):
     """Minus the log-likelihood of y = 1 with log-odds t."""
 
     def value(self, y: Array, t: Array) -> Array:
-        return np.logaddexp(0, t) - y * t
+        return np.where(y == 1, np.logaddexp(0, -t), np.logaddexp(0, t) - y * t)  # a small one has all its digits
 
     def slope(self, y: Array, t: Array) -> Array:
         return np.where(y == 1, -expit(-t), expit(t) - y)
@@ -214,7 +214,8 @@ class PlainMultinomial(PlainScoreLoss):
     several = True
 
     def value(self, y: Array, t: Array) -> Array:
-        return logsumexp(t, axis=1) - np.take_along_axis(t, y.astype(np.int64)[:, None], 1)[:, 0]
+        # The own class has score 0 then, and a sum of exponentials next to 1 has all the digits of its logarithm.
+        return np.asarray(logsumexp(t - np.take_along_axis(t, y.astype(np.int64)[:, None], 1), axis=1))
 
     def slope(self, y: Array, t: Array) -> Array:
         return softmax(t, axis=1) - _one_hot(y, t.shape[1])

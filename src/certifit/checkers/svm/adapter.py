@@ -181,15 +181,16 @@ def _with_tube(machine: KernelSvm, nu: float, problem: KernelProblem, model: Any
     """
     values = machine.values(as_plain_kernel(problem.kernel), problem.table, machine.rows)[:, 0]
     epsilon = max(0.0, -middle_of_quantile(-np.abs(machine.y - values), machine.C, nu * float(machine.C.sum())))
-    checks = []
+    checks, moved = [], 0.0
     if isinstance(model, Estimator):
         stated = float(numbers(model, "epsilon_"))
-        off = abs(stated - epsilon) / max(epsilon, float(np.ptp(machine.y)), 1e-300)
+        moved = abs(stated - epsilon)
+        off = moved / max(epsilon, float(np.ptp(machine.y)), 1e-300)
         checks.append(Check("tube differs from the best one by, relative", off, 1e-5))
         # Any tube has an objective. Next to a heavy row the last digit of this one is worth as much as other rows.
         epsilon = max(0.0, stated)
     m = machine
-    return NuTubeMachine(m.rows, m.y, m.C, m.beta, m.intercept, epsilon, nu), checks
+    return NuTubeMachine(m.rows, m.y, m.C, m.beta, m.intercept, epsilon, nu, moved), checks
 
 
 def machine_problem(model: Any) -> Problem:
@@ -510,8 +511,9 @@ def row_checks(
         unit = 1.0 if getattr(machine, "epsilon", None) is None else float(np.ptp(machine.y)) + machine.epsilon
         size = unit + float(found.slacks.max(initial=0.0)) or 1.0
         off = float(np.maximum(off, miss[1:].max() / size))  # NaN stays
-        # An intercept far from 0 is stored with as many digits fewer.
+        # An intercept far from 0 is stored with as many digits fewer; one beside a tube is as far off as that.
         stored = 4 * EPS * float(np.abs(np.asarray(model.intercept_)).max(initial=0.0))
+        stored += getattr(machine, "moved", 0.0)
         aside = float(np.maximum(aside, max(0.0, getattr(found, "aside", 0.0) - stored) / size))
     return [
         Check("rows of another kind than their coefficients say", float(wrong), 0.0),

@@ -166,6 +166,7 @@ class NuTubeMachine(KernelSvm):
     """
 
     nu: float = 0.5
+    moved: float = 0.0  # by how much its tube differs from the best one
 
     def in_own_terms(self, found: SvmFindings) -> SvmFindings:
         epsilon, most = float(self.epsilon or 0.0), self.nu * float(self.C.sum())

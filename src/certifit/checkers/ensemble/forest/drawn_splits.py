@@ -109,9 +109,10 @@ def _sample(cost: Array, entries: int, nodes: int) -> Array:
 
 def _broken_rules(claimed: ClaimedTree, claim: SplitClaim, count: Array) -> int:
     tree, leaf = claimed.tree, claimed.tree.left < 0
-    few = (count[leaf] < claim.leaf_rows).sum() + (count[~leaf] < claim.split_rows).sum()
+    few = (count[leaf] < claim.leaf_rows).sum()
     light = (claimed.weight[leaf] < claim.leaf_share * claimed.weight[0] * (1 - 1e-9)).sum()
-    return int(few + light * bool(tree.depth.max()) + (tree.depth > claim.depth).sum())
+    small = (few + light) * bool(tree.depth.max())  # a root that is a leaf has the rows there are
+    return int(small + (count[~leaf] < claim.split_rows).sum() + (tree.depth > claim.depth).sum())
 
 
 def _row_sums(claimed: ClaimedTree, y: Array, w: Array) -> Array:
