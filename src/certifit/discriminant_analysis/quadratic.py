@@ -181,7 +181,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
         if not s[-1] > least:
             cure = "reg_param" if self.solver == "svd" else "shrinkage"
             raise DataError(
-                got=f"a class, {label!r}, with a variance of {max(float(s[-1]), 0.0):.2g} along some axis",
+                got=f"class {np.asarray(label).item()!r} with a variance of {max(0.0, float(s[-1])):.2g} somewhere",
                 wanted=f"more than {least:.2g}: its covariance matrix is not full rank",
                 fix=f"Increase the value of {cure}, leave out columns that are combinations of others, or lower tol.",
             )
