@@ -6,7 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from certifit import DataError, KMeans, Ridge
+from certifit import (
+    BayesianGaussianMixture,
+    DataError,
+    GaussianNB,
+    KMeans,
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+    Ridge,
+)
 from certifit.core import Setting
 
 COUNT, SHARE = Setting(int, least=1), Setting(float, least=0, most=1)
@@ -54,3 +62,24 @@ def test_settings_are_refused_before_any_row_is_read(tmp_path):
 def test_numbers_as_numpy_hands_them_out():
     X, y = [[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0]
     assert Ridge(np.array(0.5)).fit(X, y).coef_ == Ridge(0.5).fit(X, y).coef_
+
+
+def _is_part(found, value):
+    return isinstance(found, np.ndarray) and np.shares_memory(found, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "value"),
+    [
+        (GaussianNB, "priors", np.array([0.5, 0.5])),
+        (LinearDiscriminantAnalysis, "priors", np.array([0.5, 0.5])),
+        (QuadraticDiscriminantAnalysis, "priors", np.array([0.5, 0.5])),
+        (BayesianGaussianMixture, "mean_prior", np.zeros(2)),
+        (BayesianGaussianMixture, "covariance_prior", np.eye(2)),
+    ],
+)
+def test_an_array_given_as_a_setting_may_change_after_the_fit(kind, setting, value):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = kind(**{setting: value}).fit(X, np.arange(20) % 2)
+    shared = [name for name, found in vars(model).items() if name != setting and _is_part(found, value)]
+    assert shared == []

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 from sklearn.base import clone
 
-from certifit import KMeans, Ridge
+from certifit import ElasticNetCV, KMeans, Ridge
 from certifit.core import Estimator
 from certifit.core.settings import Setting
 from certifit.exceptions import DataError
@@ -61,3 +61,11 @@ def test_a_class_that_takes_any_parameter_is_left_alone():
         def objective(self, X, y=None, sample_weight=None): ...
 
     assert Open(whatever=1).anything == {"whatever": 1}
+
+
+def test_arguments_of_fit_are_refused_in_the_name_of_the_class():
+    rows, target = [[0.0], [1.0]], [0.0, 1.0]
+    with pytest.raises(TypeError, match=r"which KMeans\.fit does not take.*Did you mean 'sample_weight'\?"):
+        KMeans(1).fit(rows, sample_weights=[1, 1])
+    with pytest.raises(TypeError, match=r"Got the argument 'groups', which ElasticNetCV\.fit does not take"):
+        ElasticNetCV().fit(rows, target, groups=[1, 1])

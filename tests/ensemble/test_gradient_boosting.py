@@ -19,7 +19,7 @@ from certifit.ensemble.adaboost.stumps import SortedStumps
 from certifit.ensemble.boosting.stagewise import GrownTree, StageRules, Stagewise
 from certifit.exceptions import DataError
 from certifit.losses.scores.score_losses import ScoreLoss
-from certifit.numerics.workers import Workers
+from certifit.numerics.compiled.workers import Workers
 
 
 def problem(n=120, classes=0, seed=0):

@@ -15,6 +15,7 @@ from certifit import (
     LinearRegression,
     LogisticRegression,
     NoSolutionError,
+    Ridge,
     audit,
 )
 from certifit.linear_model.glm.glm import CollinearWarning
@@ -186,3 +187,12 @@ def test_null_deviance_is_judged_by_its_own_rounding():
     assert audit(model, X, y).holds
     model.null_deviance_ *= 1.5
     assert not audit(model, X, y).holds
+
+
+def test_a_strong_ridge_penalty_leaves_small_coefficients_not_zeros():
+    """The start is proved close enough at once; one step from there is the solution (X'X + αI)⁻¹ X'y."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    model = Ridge(1e9, fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(model.coef_, np.linalg.solve(X.T @ X + 1e9 * np.eye(3), X.T @ y), rtol=1e-10)
+    assert Ridge(1.0).fit(X, np.ones(40)).n_iter_ == 0

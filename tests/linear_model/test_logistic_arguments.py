@@ -9,6 +9,7 @@ from sklearn import linear_model
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import LogisticRegression, audit
+from certifit.exceptions import DataError
 from tests.common.catalogue import three, two
 
 SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -110,3 +111,10 @@ def test_less_than_the_usual_gap_asks_for_digits_of_the_coefficients(table, solv
     np.testing.assert_allclose(fine.coef_, theirs.coef_, atol=1e-5 * np.abs(theirs.coef_).max())
     assert np.abs(coarse.coef_ - theirs.coef_).max() > np.abs(fine.coef_ - theirs.coef_).max()
     assert fine.certificate_.tol == 1e-8
+
+
+def test_a_penalty_and_a_ratio_that_do_not_go_together():
+    with pytest.warns(UserWarning, match="l1_ratio=0.5 is not used beside penalty='l1'"):
+        LogisticRegression("l1", l1_ratio=0.5).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    with pytest.raises(DataError, match="without l1_ratio; wanted l1_ratio between 0 and 1"):
+        LogisticRegression("elasticnet", l1_ratio=None).fit([[0.0], [1.0]], [0, 1])

@@ -14,7 +14,12 @@ from certifit import (
     RandomForestRegressor,
 )
 from certifit.numerics import compiling
-from certifit.numerics.compiling import InterpretedFirst, InterpreterTuning, called_from_python, compiled_at_once
+from certifit.numerics.compiled.compiling import (
+    InterpretedFirst,
+    InterpreterTuning,
+    called_from_python,
+    compiled_at_once,
+)
 from certifit.tree import fitted_tree
 from certifit.tree.route_loops import leaves_of_rows
 

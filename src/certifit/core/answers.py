@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
+from certifit.core.settings import did_you_mean
 from certifit.exceptions import DataError
 from certifit.rows.block import Array, Block
 
@@ -48,8 +49,17 @@ def wrap_methods(cls: Any) -> None:
 def learning_from_columns(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method with a keyword `columns`: names of the columns of X to learn from, and no others."""
 
+    known = [*signature(method).parameters.values()]
+    last = 1 if known and known[-1].kind is Parameter.VAR_KEYWORD else 0
+    names = [one.name for one in known[1:]] + ["columns"]
+
     @wraps(method)
     def learn(self: Any, *args: Any, columns: Any = None, **kwargs: Any) -> Any:
+        unknown = [] if last else [name for name in kwargs if name not in names]
+        if unknown:
+            taken, near = f"{type(self).__name__}.{method.__name__}", did_you_mean(unknown[0], names)
+            words = f"Got the argument {unknown[0]!r}, which {taken} does not take; wanted {', '.join(names)}. {near}"
+            raise TypeError(words.rstrip())
         if columns is None:
             return method(self, *args, **kwargs)
         if isinstance(columns, str) or not all(isinstance(name, str) for name in columns) or not len(columns):
@@ -60,8 +70,6 @@ def learning_from_columns(method: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             self.__dict__.pop("_columns", None)
 
-    known = [*signature(method).parameters.values()]
-    last = 1 if known and known[-1].kind is Parameter.VAR_KEYWORD else 0
     known.insert(len(known) - last, Parameter("columns", Parameter.KEYWORD_ONLY, default=None))
     learn.__signature__ = signature(method).replace(parameters=known)  # type: ignore[attr-defined]
     learn.takes_columns = True  # type: ignore[attr-defined]

@@ -137,7 +137,7 @@ def chosen_prior(given: Any, weight: Array) -> Array:
     """Return the given priors, which are made to sum to 1, or the share of each class (k,)."""
     if given is None:
         return weight / weight.sum()
-    prior = np.asarray(given, dtype=np.float64)
+    prior = np.array(given, dtype=np.float64)  # of its own: the caller's may change
     if prior.shape != weight.shape or not (prior > 0).all() or not np.isfinite(prior).all():
         raise DataError(
             got=f"priors={np.array2string(prior, threshold=10)}",

@@ -179,9 +179,9 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
         s, R = s[::-1], R[:, ::-1]
         least = max(float(self.tol), 8 * len(C) * np.finfo(np.float64).eps * float(s[0]))
         if not s[-1] > least:
-            cure = "reg_param" if self.solver == "svd" else "shrinkage"
+            cure, variance = "reg_param" if self.solver == "svd" else "shrinkage", max(0.0, float(s[-1]))
             raise DataError(
-                got=f"a class, {label!r}, with a variance of {max(float(s[-1]), 0.0):.2g} along some axis",
+                got=f"class {np.asarray(label).item()!r} with a variance of {variance:.2g} along some axis",
                 wanted=f"more than {least:.2g}: its covariance matrix is not full rank",
                 fix=f"Increase the value of {cure}, leave out columns that are combinations of others, or lower tol.",
             )

@@ -78,6 +78,7 @@ class RidgeClassifier(LinearScores, Estimator):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
     differences: ClassVar[dict[str, str]] = {
         **Ridge.differences,
+        "coef_": "(1, d) for two classes, as scikit-learn documents it and 1.9 does not do; float64 always.",
         "fit": "Several labels for each row (a y of 0 and 1 with several columns) are not taken.",
     }
 

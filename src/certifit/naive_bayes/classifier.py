@@ -218,7 +218,7 @@ def check_prior(prior: Any, k: int, name: str) -> Array | None:
     """A given prior as an array (k,); None where the classes' shares are to be used."""
     if prior is None:
         return None
-    p = np.asarray(prior, dtype=np.float64)
+    p = np.array(prior, dtype=np.float64)  # of its own: the caller's may change
     fixes = {
         "Number of priors must match number of classes.": p.shape != (k,),
         "Priors must be non-negative.": not (p >= 0).all(),

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import erf, expit
 
 from certifit.exceptions import DataError
-from certifit.numerics.random_bits import random_bits_of
+from certifit.numerics.compiled.random_bits import random_bits_of
 from certifit.rows import Array
 
 Shape: TypeAlias = tuple[int, ...]  # of one row's activations: (units,) or (channels, height, width)

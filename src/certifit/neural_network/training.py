@@ -18,7 +18,7 @@ from certifit.exceptions import NotANumberError
 from certifit.neural_network.layers import PassKind
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.numerics.workers import Workers
+from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array, Block, Matrix, Rows, thread_count
 
 

@@ -42,6 +42,21 @@ def test_leave_one_out_is_what_fits_without_each_row_predict(free, columns):
     assert audit(model, Z, t, w).holds
 
 
+@pytest.mark.parametrize("columns", [12, 20])
+@pytest.mark.parametrize("free", [True, False])
+def test_leave_one_out_keeps_its_digits_beside_a_vanishing_penalty(free, columns):
+    """Residuals and 1 - leverages vanish together with the penalty; their ratio does not."""
+    Z = RNG.normal(size=(12, columns))
+    t = Z[:, 0] + RNG.normal(size=12) + 5
+    model = RidgeCV([1e-13], fit_intercept=free, scoring="r2", store_cv_results=True).fit(Z, t)
+    for train, test in LeaveOneOut().split(Z):
+        one = theirs.Ridge(1e-13, fit_intercept=free, solver="svd").fit(Z[train], t[train])
+        assert model.cv_results_[test[0], 0] == pytest.approx(one.predict(Z[test])[0], rel=1e-7)
+    assert model.certificate_.holds
+    model.cv_results_ = model.cv_results_ * (1 + 1e-4)
+    assert not audit(model, Z, t).holds
+
+
 def test_a_row_without_weight_is_predicted_by_the_fit_to_the_others():
     w = np.where(np.arange(len(y)) == 7, 0.0, 1.0)
     model = RidgeCV([0.1], scoring="r2", store_cv_results=True).fit(X, y, w)

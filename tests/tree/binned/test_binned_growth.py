@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from certifit.numerics.workers import Workers
+from certifit.numerics.compiled.workers import Workers
 from certifit.rows.as_rows import as_rows
 from certifit.rows.threads import set_threads
 from certifit.tree.binned.bins import learn_bins

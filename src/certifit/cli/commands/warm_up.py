@@ -18,7 +18,7 @@ from certifit.cli.screen import Screen
 from certifit.core import Estimator
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.base import KernelFeatures
-from certifit.numerics.compiling import compiled_at_once
+from certifit.numerics.compiled.compiling import compiled_at_once
 from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, order_by_minimum_degree, plan_fronts
 from certifit.registry import ESTIMATORS
 from certifit.svm.kernel.kernel_machine import KernelMachine

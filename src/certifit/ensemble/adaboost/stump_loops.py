@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops, interpreted_at_first
+from certifit.numerics.compiled.compiling import called_by_loops, interpreted_at_first
 
 ROW = 0x7FFFFFFF  # the bits of an entry that hold the number of a row
 

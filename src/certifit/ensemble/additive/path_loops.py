@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from certifit.numerics.compiling import called_from_python
+from certifit.numerics.compiled.compiling import called_from_python
 from certifit.rows import Array
 
 

@@ -19,7 +19,7 @@ from certifit.ensemble.additive.problem import (
     measure,
     row_losses,
 )
-from certifit.numerics.random_bits import GOLDEN, finished
+from certifit.numerics.compiled.random_bits import GOLDEN, finished
 from certifit.rows import Array
 
 

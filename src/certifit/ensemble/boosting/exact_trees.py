@@ -14,8 +14,8 @@ import numpy as np
 from certifit.checkers.tree.adapter import share_of_rows
 from certifit.ensemble.boosting.boosted_trees import FinishedTree
 from certifit.ensemble.boosting.stagewise import GrownTree, TreeRequest
+from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array, Block
-from certifit.numerics.workers import Workers
 from certifit.tree.exact.criteria import AmountCriterion
 from certifit.tree.exact.entries import SplitRules
 from certifit.tree.exact.grown_tree import as_tree, leaves_of_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiling import called_from_python
+from certifit.numerics.compiled.compiling import called_from_python
 
 
 @called_from_python

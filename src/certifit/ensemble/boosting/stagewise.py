@@ -28,8 +28,8 @@ from certifit.ensemble.boosting.boosted_trees import BoostedTrees, FinishedTree,
 from certifit.ensemble.boosting.leaf_loops import add_leaf_sums, move_scores
 from certifit.losses.scores.score_losses import FLAT, ScoreLoss
 from certifit.losses.scores.score_slope_loops import find_class_gradients, find_gradients
+from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array
-from certifit.numerics.workers import Workers
 
 
 class SlopeSizes(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from certifit.numerics.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import interpreted_at_first
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiling import interpreted_at_first
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import interpreted_at_first
+from certifit.numerics.compiled.random_bits import random_bits
 
 DRAWING = 0x8CB92BA72F3D8DD7  # tells the draws of rows from those of columns
 

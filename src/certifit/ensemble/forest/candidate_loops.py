@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from certifit.numerics.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops
 from certifit.rows import Array
 
 GINI, ENTROPY, SQUARED, POISSON = 0, 1, 2, 3

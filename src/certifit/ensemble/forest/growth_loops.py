@@ -34,8 +34,8 @@ from certifit.ensemble.forest.candidate_loops import (
     list_codes,
     list_entries,
 )
-from certifit.numerics.compiling import called_by_loops, interpreted_at_first
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import called_by_loops, interpreted_at_first
+from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 
 

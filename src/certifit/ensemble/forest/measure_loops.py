@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from certifit.ensemble.forest.candidate_loops import ENTROPY, GINI, POISSON
-from certifit.numerics.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import interpreted_at_first
 
 
 @interpreted_at_first

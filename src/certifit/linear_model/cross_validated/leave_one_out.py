@@ -39,9 +39,16 @@ def leave_one_out(
     U, s, Vt = svd(plain * root, full_matrices=False)
     along, out = U.T @ (rows.y * root), []
     inside = plain @ Vt.T  # rows in singular directions
+    middle = np.sqrt(rows.w / rows.w.sum())[:, None] if free else np.zeros_like(root)
+    beside = U - middle @ (middle.T @ U)
     for alpha in alphas.tolist():
-        shrunk = s / (s**2 + alpha)
+        shrunk, kept = s / (s**2 + alpha), alpha / (s**2 + alpha)
         left = rows.y - inside @ (shrunk[:, None] * along)
-        share = 1 - (U**2) @ (s * shrunk) - (rows.w / rows.w.sum() if free else 0.0)
+        if len(s) == len(U):  # the directions are all there are, and what a weak penalty leaves does not cancel
+            share = beside**2 @ kept
+            weighted = beside @ (kept[:, None] * (beside.T @ (rows.y * root)))
+            left = np.where(root > 0, weighted / np.where(root > 0, root, 1.0), left)
+        else:
+            share = 1 - (U**2) @ (s * shrunk) - middle[:, 0] ** 2
         out.append(np.asarray(y, dtype=np.float64) - left / share[:, None])
     return np.array(out)

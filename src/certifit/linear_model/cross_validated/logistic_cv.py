@@ -143,6 +143,7 @@ class LogisticRegressionCV(LogisticRegression):
         "l1_ratios": "The default None means 0, without a warning; scikit-learn's 'warn' means the same.",
         "scoring": "The default None is accuracy, without a warning; scikit-learn's 'warn' means the same.",
         "fit": "Metadata for splitter and scorer (groups) is not routed: pass the splits themselves as cv.",
+        "cv": "Folds whose other rows lack a class are refused: their models would not know that class.",
     }
 
     fold_roles_: Array

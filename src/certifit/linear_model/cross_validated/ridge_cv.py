@@ -246,6 +246,7 @@ class RidgeCV(_ChosenRidge, PenalisedSquares):
     differences: ClassVar[dict[str, str]] = {
         **{name: why for name, why in PenalisedSquares.differences.items() if name == "coef_"},
         "fit": "Metadata for splitter and scorer (groups) is not routed: pass the splits themselves as cv.",
+        "fit(sample_weight)": "With cv, rows held out count by their weights too.",
     }
 
     def __init__(
@@ -366,7 +367,7 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
     settings: ClassVar[Settings] = _SETTINGS
     ignored: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[dict[str, str]] = {
-        **{name: why for name, why in PenalisedSquares.differences.items() if name == "coef_"},
+        "coef_": "(1, d) for two classes, as scikit-learn documents it and 1.9 does not do; float64 always.",
         "fit": "Several labels for each row are not taken; metadata for splitter and scorer is not routed.",
     }
 

@@ -145,7 +145,17 @@ class GlmProblem:
         slope = nonnegative_subgradient(gradient, lam1, held, theta) if self.penalty.positive else None
         gap = self._gap(theta, subgradient(gradient, lam1, theta) if slope is None else slope)
         relative = self._relative(gap, value, hessian is not None)
+        if self._is_one_step_away(theta):
+            relative = max(relative, 2 * self.tol)
         return DescentPoint(theta, value, gradient, relative, hessian, lam1, rounding=self.totals.floor)
+
+    def _is_one_step_away(self, theta: Array) -> bool:
+        """Whether a ridge fit of squares has not left β = 0 yet: a strong penalty proves that close at once.
+
+        One step solves it, and coefficients of exactly 0 are no answer of a ridge penalty.
+        """
+        untouched = not (theta * self.penalised(len(theta))).any()
+        return untouched and self.loss.concordance == 0 and self.penalty.smooth and self.distance > 0
 
     def _rounding(self, theta: Array, s: GlmPass) -> PassRounding:
         """What rounding may have done to a pass: in every φ' with an R > 0 no term is above |φ'| + 4 φ" + 2 |y|."""

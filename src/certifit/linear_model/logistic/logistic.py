@@ -196,10 +196,14 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         super()._check_settings()
         if self.penalty == "firth" and self.covariance == "sandwich":
             raise DataError(got="covariance='sandwich' with penalty='firth'", wanted="'classical' or None")
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise DataError(got="penalty='elasticnet' without l1_ratio", wanted="l1_ratio between 0 and 1")
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
         if self.penalty is None and self.C != 1.0:
             warn_caller(f"Setting penalty=None will ignore the C={self.C:g}: it means maximum likelihood")
+        if self.penalty == "l1" and self.l1_ratio not in (None, 0.0, 1.0):
+            warn_caller(f"l1_ratio={self.l1_ratio:g} is not used beside penalty='l1': 'elasticnet' takes both")
         return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 
     def _familiar_words(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from certifit.numerics.compiling import called_from_python
+from certifit.numerics.compiled.compiling import called_from_python
 
 SQUARES, SIGNS, POISSON, GAMMA, LOGISTIC, EXPONENTIAL, CLIPPED = range(7)
 

@@ -343,12 +343,13 @@ class BayesianGaussianMixture(DensityMixin, Estimator):
 
 
 def _prior_attributes(prior: MixturePrior) -> dict[str, Any]:
+    """The prior as fitted attributes, which share no array with the settings."""
     return {
         "weight_concentration_prior_": prior.concentration,
         "mean_precision_prior_": prior.mean_precision,
-        "mean_prior_": prior.mean,
+        "mean_prior_": prior.mean.copy(),
         "degrees_of_freedom_prior_": prior.degrees,
-        "covariance_prior_": float(prior.covariance) if prior.covariance.ndim == 0 else prior.covariance,
+        "covariance_prior_": float(prior.covariance) if prior.covariance.ndim == 0 else prior.covariance.copy(),
     }
 
 

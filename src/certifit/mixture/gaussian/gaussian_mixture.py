@@ -116,6 +116,8 @@ class GaussianMixture(MixtureModel):
         "lower_bound_": "It is the mean log-likelihood less the penalty, at the fitted parameters.",
         "lower_bounds_": "The first is that of the start, so there is one more than steps.",
         "random_state": "Equal seeds draw other starts than scikit-learn's.",
+        "weights_init": "Weights that do not sum to 1 are divided by their sum.",
+        "reg_covar=0": "Components that collapse are held at a small variance and named, not refused.",
     }
     _tuning: ClassVar[GaussianMixtureTuning] = GaussianMixtureTuning()
 

@@ -130,7 +130,7 @@ class SVC(ClassifierMixin, KernelMachine):
 
     target = "classes"
     settings: ClassVar[Settings] = {
-        "C": Setting(float, above=0, below=math.inf),
+        "C": Setting(float, above=0, below=math.inf, fix="HardMarginSVC is the machine of C=inf."),
         **KernelMachine.settings,
         "decision_function_shape": Setting(choices=("ovr", "ovo")),
         "multi_class": Setting(choices=tuple(SCHEMES)),

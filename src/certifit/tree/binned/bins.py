@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
-from certifit.numerics.random_bits import random_bits_of
+from certifit.numerics.compiled.random_bits import random_bits_of
 from certifit.rows import Array, Block, Rows
 from certifit.rows.block import block_rows
 from certifit.rows.threads import parallel_map

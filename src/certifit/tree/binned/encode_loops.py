@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import interpreted_at_first
 
 
 @interpreted_at_first

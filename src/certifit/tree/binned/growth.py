@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certifit.numerics.workers import Workers
+from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array
 from certifit.rows.threads import thread_count
 from certifit.tree.binned.bins import ColumnBins

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops, called_from_python
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.binned.histogram_loops import add_counts, add_histogram, count_left, part_rows
 from certifit.tree.binned.search_loops import bounded_value, search_histogram

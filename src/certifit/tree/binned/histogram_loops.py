@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops, called_from_python
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.random_bits import random_bits
 
 
 @called_from_python

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.random_bits import random_bits
 
 # What is known of a node. A structured array takes Numba a fraction of the time that an array for each field would.
 NODE = np.dtype(

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.exact.entries import _rank_of, _row_of
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from certifit.numerics.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops
 from certifit.rows import Array
 
 

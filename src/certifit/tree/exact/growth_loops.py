@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops, interpreted_at_first
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import called_by_loops, interpreted_at_first
+from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.exact.entries import NodeToSplit, _row_of
 from certifit.tree.exact.median_loops import _median_of, _rank_targets

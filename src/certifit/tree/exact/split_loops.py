@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numba import njit
 
-from certifit.numerics.compiling import called_by_loops
-from certifit.numerics.random_bits import random_bits
+from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.random_bits import random_bits
 from certifit.tree.exact.category_loops import _arrange_categories
 from certifit.tree.exact.entries import Split, _add_row, _rank_of, _row_of, _threshold_between
 from certifit.tree.exact.median_loops import _best_median_split, _median_score

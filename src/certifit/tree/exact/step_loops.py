@@ -5,7 +5,7 @@ A way in from Python is compiled for each, which takes longer than the loop itse
 
 from __future__ import annotations
 
-from certifit.numerics.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import interpreted_at_first
 from certifit.tree.exact.growth_loops import _add_children, _may_split
 from certifit.tree.exact.median_loops import _rank_targets
 from certifit.tree.exact.split_loops import (

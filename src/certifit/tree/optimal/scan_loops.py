@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
 from certifit.rows import Array
 
 # What a leaf costs: the weight beside the largest class; the sum of squares; the weight times its impurity

@@ -1,4 +1,4 @@
-"""Leave-one-out predictions of ridge regression, worked out again from the rows by Cholesky factors.
+"""Leave-one-out predictions of ridge regression, worked out again from the rows by orthogonal factors.
 
 With √w-scaled, centred rows X and hat matrix H = X (X'X + αI)⁻¹ X' + √w√w' / Σw (the last where an intercept is
 free), the fit without row i predicts  yᵢ - rᵢ / (1 - Hᵢᵢ)  there, r being the residuals of the fit to all rows: an
@@ -8,7 +8,7 @@ identity of the inverse of a matrix less one row's product (Sherman & Morrison 1
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from certifit.checkers.linear_model.cross_validated.squares import centred
 from certifit.rows import Array, ArrayRows
@@ -19,22 +19,24 @@ def predictions_without(data: ArrayRows, y: Array, alphas: Array, free: bool) ->
     rows = centred(data, y, free)
     plain, root = rows.dense(), np.sqrt(rows.w)[:, None]
     X, Y = plain * root, rows.y * root
-    n, d = X.shape
-    wide = d > n
-    G = X @ X.T if wide else X.T @ X
+    wide = X.shape[1] >= X.shape[0]
+    Q, R = qr(X.T if wide else X, mode="economic")
+    middle = np.sqrt(rows.w / rows.w.sum())[:, None] if free else np.zeros_like(root)
     found = []
     for alpha in alphas.tolist():
-        L = cholesky(G + alpha * np.eye(len(G)), lower=True)
+        # The orthogonal factor of the rows above √α I has H = Z Z' at its top, and I - H = B B' of wide rows below.
+        basis, corner = qr(np.vstack([R, np.sqrt(alpha) * np.eye(len(R))]), mode="economic")
         if wide:
-            inverse = cho_solve((L, True), np.eye(n))
-            left, beta = alpha * (inverse @ Y), X.T @ (inverse @ Y)
-            along = 1 - alpha * np.diag(inverse)
+            B = basis[len(R) :]
+            B = B - middle @ (middle.T @ B)
+            left, share = B @ (B.T @ Y), (B**2).sum(axis=1)
+            beta = X.T @ left / alpha
         else:
-            beta = cho_solve((L, True), X.T @ Y)
-            left = Y - X @ beta
-            along = (solve_triangular(L, X.T, lower=True) ** 2).sum(axis=0)
-        share = 1 - along - (rows.w / rows.w.sum() if free else 0.0)
+            Z = Q @ basis[: len(R)]
+            left, share = Y - Z @ (Z.T @ Y), 1 - (Z**2).sum(axis=1) - middle[:, 0] ** 2
+            beta = solve_triangular(corner, Z.T @ Y)
         # A row without weight has its own residual, which no scaling gives back.
         left = np.where(root > 0, left / np.where(root > 0, root, 1.0), rows.y - plain @ beta)
         found.append(np.asarray(y, dtype=np.float64) - left / share[:, None])
-    return np.array(found), float(np.finfo(float).eps * len(G) * np.trace(G) / alphas.min())
+    size = float(np.linalg.norm(R) / np.sqrt(alphas.min()))
+    return np.array(found), float(np.finfo(float).eps * len(R) * size)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.numerics.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops
 from certifit.rows import Array
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64's step: 2^64 divided by the golden ratio
