@@ -113,6 +113,7 @@ from certifit.model_selection.comparison.paired_tests import bayesian_signed_ran
 from certifit.model_selection.splitting.check import check_splits as check_splits
 from certifit.feature_selection.score_functions import chi2 as chi2
 from certifit.cluster.choose_k import choose_clusters as choose_clusters
+from certifit.model_selection.choosing.choose_setting import choose_setting as choose_setting
 from certifit.checkers.comparison import compare as compare
 from certifit.model_selection.comparison.compare_models import compare_models as compare_models
 from certifit.feature_selection.scores import correlation_f as correlation_f

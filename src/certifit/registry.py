@@ -288,6 +288,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("ConformalClassifier", "model_selection.conformal.classifier"),
     Registered("compare_models", "model_selection.comparison.compare_models"),
     Registered("bayesian_signed_rank", "model_selection.comparison.paired_tests"),
+    Registered("choose_setting", "model_selection.choosing.choose_setting"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
     Registered("compare", "checkers.comparison"),

@@ -91,12 +91,11 @@ def test_where_sums_would_not_do_splits_are_fitted():
 
 
 def test_assess_uses_them():
-    found = assess(Ridge(0.1), *DIABETES, method="leave-one-out")
-    slow = assess(
-        Ridge(0.1, solver="svd", tol=1e-5), *DIABETES, method=LeaveOneOut(), metrics="neg_mean_absolute_error"
-    )
+    X, y = DIABETES[0][:120], DIABETES[1][:120]
+    found = assess(Ridge(0.1), X, y, method="leave-one-out")
+    slow = assess(Ridge(0.1), X, y, method=LeaveOneOut(), metrics="neg_mean_absolute_error")
     assert found.n_fits == 1
-    assert slow.n_fits == 442
+    assert slow.n_fits == 120
     assert found.claims[0].estimate == pytest.approx(slow.claims[0].estimate, rel=1e-10)
     assert found.certificate.holds
 

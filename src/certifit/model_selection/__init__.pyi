@@ -8,6 +8,7 @@ from certifit.model_selection.splitting.time_holdout import TimeHoldout as TimeH
 from certifit.model_selection.assessment.assess import assess as assess
 from certifit.model_selection.comparison.paired_tests import bayesian_signed_rank as bayesian_signed_rank
 from certifit.model_selection.splitting.check import check_splits as check_splits
+from certifit.model_selection.choosing.choose_setting import choose_setting as choose_setting
 from certifit.model_selection.comparison.compare_models import compare_models as compare_models
 from sklearn.model_selection import BaseCrossValidator as BaseCrossValidator
 from sklearn.model_selection import BaseShuffleSplit as BaseShuffleSplit

@@ -57,6 +57,21 @@ def plot_differences(found: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plot_settings(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw the scores of settings with their standard errors, the chosen one, and its corrected score."""
+    ax = new_axes(ax, 6.0, 4.0)
+    means = found.claim.scores.mean(axis=0)
+    errors = found.claim.inflation * found.claim.scores.std(axis=0) / np.sqrt(len(found.claim.scores))
+    ax.errorbar(range(len(means)), means, errors, fmt="o", color=GREY, capsize=2)
+    chosen = found.claim.chosen
+    ax.errorbar([chosen], [means[chosen]], [errors[chosen]], fmt="o", color=BLUE, capsize=2)
+    ax.axhspan(found.claim.low, found.claim.high, color=BLUE, alpha=0.15, linewidth=0)
+    ax.axhline(found.claim.corrected, color=BLUE, linestyle=":")
+    label_axes(ax, "setting", found.claim.metric)
+    tidy(ax)
+    return ax
+
+
 def plot_calibration(found: Any, ax: Axes | None = None) -> Axes:
     """Draw how often events came true over their probabilities."""
     ax = new_axes(ax, 4.5, 4.5)

@@ -151,7 +151,7 @@ def _one(test: Array, said: Array, n_fitted: int) -> UnseenAnswers:
 # Gaussian naive Bayes ---------------------------------------------------------------------------------------------
 
 
-class ClassMoments(NamedTuple):
+class RemovableMoments(NamedTuple):
     """Rows of some kind: how many, their mean and their squared deviations; a line for each of several kinds."""
 
     n: Any  # () or (m,)
@@ -159,18 +159,18 @@ class ClassMoments(NamedTuple):
     squares: Array  # (d,) or (m, d)
 
     @classmethod
-    def of(cls, Z: Array) -> ClassMoments:
+    def of(cls, Z: Array) -> RemovableMoments:
         mean = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1])
         return cls(len(Z), mean, ((Z - mean) ** 2).sum(axis=0))
 
-    def without(self, other: ClassMoments) -> ClassMoments:
+    def without(self, other: RemovableMoments) -> RemovableMoments:
         """Return the moments of the rows that are left when others are taken out."""
         n = self.n - other.n
         left = np.maximum(n, 1)[..., None] if np.ndim(n) else max(n, 1)
         taken = other.n[..., None] if np.ndim(other.n) else other.n
         apart = other.mean - self.mean
         squares = self.squares - other.squares - apart**2 * (self.n * taken / left)
-        return ClassMoments(n, self.mean - apart * taken / left, np.maximum(squares, 0.0))
+        return RemovableMoments(n, self.mean - apart * taken / left, np.maximum(squares, 0.0))
 
 
 def _gaussian_bayes(
@@ -182,7 +182,7 @@ def _gaussian_bayes(
         return None
     codes = np.searchsorted(classes, problem.y)
     Z = X - X.mean(axis=0)
-    everything, kinds = ClassMoments.of(Z), [ClassMoments.of(Z[codes == c]) for c in range(len(classes))]
+    everything, kinds = RemovableMoments.of(Z), [RemovableMoments.of(Z[codes == c]) for c in range(len(classes))]
     smoothing = float(settings["var_smoothing"])
     if tests is None:
         if min(int(kind.n) for kind in kinds) < 2:
@@ -192,10 +192,10 @@ def _gaussian_bayes(
     found = []
     for test in tests:
         part, own = Z[test], codes[test]
-        left = [kind.without(ClassMoments.of(part[own == c])) for c, kind in enumerate(kinds)]
+        left = [kind.without(RemovableMoments.of(part[own == c])) for c, kind in enumerate(kinds)]
         if min(int(kind.n) for kind in left) < 1:
             return None
-        rest = everything.without(ClassMoments.of(part))
+        rest = everything.without(RemovableMoments.of(part))
         floor = smoothing * float((rest.squares / rest.n).max())
         scores = np.column_stack([_log_joint(part, kind, floor, int(rest.n)) for kind in left])
         found.append(_classes(test, scores, classes, int(rest.n)))
@@ -203,22 +203,22 @@ def _gaussian_bayes(
 
 
 def _scores_without_self(
-    Z: Array, codes: Array, everything: ClassMoments, kinds: Sequence[ClassMoments], smoothing: float
+    Z: Array, codes: Array, everything: RemovableMoments, kinds: Sequence[RemovableMoments], smoothing: float
 ) -> Array:
     """Return the log of class times density of each row by the fit without it (n, k)."""
-    alone = ClassMoments(np.ones(len(Z)), Z, np.zeros_like(Z))
+    alone = RemovableMoments(np.ones(len(Z)), Z, np.zeros_like(Z))
     rest = everything.without(alone)
     floor = smoothing * (rest.squares / (len(Z) - 1)).max(axis=1, keepdims=True)
     scores = np.empty((len(Z), len(kinds)))
     for c, kind in enumerate(kinds):
         own = codes == c
         scores[~own, c] = _log_joint(Z[~own], kind, floor[~own], len(Z) - 1)
-        mine = ClassMoments(np.ones(np.count_nonzero(own)), Z[own], np.zeros_like(Z[own]))
+        mine = RemovableMoments(np.ones(np.count_nonzero(own)), Z[own], np.zeros_like(Z[own]))
         scores[own, c] = _log_joint(Z[own], kind.without(mine), floor[own], len(Z) - 1)
     return scores
 
 
-def _log_joint(Z: Array, kind: ClassMoments, floor: Any, n: int) -> Array:
+def _log_joint(Z: Array, kind: RemovableMoments, floor: Any, n: int) -> Array:
     """Return log p(class) + log p(row | class) of rows (m,)."""
     count = kind.n[..., None] if np.ndim(kind.n) else kind.n
     variance = kind.squares / count + floor
