@@ -158,9 +158,13 @@ def _selectors_and_descriptions() -> dict[str, AuditedModel]:
 
 
 def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
-    """AdaBoost and additive models."""
+    """AdaBoost, boosting with exact trees, and additive models."""
     boosted = ("estimator_weights_", "estimator_errors_")
     return {
+        **dict.fromkeys(
+            ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+            AuditedModel(audit_gradient_boosting, ("estimators_", "train_score_")),
+        ),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
         **dict.fromkeys(
@@ -203,10 +207,6 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
             AuditedModel(audit_boosting, ("is_categorical_",)),
-        ),
-        **dict.fromkeys(
-            ("GradientBoostingClassifier", "GradientBoostingRegressor"),
-            AuditedModel(audit_gradient_boosting, ("estimators_", "train_score_")),
         ),
         **dict.fromkeys(
             ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))

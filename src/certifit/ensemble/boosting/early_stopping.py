@@ -11,7 +11,7 @@ from sklearn.metrics import get_scorer
 
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.boosting.stagewise import Stagewise
-from certifit.losses.score_losses import ScoreLoss
+from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, block_rows
 
 

@@ -39,22 +39,23 @@ def move_scores(rows, runs, leaves, values, F):
 def sort_by_leaf(codes, walk, span, places, rows, runs):
     """Put the numbers of a span of rows in the order of their leaves, and write where each leaf's begin and end.
 
-    `walk` are the left and right children of the nodes, their columns, and where each code goes (m, 256); `runs` are
-    (m, 2) and 0.
+    `walk` are the left and right children of the nodes, their columns, and where each code goes (m, 256); `span` are
+    the first row of `codes`, one past the last, and the number of the first of all; `runs` are (m, 2) and 0.
     """
     left, right, column, goes_left = walk
-    for i in range(span[0], span[1]):
+    first, last, offset = span
+    for i in range(first, last):
         k = 0
         while left[k] >= 0:
             k = left[k] if goes_left[k, codes[i, column[k]]] else right[k]
-        places[i] = k
+        places[offset + i] = k
         runs[k, 1] += 1
-    at = span[0]
+    at = offset + first
     for k in range(len(left)):
         size = runs[k, 1]
         runs[k, 0], runs[k, 1] = at, at
         at += size
-    for i in range(span[0], span[1]):
+    for i in range(offset + first, offset + last):
         k = places[i]
         rows[runs[k, 1]] = i
         runs[k, 1] += 1

@@ -26,8 +26,8 @@ from certifit.checkers.ensemble.boosting.stage_rules import (
 )
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees, FinishedTree, joined_trees, split_trees
 from certifit.ensemble.boosting.leaf_loops import add_leaf_sums, move_scores
-from certifit.losses.score_losses import FLAT, ScoreLoss
-from certifit.losses.score_slope_loops import find_class_gradients, find_gradients
+from certifit.losses.scores.score_losses import FLAT, ScoreLoss
+from certifit.losses.scores.score_slope_loops import find_class_gradients, find_gradients
 from certifit.rows import Array
 from certifit.tree.binned.workers import Workers
 
