@@ -114,12 +114,13 @@ class HistGradientBoosting(BoostedModel):
         rate = learning_rate_of(self.learning_rate, int((w > 0).sum()))
         held_out = None if held is None else coded.only(held)
         training = coded if kept.all() else coded.moved_together(kept)
+        # These hold all rows, and training holds what is needed of them.
+        del coded, y, w
         loss = self._loss(attributes)
-        scores = loss.scores(len(attributes.get("classes_", ())))
-        rules = StageRules(rate, seed, float(self.l2_regularization), scores)
+        rules = StageRules(
+            rate, seed, float(self.l2_regularization), loss.scores(len(attributes.get("classes_", ())))
+        )
         boosting = Stagewise(training.y, training.w, loss, BinnedTrees(training.codes, bins, limits), rules)
-        # The rows are the boosting's alone, which forgets them when it is closed.
-        del coded, training, y, w
         old = previous.get("trees_") if self.warm_start else None
         F = None if old is None else rows.map(old.scores)
         if old is not None and F is not None:
@@ -131,8 +132,9 @@ class HistGradientBoosting(BoostedModel):
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:
             boosting.close()
-        if held is not None and self.refit_leaves:
-            held, boosting = None, refitted(boosting, bins.coded_rows(rows), F)
+        if held is not None and held_out is not None and self.refit_leaves:
+            known = None if F is None else np.concatenate([F[kept], F[held]])
+            held, boosting = None, refitted(boosting, training, held_out, known)
         found = {
             **attributes, "trees_": boosting.fitted(), "category_labels_": labels, "do_early_stopping_": stops,
             "validation_seed_": seed, "learning_rate_": rate, "train_score_": np.array(history[0]),
