@@ -15,9 +15,9 @@ import numpy as np
 from certifit.ensemble.boosting.boosted_trees import FinishedTree
 from certifit.ensemble.boosting.leaf_loops import sort_by_leaf
 from certifit.ensemble.boosting.stagewise import GrownTree, Stagewise, TreeLearner, TreeRequest
+from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array
 from certifit.tree.binned.bins import CodedRows
-from certifit.numerics.compiled.workers import Workers
 
 
 def refitted(boosting: Stagewise, training: CodedRows, held_out: CodedRows, F: Array | None) -> Stagewise:
