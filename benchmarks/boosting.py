@@ -30,9 +30,9 @@ def case(name: str, n: int, d: int, target: float) -> Case:
     return Case(name, words, contestants(X[:n], y[:n]), HeldOutLogLoss(X[n:], y[n:]), 0.02, target)
 
 
-def interactions(n: int, d: int) -> tuple[Array, Array]:
+def interactions(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:
     """Two classes by products, waves and sums of a few columns."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     score = X[:, 0] * X[:, 1] + X[:, 2] + np.sin(3 * X[:, 3]) + 0.5 * X[:, 4] * (X[:, 5] > 0)
     return X, (score + rng.normal(size=n) > 0).astype(np.int64)

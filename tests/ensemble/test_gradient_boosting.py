@@ -18,7 +18,7 @@ from certifit.checkers.ensemble.score_losses import PlainHuber
 from certifit.ensemble.adaboost.stumps import SortedStumps
 from certifit.ensemble.boosting.stagewise import GrownTree, StageRules, Stagewise
 from certifit.exceptions import DataError
-from certifit.losses.score_losses import ScoreLoss
+from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.tree.binned.workers import Workers
 
 

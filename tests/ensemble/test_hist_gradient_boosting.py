@@ -19,8 +19,8 @@ from certifit import HistGradientBoostingClassifier, HistGradientBoostingRegress
 from certifit.checkers.ensemble.boosting.stage_rules import longest_step
 from certifit.checkers.ensemble.score_losses import plain_score_loss
 from certifit.exceptions import CertificateWarning, DataError
-from certifit.losses import score_slope_loops
-from certifit.losses.score_losses import KINDS, ScoreLoss
+from certifit.losses.scores import score_slope_loops
+from certifit.losses.scores.score_losses import KINDS, ScoreLoss
 from certifit.rows.threads import set_threads
 
 

@@ -8,8 +8,12 @@ from certifit.checkers.svm.joint import class_coefficients, slacks
 from certifit.losses import Hinge, HuberisedHinge, SquaredHinge
 from certifit.losses.hinge_loops import hinge_rows
 from certifit.losses.hinges import HINGES, RESIDUAL_HINGES
-from certifit.losses.multiclass_hinge_loops import apply_curvature, multiclass_loss, smoothed_multiclass_loss
-from certifit.losses.multiclass_hinges import MULTICLASS_HINGES
+from certifit.losses.multiclass.multiclass_hinge_loops import (
+    apply_curvature,
+    multiclass_loss,
+    smoothed_multiclass_loss,
+)
+from certifit.losses.multiclass.multiclass_hinges import MULTICLASS_HINGES
 
 
 @pytest.mark.parametrize("name", HINGES)

@@ -106,6 +106,20 @@ def test_the_solver_and_the_checker_find_the_same_bound(depth):
     assert found.root().cost == cheapest_tree(binned_rows(rows, borders, 3), depth)
 
 
+@pytest.mark.compiled
+def test_codes_count_the_borders_below_a_value_and_ranges_hold_the_values_of_a_bin():
+    X, y, w = problem(2, 80, 3, amounts=False, missing=True)
+    borders = [np.array([-0.5, 0.0, 0.7]), np.zeros(0), np.array([X[np.isfinite(X[:, 2]), 2][0]])]
+    coded, kept = code_rows(as_rows(X, y, w, target="classes", missing=True), borders), X[w > 0]
+    for j, own in enumerate(borders):
+        x = kept[:, j]
+        number = np.where(np.isnan(x), len(own) + 1, np.searchsorted(own, x))
+        assert np.array_equal(coded.codes[j], number)
+        for b in range(len(own) + 1):
+            here = x[number == b]
+            assert (coded.least[j][b], coded.largest[j][b]) == (here.min(initial=np.inf), here.max(initial=-np.inf))
+
+
 def test_an_exclusive_or_of_three_columns_needs_depth_three():
     X = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     y = X[:, 0].astype(int) ^ X[:, 1].astype(int) ^ X[:, 3].astype(int)

@@ -159,7 +159,7 @@ def _selectors_and_descriptions() -> dict[str, AuditedModel]:
 
 
 def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
-    """AdaBoost, additive models, and other libraries' sums of trees."""
+    """AdaBoost, boosting with exact trees, additive models, and other libraries' sums of trees."""
     boosted = ("estimator_weights_", "estimator_errors_")
     terms = ("term_scores_", "bins_", "intercept_")
     return {
@@ -168,6 +168,10 @@ def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
         **dict.fromkeys(("XGBClassifier", "XGBRegressor"), AuditedModel(audit_booster, ("n_features_in_",))),
         **dict.fromkeys(
             ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"), AuditedModel(audit_ebm, terms)
+        ),
+        **dict.fromkeys(
+            ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+            AuditedModel(audit_gradient_boosting, ("estimators_", "train_score_")),
         ),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
@@ -211,10 +215,6 @@ def _predictors() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
             AuditedModel(audit_boosting, ("is_categorical_",)),
-        ),
-        **dict.fromkeys(
-            ("GradientBoostingClassifier", "GradientBoostingRegressor"),
-            AuditedModel(audit_gradient_boosting, ("estimators_", "train_score_")),
         ),
         **dict.fromkeys(
             ("OptimalTreeClassifier", "OptimalTreeRegressor"), AuditedModel(audit_best_tree, ("tree_", "borders_"))

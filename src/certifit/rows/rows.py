@@ -50,6 +50,14 @@ class Rows(ABC):
         """Return an array with one entry per row, joined from `f(block)` of every block."""
         return np.concatenate(self.each(f))
 
+    def fill(self, f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...]) -> None:
+        """Write the arrays `f(block)` of every block to its rows of `outs`, in one pass."""
+        start = 0
+        for parts in self.each(f):
+            for out, part in zip(outs, parts, strict=True):
+                out[start : start + len(part)] = part
+            start += len(parts[0])
+
     def take(self, index: Array) -> ArrayRows:
         """Load the rows with these numbers, which must be ascending."""
         picked = self.each(partial(_pick, np.asarray(index)))
@@ -109,12 +117,21 @@ class ArrayRows(Rows):
         y, w = f(self.y, self.w)
         return ArrayRows(self.X, y, w, self.names)
 
+    def fill(self, f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...]) -> None:
+        self.each(partial(write_rows, f, outs))
+
     def take(self, index: Array) -> ArrayRows:
         X = self.X[index] if sparse.issparse(self.X) else np.asarray(self.X[index], dtype=self.dtype)
         return ArrayRows(X, None if self.y is None else self.y[index], self.w[index], self.names)
 
     def load(self) -> ArrayRows:
         return self if self.in_memory else super().load()
+
+
+def write_rows(f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...], block: Block) -> None:
+    """Write `f(block)` into place: to keep the parts of all blocks and join them would take twice the memory."""
+    for out, part in zip(outs, f(block), strict=True):
+        out[block.start : block.start + len(part)] = part
 
 
 def relabelled(block: Block, relabels: Iterable[Relabel]) -> Block:

@@ -64,6 +64,17 @@ def test_every_source_gives_the_same_rows(rows, in_memory):
     assert all(b.X.flags.c_contiguous for b in rows)
 
 
+def sums_and_weights(block):
+    return block.X.sum(axis=1), block.w
+
+
+def test_every_source_fills_arrays_in_one_pass(rows):
+    sums, w = np.empty(N), np.empty(N)
+    rows.fill(sums_and_weights, (sums, w))
+    np.testing.assert_array_equal(sums, X.sum(axis=1))
+    np.testing.assert_array_equal(w, COUNT)
+
+
 def test_every_source_gives_the_same_labels(rows):
     labels = encode_labels(rows)
     assert labels.classes.tolist() == KINDS.tolist()

@@ -37,6 +37,32 @@ def test_a_code_counts_the_borders_below_a_value():
     assert bins.has_missing.tolist() == [True, True, True, True, False]
 
 
+def test_decoded_values_have_their_codes():
+    X = table()
+    bins = learn_bins(as_rows(X, missing=True), categorical=np.arange(5) == 1)
+    codes = bins.encode(X)
+    values = bins.decode(codes)
+    assert np.array_equal(bins.encode(values), codes)
+    assert np.array_equal(values[:, 1], X[:, 1], equal_nan=True)  # categories are what they were
+
+
+def test_rows_of_any_source_are_coded_in_one_pass_and_kept_in_place():
+    X, y = table(), np.arange(3000.0)
+    rows = as_rows(X, y, target="numbers", missing=True)
+    bins = learn_bins(rows)
+    whole = bins.encode(X)
+    with block_tuning(BlockTuning(fixed_rows=64)):
+        for by_column in (False, True):
+            coded = bins.coded_rows(as_rows(X, y, target="numbers", missing=True), by_column)
+            assert np.array_equal(coded.codes, whole)
+            assert coded.codes.T.flags.c_contiguous == by_column
+        kept = np.random.default_rng(0).random(3000) < 0.7
+        fewer = coded.moved_together(kept)
+    assert np.array_equal(fewer.codes, whole[kept])
+    assert np.array_equal(fewer.y, y[kept])
+    assert np.shares_memory(fewer.codes, coded.codes)
+
+
 def test_few_distinct_values_stay_apart_even_where_they_are_neighbouring_doubles():
     x = np.repeat(np.array([1.0, np.nextafter(1.0, 2.0), 5.0, 9.0]), 3)[:, None]
     bins = learn_bins(as_rows(x))

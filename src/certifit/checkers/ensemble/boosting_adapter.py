@@ -11,8 +11,8 @@ import numpy as np
 from certifit.checkers.ensemble.boosting.corrected import certify_corrected
 from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows, learning_rate_of
+from certifit.checkers.ensemble.boosting.stages import StageClaim, certify_stages
 from certifit.checkers.ensemble.staged_scores import certify_staged_scores
-from certifit.checkers.ensemble.stages import StageClaim, certify_stages
 from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError

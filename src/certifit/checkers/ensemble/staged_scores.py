@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.ensemble.boosting.stage_rules import best_constant
+from certifit.checkers.ensemble.boosting.stages import CLAIM
 from certifit.checkers.ensemble.score_losses import plain_score_loss
-from certifit.checkers.ensemble.stages import CLAIM
 from certifit.checkers.ensemble.stump_gap import stump_gap
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check

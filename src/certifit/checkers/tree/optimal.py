@@ -9,9 +9,12 @@ sides; nothing of the solver is used. Besides, rows that are equal in every colu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,7 @@ from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.rows.checks import TableTerms
+from certifit.rows.threads import parallel_map
 
 BEST = "no tree of this depth costs less, whatever its thresholds"
 BOUNDED = "no tree of this depth costs less than the lower bound, whatever its thresholds"
@@ -32,9 +36,13 @@ BOUNDED = "no tree of this depth costs less than the lower bound, whatever its t
 
 @dataclass(frozen=True)
 class OptimalityTuning:
-    """How many rows are counted at a time: as many as fit in the cache beside their places."""
+    """How many rows are counted at a time: as many as fit in the cache beside their places.
+
+    Up to `few_borders` a value is compared with each of them, which is faster than to search for its place.
+    """
 
     block_rows: int = 32_768
+    few_borders: int = 48
 
 
 @dataclass(frozen=True)
@@ -51,19 +59,27 @@ class BinnedRows:
     def amounts(self) -> bool:
         return self.labels is None
 
+    @cached_property
+    def labelled(self) -> list[Array]:
+        """Of each column, the numbers of bin and class in one."""
+        if self.labels is None:
+            return self.codes
+        return [code * self.channels.shape[1] + self.labels for code in self.codes]
+
     def tensor(self, columns: tuple[int, ...]) -> Array:
         """The sums of the channels over the bins of some columns."""
         sizes = [self.sides[j].shape[1] for j in columns]
         k, step = self.channels.shape[1], OptimalityTuning().block_rows
         total = np.zeros((int(np.prod(sizes)), k))
+        steps = [math.prod(sizes[axis + 1 :]) * (1 if self.labels is None else k) for axis in range(len(sizes))]
         for start in range(0, len(self.channels), step):
             rows = slice(start, start + step)
-            place = self.codes[columns[0]][rows]
-            for j, size in zip(columns[1:], sizes[1:], strict=True):
-                place = place * size + self.codes[j][rows]
+            place = self.labelled[columns[-1]][rows]
+            for j, each in zip(columns[:-1], steps, strict=False):
+                place = place + self.codes[j][rows] * each
             if self.labels is not None:  # one count of all classes
                 weight = None if self.weight is None else self.weight[rows]
-                total += np.bincount(place * k + self.labels[rows], weight, total.size).reshape(total.shape)
+                total += np.bincount(place, weight, total.size).reshape(total.shape)
             else:
                 total += np.stack([np.bincount(place, part[rows], len(total)) for part in self.channels.T], axis=1)
         return total.reshape(*sizes, k)
@@ -94,26 +110,38 @@ def _both_sides(cost: Array, axis: int) -> Array:
 def cheapest_tree(rows: BinnedRows, depth: int) -> float:
     """The cost of the cheapest tree over the candidates, which may give rows away."""
     d, whole = len(rows.codes), float(rows.cost(rows.channels.sum(axis=0)))
-    alone = [rows.leaf_costs((j,)) for j in range(d)]
+    alone = parallel_map(rows.leaf_costs, [(j,) for j in range(d)])
     if depth == 1:
         return min([whole, *(float(_both_sides(cost, 0)) for cost in alone)])
     if depth == 2:
-        best = [cost.copy() for cost in alone]
-        for a, b in combinations_with_replacement(range(d), 2):
-            cost = rows.leaf_costs((a, b))
-            best[a] = np.minimum(best[a], _both_sides(cost, 1))
-            best[b] = np.minimum(best[b], _both_sides(cost, 0))
+        best, lock = [cost.copy() for cost in alone], Lock()
+
+        def split(pair: tuple[int, int]) -> None:
+            cost = rows.leaf_costs(pair)
+            below = (_both_sides(cost, 1), _both_sides(cost, 0))
+            with lock:
+                for j, found in zip(pair, below, strict=True):
+                    np.minimum(best[j], found, out=best[j])
+
+        parallel_map(split, combinations_with_replacement(range(d), 2))
         return min([whole, *(float(_both_sides(cost, 0)) for cost in best)])
     return _of_depth_three(rows, alone, whole)
 
 
 def _of_depth_three(rows: BinnedRows, alone: list[Array], whole: float) -> float:
-    d = len(rows.codes)
-    pairs = {(a, b): rows.leaf_costs((a, b)) for a, b in combinations_with_replacement(range(d), 2)}
-    for a, b, c in combinations_with_replacement(range(d), 3):
-        cost = rows.leaf_costs((a, b, c))
+    d, lock = len(rows.codes), Lock()
+    every = [*combinations_with_replacement(range(d), 2)]
+    pairs = dict(zip(every, parallel_map(rows.leaf_costs, every), strict=True))
+
+    def split(columns: tuple[int, int, int]) -> None:
+        cost = rows.leaf_costs(columns)
+        a, b, c = columns
         for axis, pair in enumerate(((b, c), (a, c), (a, b))):
-            pairs[pair] = np.minimum(pairs[pair], _both_sides(cost, axis))
+            found = _both_sides(cost, axis)
+            with lock:
+                np.minimum(pairs[pair], found, out=pairs[pair])
+
+    parallel_map(split, combinations_with_replacement(range(d), 3))
     best = [cost.copy() for cost in alone]
     for (a, b), cost in pairs.items():
         best[a] = np.minimum(best[a], _both_sides(cost, 1))
@@ -150,14 +178,26 @@ def _binned(borders: list[Array], block: Block) -> tuple[list[Array], list[Array
     X = dense(block.X)[kept].astype(np.float64)
     codes, least, largest = [], [], []
     for x, own in zip(X.T, borders, strict=True):
-        known, number = ~np.isnan(x), np.searchsorted(own, x)
+        known, number = ~np.isnan(x), _bin_numbers(own, x)
         low, high = np.full(len(own) + 1, np.inf), np.full(len(own) + 1, -np.inf)
-        np.minimum.at(low, number[known], x[known])
-        np.maximum.at(high, number[known], x[known])
-        codes.append(np.where(known, number, len(own) + 1))
+        there = slice(None) if known.all() else known
+        np.minimum.at(low, number[there], x[there])
+        np.maximum.at(high, number[there], x[there])
+        number[~known] = len(own) + 1
+        codes.append(number)
         least.append(low)
         largest.append(high)
     return codes, least, largest, np.asarray(block.y)[kept], block.w[kept]
+
+
+def _bin_numbers(borders: Array, x: Array) -> Array:
+    """How many borders lie below each value; of a missing one any number."""
+    if len(borders) > OptimalityTuning().few_borders:
+        return np.searchsorted(borders, x)
+    x, number = np.ascontiguousarray(x), np.zeros(len(x), np.int8)
+    for border in borders:
+        number += x > border
+    return number.astype(np.int64)
 
 
 def _sides(bins: int, several: Array, missing: bool) -> Iterator[Array]:
@@ -188,11 +228,26 @@ def floor_of_equal_rows(rows: Rows, binned: BinnedRows) -> float:
     if not rows.in_memory:
         return 0.0
     data = rows.load()
-    X = dense(data.X[data.w > 0]).astype(np.float64)
+    kept = data.w > 0
+    group, count = np.unique(rows.map(_row_marks)[kept], return_inverse=True, return_counts=True)[1:]
+    again = count[group] > 1  # all others differ from every row
+    if not again.any():
+        return 0.0
+    X = dense(data.X[np.flatnonzero(kept)[again]]).astype(np.float64)
     X = np.where(np.isnan(X), np.inf, X) + 0.0  # missing values are equal, and so are 0 and -0
     group = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    sums = np.stack([np.bincount(group, part) for part in binned.channels.T], axis=1)
+    sums = np.stack([np.bincount(group, part[again]) for part in binned.channels.T], axis=1)
     return float(binned.cost(sums).sum())
+
+
+def _row_marks(block: Block) -> Array:
+    """A number for each row; equal rows have equal ones, others mostly not."""
+    found = np.zeros(len(block.w), np.uint64)
+    for x in dense(block.X).T:
+        bits = (np.where(np.isnan(x), np.inf, x).astype(np.float64) + 0.0).view(np.uint64)
+        found = (found ^ bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(32)
+    return found
 
 
 # Certificates -------------------------------------------------------------------------------------------------------

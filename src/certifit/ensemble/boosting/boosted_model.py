@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes, Estimator, Objective
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees
-from certifit.losses.score_losses import ScoreLoss
+from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 
 

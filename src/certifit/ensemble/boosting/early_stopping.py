@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer
 
+from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.boosting.stagewise import Stagewise
-from certifit.losses.score_losses import ScoreLoss
-from certifit.rows import Array, Block
+from certifit.losses.scores.score_losses import ScoreLoss
+from certifit.rows import Array, block_rows
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,15 @@ class StageScorer:
     scoring: Any  # 'loss', None for the estimator's own score, or scikit-learn's scoring
     classes: Array | None
     mean: Callable[[Array], Array]
+    block_rows: int = 65_536  # losses are added up in blocks of so many rows: less memory than all at once
 
     def __call__(self, y: Array, w: Array, F: Array) -> float:
         if self.scoring == "loss":
-            plain = self.loss.plain
-            values = plain.value(y, F if plain.several else F[:, 0])
-            return -float(w @ values / w.sum())
+            plain, total = self.loss.plain, 0.0
+            for start in range(0, len(y), self.block_rows):
+                rows = slice(start, start + self.block_rows)
+                total += float(w[rows] @ plain.value(y[rows], F[rows] if plain.several else F[rows, 0]))
+            return -total / float(w.sum())
         name = ("r2" if self.classes is None else "accuracy") if self.scoring is None else self.scoring
         scorer = get_scorer(name) if isinstance(name, str) else name
         target = y if self.classes is None else self.classes[y.astype(np.int64)]
@@ -73,16 +77,29 @@ class StageScorer:
 
 
 class ValidationRows:
-    """Rows that no tree is grown on, and their scores as stages are added."""
+    """Rows that no tree is grown on, and their scores as stages are added.
 
-    def __init__(self, X: Any, y: Array, w: Array, boosting: Stagewise, start: Array | None = None) -> None:
-        self.X, self.y, self.w = X, y, w
-        self.F = boosting.fitted().scores(Block(X, None, w, 0)) + (0.0 if start is None else start)
+    X are their values (n, d), or codes of a byte, which `decode` turns into values a block at a time.
+    """
+
+    def __init__(
+        self, X: Any, y: Array, w: Array, boosting: Stagewise, start: Array | None = None, decode: Any = None
+    ) -> None:
+        self.X, self.y, self.w, self.decode = X, y, w, decode
+        self.F = np.tile(boosting.baseline, (len(y), 1)) + (0.0 if start is None else start)
+        if boosting.trees:
+            self._add(boosting.fitted())
 
     def follow(self, boosting: Stagewise) -> None:
         """Add the last stage."""
-        trees = boosting.fitted(last=1)
-        trees.add(trees.coded(self.X), 0, trees.n_trees, self.F)
+        self._add(boosting.fitted(last=1))
+
+    def _add(self, trees: BoostedTrees) -> None:
+        step = block_rows(self.X.shape[1])
+        for start in range(0, len(self.y), step):
+            rows = slice(start, start + step)
+            X = self.X[rows] if self.decode is None else self.decode(self.X[rows])
+            trees.add(trees.coded(X), 0, trees.n_trees, self.F[rows])
 
 
 def is_stalled(scores: list[float], patience: int, tol: float) -> bool:

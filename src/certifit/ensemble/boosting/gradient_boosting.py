@@ -30,7 +30,7 @@ from certifit.ensemble.boosting.early_stopping import ValidationRows
 from certifit.ensemble.boosting.exact_trees import ExactLimits, ExactTrees
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
 from certifit.exceptions import DataError
-from certifit.losses.score_losses import ScoreLoss
+from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, ArrayRows, Block, Rows, encode_labels
 from certifit.tree.decision_tree import DecisionTree, DecisionTreeRegressor
 from certifit.tree.exact.grown_tree import number_of_columns

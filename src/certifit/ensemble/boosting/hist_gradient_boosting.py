@@ -36,7 +36,7 @@ from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRow
 from certifit.ensemble.boosting.refit import refitted
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
 from certifit.exceptions import DataError
-from certifit.losses.score_losses import ScoreLoss
+from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedLimits
@@ -102,8 +102,8 @@ class HistGradientBoosting(BoostedModel):
         limits = self._limits(rows.n_features, rows.names, categorical)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         bins = learn_bins(rows, int(self.max_bins), categorical)
-        codes = bins.encode_rows(rows)
-        y, w = rows.map(_float_targets), rows.map(_weights)
+        coded = bins.coded_rows(rows)
+        y, w = coded.y, coded.w
         stops = bool(self.early_stopping) if self.early_stopping != "auto" else int((w > 0).sum()) > 10_000
         held = None
         if stops and self.validation_fraction is not None:
@@ -111,25 +111,30 @@ class HistGradientBoosting(BoostedModel):
         kept = w > 0 if held is None else (w > 0) & ~held
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
-        loss = self._loss(attributes)
-        scores = loss.scores(len(attributes.get("classes_", ())))
         rate = learning_rate_of(self.learning_rate, int((w > 0).sum()))
-        rules = StageRules(rate, seed, float(self.l2_regularization), scores)
-        learner = BinnedTrees(codes if kept.all() else codes[kept], bins, limits)
-        boosting = Stagewise(y[kept], w[kept], loss, learner, rules)
+        held_out = None if held is None else coded.only(held)
+        training = coded if kept.all() else coded.moved_together(kept)
+        # These hold all rows, and training holds what is needed of them.
+        del coded, y, w
+        loss = self._loss(attributes)
+        rules = StageRules(
+            rate, seed, float(self.l2_regularization), loss.scores(len(attributes.get("classes_", ())))
+        )
+        boosting = Stagewise(training.y, training.w, loss, BinnedTrees(training.codes, bins, limits), rules)
         old = previous.get("trees_") if self.warm_start else None
         F = None if old is None else rows.map(old.scores)
         if old is not None and F is not None:
             boosting.resume(old, F[kept])
         checked = None
-        if held is not None:
-            checked = ValidationRows(rows.take(np.flatnonzero(held)).load().X, y[held], w[held], boosting)
+        if held_out is not None:
+            checked = ValidationRows(held_out.codes, held_out.y, held_out.w, boosting, decode=bins.decode)
         try:
             history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
         finally:
             boosting.close()
-        if held is not None and self.refit_leaves:
-            held, boosting = None, refitted(boosting, codes, y, w, F)
+        if held is not None and held_out is not None and self.refit_leaves:
+            known = None if F is None else np.concatenate([F[kept], F[held]])
+            held, boosting = None, refitted(boosting, training, held_out, known)
         found = {
             **attributes, "trees_": boosting.fitted(), "category_labels_": labels, "do_early_stopping_": stops,
             "validation_seed_": seed, "learning_rate_": rate, "train_score_": np.array(history[0]),

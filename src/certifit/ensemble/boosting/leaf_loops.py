@@ -11,16 +11,20 @@ from certifit.numerics.compiling import called_from_python
 def add_leaf_sums(rows, runs, leaves, pairs, scales, sums):
     """Add gradients and Hessians of each leaf's rows, as whole numbers of fine units, which add up in any order.
 
-    `runs` (m, 2) are this chunk's places of the nodes, `pairs` (2, n) are g and h, `sums` (leaves, 2).
+    `runs` (m, 2) are this chunk's places of the nodes, `pairs` (2, n) are g and h. What a unit cannot tell apart is
+    added in units of 2⁻³¹ of it: rows with equal gradients are all off by the same, which would add up. `sums` are
+    (2, leaves, 2): of units and of parts of them, g and h.
     """
     for a in range(len(leaves)):
-        G, H = np.int64(0), np.int64(0)
-        for i in range(runs[leaves[a], 0], runs[leaves[a], 1]):
-            r = rows[i]
-            G += np.int64(np.rint(pairs[0, r] * scales[0]))
-            H += np.int64(np.rint(pairs[1, r] * scales[1]))
-        sums[a, 0] = G
-        sums[a, 1] = H
+        for c in range(2):
+            units, parts = np.int64(0), np.int64(0)
+            for i in range(runs[leaves[a], 0], runs[leaves[a], 1]):
+                x = pairs[c, rows[i]] * scales[c]
+                whole = np.rint(x)
+                units += np.int64(whole)
+                parts += np.int64(np.rint((x - whole) * 2147483648.0))
+            sums[0, a, c] = units
+            sums[1, a, c] = parts
 
 
 @called_from_python
@@ -35,22 +39,23 @@ def move_scores(rows, runs, leaves, values, F):
 def sort_by_leaf(codes, walk, span, places, rows, runs):
     """Put the numbers of a span of rows in the order of their leaves, and write where each leaf's begin and end.
 
-    `walk` are the left and right children of the nodes, their columns, and where each code goes (m, 256); `runs` are
-    (m, 2) and 0.
+    `walk` are the left and right children of the nodes, their columns, and where each code goes (m, 256); `span` are
+    the first row of `codes`, one past the last, and the number of the first of all; `runs` are (m, 2) and 0.
     """
     left, right, column, goes_left = walk
-    for i in range(span[0], span[1]):
+    first, last, offset = span
+    for i in range(first, last):
         k = 0
         while left[k] >= 0:
             k = left[k] if goes_left[k, codes[i, column[k]]] else right[k]
-        places[i] = k
+        places[offset + i] = k
         runs[k, 1] += 1
-    at = span[0]
+    at = offset + first
     for k in range(len(left)):
         size = runs[k, 1]
         runs[k, 0], runs[k, 1] = at, at
         at += size
-    for i in range(span[0], span[1]):
+    for i in range(offset + first, offset + last):
         k = places[i]
         rows[runs[k, 1]] = i
         runs[k, 1] += 1

@@ -8,28 +8,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from certifit.ensemble.boosting.boosted_trees import FinishedTree
 from certifit.ensemble.boosting.leaf_loops import sort_by_leaf
-from certifit.ensemble.boosting.stagewise import GrownTree, Stagewise, TreeRequest
+from certifit.ensemble.boosting.stagewise import GrownTree, Stagewise, TreeLearner, TreeRequest
 from certifit.rows import Array
+from certifit.tree.binned.bins import CodedRows
 from certifit.tree.binned.workers import Workers
 
 
-def refitted(boosting: Stagewise, codes: Array, y: Array, w: Array, F: Array | None) -> Stagewise:
-    """The same stages with leaves from all rows of positive weight; F (n, k) are the scores of an earlier fit's."""
-    kept, rules = w > 0, boosting.rules
+def refitted(boosting: Stagewise, training: CodedRows, held_out: CodedRows, F: Array | None) -> Stagewise:
+    """The same stages with leaves from all rows, those held out last; F (n, k) are their scores of an earlier fit."""
     new = [tree for tree in boosting.trees if len(tree.goes_left)]
-    threads = boosting.learner.workers.count
-    learner = KnownTrees(new, codes if kept.all() else codes[kept], boosting.learner.categories, threads)
-    again = Stagewise(y[kept], w[kept], boosting.loss, learner, rules)
+    learner = KnownTrees(new, [training.codes, held_out.codes], boosting.learner)
+    y, w = np.concatenate([training.y, held_out.y]), np.concatenate([training.w, held_out.w])
+    again = Stagewise(y, w, boosting.loss, learner, boosting.rules)
     if F is not None:
-        again.baseline, again.F = boosting.baseline, F[kept]
+        again.baseline, again.F = boosting.baseline, F
         again.trees = boosting.trees[: len(boosting.trees) - len(new)]
     try:
-        for _ in range(len(new) // rules.scores):
+        for _ in range(len(new) // boosting.rules.scores):
             again.stage()
     finally:
         again.close()
@@ -37,16 +38,19 @@ def refitted(boosting: Stagewise, codes: Array, y: Array, w: Array, F: Array | N
 
 
 class KnownTrees:
-    """A learner that gives trees which have grown before, one after another, on codes (n, d) of all rows."""
+    """A learner that gives trees which have grown before, one after another, on codes (n, d) in several parts."""
 
     by_slopes = False
 
-    def __init__(self, trees: list[FinishedTree], codes: Array, categories: tuple[Array, ...], threads: int) -> None:
-        self.trees, self.codes, self.categories = iter(trees), codes, categories
-        self.workers = Workers(threads)
-        self.rows = np.empty(len(codes), np.int32)
-        self.places = np.empty(len(codes), np.int32)
-        self.borders = np.linspace(0, len(codes), threads + 1).astype(np.int64)
+    def __init__(self, trees: list[FinishedTree], parts: list[Array], grower: TreeLearner) -> None:
+        self.trees, self.categories = iter(trees), grower.categories
+        starts = np.cumsum([0, *map(len, parts)])
+        threads = grower.workers.count
+        # The first part is shared by the threads, and each of the others, which are smaller, has one of its own.
+        self.chunks = [(parts[0], int(a), int(b), 0) for a, b in pairwise(np.linspace(0, starts[1], threads + 1))]
+        self.chunks += [(part, 0, len(part), int(at)) for part, at in zip(parts[1:], starts[1:-1], strict=True)]
+        self.workers = Workers(len(self.chunks))
+        self.rows, self.places = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32)
 
     def close(self) -> None:
         """Let the threads end."""
@@ -59,8 +63,8 @@ class KnownTrees:
         walk = (tree.left, tree.right, tree.column, tree.goes_left)
 
         def send(chunk: int) -> None:
-            span = (self.borders[chunk], self.borders[chunk + 1])
-            sort_by_leaf(self.codes, walk, span, self.places, self.rows, runs[:, chunk])
+            codes, first, last, offset = self.chunks[chunk]
+            sort_by_leaf(codes, walk, (first, last, offset), self.places, self.rows, runs[:, chunk])
 
         self.workers.run(send)
         leaves = np.flatnonzero(tree.left < 0)

@@ -26,8 +26,8 @@ from certifit.checkers.ensemble.boosting.stage_rules import (
 )
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees, FinishedTree, joined_trees, split_trees
 from certifit.ensemble.boosting.leaf_loops import add_leaf_sums, move_scores
-from certifit.losses.score_losses import FLAT, ScoreLoss
-from certifit.losses.score_slope_loops import find_class_gradients, find_gradients
+from certifit.losses.scores.score_losses import FLAT, ScoreLoss
+from certifit.losses.scores.score_slope_loops import find_class_gradients, find_gradients
 from certifit.rows import Array
 from certifit.tree.binned.workers import Workers
 
@@ -244,10 +244,11 @@ class Stagewise:
         """-g / (h + λ) of each leaf, from sums in units of 2⁻⁶¹ of all."""
         scales = np.array([2.0 ** (61 - math.frexp(size or 1.0)[1]) for size in sizes[:2]])
         workers, pairs = self.learner.workers, self.pairs[k]
-        sums = np.zeros((workers.count, len(tree.leaves), 2), np.int64)
+        sums = np.zeros((workers.count, 2, len(tree.leaves), 2), np.int64)
         workers.run(
             lambda chunk: add_leaf_sums(tree.rows, tree.runs[:, chunk], tree.leaves, pairs, scales, sums[chunk])
         )
-        G, H = (sums.sum(axis=0) / scales).T
+        units, parts = sums.sum(axis=0)
+        G, H = ((units + parts / 2.0**31) / scales).T
         H = H + self.rules.l2_regularization
         return np.where(H > 0, -G / np.where(H > 0, H, 1.0), 0.0)

@@ -104,11 +104,11 @@ class Forest(Estimator):
         w = rows.map(_weights)
         bootstrap = Bootstrap.of(rows, w * factor, number_of_draws(self.max_samples, w))
         bins = learn_bins(rows)
-        y = rows.map(_targets).astype(np.float64)
+        coded = bins.coded_rows(rows, by_column=True)
+        y = coded.y
         borders = tuple(np.asarray(b, np.float64) for b in bins.borders)
         table = CodedTable(
-            np.ascontiguousarray(bins.encode_rows(rows).T), y, np.cumsum([0, *map(len, borders)]),
-            np.concatenate([*borders, [0.0]]),
+            coded.codes.T, y, np.cumsum([0, *map(len, borders)]), np.concatenate([*borders, [0.0]]),
             _directions(self.monotonic_cst, rows.n_features),
         )  # fmt: skip
         plan = self._plan(table, classes, int((w > 0).sum()))

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from certifit.linear_model.linear_rows import shift_rows
-from certifit.losses.multiclass_hinge_loops import multiclass_loss
-from certifit.losses.multiclass_hinges import MulticlassHinge
+from certifit.losses.multiclass.multiclass_hinge_loops import multiclass_loss
+from certifit.losses.multiclass.multiclass_hinges import MulticlassHinge
 from certifit.numerics.products import adjoint
 from certifit.rows import Array, Block, Largest, Matrix, Sums
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from certifit.losses.multiclass_hinge_loops import apply_curvature
+from certifit.losses.multiclass.multiclass_hinge_loops import apply_curvature
 from certifit.numerics.factor import factor
 from certifit.numerics.products import adjoint, gram, scale_rows
 from certifit.rows import Array, ArrayRows, Block, Matrix

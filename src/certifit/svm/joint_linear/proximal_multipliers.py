@@ -39,8 +39,8 @@ from certifit.checkers.svm.linear_machines.linear_rows import SLACK_ROUNDING
 from certifit.core import Objective, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.linear_model.linear_rows import row_shift
-from certifit.losses.multiclass_hinge_loops import multiclass_loss, smoothed_multiclass_loss
-from certifit.losses.multiclass_hinges import MulticlassHinge
+from certifit.losses.multiclass.multiclass_hinge_loops import multiclass_loss, smoothed_multiclass_loss
+from certifit.losses.multiclass.multiclass_hinges import MulticlassHinge
 from certifit.optimise.working_sets import StallWatcher, over_blocks
 from certifit.rows import Array, Rows
 from certifit.rows.sampling import evenly_spaced

@@ -27,7 +27,7 @@ from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.linear_model.linear_scores import LinearScores, score_rows
 from certifit.losses.hinges import HINGES, RESIDUAL_HINGES
-from certifit.losses.multiclass_hinges import MULTICLASS_HINGES, MulticlassHinge
+from certifit.losses.multiclass.multiclass_hinges import MULTICLASS_HINGES, MulticlassHinge
 from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
 from certifit.svm.joint_linear.proximal_multipliers import (
     JointSvmObjective,

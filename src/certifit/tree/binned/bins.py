@@ -40,6 +40,27 @@ class CodeTables(NamedTuple):
     categorical: Array  # (d,) bool: a value must equal its key, or it counts as missing
 
 
+class CodedRows(NamedTuple):
+    """Rows as codes, with their targets and weights."""
+
+    codes: Array  # (n, d) uint8
+    y: Array  # (n,) float64
+    w: Array  # (n,)
+
+    def only(self, kept: Array) -> CodedRows:
+        """A copy of the rows marked (n,)."""
+        return CodedRows(self.codes[kept], self.y[kept], self.w[kept])
+
+    def moved_together(self, kept: Array) -> CodedRows:
+        """The rows marked (n,), their codes moved to the front of the same memory; those of the others are lost."""
+        at, step = 0, block_rows(self.codes.shape[1])
+        for start in range(0, len(kept), step):
+            part = self.codes[start : start + step][kept[start : start + step]]
+            self.codes[at : at + len(part)] = part
+            at += len(part)
+        return CodedRows(self.codes[:at], self.y[kept], self.w[kept])
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnBins:
     """The bins of every column.
@@ -86,9 +107,33 @@ class ColumnBins:
         encode_block(X, self.tables, codes)
         return codes
 
-    def encode_rows(self, rows: Rows) -> Array:
-        """The codes of all rows (n, d) of a table from any source, which is read once."""
-        return rows.map(self.encode_block)
+    def coded_rows(self, rows: Rows, by_column: bool = False) -> CodedRows:
+        """All rows of a table from any source, which is read once: a byte a value, beside targets and weights.
+
+        `by_column`: the codes of a column lie one after another in memory, not those of a row.
+        """
+        n = rows.n_rows
+        codes = np.empty((n, rows.n_features), np.uint8, order="F" if by_column else "C")
+        found = CodedRows(codes, np.empty(n), np.empty(n))
+        rows.fill(self._coded_block, found)
+        return found
+
+    def _coded_block(self, block: Block) -> CodedRows:
+        return CodedRows(self.encode_block(block), np.asarray(block.y, np.float64), block.w)
+
+    def decode(self, codes: Array) -> Array:
+        """Values (n, d) that have these codes: of a bin its upper border, on the side of its other values.
+
+        Values without a code of their own become missing.
+        """
+        d = codes.shape[1]
+        keys = np.column_stack([self.tables.keys, np.full(d, np.nan)])
+        for j, kinds in enumerate(self.categories):
+            keys[j, : len(kinds)] = kinds
+        values = np.empty(codes.shape)
+        for j in range(d):
+            np.take(keys[j], codes[:, j], out=values[:, j])
+        return values
 
 
 def learn_bins(

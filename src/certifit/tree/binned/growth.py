@@ -93,9 +93,7 @@ class BinnedGrower:
         self.limits, self.tuning = limits, tuning
         self.n, self.d = codes.shape
         self.workers = Workers(thread_count() if codes.size >= tuning.shared_entries else 1)
-        dealt = _dealt(self.n, self.workers.count, tuning.block_rows)
-        self.borders = np.cumsum([0, *map(len, dealt)])
-        self.first_rows = np.concatenate(dealt).astype(np.int32)
+        self.first_rows, self.borders = _dealt(self.n, self.workers.count, tuning.block_rows)
         self.tree = self._empty_tree(codes, bins)
 
     def close(self) -> None:
@@ -172,7 +170,16 @@ class BinnedGrower:
         )  # fmt: skip
 
 
-def _dealt(n: int, chunks: int, block: int) -> list[Array]:
-    """Row numbers of each chunk, ascending: blocks are dealt out in turn, because tables may be sorted."""
-    owner = (np.arange(n) // block) % chunks
-    return [np.flatnonzero(owner == chunk) for chunk in range(chunks)]
+def _dealt(n: int, chunks: int, block: int) -> tuple[Array, Array]:
+    """Row numbers (n,), those of a chunk after another's, and where chunks begin and end.
+
+    Blocks are dealt out in turn, because tables may be sorted.
+    """
+    out, borders, at = np.empty(n, np.int32), [0], 0
+    for chunk in range(chunks):
+        for start in range(chunk * block, n, chunks * block):
+            stop = min(start + block, n)
+            out[at : at + stop - start] = np.arange(start, stop)
+            at += stop - start
+        borders.append(at)
+    return out, np.array(borders)

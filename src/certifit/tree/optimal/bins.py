@@ -7,13 +7,14 @@ left and those above to the right; of the rows in the bin nothing is known, so a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
 from certifit.rows import Array, Block, Rows
-from certifit.tree.optimal.scan_loops import ColumnCandidates
+from certifit.rows.threads import parallel_map
+from certifit.tree.optimal.scan_loops import ColumnCandidates, code_columns
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,15 @@ def split_candidates(coded: CodedColumns, relaxed: bool) -> SplitCandidates:
 
 def first_borders(sample: Array, w: Array, most: int) -> list[Array]:
     """Borders of at most so many bins of about equal weights; every value is a bin where there are few."""
-    found = []
-    for x in np.asarray(sample, np.float64).T:
+
+    def of_column(x: Array) -> Array:
         known = ~np.isnan(x)
         values = np.unique(x[known])
         if len(values) > most:
             values = np.unique(np.append(_quantiles(x[known], w[known], most), values[-1]))
-        found.append(values[:-1])
-    return found
+        return values[:-1]
+
+    return parallel_map(of_column, np.asarray(sample, np.float64).T)
 
 
 def _quantiles(x: Array, w: Array, parts: int) -> Array:
@@ -124,25 +126,26 @@ def finer_borders(coded: CodedColumns, sample: Array, w: Array, marked: list[Arr
 
 def code_rows(rows: Rows, borders: list[Array]) -> CodedColumns:
     """The codes of all rows with a positive weight, and the ranges of the bins, in one pass."""
-    parts = rows.each(lambda block: _code_block(borders, block))
-    d = len(borders)
-    least = [np.min([part[1][j] for part in parts], axis=0) for j in range(d)]
-    largest = [np.max([part[2][j] for part in parts], axis=0) for j in range(d)]
-    return CodedColumns(borders, np.concatenate([part[0] for part in parts], axis=1), least, largest)
+    most = max(map(len, borders))
+    keys = np.full((len(borders), (1 << most.bit_length()) - 1), np.inf)
+    for own, key in zip(borders, keys, strict=True):
+        key[: len(own)] = own
+    bins = np.array([len(own) + 1 for own in borders])
+    parts = rows.each(partial(_code_block, keys, bins, np.uint8 if most < 254 else np.uint16))
+    least, largest = (np.array([part[1][side] for part in parts]) for side in (0, 1))
+    low, high = least.min(axis=0), largest.max(axis=0)
+    return CodedColumns(
+        borders, np.concatenate([part[0] for part in parts], axis=1), [a[:m] for a, m in zip(low, bins, strict=True)],
+        [b[:m] for b, m in zip(high, bins, strict=True)],
+    )  # fmt: skip
 
 
-def _code_block(borders: list[Array], block: Block) -> tuple[Array, list[Array], list[Array]]:
-    X = dense(block.X)[block.w > 0].astype(np.float64)
-    kind = np.uint8 if max(map(len, borders)) < 254 else np.uint16
-    codes, least, largest = np.empty((len(borders), len(X)), kind), [], []
-    for j, own in enumerate(borders):
-        x = X[:, j]
-        missing = np.isnan(x)
-        number = np.searchsorted(own, x)
-        codes[j] = np.where(missing, len(own) + 1, number)
-        low, high = np.full(len(own) + 1, np.inf), np.full(len(own) + 1, -np.inf)
-        np.minimum.at(low, number[~missing], x[~missing])
-        np.maximum.at(high, number[~missing], x[~missing])
-        least.append(low)
-        largest.append(high)
-    return codes, least, largest
+def _code_block(keys: Array, bins: Array, kind: type, block: Block) -> tuple[Array, Array]:
+    """The codes (d, rows) of a block, and the least and largest value of every bin (2, d, bins)."""
+    X = dense(block.X)
+    kept = block.w > 0
+    X = X if kept.all() else X[kept]
+    codes, ranges = np.empty((len(keys), len(X)), kind), np.empty((2, len(keys), int(bins.max())))
+    ranges[0], ranges[1] = np.inf, -np.inf
+    code_columns(X, keys, bins, codes, ranges)
+    return codes, ranges

@@ -29,6 +29,27 @@ class ColumnCandidates(NamedTuple):
 
 
 @called_from_python
+def code_columns(X, keys, bins, codes, ranges):
+    """Fill in the codes (d, n) of rows X (n, d), and widen the ranges (2, d, bins) of the bins to their values.
+
+    `keys` (d, 2ᵐ - 1) are borders, ascending, and +inf behind the last; missing values get the number `bins` (d,).
+    """
+    half = (keys.shape[1] + 1) >> 1
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            x = float(X[i, j])
+            place, step = 0, half
+            while step > 0:
+                place += step * (keys[j, place + step - 1] < x)
+                step >>= 1
+            if x < ranges[0, j, place]:
+                ranges[0, j, place] = x
+            if x > ranges[1, j, place]:
+                ranges[1, j, place] = x
+            codes[j, i] = bins[j] if np.isnan(x) else place
+
+
+@called_from_python
 def count_labels(region, codes, y, w, stats):
     """Add the weights of rows to those of their region, bin and class (regions, bins and missing, channels)."""
     for i in range(len(codes)):

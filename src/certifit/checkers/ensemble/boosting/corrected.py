@@ -9,7 +9,7 @@ import numpy as np
 from certifit.checkers.ensemble.boosting.box_gap import box_size
 from certifit.checkers.ensemble.boosting.plain_trees import PlainTrees, is_whole
 from certifit.checkers.ensemble.boosting.stage_rules import best_constant
-from certifit.checkers.ensemble.stages import StageClaim, seen_rows, shallow_gap
+from certifit.checkers.ensemble.boosting.stages import StageClaim, seen_rows, shallow_gap
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
 from certifit.core import Certificate, Check

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from certifit.checkers.ensemble.boosting.plain_trees import PlainTrees
-from certifit.checkers.ensemble.stages import StageClaim, rows_of, seen_rows
+from certifit.checkers.ensemble.boosting.stages import StageClaim, rows_of, seen_rows
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.greedy import GreedyTuning, GrowthClaim, check_greedy
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes

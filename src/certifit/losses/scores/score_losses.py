@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certifit.checkers.ensemble.score_losses import PlainScoreLoss, plain_score_loss
-from certifit.losses.score_slope_loops import CLIPPED, EXPONENTIAL, GAMMA, LOGISTIC, POISSON, SIGNS, SQUARES
+from certifit.losses.scores.score_slope_loops import CLIPPED, EXPONENTIAL, GAMMA, LOGISTIC, POISSON, SIGNS, SQUARES
 from certifit.rows import Array
 
 KINDS = {

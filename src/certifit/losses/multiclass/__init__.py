@@ -1,0 +1,1 @@
+"""Hinges of several classes at once."""
