@@ -13,7 +13,7 @@ from scipy.special import logit
 from certifit.checkers.ensemble.boosting.exact_stages import SlopeMeasures, check_slope_trees
 from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
-from certifit.checkers.ensemble.stages import StageClaim, certify_stages
+from certifit.checkers.ensemble.boosting.stages import StageClaim, certify_stages
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.tree.adapter import share_of_rows
 from certifit.checkers.tree.greedy import GrowthClaim
