@@ -52,8 +52,6 @@ from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
 from certifit.manifold.locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
 from certifit.linear_model.cross_validated.logistic_cv import LogisticRegressionCV as LogisticRegressionCV
-from certifit.neural_network.multilayer_perceptron import MLPClassifier as MLPClassifier
-from certifit.neural_network.multilayer_perceptron import MLPRegressor as MLPRegressor
 from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
 from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB

@@ -217,15 +217,6 @@ ESTIMATORS: tuple[Registered, ...] = (
         _Proves.additive,
         warm_up=({"alpha": 0.01}, {"alpha": 0.01, "loss": "poisson"}),
     ),
-    *(
-        Registered(
-            name,
-            "neural_network.multilayer_perceptron",
-            "loss and slopes are those of the weights, and back-propagation is right; of 'lbfgs', no slope is left",
-            warm_up=({"max_iter": 1}, {"max_iter": 1, "solver": "sgd"}),
-        )
-        for name in ("MLPClassifier", "MLPRegressor")
-    ),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

@@ -65,7 +65,6 @@ from certifit.checkers.naive_bayes.adapter import (
     audit_multinomial_nb,
 )
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
-from certifit.checkers.neural_network.adapter import audit_perceptron
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.refusals import refusal
 from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem

@@ -1,1 +1,0 @@
-"""Checkers of networks: losses and gradients computed anew, and bounds that hold for any weights."""

@@ -1,5 +1,0 @@
-"""Networks: layers, back-propagation and training as sums over chunks of rows."""
-
-from certifit.registry import lazy_names, room_names
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, room_names("neural_network"))
