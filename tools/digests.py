@@ -194,8 +194,6 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("GradientBoostingRegressor", {"n_estimators": 6, "loss": "huber"}, "numbers", groups, (SMALL, (3000, 6))),
     ("HistGradientBoostingClassifier", {"max_iter": 10, "random_state": 0}, "three", groups, (SMALL, TALL)),
     ("HistGradientBoostingRegressor", {"max_iter": 10, "random_state": 0}, "numbers", groups, (SMALL, TALL)),
-    ("MLPClassifier", {"hidden_layer_sizes": 6, "max_iter": 4, "random_state": 0}, "three", groups, (SMALL, TALL)),
-    ("MLPRegressor", {"hidden_layer_sizes": 6, "max_iter": 4, "random_state": 0}, "numbers", groups, (SMALL, TALL)),
     ("AdditiveClassifier", {}, "two", groups, (SMALL, TALL)),
     ("AdditiveRegressor", {"alpha": 0.01}, "numbers", groups, (SMALL, TALL)),
     ("AdditiveRegressor", {"loss": "poisson", "alpha": 0.01}, "counts", groups, (SMALL,)),

@@ -24,7 +24,6 @@ from sklearn import (
     manifold,
     mixture,
     naive_bayes,
-    neural_network,
     svm,
 )
 from sklearn import tree as trees
@@ -88,8 +87,6 @@ from certifit import (
     LogisticRegressionCV,
     MiniBatchKMeans,
     Mixture,
-    MLPClassifier,
-    MLPRegressor,
     MultinomialNB,
     NaiveBayes,
     NuSVC,
@@ -239,12 +236,9 @@ class Entry:
     def is_sum(self) -> bool:
         """Whether a row of weight 2 is the row twice.
 
-        It is not where folds or minibatches, which count rows, decide, nor where a linear program has several
-        solutions.
+        It is not where folds, which count rows, decide, nor where a linear program has several solutions.
         """
         model = self.make()
-        if isinstance(model, MLPClassifier | MLPRegressor):
-            return False
         several = self.params.get("corrective") is not None
         return has_fit_parameter(model, "sample_weight") and getattr(model, "cv", "none") == "none" and not several
 
@@ -312,8 +306,6 @@ COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
 SPREAD = {"reg_param": 0.1}  # scikit-learn's checks of weights have classes of a single point
 QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
-TENSORS, EPOCHS = ("coefs_", "intercepts_"), {"hidden_layer_sizes": 6, "max_iter": 4, "random_state": 0}
-NET = {"hidden_layer_sizes": 4, "solver": "lbfgs", "alpha": 0.1, "max_iter": 2000, "random_state": 0}
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
@@ -523,10 +515,6 @@ CATALOGUE = [
           (*BOOSTING, "trees_.baseline"),
           partial(ensemble.HistGradientBoostingRegressor, loss="poisson", **TEN_STAGES),
           {"max_iter": 10}),
-    Entry(MLPClassifier, EPOCHS, three, TENSORS, partial(neural_network.MLPClassifier, **NET), NET),
-    Entry(MLPClassifier, {**NET, "activation": "tanh"}, two, TENSORS, partial(neural_network.MLPClassifier, **NET)),
-    Entry(MLPRegressor, {**EPOCHS, "solver": "sgd", "learning_rate_init": 1e-4}, amounts, TENSORS,
-          partial(neural_network.MLPRegressor, **NET), NET),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),
     Entry(BernoulliNB, {"binarize": 1.0}, tallies, COUNTED, partial(naive_bayes.BernoulliNB, binarize=1.0)),
     Entry(MultinomialNB, {"alpha": 0.5}, tallies, COUNTED, partial(naive_bayes.MultinomialNB, alpha=0.5)),

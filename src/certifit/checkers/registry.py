@@ -228,7 +228,6 @@ def _predictors() -> dict[str, AuditedModel]:
             AuditedModel(audit_forest, ("n_outputs_",)),
         ),
         **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), AuditedModel(audit_bag, ("estimators_",))),
-        **dict.fromkeys(("MLPClassifier", "MLPRegressor"), AuditedModel(audit_perceptron, ("coefs_", "intercepts_"))),
         "GaussianNB": AuditedModel(audit_gaussian_nb, ("theta_", "var_", "class_prior_")),
         "BernoulliNB": AuditedModel(audit_bernoulli_nb, counts),
         "MultinomialNB": AuditedModel(audit_multinomial_nb, counts),
