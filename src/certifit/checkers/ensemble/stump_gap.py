@@ -57,7 +57,9 @@ def dual_gap(
         y, F = y - centre, F - centre
     values = loss.value(y, F)
     u = loss.balanced(y, w, loss.slope(y, F + best_shift(y, w, F, loss)))
-    edge = largest(w[:, None] * u.reshape(len(u), -1))
+    v = w[:, None] * u.reshape(len(u), -1)
+    # So much can be lost where n numbers are added one after another.
+    edge = largest(v) + 4 * EPS * len(v) * float(np.abs(v).sum())
     shares = loss.gain(y, u)
     rounding = 8 * (1 + np.log2(len(w))) * EPS
     scale = float(w @ np.abs(values) + w @ (np.abs(shares) + np.abs(u.reshape(len(u), -1)).sum(axis=1)) + size * edge)

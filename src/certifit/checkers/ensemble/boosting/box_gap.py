@@ -17,7 +17,6 @@ import numpy as np
 from certifit.checkers.ensemble.boosting.plain_trees import PlainTrees
 from certifit.checkers.ensemble.score_losses import PlainScoreLoss
 from certifit.checkers.ensemble.stump_gap import StumpGap, dual_gap
-from certifit.checkers.plain.dual_points import EPS
 from certifit.rows import Array
 
 
@@ -145,8 +144,7 @@ class GridTable:
         for j in range(d):
             for k in range(j, d):
                 best = max(best, float(np.abs(self.quadrants(v, j, k)).max(initial=0.0)))
-        # So much can be lost when n numbers are added one after another.
-        return best + 4 * EPS * float(np.sqrt(len(v)) * np.abs(v).sum())
+        return best
 
     def quadrants(self, v: Array, j: int, k: int) -> Array:
         """Σ v over the boxes of two columns: (4, sides of j, sides of k), the four by which sides are turned."""
