@@ -159,7 +159,7 @@ def tallies(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 
 def few_classes(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes, of as many rows as a kernel machine can be asked to take in a test."""
+    """Two classes, of as many rows as a kernel machine, or many fits, can be asked to take in a test."""
     return two(min(n, 3000))
 
 
@@ -487,9 +487,9 @@ CATALOGUE = [
           partial(ensemble.ExtraTreesClassifier, **GROVE)),
     Entry(ExtraTreesRegressor, {**GROVE, "max_depth": 5}, amounts, FOREST,
           partial(ensemble.ExtraTreesRegressor, **GROVE, max_depth=5)),
-    Entry(BaggingClassifier, BAG, three, ("oob_decision_function_", "oob_interval_"),
+    Entry(BaggingClassifier, BAG, few_three, ("oob_decision_function_", "oob_interval_"),
           partial(ensemble.BaggingClassifier, **GROVE)),
-    Entry(BaggingRegressor, {**BAG, "max_features": 2}, amounts, ("oob_prediction_", "oob_interval_"),
+    Entry(BaggingRegressor, {**BAG, "max_features": 2}, few_amounts, ("oob_prediction_", "oob_interval_"),
           partial(ensemble.BaggingRegressor, **GROVE)),
     Entry(AdditiveClassifier, TIGHT, two, CURVES, partial(AdditiveClassifier, alpha=0.01, tol=1e-7)),
     Entry(AdditiveRegressor, {**TIGHT, "monotonic_cst": [1, 0, 0, 0]}, amounts, CURVES,

@@ -232,7 +232,7 @@ def test_any_number_of_threads_gives_the_same_bits(entry, threads, blocks_of):
     X, y = entry.data(70_000)
     blocks_of(16_000)
     w = np.random.default_rng(0).exponential(size=len(X))
-    rough = {"tol": 1e-4} if "tol" in entry.params else {}  # the bits of a pass count, not how many passes there are
+    rough = {"tol": 1e-4} if entry.has("tol") else {}  # the bits of a pass count, not how many passes there are
     seen = []
     for n in (1, 3):
         threads(n)
