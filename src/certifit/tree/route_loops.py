@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import called_from_python
 
 
-@interpreted_at_first
+@called_from_python
 def leaves_of_rows(X, left, right, feature, threshold, missing_left):
     """Return the number of the leaf that each row of X (n, d) reaches."""
     out = np.empty(len(X), np.int64)
@@ -20,7 +20,7 @@ def leaves_of_rows(X, left, right, feature, threshold, missing_left):
     return out
 
 
-@interpreted_at_first
+@called_from_python
 def leaves_by_sets(X, route, chosen, sets):
     """The same where nodes may ask for a category: `chosen` (m,) is the number of its set in `sets` (s, c) or -1."""
     left, right, feature, threshold, missing_left = route

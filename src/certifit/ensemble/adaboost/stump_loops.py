@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, interpreted_at_first
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
 
 ROW = 0x7FFFFFFF  # the bits of an entry that hold the number of a row
 
@@ -23,7 +23,7 @@ class Cut(NamedTuple):
     missing_left: bool
 
 
-@interpreted_at_first
+@called_from_python
 def best_cut_of_two(entries, known, signed):
     """Return the best split of a sorted column for two classes.
 
@@ -67,7 +67,7 @@ def best_cut_of_two(entries, known, signed):
     return Cut(best / per, position, missing_left)
 
 
-@interpreted_at_first
+@called_from_python
 def best_cut(entries, known, labels, weight, classes):
     """Return the best split of a sorted column for any number of classes; `weight` (n,) is int64."""
     n = len(entries)
@@ -110,7 +110,7 @@ def _purity(sums, total, w, whole):
     return left / w + right / (whole - w)
 
 
-@interpreted_at_first
+@called_from_python
 def class_histogram(codes, labels, weight, classes, bins):
     """Return the weight of every class in every bin (bins, classes) of a column with codes (n,) uint8."""
     found = np.zeros(bins * classes, np.int64)
@@ -119,7 +119,7 @@ def class_histogram(codes, labels, weight, classes, bins):
     return found.reshape(bins, classes)
 
 
-@interpreted_at_first
+@called_from_python
 def best_bin(histogram, missing):
     """Return the best split after a bin; the last bin is that of missing values where `missing` is true."""
     bins, classes = histogram.shape
@@ -144,7 +144,7 @@ def best_bin(histogram, missing):
     return Cut(best - least, position, missing_left)
 
 
-@interpreted_at_first
+@called_from_python
 def leaf_class_weights(left, labels, w, classes):
     """Return the weights (2, classes) and the numbers (2,) of the rows that go left and right."""
     weight, count = np.zeros((2, classes)), np.zeros(2, np.int64)
@@ -155,7 +155,7 @@ def leaf_class_weights(left, labels, w, classes):
     return weight, count
 
 
-@interpreted_at_first
+@called_from_python
 def weight_missed(left, labels, w, answers):
     """Return the weight of rows whose leaf answers another class than theirs."""
     total = 0.0
@@ -165,7 +165,7 @@ def weight_missed(left, labels, w, answers):
     return total
 
 
-@interpreted_at_first
+@called_from_python
 def reweight(left, labels, w, answers, factors):
     """Multiply weights of rows told wrong by factors[1] and of the others by factors[0], then divide by the sum."""
     total = 0.0
@@ -176,7 +176,7 @@ def reweight(left, labels, w, answers, factors):
         w[i] /= total
 
 
-@interpreted_at_first
+@called_from_python
 def add_votes(X, column, threshold, missing_left, answers, strength, votes):
     """Add to votes (n, k) of every row the strength (m,) of each stump, for the class that it answers.
 

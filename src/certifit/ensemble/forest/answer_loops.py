@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from certifit.numerics.compiled.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import called_from_python
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -19,7 +19,7 @@ def _leaf_of(x, base, left, right, feature, threshold, missing_left):
     return k
 
 
-@interpreted_at_first
+@called_from_python
 def forest_leaves(X, trees, out):
     """Fill in the leaf of each row in each tree, (n, trees), counted from the tree's first node."""
     first, left, right, feature, threshold, missing_left = trees
@@ -29,7 +29,7 @@ def forest_leaves(X, trees, out):
             out[i, t] = _leaf_of(X[i], base, left, right, feature, threshold, missing_left) - base
 
 
-@interpreted_at_first
+@called_from_python
 def add_answers(X, trees, value, out):
     """Add to `out` (n, k) the values (m, k) of the leaves that each row reaches, tree after tree."""
     first, left, right, feature, threshold, missing_left = trees
@@ -41,7 +41,7 @@ def add_answers(X, trees, value, out):
                 out[i, c] += value[leaf, c]
 
 
-@interpreted_at_first
+@called_from_python
 def add_unseen_answers(X, trees, value, unseen, out):
     """The same for the trees that did not see a row in growing, `unseen` (trees, n); return how many, (n,)."""
     first, left, right, feature, threshold, missing_left = trees

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import called_from_python
 from certifit.numerics.compiled.random_bits import random_bits
 
 DRAWING = 0x8CB92BA72F3D8DD7  # tells the draws of rows from those of columns
 
 
-@interpreted_at_first
+@called_from_python
 def row_hashes(values, target):
     """Return 64 bits of each row, from those of its values (n, d) and of its target (n,), both whole numbers."""
     found = np.empty(len(values), np.uint64)
@@ -26,7 +26,7 @@ def row_hashes(values, target):
     return found
 
 
-@interpreted_at_first
+@called_from_python
 def drawn_counts(seed, draws, order, ends):
     """Return how often each row is drawn; `ends` (n,) are the running sums of weights in this order of the rows."""
     n, total = len(order), ends[-1]

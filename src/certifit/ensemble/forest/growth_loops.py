@@ -34,7 +34,7 @@ from certifit.ensemble.forest.candidate_loops import (
     list_codes,
     list_entries,
 )
-from certifit.numerics.compiled.compiling import called_by_loops, interpreted_at_first
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 
@@ -314,7 +314,7 @@ def _push_children(growth, waiting, top, node, k, middle, j):
     waiting.depth[top] = waiting.depth[top + 1] = node.depth + 1
 
 
-@interpreted_at_first
+@called_from_python
 def grow_tree(growth, nodes, waiting):
     """Grow from node 0, all rows, until no node may be split; return how many nodes there are."""
     columns = growth.columns
@@ -359,7 +359,7 @@ def _child_limits(growth, node, middle, direction):
     return (below, above) if direction > 0 else (above, below)
 
 
-@interpreted_at_first
+@called_from_python
 def grow_best_first(growth, nodes, waiting, most_leaves):
     """Grow by splitting the leaf that gains most, until there are so many; return how many nodes there are.
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from certifit.ensemble.forest.candidate_loops import ENTROPY, GINI, POISSON
-from certifit.numerics.compiled.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import called_from_python
 
 
-@interpreted_at_first
+@called_from_python
 def measure_classes(nodes, made, row, labels, weight, classes, score):
     """Return weights (m,), class shares (m, k) and impurities (m,); `weight` (n,) are the tree's row weights."""
     value = np.zeros((made, classes))
@@ -36,7 +36,7 @@ def measure_classes(nodes, made, row, labels, weight, classes, score):
     return total, value, impurity
 
 
-@interpreted_at_first
+@called_from_python
 def measure_amounts(nodes, made, row, y, weight, score):
     """Return weights (m,), means (m, 1) and impurities (m,)."""
     total, mean, spread = np.zeros(made), np.zeros((made, 1)), np.zeros(made)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import called_from_python
 
 
-@interpreted_at_first
+@called_from_python
 def encode_block(X, tables, codes):
     """Fill in the codes (n, d) of rows X (n, d)."""
     keys, table, categorical = tables.keys, tables.codes, tables.categorical

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, interpreted_at_first
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.exact.entries import NodeToSplit, _row_of
@@ -120,7 +120,7 @@ def _add_children(table, rules, nodes, k, children, split, medians):
         nodes.limits[made + 1, 0 if direction > 0 else 1] = (a + b) / 2
 
 
-@interpreted_at_first
+@called_from_python
 def grow_subtree(table, y, growth, rules, nodes, medians, categories):
     """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes."""
     made, d = 1, len(table.entries)

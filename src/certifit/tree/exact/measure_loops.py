@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import interpreted_at_first
+from certifit.numerics.compiled.compiling import called_from_python
 
 
-@interpreted_at_first
+@called_from_python
 def medians_of_nodes(y, w, start, end):
     """Return the weighted median of each run [start, end) of rows (m,), and their mean distance to it (m,).
 
