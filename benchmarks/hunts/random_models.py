@@ -365,6 +365,11 @@ def _boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
             "l2_regularization": pick(rng, 0.0, decades(rng, -3, 1))}  # fmt: skip
 
 
+def _exact_boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"n_estimators": int(rng.integers(1, 6)), "max_depth": int(rng.integers(1, 4)), "random_state": 0,
+            "learning_rate": pick(rng, 0.05, 0.3), "subsample": pick(rng, 1.0, 0.6)}  # fmt: skip
+
+
 def _dirichlet(rng: Rng, n: int, _d: int) -> dict[str, Any]:
     return {"n_components": int(rng.integers(1, max(2, min(n // 5, 4)))), "random_state": 0,
             "covariance_type": pick(rng, "full", "tied", "diag", "spherical"),
@@ -498,6 +503,8 @@ MODELS = (
     ),
     RandomModel("BaggingClassifier", "classes", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
     RandomModel("BaggingRegressor", "numbers", _bag, None, {"n_estimators": 3, "random_state": 0}, 60),
+    RandomModel("GradientBoostingClassifier", "classes", _exact_boosting, None, {"n_estimators": 3}, 60),
+    RandomModel("GradientBoostingRegressor", "numbers", _exact_boosting, None, {"n_estimators": 3}, 60),
     RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
     RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
     RandomModel("AdditiveClassifier", "two", _additive, None, {"alpha": 0.1}, 100),

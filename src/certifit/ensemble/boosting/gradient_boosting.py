@@ -66,6 +66,9 @@ class GradientBoosting(BoostedModel):
         "random_state": "Rows and columns are drawn from another stream of random numbers.",
         "estimators_": "The trees are certifit's, made when asked for.",
         "learning_rate": "No step is longer than the longest that surely lowers the loss.",
+        "oob_improvement_": "There with subsample < 1 alone, as scikit-learn documents it.",
+        "oob_scores_": "There with subsample < 1 alone, as scikit-learn documents it.",
+        "oob_score_": "There with subsample < 1 alone, as scikit-learn documents it.",
     }
 
     draw_seed_: int

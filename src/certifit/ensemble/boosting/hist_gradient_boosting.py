@@ -65,7 +65,7 @@ class HistGradientBoosting(BoostedModel):
         "corrective": Setting(bool),
     }
     differences: ClassVar[dict[str, str]] = {
-        "refit_leaves": "After early stopping, leaves get their values from all rows; False is scikit-learn's way.",
+        "early_stopping": "Leaves then get their values from all rows; refit_leaves=False is scikit-learn's way.",
         "fit(X_val)": "Rows for validation are drawn from X.",
         "fit(y_val)": "Rows for validation are drawn from X.",
         "fit(sample_weight_val)": "Rows for validation are drawn from X.",

@@ -27,6 +27,7 @@ class SlopeTuning:
     scored_stages: int = 3
     visits: int = 1_000_000
     entries: int = 200_000
+    slope_digits: float = 1e-12  # share of the largest slope by which slopes that are taken anew may be off
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def check_slope_trees(
             nodes.append(check_nodes(plain, claims, "squared_error", (), seen))
             if stage in scored:
                 rules = replace(growth, leaf_weight=growth.leaf_weight * float(seen.w.sum()))
-                effort = GreedyTuning(tuning.entries)
+                effort = GreedyTuning(tuning.entries, noise=tuning.slope_digits * float(np.abs(slopes).max()))
                 splits.append(check_greedy(plain, rules, np.asarray(seen.X), np.asarray(seen.y), seen.w, effort)[0])
             F[:, t % k] += trees.value[trees.leaves(t, here.X)]
     checks = [_worst(same) for several in (nodes, splits) for same in zip(*several, strict=True)]
