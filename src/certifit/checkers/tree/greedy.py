@@ -25,6 +25,7 @@ class GreedyTuning:
     entries: int = 1_000_000
     median_rows: int = 50  # absolute errors of a node take this many times less than the square of its rows
     seed: int = 0
+    noise: float = 0.0  # by how much the targets may be off, where they were computed anew
 
 
 @dataclass(frozen=True)
@@ -272,4 +273,3 @@ def _check_limits(tree: PlainTree, claim: GrowthClaim, count: Array) -> tuple[Ch
         Check("levels beyond the deepest allowed", deep, 0.0),
         Check("leaves and splits with too few rows", float(few.sum() + small.sum()), 0.0),
     )
-    noise: float = 0.0  # by how much the targets may be off, where they were computed anew
