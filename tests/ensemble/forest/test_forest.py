@@ -255,7 +255,7 @@ def test_draws_are_the_plain_ones_and_do_not_depend_on_the_order_of_rows():
 
 
 @pytest.mark.compiled
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # whole numbers that wrap around
+@WRAPPING
 @pytest.mark.parametrize(
     "w", [[1.0, 1.0, 1.0, 2.0, 0.0], [0.0, 0.0, 2.5, 2.5, 0.0], [1.0] * 5, [3.0, 0.0, 1.0, 0.0, 7.0]]
 )

@@ -123,9 +123,8 @@ class AmountCriterion:
         _add_up(nodes, weight)
         for k in _parents(nodes):
             children = [nodes.left[k], nodes.right[k]]
-            first = mean[
-                children[int(weight[children].argmax())]
-            ]  # next to the mean, where a light child may be far off
+            # The heavier child is next to the mean, where a light one may be far off.
+            first = mean[children[int(weight[children].argmax())]]
             mean[k] = first + weight[children] @ (mean[children] - first) / weight[k]
             moved = 0.0 if self.name == "poisson" else weight[children] @ (mean[children] - mean[k]) ** 2
             total[k] = total[children].sum() + moved
