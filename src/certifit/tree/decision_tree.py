@@ -24,6 +24,7 @@ from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows, tree_targets
 from certifit.checkers.tree.categories import Labels, categorical_columns, encode_labels_of, learn_labels
+from certifit.checkers.tree.greedy import quick
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Attributes, Objective, Setting
 from certifit.core.estimator import with_callbacks
@@ -126,7 +127,7 @@ class DecisionTree(TreeModel):
         found = {**attributes, "tree_": tree, "max_features_": columns}
         claim = growth_claim(Bunch(**self.get_params(), **found), data)
         certificate = certify_tree(
-            plain_tree(tree, rows.n_features), node_claims(tree), claim, data, AuditTuning().foreign
+            plain_tree(tree, rows.n_features), node_claims(tree), claim, data, AuditTuning().foreign, quick()
         )
         return {**found, "certificate_": certificate}
 

@@ -30,8 +30,9 @@ CLAIM_OF_LOOKAHEAD = "every node says what its rows say; splits were chosen two 
 
 @np.errstate(under="ignore")
 def certify_tree(
-    tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows: Rows, tol: float = 0.0
-) -> Certificate:
+    tree: PlainTree, claims: NodeClaims, growth: GrowthClaim, rows: Rows, tol: float = 0.0,
+    tuning: GreedyTuning = GreedyTuning(),
+) -> Certificate:  # fmt: skip
     """Check a tree on rows whose y are class numbers or amounts."""
     checks = check_nodes(tree, claims, growth.criterion, growth.classes, rows)
     facts: dict[str, Any] = {}
@@ -39,7 +40,7 @@ def certify_tree(
         data = rows.load()
         kept = data.w > 0
         X = dense(data.X[kept]).astype(np.float64)
-        more, facts = check_greedy(tree, growth, X, np.asarray(data.y)[kept], data.w[kept], GreedyTuning())
+        more, facts = check_greedy(tree, growth, X, np.asarray(data.y)[kept], data.w[kept], tuning)
         checks += more
     leaf = tree.left < 0
     share = claims.weight[leaf] / claims.weight[0]

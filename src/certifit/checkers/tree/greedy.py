@@ -6,8 +6,8 @@ node's impurity by, times the node's weight. All nodes of small trees are looked
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import xlogy
@@ -20,9 +20,10 @@ from certifit.rows import Array, Block
 
 @dataclass(frozen=True)
 class GreedyTuning:
-    """How many entries (rows times columns) of nodes are scored again, and the seed by which nodes are drawn."""
+    """How many entries (rows times columns) of how many nodes are scored again, and the seed that draws them."""
 
     entries: int = 1_000_000
+    nodes: int = 1000
     median_rows: int = 50  # absolute errors of a node take this many times less than the square of its rows
     seed: int = 0
     noise: float = 0.0  # by how much the targets may be off, where they were computed anew
@@ -54,6 +55,11 @@ class NodeRows:
     y: Array
     sums: Array
     w: Array
+
+
+def quick(tuning: GreedyTuning = GreedyTuning()) -> GreedyTuning:
+    """What a fit looks at: enough to see a growth that goes wrong."""
+    return replace(tuning, nodes=100)
 
 
 def _noise_share(node: NodeRows, noise: float) -> float:
@@ -102,9 +108,9 @@ def _rows_below(tree: PlainTree, leaf: Array) -> tuple[Array, Array, Array]:
 def _sample(entries: Array, tuning: GreedyTuning) -> Array:
     """Nodes in a seeded order, as many as the work allows; one at least."""
     nodes = np.flatnonzero(entries)
-    if entries.sum() <= tuning.entries:
+    if entries.sum() <= tuning.entries and len(nodes) <= tuning.nodes:
         return nodes
-    drawn = np.random.default_rng(tuning.seed).permutation(nodes)
+    drawn = np.random.default_rng(tuning.seed).permutation(nodes)[: tuning.nodes]
     fits = np.cumsum(entries[drawn]) <= tuning.entries
     small = drawn[np.argmin(entries[drawn])][None]
     return np.sort(drawn[fits]) if fits.any() else small
@@ -153,11 +159,8 @@ def _purity(claim: GrowthClaim, sums: Array, weight: Array) -> Array:
 
 
 def _orders(claim: GrowthClaim, node: NodeRows, j: int) -> Iterator[Array]:
-    """The places (n,) of a column's values in the orders along which it may be split; NaN for missing ones."""
+    """The places (n,) of categories in the orders along which they may be split; NaN for missing ones."""
     x = node.X[:, j]
-    if claim.categories is None or not claim.categories[j]:
-        yield x
-        return
     known = np.flatnonzero(~np.isnan(x))
     values, code = np.unique(x[known], return_inverse=True)
     weight = np.bincount(code, node.w[known], len(values))
@@ -178,41 +181,45 @@ def _digits(values: Array) -> int:
     return int(np.ceil(np.log10(largest))) if largest > 0 else 0
 
 
-def _best_along(claim: GrowthClaim, node: NodeRows, j: int) -> float:
-    """The best score of any split of a node along a column, missing values on either side; -inf if there is none."""
-    return max(_best_in_order(claim, node, x) for x in _orders(claim, node, j))
+def _best_split(claim: GrowthClaim, node: NodeRows, columns: Sequence[int]) -> float:
+    """The best score of any split of a node along some columns; -inf if there is none."""
+    plain = [j for j in columns if claim.categories is None or not claim.categories[j]]
+    orders = [node.X[:, plain]] + [x[:, None] for j in set(columns) - set(plain) for x in _orders(claim, node, j)]
+    if claim.criterion == "absolute_error":
+        orders = [places[:, [j]] for places in orders for j in range(places.shape[1])]
+    return max(_best_along(claim, node, places) for places in orders)
 
 
-def _best_in_order(claim: GrowthClaim, node: NodeRows, x: Array) -> float:
-    order = np.argsort(x, kind="stable")
-    x = x[order]
-    known = len(x) - int(np.isnan(x).sum())
-    if not known:
-        return -np.inf
-    after = np.arange(1, known)[x[1:known] > x[: known - 1]]  # so many rows go left
-    if known < len(x):
-        after = np.append(after, known)
-    if not len(after):
-        return -np.inf
+def _best_along(claim: GrowthClaim, node: NodeRows, places: Array) -> float:
+    """The best score of any split along one of the columns of `places` (n, k), missing values on either side."""
+    n = len(places)
+    order = np.argsort(places, axis=0, kind="stable")
+    x = np.take_along_axis(places, order, axis=0)
+    missing = np.isnan(x).sum(axis=0)
+    ends = np.zeros(x.shape, bool)  # whether a split may come after this many rows
+    ends[:-1] = x[1:] > x[:-1]
+    partly = np.flatnonzero((missing > 0) & (missing < n))
+    ends[n - 1 - missing[partly], partly] = True
+    left, w = np.cumsum(node.sums[order], axis=0), np.cumsum(node.w[order], axis=0)
+    rows = np.broadcast_to(np.arange(1, n + 1)[:, None], x.shape)
     total, weight = node.sums.sum(axis=0), float(node.w.sum())
-    left, w = np.cumsum(node.sums[order], axis=0)[after - 1], np.cumsum(node.w[order])[after - 1]
-    missing, lost = node.sums[order[known:]].sum(axis=0), float(node.w[order[known:]].sum())
-    place = np.empty(len(x), np.int64)
-    place[order] = np.arange(len(x))
     best = -np.inf
-    for also_left in (False, True) if known < len(x) else (False,):
-        rows = after + (len(x) - known if also_left else 0)
-        sums, mass = (left + missing, w + lost) if also_left else (left, w)
-        allowed = (rows >= claim.leaf_rows) & (len(x) - rows >= max(claim.leaf_rows, 1))
-        allowed &= (mass >= claim.leaf_weight) & (weight - mass >= claim.leaf_weight)
+    for also_left in (False, True) if len(partly) else (False,):
+        if also_left:  # the rows whose value is missing come first
+            lost = np.isnan(places[:, partly])
+            left, w = left[:, partly] + lost.T @ node.sums, w[:, partly] + node.w @ lost
+            rows, ends, order = rows[:, partly] + missing[partly], ends[:, partly], order[:, partly]
+        allowed = ends & (rows >= claim.leaf_rows) & (n - rows >= max(claim.leaf_rows, 1))
+        allowed &= (w >= claim.leaf_weight) & (weight - w >= claim.leaf_weight)
         if not allowed.any():
             continue
         if claim.criterion == "absolute_error":
-            inside = (place < after[allowed][:, None]) | (also_left & (place >= known))
-            best = max(best, float(_scores(claim, node, inside).max()))
+            first = np.argsort(np.roll(order[:, 0], missing[0]) if also_left else order[:, 0])
+            best = max(best, float(_scores(claim, node, first < rows[allowed][:, None]).max()))
         else:
+            sums, mass = left[allowed], w[allowed]
             score = _purity(claim, sums, mass) + _purity(claim, total - sums, weight - mass)
-            best = max(best, float(score[allowed].max()))
+            best = max(best, float(score.max()))
     return best
 
 
@@ -223,8 +230,7 @@ def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> floa
     j = int(tree.column[k])
     left = tree.goes_left(np.full(len(node.w), k), node.X[:, j])
     made = float(_scores(claim, node, left[None])[0])
-    columns = range(node.X.shape[1]) if claim.every_column else [j]
-    best = max(_best_along(claim, node, c) for c in columns)
+    best = _best_split(claim, node, range(node.X.shape[1]) if claim.every_column else [j])
     return max(0.0, best - made) / _scale(claim, node)
 
 
@@ -254,7 +260,7 @@ def _could_be_split(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows,
         return False
     if node.w.sum() < 2 * claim.leaf_weight or (node.y == node.y[0]).all():
         return False
-    best = max(_best_along(claim, node, j) for j in range(node.X.shape[1]))
+    best = _best_split(claim, node, range(node.X.shape[1]))
     if claim.criterion == "absolute_error":
         whole = -float(_absolute_errors(node, np.ones((1, n), bool))[0])
     else:
