@@ -108,7 +108,7 @@ def _check_arguments(model: Any, X: Any, beside: dict[str, Any], known: AuditedM
     strange = [word for word in beside if word not in known.beside]
     if strange:
         wanted = f"one of {', '.join(known.beside)}" if known.beside else "X, y, sample_weight, tol and like only"
-        raise DataError(got=f"{strange[0]}={beside[strange[0]]!r} for a {name}", wanted=wanted)
+        raise DataError(got=f"{strange[0]}= for a {name}", wanted=wanted)
     if X is None and not hasattr(model, "params"):  # statsmodels' results carry their data
         raise DataError(got="no X", wanted=f"the data that the {name} was fitted on", fix="audit(model, X, y)")
 

@@ -136,7 +136,8 @@ def _left_out(model: Any, d: int, claim: GlmClaim) -> LeftOutColumns:
     lost, shortest = np.asarray(getattr(model, "collinear_", ())), model.collinear == "shortest"
     if lost.shape == (0,):
         return LeftOutColumns(np.zeros(0, int), shortest)
-    if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
+    whole = lost.dtype.kind in "iu" and np.array_equal(lost, np.unique(lost))
+    if not whole or not np.isin(lost, np.arange(d)).all():
         raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
     if len(lost) and (claim.alpha > 0 or claim.positive):
         raise DataError(

@@ -82,7 +82,7 @@ def check_greedy(
         if tree.left[k] < 0:
             left_whole += _could_be_split(tree, claim, k, node, total) if unknown < 1 else 0.0
         else:
-            missed = max(missed, _missed(tree, claim, k, node) - _lost_digits(node.w, w, total) - unknown)
+            missed = max(missed, _missed(tree, claim, k, node) - lost_digits(node.w, w, total) - unknown)
     checks = [Check("best split of a node missed by, of its impurity", missed, 1e-10)]
     if claim.complete:
         checks.append(Check("leaves that should have been split", left_whole, 0.0))
@@ -228,7 +228,7 @@ def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> floa
     return max(0.0, best - made) / _scale(claim, node)
 
 
-def _lost_digits(own: Array, w: Array, total: float) -> float:
+def lost_digits(own: Array, w: Array, total: float) -> float:
     """What shares of a node's impurity its weights cannot tell apart: they are counted in units of 2⁻⁵³ of all.
 
     Whole weights are counted as they are. More than a millionth is excused of no node.
