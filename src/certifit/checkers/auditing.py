@@ -92,7 +92,9 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
         rows = model.encode_labelled(X, y, sample_weight)
     found = audit(model.model_, rows, tol=tol)
     checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.disagreements(X, y, sample_weight))
-    return replace(found, checks=(*found.checks, *checks))
+    # What columns of numbers become is part of the problem: a bound for others says nothing about these rows.
+    bound = np.nan if checks else found.bound
+    return replace(found, bound=bound, checks=(*found.checks, *checks))
 
 
 def _tolerance(model: Any, tol: float | None, tuning: AuditTuning = AuditTuning()) -> float:

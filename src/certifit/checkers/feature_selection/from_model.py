@@ -178,7 +178,7 @@ def audit_from_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     most = given.max_features(X) if callable(given.max_features) else given.max_features
     if getattr(given, "max_features_", None) != most:
         raise DataError(got=f"max_features_={getattr(given, 'max_features_', None)!r}", wanted=f"{most!r}")
-    inner, facts = check_model(given, given.rows_of_fit(X, y, sample_weight), None)
+    inner, facts = check_model(given, given._rows_of_fit(X, y, sample_weight), None)
     order, getter = given.norm_order, given.importance_getter
     return certify_choice(
         FromModelChoice(given.estimator_, support, given.threshold, most, getter, order), inner, facts

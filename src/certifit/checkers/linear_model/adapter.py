@@ -165,7 +165,8 @@ def _may_have_errors(model: Any, claim: GlmClaim) -> bool:
     """Whether this fit should have a covariance, unless that overflows."""
     if claim.alpha > 0 or claim.positive or model.covariance is None or not model.certificate_.holds:
         return False
-    return model.dispersion_ == model.dispersion_  # NaN where no row is left to estimate it from
+    dispersion = getattr(model, "dispersion_", np.nan)  # NaN where no row is left; none beside a penalty, chosen as 0
+    return dispersion == dispersion
 
 
 def linear_claim(model: Any, solved: str | None = None) -> GlmClaim:

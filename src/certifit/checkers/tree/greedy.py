@@ -17,6 +17,8 @@ from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
 from certifit.rows import Array, Block
 
+NEVER_PARTED = 1e-7  # scikit-learn's trees take values that are no further apart than this for equal
+
 
 @dataclass(frozen=True)
 class GreedyTuning:
@@ -44,6 +46,7 @@ class GrowthClaim:
     categories: Array | None = None  # (d,) which columns hold categories, split along the orders of their means
     ahead: bool = False  # whether splits were chosen two levels ahead, which is not checked
     complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
+    apart: float = 0.0  # values no further apart than this, in float32, were never parted
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ def _best_in_order(claim: GrowthClaim, node: NodeRows, x: Array) -> float:
     known = len(x) - int(np.isnan(x).sum())
     if not known:
         return -np.inf
-    after = np.arange(1, known)[x[1:known] > x[: known - 1]]  # so many rows go left
+    after = np.arange(1, known)[_are_apart(x[: known - 1], x[1:known], claim.apart)]  # so many rows go left
     if known < len(x):
         after = np.append(after, known)
     if not len(after):
@@ -214,6 +217,13 @@ def _best_in_order(claim: GrowthClaim, node: NodeRows, x: Array) -> float:
             score = _purity(claim, sums, mass) + _purity(claim, total - sums, weight - mass)
             best = max(best, float(score[allowed].max()))
     return best
+
+
+def _are_apart(low: Array, high: Array, apart: float) -> Array:
+    """Whether a threshold may lie between two values."""
+    if not apart:
+        return high > low
+    return np.asarray(high.astype(np.float32) > low.astype(np.float32) + np.float32(apart))
 
 
 def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> float:

@@ -108,7 +108,7 @@ class SelectFromModel(SubsetSearch):
             raise DataError(got=f"max_features of {self._most!r}", wanted="a whole number of at least 0")
         return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 
-    def rows_of_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ArrayRows:
+    def _rows_of_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ArrayRows:
         """Return rows as `fit` reads them: what the estimator sees is for it to refuse, the others are looked at."""
         unfitted = copy(self)
         del unfitted.__dict__["support_"]
