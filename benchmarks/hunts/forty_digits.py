@@ -297,7 +297,10 @@ def _compare_parameters(case: HuntCase, words: str, model: Any, allowed: Any, at
     off = [abs(float(a - b)) for a, b in zip(at, best, strict=True)]
     if len(limits) < len(off):
         case.find("parameter errors of the wrong shape", model, f"{words}: {allowed}")
-    elif any(o > limit * (1 + 1e-9) + 1e-15 * abs(float(b)) for o, limit, b in zip(off, limits, best, strict=False)):
+        return
+    known = 1e-40 * max(abs(float(b)) for b in best)  # digits that the optimum itself has
+    limits = [limit * (1 + 1e-9) + known for limit in limits]
+    if any(o > limit + 1e-15 * abs(float(b)) for o, limit, b in zip(off, limits, best, strict=False)):
         case.find("parameter error too small", model, f"{words}: off by {off}, allowed {limits}")
 
 

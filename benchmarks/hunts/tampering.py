@@ -21,6 +21,13 @@ METHODS = (
     "inverse_transform",
     "get_support", "impute", "confidence_intervals", "summary", "get_covariance", "get_precision",
     "bic", "aic", "sample", "score", "partial_fit",
+    "apply", "decision_path", "get_depth", "get_n_leaves", "staged_predict", "staged_decision_function",
+    "predict_interval", "predict_quantiles", "predict_joint_log_proba", "linear_predictor", "coefficient_table",
+    "outlier_scores", "get_feature_names_out",
+)  # fmt: skip
+WITHOUT_ROWS = (
+    "summary", "get_support", "get_covariance", "get_precision", "confidence_intervals", "get_depth", "get_n_leaves",
+    "coefficient_table", "get_feature_names_out",
 )  # fmt: skip
 
 
@@ -136,9 +143,13 @@ def said(model: Any, X: Any, y: Any) -> dict[str, Any]:
 
 def call(model: Any, name: str, X: Any, y: Any) -> Any:
     method = getattr(model, name)
-    if name in ("summary", "get_support", "get_covariance", "get_precision", "confidence_intervals"):
+    if name in WITHOUT_ROWS:
         out = method()
-        return str(out) if name == "summary" else out
+        return str(out) if name in ("summary", "coefficient_table") else out
+    if name.startswith("staged_"):
+        return [*method(X)]
+    if name == "predict_quantiles":
+        return method(X, [0.2, 0.5], fitted_on=(X, y))
     if name == "sample":
         clone = copy.deepcopy(model)
         if hasattr(clone, "random_state"):

@@ -158,8 +158,9 @@ def _check_impossible(case: HuntCase, own: Any, error: NoSolutionError, table: R
 
 # ------------------------------------------------------------------------------------------------- wrong numbers
 def _numbers(model: Any) -> list[str]:
-    # gamma_ says which problem was solved; another is another problem.
-    skip = {*getattr(model, "diagnostics", ()), "classes_", "n_iter_", "n_features_in_", "gamma_"}
+    # A kernel's width and a penalty that was chosen say which problem was solved; others are other problems.
+    problem = {"gamma_", "alpha_", "l1_ratio_", "C_"}
+    skip = {*getattr(model, "diagnostics", ()), "classes_", "n_iter_", "n_features_in_", *problem}
     return sorted(
         name
         for name, value in vars(model).items()

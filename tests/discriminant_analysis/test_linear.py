@@ -255,3 +255,19 @@ def test_sparse_rows_far_from_zero_keep_their_digits():
         model = LinearDiscriminantAnalysis().fit(sparse.csr_array(X), y)
         found = audit(model, sparse.csr_array(X), y)
         assert found.holds == model.certificate_.holds, found.failures()
+
+
+def test_an_objective_has_the_digits_that_the_covariance_leaves():
+    """Beside weights of seven decades the classes hardly spread across: fit and audit agree as far as they say."""
+    X = np.array([[1664.88306458, 1665.59337445], [1663.93812619, 1664.36052241], [1667.14327176, 1669.25830672],
+                  [1666.99481107, 1665.75817995], [1665.61433428, 1666.96207646]])  # fmt: skip
+    y, w = np.array([1, 1, 2, 0, 2]), np.array([218.3, 29.4, 1.39e-4, 30.1, 3.85])
+    model = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y, w)
+    found = audit(model, X, y, w)
+    assert found.holds
+    assert model.certificate_.holds
+    apart = abs(found.objective - model.certificate_.objective)
+    lost = found.limit - found.tol * abs(found.objective)
+    assert apart <= lost < 1e-3 * abs(found.objective)
+    assert lost > 1e-9 * abs(found.objective)
+    assert found.bound <= min(found.objective, model.certificate_.objective)

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.datasets import load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -63,6 +64,29 @@ def test_weights_reach_the_estimator():
     assert audit(model, X, y, w).holds
     with pytest.raises(DataError, match="takes none"):
         SelectFromModel(peers.Lars()).fit(X, y, w)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_without_weight_are_finite_too(value):
+    """The estimator does not see them; scikit-learn hands it every row, and it refuses these."""
+    w, bad = np.ones(len(y)), X.copy()
+    w[5], bad[5, 2] = 0.0, value
+    with pytest.raises(ValueError, match="NaN" if np.isnan(value) else "infinity"):
+        theirs.SelectFromModel(peers.Lasso(0.05)).fit(bad, y, sample_weight=w)
+    with pytest.raises(DataError, match="in row 5, column 2"):
+        SelectFromModel(Lasso(0.05)).fit(bad, y, w)
+    model = SelectFromModel(Lasso(0.05)).fit(X, y, w)
+    with pytest.raises(DataError, match="in row 5, column 2"):
+        audit(model, bad, y, w)
+
+
+def test_entries_that_a_pipeline_fills_are_its_own_concern():
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    inner = make_pipeline(SimpleImputer(), peers.Ridge())
+    model = SelectFromModel(inner, importance_getter=lambda p: p[-1].coef_).fit(holes, y)
+    assert model.certificate_.holds
+    assert audit(model, holes, y).holds
 
 
 def test_a_fitted_estimator_is_copied():

@@ -19,7 +19,7 @@ from benchmarks.hunts.page import write_page
 from benchmarks.hunts.random_models import MODELS
 from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
 from benchmarks.hunts.separation import separable
-from benchmarks.hunts.tampered_attributes import _equal_objective, _equal_softmax
+from benchmarks.hunts.tampered_attributes import _as_good, _equal_softmax, _said_so, _ties_alone
 from benchmarks.hunts.tampering import differ
 from benchmarks.hunts.wrong_models import _check_against
 from certifit import GaussianMixture, LinearRegression, LogisticRegression, Ridge, audit
@@ -236,16 +236,33 @@ def test_a_score_near_zero_is_compared_with_one():
 
 
 @pytest.mark.parametrize(("share", "equal"), [(1e-5, True), (1e-1, False)])
-def test_only_coefficients_that_the_objective_does_not_tell_apart_are_left_to_a_model(share, equal):
+def test_only_coefficients_that_the_objective_does_not_tell_apart_are_as_good(share, equal):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
     y = X @ [1.0, 2.0] + rng.normal(size=30)
     whole = Ridge(alpha=1.0).fit(X, y)
     model = deepcopy(whole)
     model.coef_ = whole.coef_ * (1 + share)
-    found = audit(model, X, y)
-    assert _equal_objective(whole, model, found, "coef_", X, y) == equal
-    assert not _equal_objective(whole, model, found, "deviance_", X, y)
+    assert _as_good(whole, model, X, y) == equal
+    if equal:
+        found = audit(model, X, y)
+        assert _said_so(whole, found, "coef_", model.coef_) == bool(np.max(found.parameter_error) > share)
+        assert not _said_so(whole, found, "deviance_", model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("moved", "said", "tied"),
+    [
+        ([[1.0, 1.0 + 1e-9, 0.0], [2.0, 0.0, 0.0]], [1, 0], True),  # the first row was between two classes
+        ([[1.0, 1.0 + 1e-9, 0.0], [2.0, 0.0, 0.0]], [2, 0], False),  # but not the third
+        ([[1.0, 1.0 + 1e-9, 0.0], [2.0, 0.0, 0.0]], [0, 1], False),  # and the second row between none
+    ],
+)
+def test_only_classes_that_were_as_good_may_change_places(moved, said, tied):
+    model = LogisticRegression()
+    model.classes_ = np.arange(3)
+    before = {"decision_function": np.array([[1.0, 1.0 - 1e-9, 0.0], [2.0, 0.0, 0.0]]), "predict": np.array([0, 0])}
+    assert _ties_alone(model, before, {"decision_function": np.array(moved), "predict": np.array(said)}) == tied
 
 
 def test_only_equal_sizes_make_another_optimum_of_an_l1_softmax():

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import certifit
 from certifit import (
     CertificateWarning,
+    DataError,
     ElasticNet,
     GammaRegressor,
     GeneralizedLinearRegressor,
@@ -425,6 +426,23 @@ def test_the_minimum_without_a_column_is_not_that_of_all():
     found = audit(model, B, rng.normal(size=5))  # five rows, five columns: the minimum is 0
     assert not found.holds
     assert found.bound <= 1e-20
+
+
+@pytest.mark.filterwarnings("ignore::certifit.linear_model.glm.glm.CollinearWarning")
+@pytest.mark.parametrize("collinear", ["shortest", "drop"])
+def test_the_columns_named_are_combinations_of_those_before_them(collinear):
+    """Of two equal columns either is a combination of the others; only the second is one of those before it."""
+    rng = np.random.default_rng(0)
+    A = np.repeat(rng.normal(size=(20, 2)), [2, 1], axis=1)
+    y = rng.normal(size=20)
+    model = GeneralizedLinearRegressor("gaussian", collinear=collinear).fit(A, y)
+    assert list(model.collinear_) == [1]
+    assert audit(model, A, y).holds
+    model.collinear_ = np.array([0])
+    assert not audit(model, A, y).holds
+    model.collinear_ = np.array([1.0])  # no number that names a column
+    with pytest.raises(DataError, match="collinear_"):
+        audit(model, A, y)
 
 
 # --------------------------------------------------------------------------------------------- awkward numbers

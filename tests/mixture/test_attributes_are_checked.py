@@ -80,6 +80,17 @@ def test_scikit_learns_fixed_point(kind, reg_covar):
         assert not audit(wrong, X, tol=1e-6).holds, name
 
 
+def test_equal_components_that_added_variances_hold_together_are_no_saddle():
+    """scikit-learn's own steps take its components together again; the likelihood alone would part them."""
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    settings = {"reg_covar": 0.5, "tol": 1e-10, "max_iter": 5000, "random_state": 0}
+    theirs = mixture.GaussianMixture(2, **settings).fit(X)
+    apart = {"means_init": theirs.means_ + np.array([[0.3], [-0.3]]), "weights_init": [0.5, 0.5]}
+    again = mixture.GaussianMixture(2, **settings, **apart).fit(X)
+    np.testing.assert_allclose(again.lower_bound_, theirs.lower_bound_, rtol=1e-7)
+    assert audit(theirs, X).holds
+
+
 # ------------------------------------------------------------------------------------------------ settings
 @pytest.mark.parametrize("library", [GaussianMixture, mixture.GaussianMixture])
 def test_shapes_are_those_of_the_settings(library):

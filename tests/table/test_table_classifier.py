@@ -266,3 +266,14 @@ def test_the_audit_learns_the_encoding_again_and_compares_the_settings():
     inside = copy.deepcopy(model)
     inside.model_.C = 2.0
     assert not certifit.audit(inside, table).holds
+
+
+@pytest.mark.parametrize("change", [{"done": "left out: it was too hot"}, {"identifies": False}])
+def test_the_audit_reads_why_a_column_was_left_out(change):
+    table = penguins_table()
+    table = table.append_column("number", pa.array(range(table.num_rows)))
+    model = TableClassifier().fit(table, "species")
+    assert list(model.left_out_) == ["number"]
+    assert certifit.audit(model, table).holds
+    model.columns_ = (*model.columns_[:-1], replace(model.columns_[-1], **change))
+    assert not certifit.audit(model, table).holds

@@ -43,6 +43,15 @@ def test_least_squares_is_scikit_learns_ridge_on_the_same_encoding(diabetes):
     assert audit(ours, diabetes).holds
 
 
+def test_a_bound_belongs_to_the_encoding_of_the_rows(diabetes):
+    """Columns that were scaled by other rows make another problem, whose minimum says nothing about this one."""
+    other = TableRegressor(alpha=2.0).fit(diabetes.iloc[:200], "target")
+    found = audit(other, diabetes)
+    assert np.isnan(found.bound)
+    assert not found.proved
+    assert audit(TableRegressor(alpha=2.0).fit(diabetes, "target"), diabetes).bound > 0
+
+
 def test_positive_amounts_are_scikit_learns_gamma_regression():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=400), "city": rng.choice(["Bern", "Rome", "Oslo"], 400)})

@@ -126,6 +126,21 @@ def test_one_class_constant_columns_and_one_row():
 
 
 # ----------------------------------------------------------------------------------------------- pruning, monotony
+def test_scikit_learns_trees_are_held_to_the_values_that_they_part():
+    """They take values nearer than 1e-7 for equal: here the column that would tell the classes apart."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = np.column_stack([4e-4 + 5e-8 * y, y + 0.8 * rng.normal(size=40)])
+    model = theirs.DecisionTreeClassifier(max_depth=2).fit(X, y)
+    assert set(model.tree_.feature[model.tree_.feature >= 0]) == {1}
+    assert audit(model, X, y).holds
+    ours = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    assert ours.tree_.feature[0] == 0
+    assert audit(ours, X, y).holds
+    model.tree_.threshold[0] += 0.3
+    assert not audit(model, X, y).holds
+
+
 def test_pruning_is_that_of_scikit_learn():
     X, y = load_wine(return_X_y=True)
     ours = DecisionTreeClassifier().cost_complexity_pruning_path(X, y)

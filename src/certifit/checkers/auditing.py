@@ -92,7 +92,9 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
         rows = model.encode_labelled(X, y, sample_weight)
     found = audit(model.model_, rows, tol=tol)
     checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.disagreements(X, y, sample_weight))
-    return replace(found, checks=(*found.checks, *checks))
+    # What columns of numbers become is part of the problem: a bound for others says nothing about these rows.
+    bound = np.nan if checks else found.bound
+    return replace(found, bound=bound, checks=(*found.checks, *checks))
 
 
 def _tolerance(model: Any, tol: float | None, tuning: AuditTuning = AuditTuning()) -> float:
@@ -108,7 +110,7 @@ def _check_arguments(model: Any, X: Any, beside: dict[str, Any], known: AuditedM
     strange = [word for word in beside if word not in known.beside]
     if strange:
         wanted = f"one of {', '.join(known.beside)}" if known.beside else "X, y, sample_weight, tol and like only"
-        raise DataError(got=f"{strange[0]}={beside[strange[0]]!r} for a {name}", wanted=wanted)
+        raise DataError(got=f"{strange[0]}= for a {name}", wanted=wanted)
     if X is None and not hasattr(model, "params"):  # statsmodels' results carry their data
         raise DataError(got="no X", wanted=f"the data that the {name} was fitted on", fix="audit(model, X, y)")
 

@@ -84,7 +84,7 @@ class Column:
         """Whether both do the same to a column, up to rounding; how its values are stored does not matter."""
         same = all(
             getattr(self, name) == getattr(other, name)
-            for name in ("name", "kind", "missing", "distinct", "categories", "marks_missing")
+            for name in ("name", "kind", "done", "missing", "distinct", "categories", "marks_missing", "identifies")
         )
         return same and all(
             abs(mine - theirs) <= close * (abs(theirs) + abs(other.scale))

@@ -286,6 +286,18 @@ def test_a_forest_of_weights_that_add_up_to_the_number_of_rows_holds():
     assert audit(model, X, y, w).holds
 
 
+@pytest.mark.parametrize("seed", [1, 2, 10])
+def test_weights_of_twelve_decades(seed):
+    """A node's mean keeps its digits beside a light child far away, and a split those that its weights have."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 60))
+    A = rng.normal(size=(n, 3))
+    b, w = A[:, 0] + rng.normal(size=n), 10.0 ** rng.uniform(-6, 6, size=n)
+    model = ExtraTreesRegressor(3, max_depth=[3, None][seed % 2], random_state=0).fit(A, b, w)
+    assert model.certificate_.holds
+    assert audit(model, A, b, w).holds
+
+
 def test_draws_are_in_proportion_to_weights():
     w = np.array([1.0, 2.0, 5.0, 0.0])
     draws = Bootstrap(np.arange(4, dtype=np.int32), w, 80_000).counts(1)

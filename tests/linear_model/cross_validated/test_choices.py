@@ -266,6 +266,14 @@ def test_a_wrong_choice_is_noticed(words, damage):
     assert any(words in failure for failure in found.failures())
 
 
+@pytest.mark.parametrize("model", [LassoCV(alphas=4, cv=3), ElasticNetCV(alphas=4, cv=3)], ids=str)
+def test_a_strength_of_nothing_is_noticed(model):
+    """Without a penalty there would be a dispersion, which such a fit does not have."""
+    hurt = copy.deepcopy(model).fit(X, y)
+    hurt.alpha_ = 0.0
+    assert not audit(hurt, X, y).holds
+
+
 def test_another_strength_of_ridge_is_noticed():
     model = RidgeCV([0.01, 10.0]).fit(X, y)
     fresh = certifit.Ridge(10.0).fit(X, y)

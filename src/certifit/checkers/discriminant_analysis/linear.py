@@ -144,13 +144,16 @@ def _certify_in(e: _Equations) -> Certificate:
     u, t = beta @ e.found.within @ e.space.A, aims @ e.space.A
     objective = float(share @ (0.5 * (u**2).sum(axis=1) - (u * t).sum(axis=1)))
     least = -0.5 * float(share @ (t**2).sum(axis=1))
-    bound = least - 1e-10 * abs(least) - 32 * len(t.T) * np.finfo(np.float64).eps * (1 + abs(least))
+    # Whitening loses as many digits as the covariance has condition.
+    lost = max(1e-10, min(e.rounding, 1e-3)) * abs(least)
+    bound = least - lost - 32 * len(t.T) * np.finfo(np.float64).eps * (1 + abs(least))
+    limit = e.tol * abs(objective) + lost
     checks = [*_moment_checks(e), *_score_checks(e)]
     if e.claim.scalings is not None:
         checks += _direction_checks(e, e.claim.scalings)
     rank, d = e.space.A.shape[1], len(e.found.within)
     facts: dict[str, float | str] = {"directions that vary within classes": f"{rank} of {d}"}
-    return Certificate("exact", _claim_words(), objective, bound, e.tol, checks=tuple(checks), facts=facts)
+    return Certificate("exact", _claim_words(), objective, bound, e.tol, limit, tuple(checks), facts)
 
 
 def _claim_words() -> str:

@@ -15,7 +15,8 @@ import numpy as np
 from certifit.core import Certificate, Check, Estimator
 from certifit.core.scoring import fit_copy
 from certifit.exceptions import DataError
-from certifit.rows import Array, ArrayRows
+from certifit.rows import Array, ArrayRows, Block
+from certifit.rows.checks import check_finite
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,15 @@ def _other_settings(fitted: Any, estimator: Any) -> int:
     )
 
 
+def check_unseen_rows(data: ArrayRows, names: Array | None, missing: bool) -> None:
+    """Refuse infinities, and NaN unless `missing`, in rows of weight 0, which the estimator does not see."""
+    unseen = np.flatnonzero(data.w == 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = unseen[~np.isfinite(np.asarray(data.X[unseen].sum(axis=1)).ravel())]
+    for row in suspects:
+        check_finite(Block(data.X[row : row + 1], None, data.w[row : row + 1], int(row)), names, missing)
+
+
 def check_model(model: Any, data: ArrayRows, tol: float | None) -> tuple[tuple[Check, ...], dict[str, str]]:
     """Checks of the model by which a selector chose, and what is to be said of it."""
     from certifit.checkers.auditing import audit, unwrap
@@ -168,8 +178,7 @@ def audit_from_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     most = given.max_features(X) if callable(given.max_features) else given.max_features
     if getattr(given, "max_features_", None) != most:
         raise DataError(got=f"max_features_={getattr(given, 'max_features_', None)!r}", wanted=f"{most!r}")
-    data = given._rows(X, y, sample_weight, target=given.target).load()
-    inner, facts = check_model(given, data, None)
+    inner, facts = check_model(given, given._rows_of_fit(X, y, sample_weight), None)
     order, getter = given.norm_order, given.importance_getter
     return certify_choice(
         FromModelChoice(given.estimator_, support, given.threshold, most, getter, order), inner, facts

@@ -136,7 +136,8 @@ def _left_out(model: Any, d: int, claim: GlmClaim) -> LeftOutColumns:
     lost, shortest = np.asarray(getattr(model, "collinear_", ())), model.collinear == "shortest"
     if lost.shape == (0,):
         return LeftOutColumns(np.zeros(0, int), shortest)
-    if not np.array_equal(lost, np.unique(lost)) or not np.isin(lost, np.arange(d)).all():
+    whole = lost.dtype.kind in "iu" and np.array_equal(lost, np.unique(lost))
+    if not whole or not np.isin(lost, np.arange(d)).all():
         raise DataError(got=f"collinear_ = {lost!r}", wanted=f"different numbers of columns, 0 to {d - 1}")
     if len(lost) and (claim.alpha > 0 or claim.positive):
         raise DataError(
@@ -164,7 +165,8 @@ def _may_have_errors(model: Any, claim: GlmClaim) -> bool:
     """Whether this fit should have a covariance, unless that overflows."""
     if claim.alpha > 0 or claim.positive or model.covariance is None or not model.certificate_.holds:
         return False
-    return model.dispersion_ == model.dispersion_  # NaN where no row is left to estimate it from
+    dispersion = getattr(model, "dispersion_", np.nan)  # NaN where no row is left; none beside a penalty, chosen as 0
+    return dispersion == dispersion
 
 
 def linear_claim(model: Any, solved: str | None = None) -> GlmClaim:

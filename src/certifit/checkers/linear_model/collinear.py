@@ -52,7 +52,7 @@ class SameScores(NamedTuple):
     intercept_noise: Array  # (l,) how much of that may be rounding
     share: Array  # (d1,) the largest part that each parameter is of a direction, where columns have unit length
     noise: float  # how much of that may be rounding
-    apart: float  # largest distance of a column left out from the combination, relative to its length
+    apart: float  # largest distance of a column left out from those kept before it, relative to its length
     Q: Array  # (d, r) an orthonormal basis of all coefficients without a part along these directions
     T: Array  # (r, r) triangular: Q Tᵀ⁻¹ takes coefficients of the columns kept, over `unit`, to the shortest
     unit: Array  # (r,) lengths of the rows of (1, C)
@@ -87,7 +87,8 @@ def same_scores(
     kept = np.setdiff1d(np.arange(R.shape[1]), numbers)
     lengths = np.linalg.norm(R, axis=0)
     unit = np.where(lengths > 0, lengths, 1.0)
-    C, noise, apart = _combinations(R / unit, kept, numbers, tuning)
+    C, noise = _combinations(R / unit, kept, numbers, tuning)
+    apart = _apart(R / unit, kept, numbers, d)
     rounded = np.where(C != 0, noise * np.maximum(1.0, np.abs(C).max(axis=0, initial=0.0)), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         # In the given columns, each direction so that the column left out has the weight 1.
@@ -132,14 +133,26 @@ def _row_space(kept: Array, left: Array, C: Array, rounded: Array) -> tuple[Arra
     return Q, T, unit, 2 * turned + 8 * d * EPS / smallest
 
 
-def _combinations(scaled: Array, kept: Array, left: Array, tuning: CollinearTuning) -> tuple[Array, float, float]:
-    """C (m, l) of columns of unit length, its rounding relative to its columns, and the largest distance.
+def _apart(scaled: Array, kept: Array, left: Array, d: int) -> float:
+    """The largest distance of a column left out from combinations of those kept before it, the intercept first."""
+    order = np.roll(kept, 1) if len(kept) and kept[-1] == d else kept
+    Q = qr(scaled[:, order], mode="economic")[0] if len(order) else np.zeros((len(scaled), 0))
+    largest = 0.0
+    for j in left:
+        before = Q[:, : int(((order < j) | (order == d)).sum())]
+        rest = scaled[:, j] - before @ (before.T @ scaled[:, j])
+        largest = max(largest, float(np.linalg.norm(rest - before @ (before.T @ rest))))
+    return largest
+
+
+def _combinations(scaled: Array, kept: Array, left: Array, tuning: CollinearTuning) -> tuple[Array, float]:
+    """C (m, l) of columns of unit length, and its rounding relative to its columns.
 
     Entries that are nothing but rounding are 0, where the columns left out are such combinations too.
     """
     size = max(scaled.shape)
     if not len(kept):
-        return np.zeros((0, len(left))), 0.0, float(np.linalg.norm(scaled[:, left], axis=0).max(initial=0.0))
+        return np.zeros((0, len(left))), 0.0
     C, _, _, values = np.linalg.lstsq(scaled[:, kept], scaled[:, left], rcond=EPS)
     noise = tuning.noise * size * EPS * (values[0] / values[-1] if values[-1] > 0 else np.inf)
     apart = np.linalg.norm(scaled[:, left] - scaled[:, kept] @ C, axis=0)
@@ -149,7 +162,7 @@ def _combinations(scaled: Array, kept: Array, left: Array, tuning: CollinearTuni
         few[used[:, j]] = np.linalg.lstsq(scaled[:, kept[used[:, j]]], scaled[:, left[j]], rcond=EPS)[0]
         if np.linalg.norm(scaled[:, left[j]] - scaled[:, kept] @ few) <= max(apart[j], tuning.noise * size * EPS):
             C[:, j] = few
-    return C, noise, float(apart.max(initial=0.0))
+    return C, noise
 
 
 def left_out_checks(
@@ -157,7 +170,9 @@ def left_out_checks(
 ) -> tuple[Check, ...]:
     """Columns that were left out must be combinations of the others, and coefficients (d,) those that were chosen."""
     apart = Check(
-        "distance of those columns from combinations of the others", found.apart, tuning.combination * size * EPS
+        "distance of those columns from combinations of those before them",
+        found.apart,
+        tuning.combination * size * EPS,
     )
     if not left.shortest:
         largest = float(np.abs(beta[left.numbers]).max(initial=0.0))

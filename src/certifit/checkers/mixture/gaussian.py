@@ -161,7 +161,8 @@ def certify(
     )
     if reported is not None:
         more = (*more, *reported_checks(reported, result, W, stored_rounding(at.C)))
-    more = (*checks[:2], *more, _saddle_check(at, kind, floor, tol, rows))
+    step, penalty = partial(_maximise, kind=kind, floor=floor), partial(_penalty, floor=floor)
+    more = (*checks[:2], *more, _saddle_check(at, step, penalty, tol, rows))
     least = least_objective(floor, k, before.observed / W)
     return stationary_certificate(result, at.weights, least, tol, more, None, stored_rounding(at.C))
 
@@ -208,8 +209,7 @@ def certify_fixed_point(
     if not all(check.passed for check in checks):
         return refused_certificate(tol, *checks, *more)
     e = rows.sum(partial(_expect, at))
-    plain = _maximise(at, e, kind, np.zeros(len(added)))
-    after = plain._replace(C=plain.C + np.diag(added))
+    after = _own_step(at, e, kind, added)
     loglik = e.loglik / e.weight
     rounding = min(1e-11 * (1.0 + abs(loglik)), 0.01)
     checks = (
@@ -221,10 +221,19 @@ def certify_fixed_point(
     if not np.isnan(reported):
         # the model stopped because its last step changed this number by less than its own tolerance
         checks = (*checks, Check("reported lower bound off, nats a row", abs(reported - loglik), 0.01))
-    checks = (*checks, _saddle_check(at, kind, added, tol, rows))
+    step = partial(_own_step, kind=kind, added=added)
+    checks = (*checks, _saddle_check(at, step, None, tol, rows))
     # variances of at least `added` bound densities; where nothing is added there is no bound
     bound = float(np.log(2 * np.pi * added).sum() / 2) if (added > 0).all() else np.nan
     return Certificate("stationary", FIXED_POINT, -loglik, bound, tol, tol, checks)
+
+
+def _own_step(
+    at: GaussianMixturePoint, e: GaussianExpectations, kind: CovarianceType, added: Array
+) -> GaussianMixturePoint:
+    """Return the mixture after an M step that adds to the variances of every component."""
+    plain = _maximise(at, e, kind, np.zeros(len(added)))
+    return plain._replace(C=plain.C + np.diag(added))
 
 
 def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:
@@ -241,8 +250,13 @@ def _complete_kl(new: GaussianMixturePoint, old: GaussianMixturePoint) -> float:
 
 
 # ------------------------------------------------------------------------------------------ saddles
-def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, tol: float, rows: Rows) -> Check:
-    """Part equal components, and see whether the penalised likelihood climbs."""
+def _saddle_check(
+    at: GaussianMixturePoint, step: Callable[..., Any], penalty: Callable[..., float] | None, tol: float, rows: Rows
+) -> Check:
+    """Part equal components, and see whether the model's own steps lead above its penalised likelihood.
+
+    Steps without a penalty add to variances, and may lower the likelihood.
+    """
     nothing = saddle_check(PartedMixture(None, 0.0, None), least_gain(tol, 0.0))
     if len(at.weights) == 1:
         return nothing
@@ -254,11 +268,12 @@ def _saddle_check(at: GaussianMixturePoint, kind: CovarianceType, floor: Array, 
 
     def measured(point: GaussianMixturePoint, slices: ComponentSlices | None = None) -> tuple[float, Any]:
         e = rows.sum(partial(_expect, point, slices=slices))
-        return e.loglik / e.weight - _penalty(point, floor), _maximise(point, e, kind, floor)
+        return e.loglik / e.weight - (penalty(point) if penalty else 0.0), step(point, e)
 
     fitted = measured(at)[0]
     limit = least_gain(tol, fitted)
-    return saddle_check(best_parting(groups, fitted, lambda s: measured(at, s)[1], measured, limit), limit)
+    climbs = penalty is not None
+    return saddle_check(best_parting(groups, fitted, lambda s: measured(at, s)[1], measured, limit, climbs), limit)
 
 
 def _log_densities(at: GaussianMixturePoint, X: Array) -> Array:

@@ -30,6 +30,7 @@ class SaddleTuning:
     no_weight: float = 1e-9  # weight of a component without rows
     own: float = 0.9  # part of a row that its slice's component gets; the rest is shared
     steps: int = 12  # EM steps after components were parted
+    falling: float = 1e-3  # share of what was gained that a last step may take back
     sample_rows: int = 2048  # rows from which slices are found
 
 
@@ -136,22 +137,26 @@ def best_parting(
     part: Callable[[ComponentSlices], P],
     step: Callable[[P], tuple[float, P]],
     enough: float,
+    climbs: bool = True,
     tuning: SaddleTuning = SaddleTuning(),
 ) -> PartedMixture:
     """Part each group in turn and climb; return the first that climbs by more than `enough`, or else the best.
 
-    `part` gives the mixture after rows were dealt out, `step` the objective of a mixture and its next EM step.
+    `part` gives the mixture after rows were dealt out, `step` the objective of a mixture and its next EM step. Steps
+    that do not always climb count where they end, and only if they do not fall back from there.
     """
     best = PartedMixture(None, 0.0, None)
     for slices in groups:
-        at = part(slices)
-        for _ in range(tuning.steps):
+        at, before = part(slices), np.inf
+        for i in range(tuning.steps):
             value, after = step(at)
-            if value - fitted > best.gain:
-                best = PartedMixture(slices, value - fitted, at)
+            gain = value - fitted
+            counts = climbs or (i == tuning.steps - 1 and before - value <= tuning.falling * gain)
+            if counts and gain > best.gain:
+                best = PartedMixture(slices, gain, at)
             if best.gain > enough:
                 return best
-            at = after
+            at, before = after, value
     return best
 
 

@@ -14,7 +14,7 @@ from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.linear_model.several_targets import only_column, target_columns
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.categories import categorical_columns, encode_labels_of, learn_labels
-from certifit.checkers.tree.greedy import GreedyTuning, GrowthClaim, check_greedy
+from certifit.checkers.tree.greedy import NEVER_PARTED, GreedyTuning, GrowthClaim, check_greedy
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
 from certifit.core import Certificate, Estimator
@@ -150,6 +150,7 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
         every_threshold=best and model.monotonic_cst is None,
         complete=best and columns >= rows.n_features and model.max_leaf_nodes is None and model.ccp_alpha == 0
         and model.monotonic_cst is None,
+        apart=0.0 if isinstance(model, Estimator) else NEVER_PARTED,
     )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
 from certifit.rows import Array, Block
 
+NEVER_PARTED = 1e-7  # scikit-learn's trees take values that are no further apart than this for equal
+
 
 @dataclass(frozen=True)
 class GreedyTuning:
@@ -45,6 +47,7 @@ class GrowthClaim:
     categories: Array | None = None  # (d,) which columns hold categories, split along the orders of their means
     ahead: bool = False  # whether splits were chosen two levels ahead, which is not checked
     complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
+    apart: float = 0.0  # values no further apart than this, in float32, were never parted
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def check_greedy(
         if tree.left[k] < 0:
             left_whole += _could_be_split(tree, claim, k, node, total) if unknown < 1 else 0.0
         else:
-            missed = max(missed, _missed(tree, claim, k, node) - _lost_digits(node.w, w, total) - unknown)
+            missed = max(missed, _missed(tree, claim, k, node) - lost_digits(node.w, w, total) - unknown)
     checks = [Check("best split of a node missed by, of its impurity", missed, 1e-10)]
     if claim.complete:
         checks.append(Check("leaves that should have been split", left_whole, 0.0))
@@ -197,7 +200,7 @@ def _best_along(claim: GrowthClaim, node: NodeRows, places: Array) -> float:
     x = np.take_along_axis(places, order, axis=0)
     missing = np.isnan(x).sum(axis=0)
     ends = np.zeros(x.shape, bool)  # whether a split may come after this many rows
-    ends[:-1] = x[1:] > x[:-1]
+    ends[:-1] = _are_apart(x[:-1], x[1:], claim.apart)
     partly = np.flatnonzero((missing > 0) & (missing < n))
     ends[n - 1 - missing[partly], partly] = True
     left, w = np.cumsum(node.sums[order], axis=0), np.cumsum(node.w[order], axis=0)
@@ -223,6 +226,13 @@ def _best_along(claim: GrowthClaim, node: NodeRows, places: Array) -> float:
     return best
 
 
+def _are_apart(low: Array, high: Array, apart: float) -> Array:
+    """Whether a threshold may lie between two values."""
+    if not apart:
+        return high > low
+    return np.asarray(high.astype(np.float32) > low.astype(np.float32) + np.float32(apart))
+
+
 def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> float:
     """By how much the best split is better than the one made, as a share of what there was to gain in the node."""
     if not claim.every_threshold:
@@ -234,7 +244,7 @@ def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> floa
     return max(0.0, best - made) / _scale(claim, node)
 
 
-def _lost_digits(own: Array, w: Array, total: float) -> float:
+def lost_digits(own: Array, w: Array, total: float) -> float:
     """What shares of a node's impurity its weights cannot tell apart: they are counted in units of 2⁻⁵³ of all.
 
     Whole weights are counted as they are. More than a millionth is excused of no node.

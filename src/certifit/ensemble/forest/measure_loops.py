@@ -43,6 +43,8 @@ def measure_amounts(nodes, made, row, y, weight, score):
     for k in range(made - 1, -1, -1):
         if nodes.left[k] >= 0:
             a, b = nodes.left[k], nodes.right[k]
+            if total[b] > total[a]:  # from the heavier child's mean, so that no digit cancels
+                a, b = b, a
             total[k] = total[a] + total[b]
             mean[k, 0] = mean[a, 0] + total[b] * (mean[b, 0] - mean[a, 0]) / total[k]
             spread[k] = spread[a] + spread[b]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from certifit.checkers.feature_selection.from_model import (
     FromModelChoice,
     certify_choice,
     check_model,
+    check_unseen_rows,
     columns_kept,
     importances_of,
     threshold_of,
@@ -98,7 +99,7 @@ class SelectFromModel(SubsetSearch):
 
     @property
     def finite(self) -> bool:  # type: ignore[override]
-        """Return whether infinities are looked for first: in a fit they are for the estimator to refuse."""
+        """Return whether infinities are looked for first: as `fit` reads rows, the estimator refuses them."""
         return "support_" in vars(self)
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
@@ -107,8 +108,21 @@ class SelectFromModel(SubsetSearch):
             raise DataError(got=f"max_features of {self._most!r}", wanted="a whole number of at least 0")
         return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 
+    def _rows_of_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ArrayRows:
+        """Return rows as `fit` reads them: what the estimator sees is for it to refuse, the others are looked at."""
+        unfitted = copy(self)
+        del unfitted.__dict__["support_"]
+        return self._looked_at(unfitted._rows(X, y, sample_weight, target=self.target))
+
+    def _looked_at(self, rows: Rows) -> ArrayRows:
+        data = rows.load()
+        if not self.prefit:
+            allowed = bool(get_tags(self.estimator).input_tags.allow_nan)
+            check_unseen_rows(data, getattr(self, "feature_names_in_", None), allowed)
+        return data
+
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        data, most = rows.load(), self.__dict__.pop("_most")
+        data, most = self._looked_at(rows), self.__dict__.pop("_most")
         self.__dict__["estimator_"] = fitted = self._fitted_estimator(data)
         try:
             inner, facts = self._inner_checks(data)

@@ -13,6 +13,7 @@ from scipy.special import xlogy
 
 from certifit.checkers.ensemble.forest.plain_bootstrap import column_order, mixed, node_keys, share_of
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, add_up
+from certifit.checkers.tree.greedy import lost_digits
 from certifit.rows import Array
 
 MISSING = 255
@@ -85,7 +86,8 @@ def check_splits(
         rows = order[first[k] : first[k] + count[k]]
         node = ScoredNode(X, rows, borders, _row_sums(claimed, y[rows], w[rows]), w[rows], int(keys[k]))
         if tree.left[k] >= 0:
-            missed = max(missed, _missed(claimed, claim, borders, int(k), node))
+            lost = lost_digits(node.w, w[here], float(w.sum()))
+            missed = max(missed, _missed(claimed, claim, borders, int(k), node) - lost)
         elif claim.complete and claim.free:
             rules += _could_be_split(claimed, claim, borders, int(k), node, float(w.sum()))
     return missed, float(rules), float(strange), len(nodes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.tree.adapter import share_of_rows
-from certifit.checkers.tree.greedy import GreedyTuning, GrowthClaim, check_greedy
+from certifit.checkers.tree.greedy import NEVER_PARTED, GreedyTuning, GrowthClaim, check_greedy
 from certifit.checkers.tree.sums.boosting_claim import BoostingSettings
 from certifit.checkers.tree.sums.certify_sum import FittedTable, weighted_slopes
 from certifit.checkers.tree.sums.tree_sum import TreeSum
@@ -70,5 +70,5 @@ def _growth(model: Any, rows: FittedTable) -> GrowthClaim:
         "squared_error", (), max(2, share_of_rows(model.min_samples_split, n)),
         share_of_rows(model.min_samples_leaf, n), float(model.min_weight_fraction_leaf) * float(rows.w.sum()),
         math.inf if model.max_depth is None else model.max_depth, float(model.min_impurity_decrease), every,
-        complete=False,
+        complete=False, apart=NEVER_PARTED,
     )  # fmt: skip
