@@ -57,7 +57,6 @@ class KernelMachineTuning:
     single_from: int = 2000  # rows beyond which kernel values may be float32: below, float64 costs nothing,
     single_tol: float = 1e-4  # from this relative gap on,
     single_C: float = 10.0  # if no C is larger
-    rounded_share: float = 1e-14  # of the limit of a coefficient, up to which it is taken to be 0
     values: KernelValueTuning = field(default_factory=KernelValueTuning)
     rounds: RoundTuning = field(default_factory=RoundTuning)
     smo: SmoTuning = field(default_factory=SmoTuning)
@@ -207,7 +206,7 @@ def train_each(task: TrainingTask, data: TrainingRows, machines: Sequence[checke
             if gram is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
                 gram = task.gram(data, machine.rows, machine.C)
                 kept = kernel_rows(gram, task.cache_size)
-            check = partial(_check, data, machine, dual, gram.lengths(), task.tuning.rounded_share)
+            check = partial(_check, data, machine, dual, gram.lengths())
             watch.attributes = lambda point, check=check: task.attributes(collect([*done, check(point)]))
             found = smo.solve(dual, kept, task.limits(gram), total, task.tuning.smo, task.tuning.rounds)
             total.end_machine(found)
@@ -268,16 +267,11 @@ def _check(
     machine: checker.KernelSvm,
     dual: smo.SvmDual,
     lengths: Array,
-    rounded: float,
     point: smo.SvmDualPoint,
     loop: Solution[Any] | None = None,
 ) -> Checked:
-    """The machine at a point of its dual, and what the checker's formulas say of the values stored so far.
-
-    Coefficients up to a share `rounded` of their limit are nothing but rounding: such rows are no support vectors.
-    """
+    """The machine at a point of its dual, and what the checker's formulas say of the values stored so far."""
     beta = np.bincount(dual.row, dual.y * point.alpha, len(machine.rows))
-    beta[np.abs(beta) <= rounded * machine.C] = 0.0
     fitted = replace(machine, beta=beta, intercept=smo.measure_gap(dual, point).intercept)
     f = data.predicted_values(machine.rows, beta, fitted.intercept, point.f)
     values = checker.SvmValues(f, beta, point.f, checker.rounding_error(beta, lengths), float(lengths.max(initial=0)))
