@@ -52,8 +52,8 @@ left out). What such a test asks and does not get is of these kinds:
 - The numbers that a seed leads to, printed progress, the number of callbacks' tasks: those of another algorithm.
 - A fitted model after a later fit that failed, or attributes that are set by hand: a fit that fails leaves nothing;
   attributes that follow from others are read-only.
-- Weights of classes or rows that are zero or negative: zero weights leave rows out; classes of weight zero and
-  negative weights are refused.
+- Weights of classes or rows that are zero or negative: zero weights leave rows out; classes of weight zero are
+  refused, and negative weights too, but by kernel machines, which leave their rows out with a warning.
 """
 
 

@@ -201,7 +201,7 @@ def _svr(rng: Rng, n: int, d: int) -> dict[str, Any]:
 
 
 def _hard(rng: Rng, n: int, d: int) -> dict[str, Any]:
-    return {**_kernel(rng, n, d), "ridge": pick(rng, 0.0, 0.0, decades(rng, -3, 1))}
+    return {**_kernel(rng, n, d), "ridge": pick(rng, 0.0, "auto", decades(rng, -3, 1))}
 
 
 def _approximate(rng: Rng, n: int, _d: int) -> dict[str, Any]:

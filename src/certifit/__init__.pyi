@@ -39,6 +39,7 @@ from certifit.ensemble.boosting.hist_gradient_boosting import (
     HistGradientBoostingRegressor as HistGradientBoostingRegressor,
 )
 from certifit.decomposition.pca.incremental_pca import IncrementalPCA as IncrementalPCA
+from certifit.exceptions import InseparableWarning as InseparableWarning
 from certifit.cluster.kmeans import KMeans as KMeans
 from certifit.decomposition.kernel.kernel_pca import KernelPCA as KernelPCA
 from certifit.feature_selection.l1_selector import L1Selector as L1Selector

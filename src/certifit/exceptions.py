@@ -59,11 +59,22 @@ class NoSolutionError(ValueError):
         return NoSolutionError, (str(self), self.certificate)
 
 
+class InseparableWarning(UserWarning):
+    """Two classes cannot be separated; `certificate` (kind `impossible`), where there is one, carries the witness."""
+
+    def __init__(self, message: str, certificate: Certificate | None = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+    def __reduce__(self) -> tuple[object, tuple[str, Certificate | None]]:
+        return InseparableWarning, (str(self), self.certificate)
+
+
 class CertificateWarning(ConvergenceWarning):
     """A fit's certificate does not hold; the message states the gap that is proved."""
 
 
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called certifit; frames of certifit, scikit-learn and joblib do not count."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame):

@@ -292,6 +292,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("ProgressBar", "core.progress"),
     Registered("CertificateWarning", "exceptions"),
     Registered("DataError", "exceptions"),
+    Registered("InseparableWarning", "exceptions"),
     Registered("NoSolutionError", "exceptions"),
     Registered("SourceChangedError", "exceptions"),
     Registered("save", "store"),

@@ -312,7 +312,6 @@ LIKELY = {"probability": True}
 FLAT = {"kernel": "linear", "C": 0.1}
 COUNTED = ("feature_count_", "feature_log_prob_", "class_log_prior_")
 DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
-SPREAD = {"reg_param": 0.1}  # scikit-learn's checks of weights have classes of a single point
 QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
@@ -437,9 +436,9 @@ CATALOGUE = [
     Entry(NuSVR, {"tol": 1e-7, "nu": 0.3}, few_amounts, EXPANSION, partial(svm.NuSVR, nu=0.3, tol=1e-10)),
     Entry(OneClassSVM, {"tol": 1e-9, "nu": 0.3}, few_table, EXPANSION, partial(svm.OneClassSVM, nu=0.3, tol=1e-10)),
     Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
-          partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10), {"ridge": 1.0}),
+          partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10)),
     Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),
-          {"kernel": "rbf", "ridge": 0.1}),
+          {"kernel": "rbf"}),
     Entry(Nystroem, LANDMARKS, table, ("components_", "normalization_"),
           partial(kernel_approximation.Nystroem, **LANDMARKS), FEW),
     Entry(RBFSampler, WAVES, table, ("random_weights_", "random_offset_"),
@@ -447,9 +446,9 @@ CATALOGUE = [
     Entry(ApproximateSVC, {**LANDMARKS, "tol": 1e-10}, two, LINEAR,
           partial(ApproximateSVC, **LANDMARKS, tol=1e-6), FEW),
     Entry(QuadraticDiscriminantAnalysis, {"store_covariance": True}, three, QUADRATIC,
-          partial(SklearnQDA, store_covariance=True), SPREAD),
+          partial(SklearnQDA, store_covariance=True)),
     Entry(QuadraticDiscriminantAnalysis, {"solver": "eigen", "shrinkage": "auto"}, two, QUADRATIC[:3],
-          partial(SklearnQDA, solver="eigen", shrinkage="auto"), SPREAD),
+          partial(SklearnQDA, solver="eigen", shrinkage="auto"), EIGEN),
     Entry(LinearDiscriminantAnalysis, {}, three, DISCRIMINANTS, SklearnLDA),
     Entry(LinearDiscriminantAnalysis, {**EIGEN, "shrinkage": "auto"}, two, (*DISCRIMINANTS, "covariance_"),
           partial(SklearnLDA, **EIGEN, shrinkage="auto"), {**EIGEN, "shrinkage": 0.1}),

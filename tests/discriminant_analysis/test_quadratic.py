@@ -1,5 +1,7 @@
 """Quadratic discriminant analysis: against scikit-learn and Bayes' rule, and what is refused."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -8,6 +10,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
 
 from certifit import QuadraticDiscriminantAnalysis, audit
+from certifit.discriminant_analysis.quadratic import SingularClassWarning
 from certifit.exceptions import DataError, NotSupportedError
 
 X, y = load_wine(return_X_y=True)
@@ -78,10 +81,40 @@ def test_scikit_learns_wrong_models_are_noticed(part):
     assert not audit(peer, ROWS, LABELS).holds
 
 
-def test_a_class_without_spread_is_refused():
-    with pytest.raises(DataError, match=r"class \S+ with a variance of .* not full rank"):
-        QuadraticDiscriminantAnalysis().fit(np.column_stack([ROWS, ROWS[:, 0]]), LABELS)
-    assert QuadraticDiscriminantAnalysis(reg_param=0.1).fit(np.column_stack([ROWS, ROWS[:, 0]]), LABELS)
+@pytest.mark.parametrize("params", [{}, {"solver": "eigen"}, {"reg_param": 1e-6}])
+def test_variances_of_a_class_in_a_plane_are_held(params):
+    """Of all covariances with variances of at least tol, none makes the rows likelier."""
+    Z = np.column_stack([ROWS, ROWS[:, 0]])
+    model = QuadraticDiscriminantAnalysis(store_covariance=True, **params)
+    with pytest.warns(SingularClassWarning, match=r"class 0 \(1 axis\), 1 \(1 axis\), 2 \(1 axis\) is not full rank"):
+        model.fit(Z, LABELS)
+    assert (model.scalings_[:, -1] == 1e-4).all()
+    assert model.certificate_.holds
+    assert audit(model, Z, LABELS).holds
+    if not params:
+        best, rng = model.objective(Z, LABELS).total, np.random.default_rng(0)
+        for _ in range(20):
+            other = copy.deepcopy(model)
+            turn = np.linalg.qr(np.eye(5) + 0.05 * rng.normal(size=(5, 5)))[0]
+            other.rotations_ = model.rotations_ @ turn
+            other.scalings_ = np.maximum(model.scalings_ * rng.uniform(0.8, 1.25, size=(3, 5)), 1e-4)
+            assert other.objective(Z, LABELS).total > best
+    model.scalings_[0, -1] *= 1.01
+    assert not audit(model, Z, LABELS).holds
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "params", "words"),
+    [
+        (np.r_[ROWS[:100], ROWS[101:102]], np.r_[LABELS[:100], 2], {}, "y has only 1 sample in class 2"),
+        (1e-3 * ROWS, LABELS, {}, "rescale the columns"),
+        (np.column_stack([ROWS, ROWS[:, 0]]), LABELS, {"tol": 0.0}, "not full rank"),
+    ],
+    ids=["one row", "small units", "no variance held"],
+)
+def test_a_class_without_spread_is_refused(rows, labels, params, words):
+    with pytest.raises(DataError, match=words):
+        QuadraticDiscriminantAnalysis(**params).fit(rows, labels)
 
 
 @pytest.mark.parametrize(

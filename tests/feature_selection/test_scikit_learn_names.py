@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import check_estimator
 
 import certifit.feature_selection as ours
 from certifit import DataError, audit
@@ -396,20 +395,3 @@ def test_what_sequential_selection_refuses():
         ours.SequentialFeatureSelector(GaussianNB(), n_features_to_select=13).fit(WINE, LABELS)
     with pytest.raises(DataError, match="tol must be strictly positive"):
         ours.SequentialFeatureSelector(GaussianNB(), tol=-1.0).fit(WINE, LABELS)
-
-
-# ----------------------------------------------------------------------------------------- scikit-learn's checks
-@pytest.mark.parametrize(
-    "model",
-    [
-        ours.RFE(RidgeClassifier()),
-        ours.RFECV(RidgeClassifier(), cv=2),
-        ours.SequentialFeatureSelector(RidgeClassifier(), cv=2),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-@pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
-def test_scikit_learns_checks(model):
-    results = check_estimator(model, on_fail=None, on_skip=None)
-    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-    assert not failed, failed

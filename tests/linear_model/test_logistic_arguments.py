@@ -114,7 +114,7 @@ def test_less_than_the_usual_gap_asks_for_digits_of_the_coefficients(table, solv
 
 
 def test_a_penalty_and_a_ratio_that_do_not_go_together():
-    with pytest.warns(UserWarning, match="l1_ratio=0.5 is not used beside penalty='l1'"):
+    with pytest.warns(UserWarning, match="l1_ratio=0.5 is left aside"):
         LogisticRegression("l1", l1_ratio=0.5).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
     with pytest.raises(DataError, match="without l1_ratio; wanted l1_ratio between 0 and 1"):
         LogisticRegression("elasticnet", l1_ratio=None).fit([[0.0], [1.0]], [0, 1])

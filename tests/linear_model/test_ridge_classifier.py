@@ -16,7 +16,7 @@ TWO = {name: (X[y < 2], np.array(["no", "yes"])[y[y < 2]]) for name, (X, y) in T
 def test_answers_are_those_of_scikit_learn(name, settings):
     for X, y in (TABLES[name], TWO[name]):
         model, theirs = RidgeClassifier(**settings).fit(X, y), linear_model.RidgeClassifier(**settings).fit(X, y)
-        np.testing.assert_allclose(model.coef_, np.atleast_2d(theirs.coef_), atol=1e-8)
+        np.testing.assert_allclose(model.coef_, theirs.coef_, atol=1e-8)
         np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(X), atol=1e-6)
         np.testing.assert_array_equal(model.predict(X), theirs.predict(X))
         assert audit(model, X, y).holds
@@ -28,10 +28,8 @@ def test_two_classes_solve_the_normal_equations():
     X, y = TWO["iris"]
     model = RidgeClassifier(2.0).fit(X, y)
     Z, t = X - X.mean(axis=0), np.where(y == "yes", 1.0, -1.0)
-    np.testing.assert_allclose(
-        model.coef_[0], np.linalg.solve(Z.T @ Z + 2 * np.eye(4), Z.T @ (t - t.mean())), rtol=1e-9
-    )
-    assert model.coef_.shape == (1, 4)
+    np.testing.assert_allclose(model.coef_, np.linalg.solve(Z.T @ Z + 2 * np.eye(4), Z.T @ (t - t.mean())), rtol=1e-9)
+    assert model.coef_.shape == (4,)
     assert model.intercept_.shape == (1,)
 
 

@@ -5,6 +5,10 @@ the softmax of
 
     log π_c - ½ Σⱼ log s_cj - ½ Σⱼ (R_cᵀ(x - m_c))ⱼ² / s_cj
 
+A class whose rows lie in a plane has no density. Its variances are held at `tol` or more: of all covariances whose
+variances along every axis are at least `tol`, the likeliest has the axes of the rows' own, and their variances or
+`tol`.
+
 Reference: Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (2009), section 4.3.
 """
 
@@ -34,8 +38,12 @@ from certifit.discriminant_analysis.class_covariances import (
     shrink,
     weighted_scatters,
 )
-from certifit.exceptions import DataError, NotSupportedError
+from certifit.exceptions import DataError, NotSupportedError, warn_caller
 from certifit.rows import Array, Block, Rows, encode_labels
+
+
+class SingularClassWarning(UserWarning):
+    """Rows of a class lie in a plane: variances across it are held at the least that is allowed."""
 
 
 class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
@@ -56,7 +64,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
     store_covariance : bool, default=False
         Whether `covariance_` is there.
     tol : float, default=1e-4
-        A class whose covariance has a variance of at most this along some axis is refused.
+        The least variance of a class along any axis. Smaller ones, of columns that are constant or combinations of
+        others within a class, are held at it, with a warning; a class that has no larger one is refused.
     covariance_estimator : estimator with `covariance_`, or None
         Fitted to the rows of each class, with solver='eigen'; rows must be in memory and without weights.
 
@@ -66,8 +75,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
     priors_ : (k,)
     classes_ : (k,)
     rotations_ : (k, d, d) principal axes of each class, in columns; the largest entry of each is positive
-    scalings_ : (k, d) variances along them, falling
-    covariance_ : (k, d, d), with store_covariance=True
+    scalings_ : (k, d) variances along them, falling, at least tol
+    covariance_ : (k, d, d) of these axes and variances, with store_covariance=True
     certificate_ : Certificate
 
     Examples
@@ -90,6 +99,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
     }
     differences: ClassVar[dict[str, str]] = {
         "rotations_": "An array (k, d, d), where scikit-learn has a list of k arrays; scalings_ and covariance_ too.",
+        "tol": "Variances of a class up to tol are held at it, with a warning; scikit-learn raises a LinAlgError.",
         "priors": "Priors that do not sum to 1 are divided by their sum, with a warning; scikit-learn takes them.",
     }
     _tuning: ClassVar[DiscriminantTuning] = DiscriminantTuning()
@@ -129,7 +139,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
         if self.solver == "svd" and self.covariance_estimator is not None:
             raise DataError(
                 got="covariance_estimator with solver='svd'",
-                wanted="solver='eigen': a covariance_estimator is not supported with svd",
+                wanted="solver='eigen': covariance_estimator is not supported with solver='svd'",
             )
         if self.covariance_estimator is not None and self.shrinkage not in (None, 0):
             raise DataError(
@@ -144,9 +154,15 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
         found = measure_class_means(labels.rows, len(prior), self._tuning)
         plain = weighted_scatters(labels.rows, found.mean, np.diag(1 / found.weight), self._tuning).zz
         covariances = self._covariances(labels.rows, found, plain)
-        rotations, scalings = np.empty_like(covariances), np.empty(found.mean.shape)
+        rotations, scalings, held = np.empty_like(covariances), np.empty(found.mean.shape), {}
         for c, C in enumerate(covariances):
-            rotations[c], scalings[c] = self._axes(C, labels.classes[c])
+            one = float(found.weight[c]) <= 1 and _is_point(plain[c], found.mean[c])
+            rotations[c], s = self._axes(C, labels.classes[c], one, _is_point(C, found.mean[c]))
+            scalings[c] = np.maximum(s, self.tol)
+            if s[-1] <= self.tol:
+                held[str(labels.classes[c])] = int((s <= self.tol).sum())
+                covariances[c] = (rotations[c] * scalings[c]) @ rotations[c].T
+        self._warn_of_held(held)
         stored = covariances if self.store_covariance else None
         eps = float(np.finfo(np.float64).eps)
         claim = checker.QuadraticClaim(prior, found.mean, rotations, scalings, stored, eps)
@@ -159,7 +175,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
             "rotations_": rotations,
             "scalings_": scalings,
             **({} if stored is None else {"covariance_": stored}),
-            "certificate_": checker.certify_quadratic(claim, measured, exact),
+            "certificate_": checker.certify_quadratic(claim, measured, exact, sum(held.values())),
         }
 
     def _covariances(self, rows: Rows, found: ClassMeans, S: Array) -> Array:
@@ -173,19 +189,40 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
             return np.stack([shrink(one, float(self.shrinkage or 0.0)) for one in S])
         return (1 - self.reg_param) * S + self.reg_param * np.eye(S.shape[1])
 
-    def _axes(self, C: Array, label: Any) -> tuple[Array, Array]:
-        """Principal axes (d, d), in columns, and the variances along them (d,), falling."""
+    def _axes(self, C: Array, label: Any, one: bool, point: bool) -> tuple[Array, Array]:
+        """Principal axes (d, d), in columns, and the variances along them (d,), falling, some of them to be held.
+
+        `one` says whether the class has a single row, `point` whether all its rows are the same.
+        """
         s, R = eigh(C)
         s, R = s[::-1], R[:, ::-1]
-        least = max(float(self.tol), 8 * len(C) * np.finfo(np.float64).eps * float(s[0]))
-        if not s[-1] > least:
-            cure, variance = "reg_param" if self.solver == "svd" else "shrinkage", max(0.0, float(s[-1]))
+        least = 8 * len(C) * np.finfo(np.float64).eps * float(s[0])
+        small = s[0] <= self.tol and (self.tol == 0 or not point)
+        if small or (one and s[-1] <= self.tol) or (least > self.tol and s[-1] <= least):
+            words = f"; y has only 1 sample in class {label}" if one else ""
             raise DataError(
-                got=f"class {np.asarray(label).item()!r} with a variance of {variance:.2g} along some axis",
-                wanted=f"more than {least:.2g}: its covariance matrix is not full rank",
-                fix=f"Increase the value of {cure}, leave out columns that are combinations of others, or lower tol.",
+                got=f"class {label!s} with a variance of {max(0.0, float(s[-1])):.2g} along some axis, and of "
+                f"{max(0.0, float(s[0])):.2g} along the longest{words}",
+                wanted=f"more than {max(least, float(self.tol)):.2g}: its covariance matrix is not full rank",
+                fix=f"Increase the value of {self._cure}, rescale the columns, leave out those that are combinations "
+                "of others, or change tol.",
             )
         return R * np.where(R[np.abs(R).argmax(axis=0), np.arange(len(R))] < 0, -1.0, 1.0), s
+
+    @property
+    def _cure(self) -> str:
+        return "reg_param" if self.solver == "svd" else "shrinkage"
+
+    def _warn_of_held(self, held: dict[str, int]) -> None:
+        """Warn of classes, named with the number of axes, of which rows hardly leave a plane."""
+        if not held:
+            return
+        words = ", ".join(f"{name} ({count} {'axis' if count == 1 else 'axes'})" for name, count in held.items())
+        warn_caller(
+            f"The covariance matrix of class {words} is not full rank: variances up to tol={self.tol:g} are held at "
+            f"it. Increase the value of {self._cure}, or leave out columns that are combinations of others.",
+            SingularClassWarning,
+        )
 
     def _joint(self, X: Any) -> Array:
         """Log joint densities of rows and classes, less a constant (n, k)."""
@@ -224,6 +261,11 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
         rows = encode_labels(self._rows(X, y, sample_weight, target="classes"), self.classes_).rows
         value = float(rows.sum(partial(_joint_loss, self._parts())))
         return Objective(value, value, 0.0)
+
+
+def _is_point(C: Array, mean: Array) -> bool:
+    """Whether a covariance (d, d) is nothing but the rounding of rows that are all the same."""
+    return float(np.trace(C)) <= (16 * np.finfo(np.float64).eps) ** 2 * float(mean @ mean)
 
 
 def _log_densities(parts: tuple[Array, Array, Array], block: Block) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -19,9 +20,9 @@ def score_rows(coef: Any, intercept: Array, block: Block) -> Array:
 
 
 class LinearScores(ClassifierMixin):
-    """`decision_function` and `predict` of an Estimator with `coef_` and `intercept_`: one row for two classes."""
+    """`decision_function` and `predict` of an Estimator with `coef_` and `intercept_`: one score for two classes."""
 
-    coef_: Any  # an array, or a CSR matrix after `sparsify`
+    coef_: Any  # an array (1, d) or (d,) for two classes, (k, d) for more; or a CSR matrix after `sparsify`
 
     def sparsify(self) -> Self:
         """Keep `coef_` as a CSR matrix, which is smaller where an L1 penalty has made most coefficients 0."""
@@ -32,18 +33,20 @@ class LinearScores(ClassifierMixin):
     def densify(self) -> Self:
         """Keep `coef_` as an array, as `fit` leaves it."""
         check_is_fitted(self)
-        self.coef_ = self._dense_coef
+        self.coef_ = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
         return self
 
     @property
     def _dense_coef(self) -> Array:
-        return self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        """Coefficients, one row for each score."""
+        return np.atleast_2d(self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_)
 
     def decision_function(self, X: Any) -> Array:
         """Scores: (n,) for two classes, (n, k) for more."""
         rows = self._rows(X)
-        eta = rows.map(partial(score_rows, self.coef_, self.intercept_))
-        return eta[:, 0] if self.coef_.shape[0] == 1 else eta
+        coef = self.coef_ if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        eta = rows.map(partial(score_rows, coef, self.intercept_))
+        return eta[:, 0] if coef.shape[0] == 1 else eta
 
     def predict(self, X: Any) -> Array:
         """The class of the highest score of each row."""

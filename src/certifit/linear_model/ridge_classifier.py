@@ -45,7 +45,7 @@ class RidgeClassifier(LinearScores, Estimator):
 
     Attributes
     ----------
-    coef_ : (1, d) or (k, d)
+    coef_ : (d,) for two classes, (k, d) for more
     intercept_ : (1,) or (k,)
     classes_ : (k,)
     solver_ : str
@@ -78,7 +78,7 @@ class RidgeClassifier(LinearScores, Estimator):
     ignored: ClassVar[tuple[str, ...]] = ("copy_X", "random_state", "solver")
     differences: ClassVar[dict[str, str]] = {
         **Ridge.differences,
-        "coef_": "(1, d) for two classes, as scikit-learn documents it and 1.9 does not do; float64 always.",
+        "coef_": "float64 also for float32 rows: the certificate is about the numbers that are stored.",
         "fit": "Several labels for each row (a y of 0 and 1 with several columns) are not taken.",
     }
 
@@ -120,7 +120,7 @@ class RidgeClassifier(LinearScores, Estimator):
         shared = {"classes_": labels.classes}
         found = fit_targets(models, self._watch, rows, [partial(label_signs, k) for k in numbers], {}, shared)
         kept = ("coef_", "intercept_", "n_iter_", "history_", "certificate_")
-        return {**shared, **{name: found[name] for name in kept}}
+        return {**shared, **{name: found[name] for name in kept}, "coef_": flat_coefficients(found["coef_"])}
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the squared residuals of the labels ±1 (data term) plus the penalty, on these rows."""
@@ -130,6 +130,11 @@ class RidgeClassifier(LinearScores, Estimator):
         data = float(rows.sum(partial(_half_squares, coef, self.intercept_)))
         penalty = 0.5 * float(self.alpha) * float((coef**2).sum())
         return Objective(data + penalty, data, penalty)
+
+
+def flat_coefficients(coef: Array) -> Array:
+    """Coefficients (k, d) of all scores, or (d,) of a single one, as scikit-learn has them."""
+    return coef[0] if len(coef) == 1 else coef
 
 
 def _half_squares(coef: Array, intercept: Array, block: Block) -> float:

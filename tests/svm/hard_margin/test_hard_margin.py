@@ -18,6 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from certifit import CertificateWarning, DataError, NoSolutionError
 from certifit.checkers.svm import hard_margin as certificates
 from certifit.checkers.svm.hard_margin_adapter import audit_hard_margin
+from certifit.exceptions import InseparableWarning
 from certifit.svm.hard_margin.hard_margin import HardMarginSVC
 from certifit.svm.hard_margin.nearest_points import NearestPointTuning
 from certifit.svm.hard_margin.two_classes import HardMarginTuning
@@ -25,6 +26,7 @@ from certifit.svm.hard_margin.vector_spaces import ColumnSpace
 from certifit.svm.kernel.kernels import RBF
 from tests.common.catalogue import unfitted
 
+HardOnly = partial(HardMarginSVC, ridge=0.0)
 CORNERS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 
 
@@ -196,7 +198,7 @@ def test_linear_programs_agree_on_which_classes_can_be_separated():
             assert model.score(X, y) == 1.0
         else:
             with pytest.raises(NoSolutionError) as caught:
-                HardMarginSVC().fit(X, y)
+                HardOnly().fit(X, y)
             assert caught.value.certificate.proved
             assert meet_exactly(X, y, caught.value.certificate.witness)
     assert 20 < sum(verdicts) < 80
@@ -219,7 +221,7 @@ def meet_exactly(X, y, witness):
 # ------------------------------------------------------------------------------------------- no solution
 def test_rows_that_overlap_are_proved_to():
     X, y = overlapping()
-    model = HardMarginSVC()
+    model = HardOnly()
     with pytest.raises(NoSolutionError, match=r"cannot be separated: a convex combination of rows .* SVC") as caught:
         model.fit(X, y)
     assert unfitted(model)
@@ -239,7 +241,7 @@ def test_hulls_that_touch_in_a_point_say_no_more_than_that():
     """(1/3, 1/3, …) is in both hulls, and no inner point of either: a shift by rounding would part them."""
     X = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1 / 3, 1 / 3, 0.0], [1 / 3, 1 / 3, 2.0]])
     with pytest.raises(NoSolutionError, match="or only by a margin that rounding hides") as caught:
-        HardMarginSVC().fit(X, [0, 0, 0, 1, 1])
+        HardOnly().fit(X, [0, 0, 0, 1, 1])
     assert caught.value.certificate.proved
     assert caught.value.certificate.claim == certificates.HullClaim.TOUCH
 
@@ -252,7 +254,7 @@ def test_the_same_row_in_two_classes_is_named(make, kernel):
     with pytest.raises(
         NoSolutionError, match=r"row (11|41) of class [01] and row (11|41) of class [01], .* same"
     ) as found:
-        HardMarginSVC(kernel=kernel).fit(make(X), y)
+        HardOnly(kernel=kernel).fit(make(X), y)
     rows = {int(found.value.certificate.witness[i][0]) for i in (0, 2)}
     assert rows == {11, 41}
     assert found.value.certificate.proved
@@ -265,7 +267,7 @@ def test_the_pair_of_classes_is_named():
     X, y = apart(60, 2, k=3)
     X[y == 2] = X[y == 1][: (y == 2).sum()].mean(axis=0)
     with pytest.raises(NoSolutionError, match="classes 'b' and 'c'"):
-        HardMarginSVC().fit(X, np.array(["a", "b", "c"])[y])
+        HardOnly().fit(X, np.array(["a", "b", "c"])[y])
 
 
 def test_sparse_rows_with_many_columns_are_judged_by_their_inner_products():
@@ -273,7 +275,7 @@ def test_sparse_rows_with_many_columns_are_judged_by_their_inner_products():
     wide = partial(tuned_machine, HardMarginTuning(dense_columns=2))
     np.testing.assert_allclose(wide().fit(sparse.csr_array(X), y).coef_, HardMarginSVC().fit(X, y).coef_, rtol=1e-9)
     with pytest.raises(NoSolutionError, match="rounding") as caught:
-        wide().fit(sparse.csr_array(overlapping()[0]), overlapping()[1])
+        wide(ridge=0.0).fit(sparse.csr_array(overlapping()[0]), overlapping()[1])
     assert caught.value.certificate.proved
 
 
@@ -281,7 +283,7 @@ def test_a_margin_of_the_kernel_that_rounding_hides():
     """A flat kernel: all rows nearly the same, so that no margin is left above rounding."""
     X, y = overlapping()
     with pytest.raises(NoSolutionError, match="rounding hides") as caught:
-        HardMarginSVC(kernel="rbf", gamma=1e-4).fit(X, y)
+        HardOnly(kernel="rbf", gamma=1e-4).fit(X, y)
     assert caught.value.certificate.proved
 
 
@@ -289,7 +291,7 @@ def test_a_margin_of_the_kernel_that_rounding_hides():
 def test_a_wrong_witness_does_not_hold(damage):
     X, y = overlapping()
     with pytest.raises(NoSolutionError) as caught:
-        HardMarginSVC().fit(X, y)
+        HardOnly().fit(X, y)
     first, p, second, q = map(np.array, caught.value.certificate.witness)
     rows, share = np.append(first, second).astype(int), np.append(p, q)
     sign = np.repeat([1.0, -1.0], [len(p), len(q)])
@@ -304,6 +306,47 @@ def test_a_wrong_witness_does_not_hold(damage):
     else:
         rows[0] = np.setdiff1d(np.flatnonzero(y == 1), rows)[0]
     assert not check(witness(rows=rows, share=share)).proved
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_classes_that_overlap_get_a_ridge_by_themselves(make, kernel):
+    """The pair that can be separated keeps its margin; the other gets the machine of the ridge that is stated."""
+    X, y = apart(60, 2, k=3)
+    X[np.flatnonzero(y == 2)[0]] = X[np.flatnonzero(y == 1)[0]]
+    model = HardMarginSVC(kernel=kernel)
+    with pytest.warns(InseparableWarning, match=r"class [12], which are the same.*ridge=") as told:
+        model.fit(make(X), y)
+    assert told[0].message.certificate.proved
+    again = pickle.loads(pickle.dumps(told[0].message))
+    assert (str(again), again.certificate.kind) == (str(told[0].message), "impossible")
+    part = X[y > 0]
+    mean = ((part - part.mean(axis=0)) ** 2).sum(axis=1).mean() if kernel == "linear" else 1.0
+    np.testing.assert_allclose(model.ridge_, [0.0, 0.0, 1e-3 * mean], rtol=1e-12)
+    assert model.certificate_.holds
+    assert audit(model, make(X), y).holds
+    gamma = {} if kernel == "linear" else {"gamma": model.gamma_}
+    one = HardMarginSVC(kernel=kernel, ridge=model.ridge_[2], **gamma).fit(make(X[y > 0]), y[y > 0])
+    sure = model.set_params(decision_function_shape="ovo").decision_function(X)[:, 2]
+    np.testing.assert_allclose(np.abs(sure), np.abs(one.decision_function(make(X))), rtol=1e-6, atol=1e-9)
+    for wrong in ([1e-9, 0.0, model.ridge_[2]], [0.0, 0.0, 1.1 * model.ridge_[2]], [0.0, 0.0, 0.0]):
+        other = copy.deepcopy(model)
+        other.ridge_ = np.array(wrong)
+        assert not audit(other, make(X), y).holds
+
+
+def test_a_ridge_other_than_the_one_set_is_noticed():
+    X, y = overlapping()
+    model = HardMarginSVC(ridge=0.5).fit(X, y)
+    assert audit(model, X, y).holds
+    model.ridge = 0.6
+    assert not audit(model, X, y).holds
+
+
+def test_many_rows_that_overlap_are_refused():
+    X, y = overlapping()
+    with pytest.raises(NoSolutionError):
+        tuned_machine(HardMarginTuning(most_softened_rows=10)).fit(X, y)
 
 
 # ------------------------------------------------------------------------------------------ small margins
@@ -602,7 +645,7 @@ def test_sparse_rows_far_from_zero_are_judged_as_dense_ones(gap):
         return
     for table in (X, sparse.csr_array(X)):
         with pytest.raises(NoSolutionError) as error:
-            HardMarginSVC().fit(table, y)
+            HardOnly().fit(table, y)
         assert error.value.certificate.proved
 
 
@@ -610,4 +653,4 @@ def test_a_distance_lost_in_rounding_is_no_proof(monkeypatch):
     """Where neither a margin nor a common point can be shown, neither is claimed."""
     monkeypatch.setattr(ColumnSpace, "rounding", lambda self, square: np.inf)
     with pytest.raises(DataError, match="neither a margin nor a point that they share"):
-        HardMarginSVC().fit([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [0, 0, 1])
+        HardOnly().fit([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [0, 0, 1])

@@ -126,7 +126,9 @@ def drawn(seed):
     C, w = float(10 ** rng.uniform(-6, 8)), 10 ** rng.uniform(-2, 2, n)
     what = rng.choice(["SVC", "SVR", "hard"])
     target = X[:, 0] + 1e3 * rng.normal(size=n) if what == "SVR" else sides
-    model = {"SVC": SVC(C=C), "SVR": SVR(C=C), "hard": HardMarginSVC()}[what].set_params(**settings, max_iter=200)
+    model = {"SVC": SVC(C=C), "SVR": SVR(C=C), "hard": HardMarginSVC(ridge=0.0)}[what].set_params(
+        **settings, max_iter=200
+    )
 
     def truth():
         K = gram(kernel, X, X, settings["gamma"], settings["coef0"], settings["degree"])

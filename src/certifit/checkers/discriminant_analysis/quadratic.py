@@ -1,7 +1,8 @@
 """The checker of quadratic discriminant analysis, ours or scikit-learn's.
 
 Priors, means and covariances C_c are compared with those of the rows. Rotations R_c and variances s_c, by which rows
-are scored, must be those of C_c: R_c is orthogonal, and A = R_c s_c^(-1/2) has AᵀC_c A = I.
+are scored, must be those of C_c: R_c is orthogonal, and A = R_c s_c^(-1/2) has AᵀC_c A = I. In a fit of ours,
+variances of C_c below `tol` are taken to be `tol`: the likeliest covariance with no smaller one.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class QuadraticMeasured(NamedTuple):
         return self.loss(self.priors, self.means, np.array([f[1] for f in found]), np.array([f[0] for f in found]))
 
 
-def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: float) -> Certificate:
-    """Check a fit against what the rows say."""
+def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: float, held: int = 0) -> Certificate:
+    """Check a fit against what the rows say; so many variances of all classes are held at the least allowed."""
     checks = [Check("priors_ differ by", float(np.abs(claim.priors - found.priors).max()), tol)]
     for c, C in enumerate(found.covariances):
         d, s, R = len(C), claim.scalings[c], claim.rotations[c]
@@ -87,10 +88,16 @@ def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: floa
             scaled = (claim.covariances[c] - C) / np.outer(deviation, deviation)
             checks.append(Check(f"covariance_ of class {c} differs by", _largest(scaled), limit))
     words = "priors, means and covariances are those of the rows, and rows are scored by them"
+    if held:
+        words = (
+            "priors and means are those of the rows, covariances the likeliest whose variances are all at least tol, "
+            "and rows are scored by them"
+        )
     objective = found.loss(claim.priors, claim.means, claim.rotations, claim.scalings)
     best = found.best_loss()
     rounding = 1e-10 * (abs(best) + float(found.weight.sum()))
-    return Certificate("exact", words, objective, best - rounding, tol, checks=tuple(checks))
+    facts = {"variances held at the least allowed": float(held)} if held else {}
+    return Certificate("exact", words, objective, best - rounding, tol, checks=tuple(checks), facts=facts)
 
 
 def _largest(values: Array) -> float:
@@ -127,7 +134,19 @@ def audit_quadratic_discriminants(model: Any, X: Any, y: Any, sample_weight: Any
     eps = float(np.finfo(np.float64 if ours else rows.dtype).eps)
     claim = QuadraticClaim(parts["priors_"], means, parts["rotations_"], parts["scalings_"], stored, eps, ours)
     found = _measured(model, labels.rows, wanted_prior(model, labels.weight))
-    return certify_quadratic(claim, found, min(tol, DiscriminantCheckTuning().exact) if ours else tol)
+    if not ours:
+        return certify_quadratic(claim, found, tol)
+    least = float(setting(model, "tol", Setting(float, least=0, below=np.inf)))
+    held = [_held_variances(C, least) for C in found.covariances]
+    found = found._replace(covariances=np.array([C for C, _ in held]))
+    return certify_quadratic(claim, found, min(tol, DiscriminantCheckTuning().exact), sum(n for _, n in held))
+
+
+def _held_variances(C: Array, least: float) -> tuple[Array, int]:
+    """A covariance (d, d) whose smaller variances are made `least`, and how many of them there are."""
+    s, R = np.linalg.eigh(C)
+    small = s <= least
+    return (C + (R * np.where(small, least - s, 0.0)) @ R.T, int(small.sum())) if small.any() else (C, 0)
 
 
 def _shapes(k: int, d: int) -> dict[str, tuple[int, ...]]:

@@ -12,7 +12,7 @@ from certifit.checkers.linear_model.glm import certify
 from certifit.checkers.linear_model.several_targets import joint_certificate
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.checkers.problem import Problem
-from certifit.core import Certificate, Estimator, Setting
+from certifit.core import Certificate, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, apply_class_weight, encode_labels
 
@@ -40,7 +40,7 @@ def ridge_classifier_problem(model: Any) -> Problem:
     """The same in words, by which models can be compared."""
     claim, weights = ridge_claim(model), getattr(model, "class_weight", None)
     return Problem(
-        f"squared residuals of labels ±1, {np.shape(model.coef_)[0]} scores",
+        f"squared residuals of labels ±1, {len(np.atleast_2d(numbers(model, 'coef_')))} scores",
         f"alpha={claim.alpha!r} in all",
         weights="none" if weights is None else f"class_weight={weights!r}",
         further=("free intercept" if claim.intercept else "no intercept") + ", β >= 0" * claim.positive,
@@ -52,8 +52,7 @@ def audit_ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any, tol: 
     claim, coef, intercept = ridge_claim(model), numbers(model, "coef_"), numbers(model, "intercept_").ravel()
     scores = sign_problems(len(np.ravel(model.classes_)))
     exact_shape(model, "intercept_", (len(scores),))
-    if not isinstance(model, Estimator):  # scikit-learn's has (d,) for two classes
-        coef = np.atleast_2d(coef)
+    coef = np.atleast_2d(coef)  # (d,) for two classes
     if coef.ndim != 2 or len(coef) != len(scores) or len(intercept) not in (1, len(scores)):
         raise DataError(
             got=f"coef_ of shape {coef.shape} and {len(intercept)} intercepts for {len(model.classes_)} classes",

@@ -89,6 +89,7 @@ class HardMarginFindings(NamedTuple):
     slacks: Array  # (m,)
     residuals: Array  # (m,) by how much each row's optimality condition is missed
     kinds: Array  # (m,) NONE or MARGIN of `checkers.svm.kernel`
+    soft: bool  # whether there is a ridge
 
 
 def assess(
@@ -144,6 +145,7 @@ def _findings(machine: HardMarginMachine, feasible: Array, at: HyperplaneValues)
         slacks.astype(np.float64),
         np.where(kinds == svc.RowKind.NONE, np.maximum(miss, 0.0), np.abs(miss)).astype(np.float64),
         kinds,
+        soft,
     )
 
 
@@ -155,7 +157,6 @@ def _margin(at: HyperplaneValues) -> tuple[float, float]:
 
 def combined_certificate(
     found: Sequence[HardMarginFindings],
-    soft: bool,
     tol: float,
     proved: bool,
     why: str,
@@ -164,7 +165,7 @@ def combined_certificate(
 ) -> Certificate:
     """Make one certificate for all machines.
 
-    `soft` says whether there is a ridge, `proved` whether the kernel is positive semidefinite, and `why` how so.
+    `proved` says whether the kernel is positive semidefinite, and `why` how so.
     """
     objective, bound = sum(j.objective for j in found), sum(j.bound for j in found)
     rounding = sum(j.rounding for j in found)
@@ -178,10 +179,11 @@ def combined_certificate(
             tuning.feasible,
         ),
     ]
+    soft, hard = [j for j in found if j.soft], [j for j in found if not j.soft]
     if soft:  # else margins are as far off as the objective
-        checks.append(Check("rounding in a margin, relative", max(j.margin_error for j in found), tuning.lost))
-    else:
-        missed = [(abs(j.lowest - 1.0), max(tuning.scaled, 4 * j.lowest_error)) for j in found]
+        checks.append(Check("rounding in a margin, relative", max(j.margin_error for j in soft), tuning.lost))
+    if hard:
+        missed = [(abs(j.lowest - 1.0), max(tuning.scaled, 4 * j.lowest_error)) for j in hard]
         checks.append(Check("smallest y f(x) differs from 1 by", *max(missed, key=lambda m: m[0] - m[1])))
     facts: dict[str, float | str] = {
         "smallest margin": min(j.margin for j in found),
@@ -192,6 +194,8 @@ def combined_certificate(
     limit = tol * objective + 2 * min(rounding, tuning.hidden * objective) if objective < np.inf else rounding
     if proved:
         claim = "half the squared norm, with every row at its margin, within gap of the smallest: no margin is larger"
+        if soft:
+            claim = "half the squared norm, and slacks as the ridge prices them, within gap of the smallest"
         return Certificate("optimal", claim, objective, bound - rounding, tol, limit, tuple(checks), facts)
     checks.append(Check("complementary slackness", objective - bound, limit))
     claim = "complementary slackness holds row by row; the kernel is not proved positive semidefinite"

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from certifit.checkers.fitted import exact_shape, fitted_rows, numbers
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.kernel_approximation.kernel_error import same
+from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.kernels import PlainKernel
 from certifit.checkers.svm import hard_margin as checker
 from certifit.checkers.svm.adapter import (
     class_order_check,
@@ -19,8 +22,9 @@ from certifit.checkers.svm.adapter import (
     table_width,
 )
 from certifit.checkers.svm.kernel_adapter import PROVED, kernel_of, semidefinite_on
-from certifit.core import Certificate, Check
-from certifit.rows import Array, encode_labels
+from certifit.core import Certificate, Check, Setting
+from certifit.exceptions import DataError
+from certifit.rows import Array, ArrayRows, encode_labels
 
 
 def audit_hard_margin(
@@ -40,8 +44,8 @@ def audit_hard_margin(
     given, linear = (isinstance(model.kernel, str) and model.kernel == name for name in ("precomputed", "linear"))
     table = np.arange(data.n_rows)[:, None] if given else data.X
     proved, why = (True, PROVED) if kernel.valid else semidefinite_on(kernel, table, used)
-    ridge = np.divide(float(model.ridge), data.w, out=np.zeros(len(code)), where=used)
     pairs = k * (k - 1) // 2
+    ridge = _ridges(model, pairs)
     intercepts = exact_shape(model, "intercept_", (pairs,))
     coef = exact_shape(model, "coef_", (pairs, data.n_features)) if linear else None
     dual = exact_shape(model, "dual_coef_", (k - 1, len(support)))
@@ -53,15 +57,17 @@ def audit_hard_margin(
         member = np.flatnonzero(np.isin(code, [first, *others]) & used)
         sign = np.where(code[member] == first, 1.0, -1.0)
         slope = None if coef is None else coef[i]
-        machine = checker.HardMarginMachine(member, sign, ridge[member], beta[member], float(intercepts[i]), slope)
+        per_row = ridge[i] / data.w[member]
+        machine = checker.HardMarginMachine(member, sign, per_row, beta[member], float(intercepts[i]), slope)
         machines.append(machine)
         findings.append(checker.assess(machine, table, None if linear else kernel, tuning=tuning))
-    found = checker.combined_certificate(findings, float(model.ridge) > 0, tol, proved, why, tuning=tuning)
+    found = checker.combined_certificate(findings, tol, proved, why, tuning=tuning)
     checks = [
         *found.checks,
         *row_checks(model, machines, findings),
         _margin_check(exact_shape(model, "margin_", (pairs,)), findings),
         *meant,
+        *_ridge_checks(model, ridge, machines, data, None if linear else (kernel, table)),
         class_order_check(model, code[support], k),
         *support_checks(model, support, used, None if given else data.X),
     ]
@@ -69,6 +75,45 @@ def audit_hard_margin(
         own = table[support]
         checks.append(same("kernel values kept differ", numbers(model, "support_gram_"), kernel(own, own)))
     return replace(found, checks=tuple(checks))
+
+
+def _ridges(model: Any, pairs: int) -> Array:
+    """The ridge of each machine (pairs,); model files of older versions have one for all."""
+    setting(model, "ridge", Setting(float, least=0, below=np.inf, choices=("auto",)))
+    if not hasattr(model, "ridge_"):
+        return np.full(pairs, float(model.ridge))
+    ridge = exact_shape(model, "ridge_", (pairs,))
+    if not (np.isfinite(ridge) & (ridge >= 0)).all():
+        raise DataError(got=f"ridge_ = {ridge}", wanted="finite numbers, at least 0")
+    return ridge
+
+
+def _ridge_checks(
+    model: Any, ridge: Array, machines: list[Any], data: ArrayRows, kernel: tuple[PlainKernel, Any] | None
+) -> list[Check]:
+    """Whether ridges are what they are set to be: with 'auto' none, or the share of the rows' mean square."""
+    if not isinstance(model.ridge, str):
+        return [same("ridges differ from the one set", ridge, np.full(len(ridge), float(model.ridge)))]
+    wanted = ridge.copy()
+    for i in np.flatnonzero(ridge):
+        wanted[i] = _small_ridge(data, machines[i].rows, kernel)
+    return [same("ridges differ from a share of the rows' squares", ridge, wanted)]
+
+
+def _small_ridge(data: ArrayRows, rows: Array, kernel: tuple[PlainKernel, Any] | None) -> float:
+    """A thousandth of the mean k(x, x) of these rows, or of their mean square about their mean."""
+    w = data.w[rows] / data.w[rows].sum()
+    if kernel is None:
+        X = sparse.csc_array(data.X[rows]) if sparse.issparse(data.X) else data.X[rows]
+        mean = 0.0
+        for j in range(X.shape[1]):
+            column = dense(X[:, [j]])[:, 0].astype(np.float64)
+            mean += float(w @ (column - w @ column) ** 2)
+    else:
+        function, table = kernel
+        own = [function(dense(table[i : i + 1]), dense(table[i : i + 1]))[0, 0] for i in rows.tolist()]
+        mean = float(w @ np.array(own, np.float64))
+    return 1e-3 * mean if mean > 0 else 1.0
 
 
 def _margin_check(margin: Array, findings: list[checker.HardMarginFindings]) -> Check:

@@ -87,7 +87,7 @@ class PCA(LinearCodes, Estimator):
     ignored: ClassVar[tuple[str, ...]] = ("copy", "iterated_power", "n_oversamples", "power_iteration_normalizer")
     differences: ClassVar[dict[str, str]] = {
         "tol": "It is what every solver must prove, not ARPACK's own tolerance alone.",
-        "svd_solver": "Any solver takes sparse rows and any n_components, and iterates until tol is proved.",
+        "svd_solver": "Any solver takes sparse rows, and iterates until tol is proved.",
         "components_": "Fitted attributes are float64 for float32 rows too; codes have the type of the rows.",
         "score": "The density does not depend on whiten, and where the model's covariance is singular it is refused: "
         "there is no density.",
@@ -122,6 +122,7 @@ class PCA(LinearCodes, Estimator):
         if isinstance(wanted, str) and wanted == "cv":
             wanted = int(np.argmax(held_out_likelihood(rows)))
         whole = isinstance(wanted, Integral) and int(wanted) >= 0
+        self._check_iterative(wanted, min(rows.n_rows, rows.n_features))
         k = min(int(wanted) if whole else rows.n_features, rows.n_rows, rows.n_features)
         seed = check_random_state(self.random_state).randint(2**31)
         axes = decompose(rows, self.svd_solver, AxesWanted(k, self.tol, seed, tuning=self._tuning))
@@ -135,6 +136,27 @@ class PCA(LinearCodes, Estimator):
         else:
             certificate = certificate_from_covariance(axes, fitted, self.tol, rows.dtype)
         return {**fitted, "certificate_": certificate}
+
+    def _check_iterative(self, wanted: Any, most: int) -> None:
+        """Refuse what scikit-learn's iterative solvers cannot do: their users expect to hear of it."""
+        solver = self.svd_solver
+        if solver not in ("arpack", "randomized") or wanted is None:
+            return
+        whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
+        if isinstance(wanted, str):
+            words = f"a whole number: n_components={wanted!r} cannot be a string with svd_solver={solver!r}"
+        elif not whole or not 1 <= int(wanted) <= most:
+            words = (
+                f"a number that must be between 1 and min(n_samples, n_features)={most} with svd_solver={solver!r}"
+            )
+        elif solver == "arpack" and int(wanted) == most:
+            words = (
+                f"fewer: n_components={wanted} must be strictly less than min(n_samples, n_features)={most} with "
+                "svd_solver='arpack'"
+            )
+        else:
+            return
+        raise DataError(got=f"n_components={wanted!r}", wanted=words, fix="svd_solver='full' takes any.")
 
     def transform(self, X: Any) -> Array:
         """Return the codes z = B (x - mean), (n, k), scaled to unit variance where `whiten`."""
@@ -225,6 +247,8 @@ def count_components(wanted: Any, axes: PrincipalAxes) -> int:
         got=f"n_components={wanted!r}",
         wanted=f"a whole number between 0 and min(n_samples, n_features)={most}, "
         "a fraction strictly between 0 and 1, 'mle', 'cv' or None",
+        fix=f"(n_components={wanted!r} must be between 0 and min(n_samples, n_features)={most} with "
+        "svd_solver='full'.)",
     )
 
 

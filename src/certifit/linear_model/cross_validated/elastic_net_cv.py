@@ -30,6 +30,7 @@ from certifit.core.estimator import with_callbacks
 from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import DataError
 from certifit.linear_model.cross_validated.fold_paths import FoldPathTuning, PathSettings, fit_path
+from certifit.linear_model.cross_validated.strengths import refuse_strengths
 from certifit.linear_model.glm.solve import ElasticNetPenalty
 from certifit.linear_model.regressors import ElasticNet, SparseSquares
 from certifit.linear_model.regularisation_path import enet_path, lasso_path
@@ -95,6 +96,10 @@ class _ElasticNetCV(SparseSquares):
                 fix=f"Fit each by itself. (For multi-task outputs, use MultiTask{type(self).__name__} of sklearn.)",
             )
         return self._fit_rows(X, y, sample_weight)
+
+    def _check_settings(self) -> None:
+        refuse_strengths(self.alphas)
+        super()._check_settings()
 
     def _search(self) -> ElasticNetSearch:
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))

@@ -33,8 +33,9 @@ from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import DataError
 from certifit.linear_model.cross_validated.fold_paths import fit_ridges
 from certifit.linear_model.cross_validated.leave_one_out import leave_one_out
+from certifit.linear_model.cross_validated.strengths import refuse_strengths
 from certifit.linear_model.regressors import PenalisedSquares, Ridge
-from certifit.linear_model.ridge_classifier import RidgeClassifier
+from certifit.linear_model.ridge_classifier import RidgeClassifier, flat_coefficients
 from certifit.linear_model.several_targets import fit_targets
 from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
 from certifit.rows.folds import FITTED, fold_roles
@@ -85,6 +86,7 @@ class _ChosenRidge:
 
     def _refuse_together(self) -> None:
         """Refuse settings that do not go together."""
+        refuse_strengths(self.alphas, positive=self.cv is None)
         for name in ("store_cv_results", "alpha_per_target"):
             if self.cv is not None and getattr(self, name):
                 raise DataError(
@@ -92,12 +94,6 @@ class _ChosenRidge:
                     wanted="cv=None, which leaves out each row once",
                     fix=f"cv!=None and {name}=True are incompatible: leave one of them out.",
                 )
-        if self.cv is None and not (np.asarray(self.alphas) > 0).all():
-            raise DataError(
-                got=f"alphas={self.alphas!r}",
-                wanted="numbers above 0 with cv=None: the identity of leave-one-out needs a penalty",
-                fix="Leave 0 out, or use cv=5. (alphas must be > 0.)",
-            )
 
     def _choose(self, targets: RidgeTargets, data: ArrayRows) -> RidgeFound:
         """Choose the strength for these targets."""
@@ -288,8 +284,8 @@ class RidgeCV(_ChosenRidge, PenalisedSquares):
         return self._fit_rows(X, only_column(y) if targets == 1 else y, sample_weight)
 
     def _check_settings(self) -> None:
-        super()._check_settings()
         self._refuse_together()
+        super()._check_settings()
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:  # type: ignore[override]
         data = rows.load()
@@ -339,7 +335,7 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
         Its score.
     cv_results_ : (n, 1, m) or (n, k, m), with store_cv_results=True
         For each strength squared errors of the labels left out, times their weights; with scoring= scores.
-    coef_ : (1, d) or (k, d)
+    coef_ : (d,) for two classes, (k, d) for more
     intercept_ : (1,) or (k,)
     classes_ : (k,)
     fold_roles_ : (folds, n), with cv
@@ -367,7 +363,7 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
     settings: ClassVar[Settings] = _SETTINGS
     ignored: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[dict[str, str]] = {
-        "coef_": "(1, d) for two classes, as scikit-learn documents it and 1.9 does not do; float64 always.",
+        "coef_": RidgeClassifier.differences["coef_"],
         "fit": "Several labels for each row are not taken; metadata for splitter and scorer is not routed.",
     }
 
@@ -393,8 +389,8 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
         self.max_iter = max_iter
 
     def _check_settings(self) -> None:
-        super()._check_settings()
         self._refuse_together()
+        super()._check_settings()
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
@@ -406,7 +402,8 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
         shared = {"classes_": labels.classes}
         found = fit_targets(models, self._watch, data, [partial(label_signs, k) for k in numbers], {}, shared)
         kept = ("coef_", "intercept_", "n_iter_", "history_", "certificate_")
-        return self._with_choice({**shared, **{name: found[name] for name in kept}}, chosen, targets, data)
+        found = {**shared, **{name: found[name] for name in kept}, "coef_": flat_coefficients(found["coef_"])}
+        return self._with_choice(found, chosen, targets, data)
 
 
 __all__ = ["RidgeCV", "RidgeClassifierCV"]

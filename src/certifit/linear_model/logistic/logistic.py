@@ -203,7 +203,10 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         if self.penalty is None and self.C != 1.0:
             warn_caller(f"Setting penalty=None will ignore the C={self.C:g}: it means maximum likelihood")
         if self.penalty == "l1" and self.l1_ratio not in (None, 0.0, 1.0):
-            warn_caller(f"l1_ratio={self.l1_ratio:g} is not used beside penalty='l1': 'elasticnet' takes both")
+            warn_caller(
+                "l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty=l1): "
+                f"l1_ratio={self.l1_ratio:g} is left aside"
+            )
         return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 
     def _familiar_words(self) -> str:

@@ -3,7 +3,8 @@
     min over f, b of   ½ |f|²      with   yᵢ (f(xᵢ) + b) >= 1 for every row,     y = ±1
 
 The margin 1 / |f| is half the distance of the convex hulls of the two classes. Where the hulls meet there is no such
-hyperplane, and the point where they meet is the witness.
+hyperplane, and the point where they meet is the witness. Such classes are refused, or separated by a machine that
+lets rows miss their margin and pays for it.
 
 | file | what it does |
 |---|---|
@@ -30,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.checkers.svm import hard_margin as certificates
 from certifit.core import Attributes, Objective
 from certifit.core.settings import Setting, Settings
-from certifit.exceptions import NotANumberError
+from certifit.exceptions import InseparableWarning, NotANumberError, warn_caller
 from certifit.rows import Array, Block, Rows, encode_labels
 from certifit.svm.hard_margin.nearest_points import find_nearest_points
 from certifit.svm.hard_margin.two_classes import ClassPair, HardMarginTuning, SeparatedPair
@@ -49,8 +50,9 @@ class UnsetCoefficients:
 class HardMarginSVC(ClassifierMixin, KernelMachine):
     """Largest-margin classifier for classes that can be separated; more than two vote pair by pair, as in SVC.
 
-    Classes that no hyperplane separates raise a NoSolutionError, whose certificate carries the witness: one convex
-    combination of each class's rows, and the two are the same point.
+    Of two classes that no hyperplane separates, an InseparableWarning carries the witness: one convex combination of
+    each class's rows, and the two are the same point. Their machine then has a ridge. With ridge=0.0 there is none,
+    and a NoSolutionError carries the witness.
 
     Parameters
     ----------
@@ -58,9 +60,11 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         As for SVC. An RBF kernel separates any rows that differ, if their margin is not lost in rounding.
     degree, coef0 : of 'poly' and 'sigmoid', default=3 and 0.0
     gamma : 'scale', 'auto' or float, default='scale'
-    ridge : float, default=0.0
+    ridge : float or 'auto', default='auto'
         Added to k(x, x) of every row with weight 1. Above 0 any rows can be separated: rows may then miss their
-        margin by a slack ξ, for which the objective pays w ξ² / (2 ridge).
+        margin by a slack ξ, for which the objective pays w ξ² / (2 ridge). 'auto' is 0 for classes that can be
+        separated; for others, of up to 5,000 rows, a thousandth of the mean square of rows about their mean, or of
+        the mean k(x, x) of a kernel that is not linear.
     tol : float, default=1e-6
         Relative duality gap at which to stop. The fit goes on to rounding where that takes few steps.
     cache_size : float, default=200
@@ -76,13 +80,14 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     coef_ : (machines, d), for a linear kernel
     intercept_ : (machines,)
     margin_ : (machines,) 1 / |f|: the distance from the hyperplane to the nearest rows
+    ridge_ : (machines,) what was added to k(x, x)
     support_ : (s,) row numbers of the support vectors, class after class
     support_vectors_ : (s, d); empty for a precomputed kernel
     n_support_ : (k,) how many in each class
     dual_coef_ : (k-1, s) coefficients y α, in scikit-learn's layout
     classes_ : (k,)
     gamma_ : float
-    slacks_, kkt_residuals_ : (n,) or (n, machines), as for SVC; slacks are rounding where ridge=0
+    slacks_, kkt_residuals_ : (n,) or (n, machines), as for SVC; slacks are rounding where ridge_ is 0
     support_kinds_ : (n,) or (n, machines) words: 'margin' (α > 0) or 'none'
     support_codes_ : `support_kinds_` as small numbers
     shape_fit_ : (n, d) of the table
@@ -92,7 +97,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
 
     Notes
     -----
-    sample_weight: a row of weight zero is left out; with ridge=0 no other weight makes a difference, but for
+    sample_weight: a row of weight zero is left out; without a ridge no other weight makes a difference, but for
     gamma='scale', which counts rows by it.
 
     Examples
@@ -110,7 +115,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     coef_ = UnsetCoefficients()
     settings: ClassVar[Settings] = {
         **KernelMachine.settings,
-        "ridge": Setting(float, least=0, below=np.inf),
+        "ridge": Setting(float, least=0, below=np.inf, choices=("auto",)),
         "decision_function_shape": Setting(choices=("ovr", "ovo")),
     }
     ignored: ClassVar[tuple[str, ...]] = ()
@@ -125,7 +130,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         degree=3,
         gamma="scale",
         coef0=0.0,
-        ridge=0.0,
+        ridge="auto",
         tol=1e-6,
         cache_size=200,
         max_iter=-1,
@@ -173,9 +178,29 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         attributes: Callable[[SeparatedPair], Attributes],
     ) -> SeparatedPair:
         """Find the machine for two classes; `attributes` are the model's, if it were the last."""
-        blank, tuning = two_sided(data.y, self.ridge / data.w, side), self._hull_tuning
-        pair = ClassPair(data, blank.rows, blank.y, blank.C, self._linear, tuning)
-        space = pair.space(float(self.cache_size))
+        blank, auto = two_sided(data.y, data.w, side), isinstance(self.ridge, str)
+        ridge = 0.0 if auto else float(self.ridge)
+        pair = ClassPair(data, blank.rows, blank.y, ridge, self._linear, self._hull_tuning)
+        found = self._largest_margin(pair, side, name, began, attributes)
+        if isinstance(found, ValueError) and auto and len(pair.rows) <= self._hull_tuning.most_softened_rows:
+            pair = replace(pair, softness=pair.small_ridge())
+            words = f"{found} Rows may miss their margin here, by ridge={pair.softness:.3g}."
+            warn_caller(InseparableWarning(words, getattr(found, "certificate", None)))
+            found = self._largest_margin(pair, side, name, began, attributes)
+        if isinstance(found, ValueError):
+            raise found
+        return found
+
+    def _largest_margin(
+        self,
+        pair: ClassPair,
+        side: Side,
+        name: str,
+        began: float,
+        attributes: Callable[[SeparatedPair], Attributes],
+    ) -> SeparatedPair | ValueError:
+        """The machine, or the error that says that there is none."""
+        tuning, space = self._hull_tuning, pair.space(float(self.cache_size))
         left = None if self.max_time is None else max(0.0, self.max_time - (time.perf_counter() - began))
         limit = self.max_iter if self.max_iter >= 0 else tuning.hulls.no_limit
         with self._watch.loop(name, limit, lambda at: attributes(pair.separate(space, at, None))) as watch:
@@ -185,7 +210,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         at = found.params
         square = space.values(at.rows, pair.y[at.rows] * at.share)[1]
         if square <= space.rounding(square):
-            raise pair.no_margin(space, at, *(data.known["classes_"][[*side]].tolist()))
+            return pair.no_margin(space, at, *(pair.data.known["classes_"][[*side]].tolist()))
         if square < np.finfo(float).tiny:
             raise NotANumberError(
                 got="rows so close to one another that the squares of their distances vanish",
@@ -199,14 +224,16 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         shape, k = (len(data.y), machines), len(data.known["classes_"])
         beta, slacks, residuals = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         kinds, intercept, margin = np.zeros(shape, np.int8), np.zeros(machines), np.zeros(machines)
+        ridge = np.zeros(machines)
         coef = np.zeros((machines, data.X.shape[1]))
         for i, pair in enumerate(done):
             machine, found, rows = pair.machine, pair.findings, pair.machine.rows
             beta[rows, i], intercept[i], margin[i] = machine.beta, machine.intercept, found.margin
             slacks[rows, i], residuals[rows, i], kinds[rows, i] = found.slacks, found.residuals, found.kinds
+            ridge[i] = pair.softness
             coef[i] = 0.0 if machine.coef is None else machine.coef
         proof = certificates.combined_certificate(
-            [pair.findings for pair in done], self.ridge > 0, float(self.tol), data.proved, data.why
+            [pair.findings for pair in done], float(self.tol), data.proved, data.why
         )
         loops = tuple(pair.loop for pair in done if pair.loop is not None)
         trained = TrainedMachines(beta, intercept, slacks, residuals, kinds, loops, proof)
@@ -216,6 +243,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
             **self.fitted_attributes(data, trained, support),
             **({"coef_": coef} if self._linear else {}),
             "margin_": margin,
+            "ridge_": ridge,
             "n_support_": np.bincount(data.y[support], minlength=k).astype(np.int32),
             "dual_coef_": self._pairs.pack(beta[support], data.y[support], k),
         }
@@ -246,7 +274,7 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Half the squared norms of all machines, each scaled so that its nearest row has y f(x) = 1.
 
-        Infinite where a row is on the wrong side. With a ridge, nothing is scaled and slacks are paid for instead.
+        Infinite where a row is on the wrong side. With a ridge nothing is scaled, and slacks are paid for instead.
         """
         labelled = encode_labels(self._rows(X, y, sample_weight, "classes"), self.classes_).rows.load()
         values, penalty, loss = self._values(labelled), 0.0, 0.0
@@ -254,8 +282,9 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
             machine = two_sided(np.asarray(labelled.y), labelled.w, side)
             used, half = machine.C > 0, 0.5 / float(self.margin_[column]) ** 2
             reach = (machine.y * values[machine.rows, column])[used]
-            if self.ridge > 0:
-                loss += float(machine.C[used] @ np.maximum(0.0, 1.0 - reach) ** 2) / (2 * self.ridge)
+            ridge = float(self.ridge_[column])
+            if ridge > 0:
+                loss += float(machine.C[used] @ np.maximum(0.0, 1.0 - reach) ** 2) / (2 * ridge)
             else:
                 lowest = float(reach.min(initial=np.inf))
                 half = half / lowest**2 if lowest > 0 else np.inf

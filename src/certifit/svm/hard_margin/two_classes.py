@@ -26,6 +26,8 @@ from certifit.svm.kernel.training import TrainingRows
 class HardMarginTuning:
     """Numbers that steer how two classes are separated."""
 
+    most_softened_rows: int = 5000  # of two classes that get a ridge where they cannot be separated
+    soft_share: float = 1e-3  # the ridge, as a share of the mean square of these rows
     dense_columns: int = 1000  # up to which the rows of the working set are made dense where the table is sparse
     space: SpaceTuning = field(default_factory=SpaceTuning)
     hulls: NearestPointTuning = field(default_factory=NearestPointTuning)
@@ -38,6 +40,7 @@ class SeparatedPair:
     machine: certificates.HardMarginMachine
     findings: certificates.HardMarginFindings
     loop: Solution[Any] | None  # None while the loop runs
+    softness: float  # the ridge of a row with weight 1
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,30 @@ class ClassPair:
     data: TrainingRows
     rows: Array  # (m,) their numbers among data's rows
     y: Array  # (m,) ±1
-    ridge: Array  # (m,)
+    softness: float  # the ridge of a row with weight 1
     linear: bool  # whether f is linear in the columns
     tuning: HardMarginTuning
 
+    @property
+    def ridge(self) -> Array:
+        """What is added to k(x, x) of each row (m,)."""
+        return self.softness / self.data.w[self.rows]
+
+    def small_ridge(self) -> float:
+        """A share of the mean square of the rows, about their mean where f is linear; 1 where they are all zero."""
+        w = self.data.w[self.rows] / self.data.w[self.rows].sum()
+        if not self.linear:
+            gram = self.data.gram(self.rows, False)
+            mean = float(w @ [float(gram.square(np.array([i]))[0, 0]) for i in range(len(w))])
+        elif sparse.issparse(X := self.data.X[self.rows]):  # never made dense: it may have very many columns
+            mean = float(w @ np.asarray(X.multiply(X).sum(axis=1)).ravel() - np.square(w @ X).sum())
+        else:
+            mean = float(w @ np.square(X - w @ X).sum(axis=1))
+        return self.tuning.soft_share * mean if mean > 0 else 1.0
+
     def space(self, cache_size: float) -> VectorSpace:
         """The space of the columns where there is no ridge; else, and for kernels, that of inner products."""
-        X, soft = self.data.X, bool(self.ridge.any())
+        X, soft = self.data.X, self.softness > 0
         space = self.tuning.space
         if not self.linear or (sparse.issparse(X) and (soft or X.shape[1] > self.tuning.dense_columns)):
             return KernelSpace(KernelCache(self.data.gram(self.rows, False), cache_size), self.ridge, space)
@@ -75,7 +95,7 @@ class ClassPair:
             coef = scale * self._direction(space, at.rows, signed)
             level = (dense(self.data.X[self.rows[worst]]) @ coef).sum() + (self.ridge * beta)[worst].sum()
         machine = certificates.HardMarginMachine(self.rows, self.y, self.ridge, beta, -0.5 * float(level), coef)
-        return SeparatedPair(machine, certificates.assess(machine, *self._table()), loop)
+        return SeparatedPair(machine, certificates.assess(machine, *self._table()), loop, self.softness)
 
     def _direction(self, space: VectorSpace, rows: Array, signed: Array) -> Array:
         """Σ signed x (d,) over these rows."""

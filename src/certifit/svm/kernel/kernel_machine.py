@@ -74,6 +74,9 @@ class KernelMachine(Estimator):
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Rows:
+        return super()._rows_to_fit(X, y, _without_negative(sample_weight), reset, targets)
+
     def _training_rows(self, loaded: ArrayRows) -> TrainingRows:
         """The rows with a positive weight and their kernel, which is refused or projected if it is none."""
         if self._precomputed and sparse.issparse(loaded.X):
@@ -276,6 +279,17 @@ class KernelMachine(Estimator):
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = not self._precomputed
         return tags
+
+
+def _without_negative(sample_weight: Any) -> Any:
+    """Weights in memory with 0 for those below it, of which LIBSVM leaves the rows out too."""
+    if not isinstance(sample_weight, list | tuple | np.ndarray):
+        return sample_weight
+    w = np.asarray(sample_weight)
+    if w.dtype.kind not in "if" or not (w < 0).any() or not (w > 0).any():
+        return sample_weight
+    warn_caller(f"Rows of negative weight ({int((w < 0).sum())}) are left out, as if it were 0.")
+    return np.maximum(w, 0)
 
 
 def _kernel_values(f: Callable[[Matrix], Array], block: Block) -> Array:

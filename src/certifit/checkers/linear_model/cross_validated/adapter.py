@@ -112,7 +112,7 @@ def audit_ridge_classifier_cv(model: Any, X: Any, y: Any, sample_weight: Any, to
     if not isinstance(model, Estimator):
         return _foreign(found)
     classes = np.asarray(model.classes_)
-    rows = fitted_rows(model, model.coef_.shape[1], X, y, sample_weight, "classes")
+    rows = fitted_rows(model, model.coef_.shape[-1], X, y, sample_weight, "classes")
     rows = apply_class_weight(encode_labels(rows, classes), model.class_weight)
     return _with(found, _ridge_choice(model, classifier_targets(rows.load(), classes), tol, rows))
 
