@@ -33,9 +33,12 @@ from certifit.ensemble.forest.growth_loops import (
     grow_tree,
 )
 from certifit.ensemble.forest.measure_loops import measure_amounts, measure_classes
+from certifit.numerics.compiled.compiling import PlainFirst
 from certifit.rows import Array
 from certifit.tree.exact.target_sums import amount_sums, class_sums
 from certifit.tree.fitted_tree import Tree
+
+PLAIN_FIRST = PlainFirst(grow_tree)
 
 SCORES = {
     "gini": GINI, "entropy": ENTROPY, "log_loss": ENTROPY,
