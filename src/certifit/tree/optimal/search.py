@@ -152,7 +152,7 @@ class RegionCosts:
 
 
 @dataclass(frozen=True)
-class SearchTuning:
+class CountTuning:
     """How rows are counted."""
 
     block_rows: int = 16_384  # counted along several columns before the next, so that they stay in the cache
@@ -168,7 +168,7 @@ class TreeSearch:
         coded: CodedColumns,
         target: TargetStatistics,
         deadline: float = math.inf,
-        tuning: SearchTuning = SearchTuning(),
+        tuning: CountTuning = CountTuning(),
     ) -> None:
         self.coded, self.target, self.deadline, self.tuning = coded, target, deadline, tuning
         self.d = len(coded.codes)
