@@ -80,7 +80,7 @@ def whole_targets(plan: ForestPlan, y: Array, w: Array) -> WholeTargets:
     none = np.empty(0, np.int64)
     if not plan.classes:
         sums = amount_sums(y[:, None], w, centred=plan.criterion != "poisson")
-        unit = 1 / sums.unit if plan.criterion == "poisson" else sums.weight_unit / sums.unit**2
+        unit = 1 / sums.unit if plan.criterion == "poisson" else sums.weight_unit / sums.unit / sums.unit
         return WholeTargets(PAIR, sums.moments[:, 0].copy(), sums.weight, sums.weight_unit, unit)
     label = y.astype(np.int64)
     logs = 1.0 if plan.score == GINI else math.log(2)
