@@ -27,7 +27,7 @@ class PlainTuning:
     """Up to where a loop that is not compiled is done without."""
 
     most_entries: int = 10_000  # of the table
-    seconds: float = 2.0  # of processor time in one process, about what compiling takes
+    seconds: float = 3.0  # of processor time in one process: a fraction of what compiling takes
 
 
 class PlainFirst:

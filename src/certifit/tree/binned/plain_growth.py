@@ -74,46 +74,52 @@ def search(tree: GrowingTree, rules: BinnedRules, k: int, found: NodeHistogram) 
     if node.count < 2 * rules.leaf_rows or node.depth >= rules.depth:
         return False
     mask, total = (1 << rules.shift) - 1, int(node.total)
-    H = float(total & mask)
-    # Axes: columns, missing values right or left, borders.
-    sides = 2 if found.sums[:, 255].any() else 1
-    sums, counts = (_below(x, sides) for x in found)
-    below = (sums & mask).astype(np.float64)
-    rows = sums & mask if rules.by_hessian else counts
-    missing = found.sums[:, 255] != 0
-    border = np.arange(255)
-    last = tree.columns[:, 0] - 1
-    allowed = np.broadcast_to((found.sums[:, :255] != 0)[:, None], sums.shape) & (border < last[:, None, None])
-    allowed[:, 0] |= (found.sums[:, :255] != 0) & missing[:, None] & (border == last[:, None])
-    allowed[:, 1:] &= missing[:, None, None]
-    allowed &= (tree.columns[:, 0] > 0)[:, None, None]
-    allowed &= (rows >= rules.leaf_rows) & (node.count - rows >= rules.leaf_rows)
-    allowed &= (below >= rules.leaf_hessian) & (H - below >= rules.leaf_hessian)
-    places = np.flatnonzero(allowed)
-    if not len(places):
-        return False
-    s, below = sums.ravel()[places], below.ravel()[places]
-    GL, GR = (s >> rules.shift).astype(np.float64), ((total - s) >> rules.shift).astype(np.float64)
-    gain = GL * GL / (below + rules.l2) + GR * GR / ((H - below) + rules.l2)
-    at = int(np.argmax(gain))
-    G = float(total >> rules.shift)
+    G, H = float(total >> rules.shift), float(total & mask)
     v = -G / (H + rules.l2) * rules.value_unit / rules.value_unit
     whole = -2.0 * G * v - (H + rules.l2) * v * v
-    if not gain[at] > whole:
+    place = np.flatnonzero(found.sums)
+    place = place[place & 255 != 255]
+    if not len(place):
         return False
-    j, side, b = np.unravel_index(places[at], allowed.shape)
-    node.column, node.gain, node.border, node.missing_left = j, gain[at] - whole, b, side
-    node.left_total = s[at]
-    if not missing[j]:  # what no row of the node has goes with the heavier child
-        node.missing_left = 2 * (int(s[at]) & mask) > total & mask
-    tree.goes_left[k, :255], tree.goes_left[k, 255] = border <= b, node.missing_left
+    column, b = place >> 8, place & 255
+    sums, counts = (_running(x, place, column) for x in found)
+    lost, last = found.sums[:, 255], tree.columns[:, 0] - 1
+    best = None  # gain, minus column, minus side, border, sum on the left: of equal gains the lowest column wins
+    for side in range(2 if lost.any() else 1):  # missing values go right, then left
+        s = sums + side * lost[column]
+        rows = s & mask if rules.by_hessian else counts + side * found.counts[column, 255]
+        below = (s & mask).astype(np.float64)
+        above = H - below
+        allowed = (b < last[column]) & ((side == 0) | (lost[column] != 0))
+        if side == 0:
+            allowed |= lost[column] != 0
+        allowed &= (rows >= rules.leaf_rows) & (node.count - rows >= rules.leaf_rows)
+        allowed &= (below >= rules.leaf_hessian) & (above >= rules.leaf_hessian)
+        some = np.flatnonzero(allowed)
+        if not len(some):
+            continue
+        s, below, above = s[some], below[some], above[some]
+        GL, GR = (s >> rules.shift).astype(np.float64), ((total - s) >> rules.shift).astype(np.float64)
+        gain = GL * GL / (below + rules.l2) + GR * GR / (above + rules.l2)
+        at = int(np.argmax(gain))
+        one = (float(gain[at]), -int(column[some[at]]), -side, int(b[some[at]]), int(s[at]))
+        best = one if best is None or one[:3] > best[:3] else best
+    if best is None or not best[0] > whole:
+        return False
+    node.gain, node.column, node.missing_left = best[0] - whole, -best[1], -best[2]
+    node.border, node.left_total = best[3:]
+    if lost[node.column] == 0:  # what no row of the node has goes with the heavier child
+        node.missing_left = 2 * (best[4] & mask) > total & mask
+    tree.goes_left[k, :255], tree.goes_left[k, 255] = np.arange(255) <= node.border, node.missing_left
     return bool(node.gain > 0)
 
 
-def _below(x: Array, sides: int) -> Array:
-    """Sums up to each border (d, sides, 255), with those of missing values on side 1."""
-    running = np.cumsum(x[:, :255], axis=1)
-    return np.stack([running, running + x[:, 255:]][:sides], axis=1)
+def _running(x: Array, place: Array, column: Array) -> Array:
+    """Sums of x (d, 256) over the places of each column, up to each of them."""
+    here = x.ravel()[place]
+    running = np.cumsum(here)
+    new = np.append(True, column[1:] != column[:-1])
+    return running - (running - here)[new][np.cumsum(new) - 1]
 
 
 def _split(tree: GrowingTree, rules: BinnedRules, k: int) -> tuple[int, int]:
