@@ -249,13 +249,13 @@ def test_a_saved_tree_is_the_same(tmp_path):
 
 @pytest.mark.compiled
 def test_the_loops_against_sums_written_out():
-    from certifit.tree.optimal.scan_loops import ColumnCandidates, best_splits, fold_sides, leaf_costs
+    from certifit.tree.optimal.scan_loops import ColumnCandidates, best_splits, leaf_costs
+    from certifit.tree.optimal.search import fold_sides
 
     rng = np.random.default_rng(0)
     stats = rng.integers(0, 5, size=(5, 3, 2)).astype(float)  # four bins and missing, three classes, two regions
     own = ColumnCandidates(np.array([1, 2]), np.array([2, 2]), np.array([False, True]), 7)
-    sides = np.empty((1, 4, 6))
-    fold_sides(stats.reshape(1, 5, 6), own, sides)
+    sides = fold_sides(stats.reshape(1, 5, 6), own)
     known, lost = stats[:4], stats[4]
     wanted = [
         known[:1].sum(axis=0),
@@ -266,10 +266,11 @@ def test_the_loops_against_sums_written_out():
     assert np.array_equal(sides[0].reshape(4, 3, 2), wanted)
     plain = np.array([side.sum(axis=0) - side.max(axis=0) for side in wanted])  # (4 sides, 2 regions)
     costs = np.zeros(2)
-    leaf_costs(wanted[0], 0, 0.0, costs)
+    leaf_costs(wanted[0], 0, 0.0, costs, np.empty((2, 2)))
     assert np.array_equal(costs, plain[0])
     best, chosen = np.full(2, np.inf), np.full(2, -1)
-    best_splits(stats, own, 0, 0.0, best, chosen)
+    below = np.concatenate([np.zeros((1, 3, 2)), known.cumsum(axis=0)])
+    best_splits(below, lost, own, (0, 0.0), best, chosen, np.empty((6, 2)))
     pairs = plain[0::2] + plain[1::2]
     assert np.array_equal(best, pairs.min(axis=0))
     assert np.array_equal(chosen, 7 + pairs.argmin(axis=0))

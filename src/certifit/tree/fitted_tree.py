@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from certifit.rows import Array, Block
-from certifit.tree.route_loops import leaves_by_sets, leaves_of_rows
+from certifit.tree.routing.packed_trees import PackedTrees, TreeNodes, leaves_of_rows, packed_trees
 
 
 def _no_numbers() -> Array:
@@ -73,13 +74,24 @@ class Tree:
             depth[[self.children_left[k], self.children_right[k]]] = depth[k] + 1
         return depth
 
+    @cached_property
+    def packed(self) -> PackedTrees:
+        """The nodes as rows walk through them."""
+        nodes = TreeNodes(
+            self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
+        )
+        return packed_trees(nodes, np.array([0, self.node_count]), True, self.category_set, self.category_left)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is packed follows from the nodes.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def apply_block(self, block: Block) -> Array:
         """The number of the leaf that each row of a block reaches."""
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
-        route = (self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left)
         if len(self.category_first):
-            return leaves_by_sets(self._category_codes(X), route, self.category_set, self.category_left)
-        return leaves_of_rows(X, *route)
+            X = self._category_codes(X)
+        return leaves_of_rows(X, self.packed)[:, 0]
 
     def _category_codes(self, X: Array) -> Array:
         """X with categories replaced by their places in their column; those that are not known by NaN."""

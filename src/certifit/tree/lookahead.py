@@ -16,7 +16,6 @@ from certifit.rows import Array
 from certifit.rows.rows import ArrayRows
 from certifit.tree.exact.entries import Split
 from certifit.tree.exact.growth import TreeGrower
-from certifit.tree.exact.step_loops import columns_to_try, may_split
 from certifit.tree.optimal.bins import CodedColumns, SplitCandidates, code_rows, first_borders, split_candidates
 from certifit.tree.optimal.scan_loops import ENTROPY, GINI, SQUARES
 from certifit.tree.optimal.search import TargetStatistics, TreeSearch
@@ -65,7 +64,7 @@ class LookaheadGrower(TreeGrower):
         greedy = super()._best(k)
         if self.nodes.depth[k] + 1 >= self.growth.depth:
             return greedy
-        if not may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
+        if not self.steps.may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
             return None
         return self._ahead(k) or greedy
 
@@ -73,7 +72,7 @@ class LookaheadGrower(TreeGrower):
         """The first question of the best tree of depth 2, or None where it gains too little."""
         node = self._node(k)
         rows = self.table.entries[0, node.start : node.end] & 0xFFFFFFFF
-        columns = columns_to_try(self.table, self.rules, node)
+        columns = self.steps.columns_to_try(self.table, self.rules, node)
         X = np.asarray(self.source.X[np.ix_(rows, columns)], np.float64)
         coded = code_rows(ArrayRows(X), first_borders(X, self.source.w[rows], self.ahead.bins))
         candidates = split_candidates(coded, relaxed=False)

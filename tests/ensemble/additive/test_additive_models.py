@@ -18,7 +18,6 @@ from certifit.ensemble.additive.path_loops import (
     add_columns,
     fused_path,
     segment_hessian,
-    sum_levels,
 )
 from certifit.ensemble.additive.shape_functions import range_extremes
 from certifit.ensemble.additive.strength import held_out_rows
@@ -87,7 +86,6 @@ def test_the_passes_over_rows_are_plain_sums():
         add_and_sum(kind, codes[0], step * 1e-2, codes[1], RowRun(y, s, now), sums)
         assert np.allclose(now, moved)
         assert np.allclose(sums, [np.bincount(codes[1], s * g, 5), np.bincount(codes[1], s * h, 5)])
-    assert np.allclose(sum_levels(codes[2], y, 5), np.bincount(codes[2], y, 5))
     values, total = rng.normal(size=(d, 256)), np.zeros(n)
     add_columns(codes, values, total)
     assert np.allclose(total, sum(values[j][codes[j]] for j in range(d)))

@@ -18,6 +18,7 @@ from certifit.cli.screen import Screen
 from certifit.core import Estimator
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.base import KernelFeatures
+from certifit.numerics.compiled.compiling import compiled_at_once
 from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, order_by_minimum_degree, plan_fronts
 from certifit.registry import ESTIMATORS
 from certifit.svm.kernel.kernel_machine import KernelMachine
@@ -40,7 +41,11 @@ def run_warm_up(screen: Screen) -> None:
     for entry in entries:
         name, cls = entry.name, entry.load()
         cases = _cases(cls)
-        with screen.progress(f"compiling {name}", len(cases)) as progress, warnings.catch_warnings():
+        with (
+            screen.progress(f"compiling {name}", len(cases)) as progress,
+            warnings.catch_warnings(),
+            compiled_at_once(),
+        ):
             warnings.simplefilter("ignore")  # four passes prove little, and wide tables have collinear columns
             for done, (X, y) in enumerate(cases, start=1):
                 _use(cls(), X, y)

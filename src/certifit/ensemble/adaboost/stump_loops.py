@@ -111,12 +111,17 @@ def _purity(sums, total, w, whole):
 
 
 @called_from_python
-def class_histogram(codes, labels, weight, classes, bins):
-    """Return the weight of every class in every bin (bins, classes) of a column with codes (n,) uint8."""
-    found = np.zeros(bins * classes, np.int64)
-    for i in range(len(codes)):
-        found[codes[i] * classes + labels[i]] += weight[i]
-    return found.reshape(bins, classes)
+def add_class_histograms(keys, weight, found):
+    """Add the weight of every row to its place in the histogram of every column: keys (d, n), found (d, places).
+
+    Some thousand rows are added along all columns before the next, so that their weights stay in the cache.
+    """
+    n = keys.shape[1]
+    for start in range(0, n, 4096):
+        stop = min(start + 4096, n)
+        for j in range(len(keys)):
+            for i in range(start, stop):
+                found[j, keys[j, i]] += weight[i]
 
 
 @called_from_python

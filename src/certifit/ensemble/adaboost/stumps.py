@@ -18,11 +18,11 @@ import numpy as np
 from certifit.ensemble.adaboost.stump_loops import (
     ROW,
     Cut,
+    add_class_histograms,
     add_votes,
     best_bin,
     best_cut,
     best_cut_of_two,
-    class_histogram,
 )
 from certifit.rows import Array, Block
 from certifit.rows.threads import parallel_map, thread_count
@@ -208,29 +208,42 @@ class BinnedStumps(StumpSearch):
     def __init__(
         self, X: Array, labels: Array, classes: int, w: Array, max_bins: int, tuning: StumpTuning = StumpTuning()
     ) -> None:
-        super().__init__(labels.astype(np.uint8 if classes <= 256 else np.int64), classes, X.size, tuning)
+        super().__init__(labels, classes, X.size, tuning)
         weight = None if (w == w[0]).all() else w
-        self.columns = parallel_map(partial(binned_column, max_bins, weight), [X[:, j] for j in range(X.shape[1])])
+        columns = parallel_map(partial(binned_column, max_bins, weight), [X[:, j] for j in range(X.shape[1])])
+        # A key is a place in a histogram of bins and classes: its code times the number of classes, and its class.
+        self.keys = np.empty(X.shape[::-1], np.uint16 if 256 * classes <= 2**16 else np.int64)
+        for keys, column in zip(self.keys, columns, strict=True):
+            np.multiply(column.codes, classes, out=keys, dtype=self.keys.dtype, casting="unsafe")
+            keys += labels.astype(keys.dtype)
+        self.columns = [column._replace(codes=column.codes[:0]) for column in columns]
+        self.places = classes * max(column.bins for column in columns)
 
     def best(self, w: Array) -> StumpSplit:
         weight = whole_weights(w)
-        cuts = self._cuts(partial(self._cut, weight), len(self.columns))
+        d = len(self.columns)
+        parts = np.array_split(np.arange(d), min(d, thread_count()) if self.shared else 1)
+        cuts = [cut for part in parallel_map(partial(self._part_cuts, weight), parts) for cut in part]
         j = max(range(len(cuts)), key=lambda j: (cuts[j].score, -j))
         if cuts[j].position < 0:
             return self._no_split()
         column, cut = self.columns[j], cuts[j]
-        left = column.codes <= cut.position
+        codes = self.keys[j] // self.classes
+        left = codes <= cut.position
         if column.missing:
-            left[column.codes == column.bins - 1] = cut.missing_left
+            left[codes == column.bins - 1] = cut.missing_left
         known = len(left) - column.missing
         all_known = cut.position == len(column.thresholds)
         threshold = np.inf if all_known else float(column.thresholds[cut.position])
         return StumpSplit(j, threshold, _missing_side(cut, known, left), left)
 
-    def _cut(self, weight: Array, j: int) -> Cut:
-        column = self.columns[j]
-        found = class_histogram(column.codes, self.labels, weight, self.classes, column.bins)
-        return best_bin(found, column.missing)
+    def _part_cuts(self, weight: Array, part: Array) -> list[Cut]:
+        """The best cuts of a run of columns."""
+        found = np.zeros((len(part), self.places), np.int64)
+        add_class_histograms(self.keys[part[0] : part[-1] + 1], weight, found)
+        own = zip(found, (self.columns[j] for j in part), strict=True)
+        k = self.classes
+        return [best_bin(sums[: column.bins * k].reshape(-1, k), column.missing) for sums, column in own]
 
 
 def binned_column(max_bins: int, w: Array | None, x: Array) -> BinnedColumn:

@@ -22,7 +22,6 @@ from certifit.ensemble.additive.path_loops import (
     add_and_sum,
     fused_path,
     segment_hessian,
-    sum_levels,
 )
 from certifit.ensemble.additive.problem import AdditiveMeasures, AdditivePoint, AdditiveProblem, slopes
 from certifit.rows import Array
@@ -186,7 +185,7 @@ class Segments:
         hessian = np.triu(hessian) + np.triu(hessian, 1).T
         gradient = np.concatenate(
             [
-                sum_levels(self.number[j][codes[j]] - self.first[j], g, int(self.first[j + 1] - self.first[j]))
+                np.bincount(self.number[j][codes[j]] - self.first[j], g, int(self.first[j + 1] - self.first[j]))
                 for j in range(len(codes))
             ]
         )

@@ -101,15 +101,6 @@ def add_and_sum(kind, before, step, codes, rows, sums):
 
 
 @called_from_python
-def sum_levels(codes, v, levels):
-    """Return the sums of v (n,) by level (levels,)."""
-    found = np.zeros(levels)
-    for i in range(len(codes)):
-        found[codes[i]] += v[i]
-    return found
-
-
-@called_from_python
 def add_columns(codes, values, score):
     """Add the values (d, 256) of every column's level to the scores of rows (n,); codes are (d, n)."""
     for j in range(len(codes)):

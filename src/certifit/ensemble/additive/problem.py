@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from certifit.ensemble.adaboost.stumps import BinnedColumn
-from certifit.ensemble.additive.path_loops import LOGISTIC, POISSON, SQUARED, add_columns, sum_levels
+from certifit.ensemble.additive.path_loops import LOGISTIC, POISSON, SQUARED, add_columns
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map
 
@@ -152,7 +152,7 @@ def largest_flow(problem: AdditiveProblem, point: AdditivePoint) -> float:
 def _largest_along(problem: AdditiveProblem, su: Array, j: int) -> float:
     """The largest sum of s u above a threshold of column j, on the sides that jumps are allowed to."""
     k = int(problem.table.levels[j])
-    sums = sum_levels(problem.table.codes[j], su, k)
+    sums = np.bincount(problem.table.codes[j], su, k)
     above = np.cumsum(sums[::-1])[::-1][1:]  # Σ s u over the levels above each step; a jump up there gains -above
     up = np.where(np.isfinite(problem.table.high[j, : k - 1]), -above, -np.inf)
     down = np.where(np.isfinite(problem.table.low[j, : k - 1]), above, -np.inf)

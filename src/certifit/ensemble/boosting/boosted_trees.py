@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
-from certifit.ensemble.boosting.score_loops import add_scores
 from certifit.rows import Array, Block
 from certifit.tree.fitted_tree import Tree
+from certifit.tree.routing.packed_trees import PackedTrees, TreeNodes, add_tree_scores, packed_trees
 
 MEASURES = ("weight", "mean", "impurity")
 
 
 def _nothing() -> Array:
     return np.zeros(0)
-
-
-class TreeWalk(NamedTuple):
-    """What a row needs to know at a node; a leaf leads to itself."""
-
-    column: Array
-    threshold: Array
-    missing_left: Array
-    kinds: Array
-    left: Array
-    right: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,22 +53,14 @@ class BoostedTrees:
         return len(self.first) - 1
 
     @cached_property
-    def walk(self) -> TreeWalk:
-        own = np.arange(len(self.left))
-        leaf = self.left < 0
-        return TreeWalk(
-            np.where(leaf, 0, self.column).astype(np.int32), self.threshold, self.missing_left,
-            self.kinds.astype(np.int32), np.where(leaf, own, self.left).astype(np.int32),
-            np.where(leaf, own, self.right).astype(np.int32),
-        )  # fmt: skip
+    def packed(self) -> PackedTrees:
+        """The nodes as rows walk through them."""
+        nodes = TreeNodes(self.left, self.right, self.column, self.threshold, self.missing_left)
+        return packed_trees(nodes, np.asarray(self.first), False, self.kinds, self.sides)
 
-    @cached_property
-    def depth(self) -> Array:
-        """The depth of each tree (T,)."""
-        deep = np.zeros(len(self.left), np.int64)
-        for k in np.flatnonzero(self.left >= 0):  # parents come first
-            deep[self.left[k]] = deep[self.right[k]] = deep[k] + 1
-        return np.array([deep[a:b].max() for a, b in zip(self.first[:-1], self.first[1:], strict=True)], np.int64)
+    def __getstate__(self) -> dict[str, Any]:
+        # What is packed follows from the nodes.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def coded(self, X: Any) -> Array:
         """Rows with categories replaced by their places; new ones by NaN."""
@@ -95,7 +76,7 @@ class BoostedTrees:
 
     def add(self, X: Array, start: int, stop: int, out: Array) -> None:
         """Add what the trees [start, stop) say of coded rows to scores (n, k)."""
-        add_scores(X, self.walk, self.value, self.first[start:stop], self.depth[start:stop], self.sides, out)
+        add_tree_scores(X, self.packed, self.value, (start, stop), out)
 
     def scores(self, block: Block) -> Array:
         """The scores of a block's rows (n, k)."""
@@ -168,6 +149,11 @@ def joined_trees(trees: list[FinishedTree], categories: tuple[Array, ...], basel
     )  # fmt: skip
 
 
+def _moved_back(places: Array, by: int) -> Array:
+    """Places of nodes or sets, counted from another one; -1 stays."""
+    return np.where(places < 0, -1, places - by)
+
+
 def split_trees(trees: BoostedTrees) -> list[FinishedTree]:
     """The trees of all stages one by one, to go on from."""
     out = []
@@ -176,11 +162,10 @@ def split_trees(trees: BoostedTrees) -> list[FinishedTree]:
         kinds = trees.kinds[part]
         used = kinds[kinds >= 0]
         shift = used.min() if len(used) else 0
-        move = lambda a, by: np.where(a < 0, -1, a - by)  # noqa: E731
         out.append(
             FinishedTree(
-                move(trees.left[part], start), move(trees.right[part], start), trees.column[part],
-                trees.threshold[part], trees.missing_left[part], trees.sides[used], move(kinds, shift),
+                _moved_back(trees.left[part], start), _moved_back(trees.right[part], start), trees.column[part],
+                trees.threshold[part], trees.missing_left[part], trees.sides[used], _moved_back(kinds, shift),
                 trees.count[part], trees.value[part], trees.low[part], trees.high[part],
                 *(getattr(trees, name)[part] for name in MEASURES),
             )

@@ -185,7 +185,10 @@ class GradientBoosting(BoostedModel):
         """Add stages until there are enough, or the validation loss no longer falls; return the losses of all."""
         losses = {name: [*before.get(name, ())] for name in ("train_score_", "oob_improvement_", "oob_scores_")}
         recent = [math.inf] * (self.n_iter_no_change or 0)
-        as_of_now = lambda _: {**found, "trees_": boosting.fitted()}  # noqa: E731
+
+        def as_of_now(_: Any) -> Attributes:
+            return {**found, "trees_": boosting.fitted()}
+
         with self._watch.loop("boosting", self.n_estimators, as_of_now) as watch:
             for stage in range(boosting.n_stages, self.n_estimators):
                 watch.begin()
@@ -208,7 +211,10 @@ class GradientBoosting(BoostedModel):
     def _note(self, boosting: Stagewise, losses: dict[str, list[float]], old: Array | None) -> None:
         """Write down the losses in and out of the bag, after a stage that began the first with scores `old`."""
         bag = np.ones(len(boosting.y), bool) if boosting.bag is None else boosting.bag
-        reported = lambda rows, F: self._reported(boosting, boosting.y[rows], boosting.w[rows], F[rows])  # noqa: E731
+
+        def reported(rows: Array, F: Array) -> float:
+            return self._reported(boosting, boosting.y[rows], boosting.w[rows], F[rows])
+
         losses["train_score_"].append(reported(bag, boosting.F))
         if boosting.bag is not None and not bag.all():
             last = reported(~bag, old) if old is not None else losses["oob_scores_"][-1]

@@ -27,11 +27,11 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import share_of_rows
 from certifit.core import Attributes, Estimator, Objective, Setting
 from certifit.core.settings import Settings
-from certifit.ensemble.forest.answer_loops import add_answers, add_unseen_answers, forest_leaves
 from certifit.ensemble.forest.bootstrap import Bootstrap, number_of_draws
 from certifit.ensemble.forest.forest_trees import ForestTrees
-from certifit.ensemble.forest.growing import ForestPlan, grown_tree
+from certifit.ensemble.forest.growing import PLAIN_FIRST, ForestPlan, grown_tree
 from certifit.ensemble.forest.growth_loops import CodedTable, ForestRules
+from certifit.ensemble.forest.plain_growth import GrowTuning, can_grow_together, grow_together
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.rows.threads import parallel_map
@@ -39,6 +39,7 @@ from certifit.tree.binned.bins import learn_bins
 from certifit.tree.decision_tree import DecisionTree
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.pruning import pruned
+from certifit.tree.routing.packed_trees import add_leaf_values, leaves_of_rows
 from certifit.tree.sklearn_copy import sklearn_tree, with_known_settings
 
 
@@ -153,14 +154,32 @@ class Forest(Estimator):
             warn_caller("Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning)
             return before
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)[there:]
-        trees = parallel_map(partial(self._tree, plan, bootstrap), seeds)
+        trees = self._small_trees(plan, bootstrap, seeds)
+        trees += parallel_map(partial(self._tree, plan, bootstrap), seeds[len(trees) :])
+        if self.ccp_alpha > 0:
+            trees = [pruned(tree, float(self.ccp_alpha)) for tree in trees]
         more = ForestTrees.of(trees, seeds)
         return more if before is None else before.joined(more)
 
     def _tree(self, plan: ForestPlan, bootstrap: Bootstrap, seed: int) -> Tree:
-        weight = bootstrap.counts(seed) if self.bootstrap else bootstrap.weight
-        tree = grown_tree(plan, self._reweighted(plan, weight), int(seed))
-        return pruned(tree, float(self.ccp_alpha)) if self.ccp_alpha > 0 else tree
+        return grown_tree(plan, self._tree_weight(plan, bootstrap, seed), int(seed))
+
+    def _small_trees(self, plan: ForestPlan, bootstrap: Bootstrap, seeds: Array) -> list[Tree]:
+        """The first trees of a small table, as many as are grown before the loops have to be compiled."""
+        trees: list[Tree] = []
+        entries = plan.table.codes.size
+        while len(trees) < len(seeds) and PLAIN_FIRST.suffices(entries):
+            some = seeds[len(trees) : len(trees) + max(1, GrowTuning().entries // entries)]
+            with PLAIN_FIRST.timed():
+                weights = [self._tree_weight(plan, bootstrap, seed) for seed in some]
+                if not can_grow_together(plan, weights):
+                    break
+                trees += grow_together(plan, weights, some)
+        return trees
+
+    def _tree_weight(self, plan: ForestPlan, bootstrap: Bootstrap, seed: int) -> Array:
+        """What each row counts in a tree (n,)."""
+        return self._reweighted(plan, bootstrap.counts(seed) if self.bootstrap else bootstrap.weight)
 
     def _reweighted(self, plan: ForestPlan, weight: Array) -> Array:
         """What rows count in a tree that has drawn them so often."""
@@ -225,16 +244,13 @@ class Forest(Estimator):
 
     def _mean_value(self, block: Block) -> Array:
         """The mean over trees of the values of the leaves that each row of a block reaches (n, k)."""
-        X = dense(block.X)
+        X = _plain_rows(block)
         out = np.zeros((len(X), self.trees_.value.shape[1]))
-        add_answers(X, _arrays(self.trees_), self.trees_.value, out)
+        add_leaf_values(X, self.trees_.packed, self.trees_.value, out)
         return out / len(self.trees_)
 
     def _leaves(self, block: Block) -> Array:
-        X = dense(block.X)
-        out = np.empty((len(X), len(self.trees_)), np.int64)
-        forest_leaves(X, _arrays(self.trees_), out)
-        return out
+        return _leaves_of(self.trees_, block)
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row reaches in each tree (n, trees)."""
@@ -322,12 +338,14 @@ class Forest(Estimator):
         return tags
 
 
-def _arrays(trees: ForestTrees) -> tuple[Array, ...]:
-    """What compiled loops need to send rows down the trees."""
-    return (
-        trees.first, trees.children_left, trees.children_right, trees.feature, trees.threshold,
-        trees.missing_go_to_left,
-    )  # fmt: skip
+def _plain_rows(block: Block) -> Array:
+    """The rows of a block, in the precision that they have."""
+    return block.X if isinstance(block.X, np.ndarray) else dense(block.X)
+
+
+def _leaves_of(trees: ForestTrees, block: Block) -> Array:
+    """The number of the leaf that each row of a block reaches in each tree (n, trees)."""
+    return leaves_of_rows(_plain_rows(block), trees.packed)
 
 
 def unseen_answers(trees: ForestTrees, rows: Rows, unseen: Array) -> Array:
@@ -336,10 +354,12 @@ def unseen_answers(trees: ForestTrees, rows: Rows, unseen: Array) -> Array:
 
 
 def _unseen_block(trees: ForestTrees, unseen: Array, block: Block) -> Array:
-    X = dense(block.X)
-    out = np.zeros((len(X), trees.value.shape[1]))
-    here = np.ascontiguousarray(unseen[:, block.start : block.start + len(X)])
-    count = add_unseen_answers(X, _arrays(trees), trees.value, here, out)
+    leaf = _leaves_of(trees, block)
+    out = np.zeros((len(leaf), trees.value.shape[1]))
+    here = unseen[:, block.start : block.start + len(leaf)]
+    for t, rows in enumerate(map(np.flatnonzero, here)):
+        out[rows] += trees.value[trees.first[t] + leaf[rows, t]]
+    count = here.sum(axis=0)
     return np.where(count[:, None] > 0, out / np.maximum(count, 1)[:, None], np.nan)
 
 

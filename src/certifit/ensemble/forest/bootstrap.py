@@ -1,23 +1,33 @@
-"""The bootstrap of a forest: the order in which rows stand for it, and how often each tree draws each of them."""
+"""The bootstrap of a forest: the order in which rows stand for it, and how often each tree draws each of them.
+
+Draws fall on rows laid end to end, each as long as its weight, in the order of a hash of their contents. So neither
+the order of the rows matters nor whether a row of weight 2 is written twice.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from certifit.checkers.ensemble.forest.plain_bootstrap import checked_draws
 from certifit.checkers.plain.blocks import dense
-from certifit.ensemble.forest.bootstrap_loops import drawn_counts, row_hashes
+from certifit.numerics.compiled.random_bits import random_bits_of_pairs
 from certifit.rows import Array, Block, Rows
+
+DRAWING = np.uint64(0x8CB92BA72F3D8DD7)  # tells the draws of rows from those of columns
 
 
 def hash_block(block: Block) -> Array:
     """64 bits of each row of a block: its values to float32 precision, and its target."""
     values = dense(block.X).astype(np.float32) + np.float32(0.0)  # -0 is 0
     bits = np.where(np.isnan(values), np.int32(-1), np.ascontiguousarray(values).view(np.int32))
-    return row_hashes(bits, (np.asarray(block.y, np.float64) + 0.0).view(np.int64))
+    found = random_bits_of_pairs(0, (np.asarray(block.y, np.float64) + 0.0).view(np.int64))
+    for column in bits.T:
+        found = random_bits_of_pairs(found, column)
+    return found
 
 
 @dataclass(frozen=True)
@@ -33,9 +43,20 @@ class Bootstrap:
         hashes = rows.map(hash_block)
         return cls(np.argsort(hashes, kind="stable").astype(np.int32), weight, draws)
 
+    @cached_property
+    def _ends(self) -> Array:
+        """The running sums of weights (n,), in the order in which rows are laid."""
+        return np.cumsum(self.weight[self.order])
+
     def counts(self, seed: int) -> Array:
         """How often a tree with this seed draws each row (n,)."""
-        return drawn_counts(int(seed), checked_draws(self.draws), self.order, np.cumsum(self.weight[self.order]))
+        order, ends = self.order, self._ends
+        bits = random_bits_of_pairs(np.uint64(seed) ^ DRAWING, np.arange(checked_draws(self.draws)))
+        at = (bits >> np.uint64(11)).astype(np.float64) / 2.0**53 * ends[-1]
+        # Weights that merely add up to n, such as 2 and 0, are not even: ends are 1, 2, 3, … where all of them are 1.
+        even = bool((ends == np.arange(1, len(ends) + 1)).all())
+        place = at.astype(np.int64) if even else np.searchsorted(ends, at, side="right")
+        return np.bincount(order[np.minimum(place, len(order) - 1)], minlength=len(order)).astype(np.int32)
 
     def unseen(self, seeds: Array) -> Array:
         """Which rows of positive weight each tree has not drawn (trees, n)."""

@@ -262,7 +262,7 @@ def _merged_entries(codes, rows, k, node, found):
     counts, entry = found.counts, found.entry
     for i in range(node.start, node.end):
         v = rows.a[i]
-        counts[codes[rows.row[i]] * k + (v >> LABEL)] += v & WEIGHT_BITS
+        counts[np.int64(codes[rows.row[i]]) * k + (v >> LABEL)] += v & WEIGHT_BITS
     m = 0
     for c in range(256):
         for label in range(k):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from certifit.rows import Array
 from certifit.tree.fitted_tree import Tree
+from certifit.tree.routing.packed_trees import PackedTrees, TreeNodes, packed_trees
 
 BY_NODE = (
     "children_left", "children_right", "feature", "threshold", "missing_go_to_left", "impurity", "n_node_samples",
@@ -36,6 +39,18 @@ class ForestTrees:
 
     def __len__(self) -> int:
         return len(self.seed)
+
+    @cached_property
+    def packed(self) -> PackedTrees:
+        """The nodes as rows walk through them."""
+        nodes = TreeNodes(
+            self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
+        )
+        return packed_trees(nodes, np.asarray(self.first), True, np.zeros(0), np.zeros(0))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is packed follows from the nodes.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
     def of(cls, trees: list[Tree], seeds: Array) -> ForestTrees:

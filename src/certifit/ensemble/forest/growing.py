@@ -33,9 +33,12 @@ from certifit.ensemble.forest.growth_loops import (
     grow_tree,
 )
 from certifit.ensemble.forest.measure_loops import measure_amounts, measure_classes
+from certifit.numerics.compiled.compiling import PlainFirst
 from certifit.rows import Array
 from certifit.tree.exact.target_sums import amount_sums, class_sums
 from certifit.tree.fitted_tree import Tree
+
+PLAIN_FIRST = PlainFirst(grow_tree)
 
 SCORES = {
     "gini": GINI, "entropy": ENTROPY, "log_loss": ENTROPY,
@@ -77,7 +80,7 @@ def whole_targets(plan: ForestPlan, y: Array, w: Array) -> WholeTargets:
     none = np.empty(0, np.int64)
     if not plan.classes:
         sums = amount_sums(y[:, None], w, centred=plan.criterion != "poisson")
-        unit = 1 / sums.unit if plan.criterion == "poisson" else sums.weight_unit / sums.unit**2
+        unit = 1 / sums.unit if plan.criterion == "poisson" else sums.weight_unit / sums.unit / sums.unit
         return WholeTargets(PAIR, sums.moments[:, 0].copy(), sums.weight, sums.weight_unit, unit)
     label = y.astype(np.int64)
     logs = 1.0 if plan.score == GINI else math.log(2)

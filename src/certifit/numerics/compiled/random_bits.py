@@ -32,6 +32,12 @@ def random_bits(a, b):
     return _finished(np.uint64(a) + GOLDEN * (np.uint64(b) + np.uint64(1)))
 
 
+def random_bits_of_pairs(a: Any, b: Any) -> Array:
+    """Return 64 random bits of each pair of whole numbers, or arrays of them: what the compiled `random_bits` are."""
+    first, second = (np.atleast_1d(np.asarray(x)).astype(np.uint64) for x in (a, b))
+    return np.asarray(finished(first + GOLDEN * (second + np.uint64(1))))
+
+
 def random_bits_of(number: Array) -> Array:
     """Return 64 random bits (n,) of each row number: what the compiled `random_bits(0, number)` is."""
-    return np.asarray(finished(GOLDEN * (np.asarray(number).astype(np.uint64) + np.uint64(1))))
+    return random_bits_of_pairs(0, number)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
+from certifit.numerics.compiled.compiling import PlainFirst
 from certifit.numerics.compiled.random_bits import random_bits_of
 from certifit.rows import Array, Block, Rows
 from certifit.rows.block import block_rows
@@ -97,14 +98,14 @@ class ColumnBins:
         rows = block_rows(X.shape[1])
         runs = [slice(start, start + rows) for start in range(0, len(X), rows)]
         tables = self.tables
-        parallel_map(lambda run: encode_block(X[run], tables, codes[run]), runs)
+        parallel_map(lambda run: _fill_codes(X[run], tables, codes[run]), runs)
         return codes
 
     def encode_block(self, block: Block) -> Array:
         """The codes of a block's rows."""
         X = block.X if isinstance(block.X, np.ndarray) else dense(block.X)
         codes = np.empty(X.shape, np.uint8)
-        encode_block(X, self.tables, codes)
+        _fill_codes(X, self.tables, codes)
         return codes
 
     def coded_rows(self, rows: Rows, by_column: bool = False) -> CodedRows:
@@ -134,6 +135,24 @@ class ColumnBins:
         for j in range(d):
             np.take(keys[j], codes[:, j], out=values[:, j])
         return values
+
+
+PLAIN_FIRST = PlainFirst(encode_block)
+
+
+def _fill_codes(X: Array, tables: CodeTables, codes: Array) -> None:
+    """Fill in the codes (n, d) of rows X; of few rows without the compiled loop, where that is not there yet."""
+    if not PLAIN_FIRST.suffices(X.size):
+        encode_block(X, tables, codes)
+        return
+    with PLAIN_FIRST.timed():
+        for j, x in enumerate(np.asarray(X, np.float64).T):
+            keys = tables.keys[j]
+            place = np.searchsorted(keys, x)
+            lost = np.isnan(x)
+            if tables.categorical[j]:
+                lost |= (place == len(keys)) | (keys[np.minimum(place, len(keys) - 1)] != x)
+            codes[:, j] = np.where(lost, MISSING_CODE, tables.codes[j, place])
 
 
 def learn_bins(

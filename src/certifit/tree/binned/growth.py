@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certifit.numerics.compiled.compiling import PlainFirst
 from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array
 from certifit.rows.threads import thread_count
@@ -20,7 +21,10 @@ from certifit.tree.binned.growth_loops import (
     visit_chunk,
 )
 from certifit.tree.binned.histogram_loops import pack_pairs
+from certifit.tree.binned.plain_growth import grow_plainly, plain_pack
 from certifit.tree.binned.search_loops import NODE, BinnedRules
+
+PLAIN_FIRST, PLAIN_PAIRS = PlainFirst(grow_alone), PlainFirst(pack_pairs)
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ class BinnedGrower:
         self.workers = Workers(thread_count() if codes.size >= tuning.shared_entries else 1)
         self.first_rows, self.borders = _dealt(self.n, self.workers.count, tuning.block_rows)
         self.tree = self._empty_tree(codes, bins)
+        odd = limits.monotone is not None or limits.groups is not None or bool(bins.is_categorical.any())
+        self.is_simple = not odd and (limits.max_features or self.d) >= self.d and self.workers.count == 1
 
     def close(self) -> None:
         """Let the threads end, and forget the rows."""
@@ -103,6 +109,10 @@ class BinnedGrower:
 
     def pack(self, g: Array, h: Array, scale: PackedScale, seed: int) -> None:
         """Round gradients and Hessians of all rows to whole numbers."""
+        if PLAIN_PAIRS.suffices(self.n * self.d):
+            with PLAIN_PAIRS.timed():
+                self.tree.packed[:] = plain_pack(g, h, scale.scales, scale.shift, seed)
+            return
         scales = np.array(scale.scales)
         borders = np.linspace(0, self.n, self.workers.count + 1).astype(int)
 
@@ -122,7 +132,10 @@ class BinnedGrower:
             math.ceil(largest_hessian * scale.scales[1]) + 1,
         )  # fmt: skip
         self._start(seed)
-        if self.workers.count == 1:
+        if self.is_simple and PLAIN_FIRST.suffices(self.n * self.d):
+            with PLAIN_FIRST.timed():
+                grow_plainly(self.tree, rules)
+        elif self.workers.count == 1:
             grow_alone(self.tree, rules)
         else:
             self._grow_on_threads(rules)

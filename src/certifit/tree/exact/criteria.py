@@ -92,7 +92,7 @@ class AmountCriterion:
     def score_unit(self, sums: TargetSums) -> float:
         if self.name in ("poisson", "absolute_error"):
             return self.targets / sums.unit
-        return self.targets * sums.weight_unit / sums.unit**2
+        return self.targets * sums.weight_unit / sums.unit / sums.unit  # the square of a unit may overflow
 
     @np.errstate(under="ignore")
     def measured(self, nodes: NodeTable, y: Array, w: Array, at: Array) -> NodeMeasures:

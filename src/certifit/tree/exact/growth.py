@@ -8,14 +8,18 @@ Reference: Breiman, Friedman, Olshen & Stone, Classification and Regression Tree
 from __future__ import annotations
 
 import heapq
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from certifit.numerics.compiled.compiling import PlainFirst
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map, thread_count
+from certifit.tree.exact import plain_steps, step_loops
 from certifit.tree.exact.category_loops import CategoryOrders
 from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules
 from certifit.tree.exact.growth_loops import (
@@ -25,16 +29,6 @@ from certifit.tree.exact.growth_loops import (
     grow_subtree,
 )
 from certifit.tree.exact.median_loops import MedianTable
-from certifit.tree.exact.step_loops import (
-    add_children,
-    best_split,
-    columns_to_try,
-    mark_sides,
-    may_split,
-    node_score,
-    part_rows,
-    rank_targets,
-)
 from certifit.tree.exact.target_sums import TargetSums
 
 
@@ -43,6 +37,9 @@ class GrowthTuning:
     """From how many entries (rows times columns) on several threads share a node."""
 
     shared_entries: int = 200_000
+
+
+PLAIN_FIRST = PlainFirst(grow_subtree)
 
 
 def sorted_table(X: Array, sums: TargetSums, monotone: Array) -> SortedTable:
@@ -95,6 +92,8 @@ class TreeGrower:
         self.table, self.y, self.rules, self.growth = table, y, rules, growth
         self.medians, self.categories = medians, categories
         self.tuning = tuning
+        self.is_plain = medians is None and categories is None and PLAIN_FIRST.suffices(table.entries.size)
+        self.steps: Any = plain_steps if self.is_plain else step_loops
         n = table.entries.shape[1]
         self.nodes = empty_nodes(most_nodes(n, growth.depth), rules.channels)
         self.nodes.end[0] = n
@@ -104,6 +103,10 @@ class TreeGrower:
 
     def grow(self, most_leaves: int | None = None) -> NodeTable:
         """Return the nodes of the whole tree, or of one with at most this many leaves, best splits first."""
+        with PLAIN_FIRST.timed() if self.is_plain else nullcontext():
+            return self._grow(most_leaves)
+
+    def _grow(self, most_leaves: int | None) -> NodeTable:
         if most_leaves is None:
             self._grow_all()
             return self._in_preorder()
@@ -113,7 +116,7 @@ class TreeGrower:
     def _grow_all(self) -> None:
         small, k = [], 0
         while k < self.made:
-            if self._is_small(k):
+            if self._is_small(k) and not self.is_plain:
                 small.append(k)
             elif (split := self._best(k)) is not None:
                 self._split(k, split)
@@ -159,32 +162,32 @@ class TreeGrower:
 
     def _best(self, k: int) -> Split | None:
         """The best split of a node, or None where it stays a leaf; large nodes are shared by threads."""
-        if not may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
+        if not self.steps.may_split(self.table, self.y, self.growth, self.rules, self.nodes, k):
             return None
         node = self._node(k)
         if self.medians is not None:
-            rank_targets(self.table, self.medians, node.start, node.end)
-        columns = columns_to_try(self.table, self.rules, node)
+            self.steps.rank_targets(self.table, self.medians, node.start, node.end)
+        columns = self.steps.columns_to_try(self.table, self.rules, node)
         parts = np.array_split(columns, 1 if self._is_small(k) else thread_count())
         search = partial(self._best_of, node)
         found = [split for split in parallel_map(search, [p for p in parts if len(p)]) if split.column >= 0]
         if not found:
             return None
         best = max(found, key=lambda split: (split.score, -split.column))
-        gain = best.score - node_score(self.table, self.rules, node, self.medians)
+        gain = best.score - self.steps.node_score(self.table, self.rules, node, self.medians)
         self.nodes.gain[k] = gain
         return best if gain >= self.growth.decrease else None
 
     def _best_of(self, node: NodeToSplit, columns: Array) -> Split:
-        return best_split(self.table, self.rules, columns, node, self.medians, self.categories)
+        return self.steps.best_split(self.table, self.rules, columns, node, self.medians, self.categories)
 
     def _split(self, k: int, split: Split) -> None:
         start, end = int(self.nodes.start[k]), int(self.nodes.end[k])
-        count = mark_sides(self.table, self.rules, split, self._node(k), self.categories)
+        count = self.steps.mark_sides(self.table, self.rules, split, self._node(k), self.categories)
         d = len(self.table.entries)
         borders = np.linspace(0, d, 2 if self._is_small(k) else thread_count() + 1).astype(int)
-        parallel_map(lambda span: part_rows(self.table, *span, start, end), [*pairwise(borders)])
-        add_children(self.table, self.rules, self.nodes, k, (self.made, count), split, self.medians)
+        parallel_map(lambda span: self.steps.part_rows(self.table, *span, start, end), [*pairwise(borders)])
+        self.steps.add_children(self.table, self.rules, self.nodes, k, (self.made, count), split, self.medians)
         self.made += 2
 
     def _grow_best_first(self, most_leaves: int) -> None:

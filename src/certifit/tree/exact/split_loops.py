@@ -234,7 +234,7 @@ def _part_rows(table, first, last, start, end):
         # Written to both sides, and one counted: a branch would be guessed wrong for half of the rows.
         for i in range(start, end):
             entry = entries[i]
-            left = goes_left[_row_of(entry)]
+            left = np.int64(goes_left[_row_of(entry)])
             entries[at] = entry
             kept[others] = entry
             at += left

@@ -66,24 +66,6 @@ def count_moments(region, codes, moments, stats):
         stats[r, c, 2] += moments[i, 2]
 
 
-@called_from_python
-def fold_sides(stats, candidates, out):
-    """Replace bins (o, m + 1, i) by the sides of all candidates (o, 2c, i): left and right of one after another."""
-    outer, m, inner = stats.shape[0], stats.shape[1] - 1, stats.shape[2]
-    below = np.zeros((m + 1, inner))
-    for o in range(outer):
-        for b in range(m):
-            for i in range(inner):
-                below[b + 1, i] = below[b, i] + stats[o, b, i]
-        for c in range(len(candidates.low)):
-            low, high = candidates.low[c], candidates.high[c]
-            to_left = 1.0 if candidates.missing_left[c] else 0.0
-            for i in range(inner):
-                missing = stats[o, m, i]
-                out[o, 2 * c, i] = below[low, i] + to_left * missing
-                out[o, 2 * c + 1, i] = below[m, i] - below[high, i] + (1.0 - to_left) * missing
-
-
 @called_by_loops
 def _impurity_costs(stats, kind, cost):
     """Add the weights of regions (k, r) times their Gini impurities or entropies."""
@@ -104,8 +86,11 @@ def _impurity_costs(stats, kind, cost):
 
 
 @called_from_python
-def leaf_costs(stats, kind, least, cost):
-    """Add the costs of regions (k, r) as leaves; inf where their weight is less than the least allowed."""
+def leaf_costs(stats, kind, least, cost, scratch):
+    """Add the costs of regions (k, r) as leaves; inf where their weight is less than the least allowed.
+
+    `scratch` is (2, r): arrays that a loop makes itself take long to compile.
+    """
     regions = stats.shape[1]
     if kind == SQUARES:
         for r in range(regions):
@@ -118,7 +103,9 @@ def leaf_costs(stats, kind, least, cost):
     if kind != MISCLASSIFIED:
         _impurity_costs(stats, kind, cost)
         return
-    largest, total = np.zeros(regions), np.zeros(regions)
+    largest, total = scratch[0], scratch[1]
+    for r in range(regions):
+        largest[r] = total[r] = 0.0
     for k in range(stats.shape[0]):
         for r in range(regions):
             v = stats[k, r]
@@ -129,30 +116,29 @@ def leaf_costs(stats, kind, least, cost):
 
 
 @called_from_python
-def best_splits(stats, candidates, kind, least, best, chosen):
+def best_splits(below, missing, candidates, rules, best, chosen, scratch):
     """Lower the best costs (r,) of regions by splits along one column, and note the candidate chosen.
 
-    Of equal costs the first that was found stays.
+    `below` (m + 1, k, r) are the statistics of the codes below each, `missing` (k, r) those of missing values,
+    `rules` what a leaf costs and its least weight, `scratch` is (k + 3, r). Of equal costs the first that was found
+    stays.
     """
-    m, channels, regions = stats.shape[0] - 1, stats.shape[1], stats.shape[2]
-    below = np.zeros((m + 1, channels, regions))
-    for b in range(m):
-        for k in range(channels):
-            for r in range(regions):
-                below[b + 1, k, r] = below[b, k, r] + stats[b, k, r]
-    side, cost = np.empty((channels, regions)), np.empty(regions)
+    m, channels, regions = below.shape[0] - 1, below.shape[1], below.shape[2]
+    side, cost = scratch[:channels], scratch[channels]
+    kind, least = rules
     for c in range(len(candidates.low)):
         low, high = candidates.low[c], candidates.high[c]
         to_left = 1.0 if candidates.missing_left[c] else 0.0
-        cost[:] = 0.0
+        for r in range(regions):
+            cost[r] = 0.0
         for k in range(channels):
             for r in range(regions):
-                side[k, r] = below[low, k, r] + to_left * stats[m, k, r]
-        leaf_costs(side, kind, least, cost)
+                side[k, r] = below[low, k, r] + to_left * missing[k, r]
+        leaf_costs(side, kind, least, cost, scratch[channels + 1 :])
         for k in range(channels):
             for r in range(regions):
-                side[k, r] = below[m, k, r] - below[high, k, r] + (1.0 - to_left) * stats[m, k, r]
-        leaf_costs(side, kind, least, cost)
+                side[k, r] = below[m, k, r] - below[high, k, r] + (1.0 - to_left) * missing[k, r]
+        leaf_costs(side, kind, least, cost, scratch[channels + 1 :])
         number = candidates.first + c
         for r in range(regions):
             better = cost[r] < best[r]

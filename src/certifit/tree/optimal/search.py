@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,6 @@ from certifit.tree.optimal.scan_loops import (
     best_splits,
     count_labels,
     count_moments,
-    fold_sides,
     leaf_costs,
 )
 
@@ -43,19 +42,17 @@ class TargetStatistics:
     channels: int
     kind: int = MISCLASSIFIED  # what a leaf costs
 
-    def count(self, region: Array, codes: Array, regions: int, bins: int) -> Array:
-        """The histogram (regions, bins + 1, channels)."""
-        stats = np.zeros((regions, bins + 1, self.channels))
-        if self.moments is None:
-            count_labels(region, codes, self.labels, self.weight, stats)
-        else:
-            count_moments(region, codes, self.moments, stats)
-        return stats
+    def add(self, rows: slice, region: Array, codes: Array, stats: Array) -> None:
+        """Add a run of rows to the histogram (regions, bins + 1, channels) of their regions and a column's bins."""
+        if self.labels is not None:
+            count_labels(region[rows], codes[rows], self.labels[rows], self.weight[rows], stats)
+        elif self.moments is not None:
+            count_moments(region[rows], codes[rows], self.moments[rows], stats)
 
     def leaf_costs(self, stats: Array, least: float = 0.0) -> Array:
         """The cost of regions (channels, r) as leaves (r,); inf below the least weight of a leaf."""
         cost = np.zeros(stats.shape[1])
-        leaf_costs(stats, self.kind, least, cost)
+        leaf_costs(stats, self.kind, least, cost, np.empty((2, len(cost))))
         return cost
 
 
@@ -66,6 +63,18 @@ class BestNode:
     candidate: int
     cost: float
     children: tuple[BestNode, ...] = ()
+
+
+def fold_sides(stats: Array, candidates: ColumnCandidates) -> Array:
+    """Bins (o, m + 1, i) replaced by the sides of all candidates (o, 2c, i): left and right of one after another."""
+    m = stats.shape[1] - 1
+    below = np.zeros(stats.shape)
+    np.cumsum(stats[:, :m], axis=1, out=below[:, 1:])
+    missing, to_left = stats[:, m:], candidates.missing_left[:, None].astype(np.float64)
+    out = np.empty((stats.shape[0], 2 * len(candidates.low), stats.shape[2]))
+    out[:, 0::2] = below[:, candidates.low] + to_left * missing
+    out[:, 1::2] = below[:, m:] - below[:, candidates.high] + (1.0 - to_left) * missing
+    return out
 
 
 class RegionCosts:
@@ -84,11 +93,8 @@ class RegionCosts:
         return slice(2 * int(self.candidates.first[j]), 2 * int(self.candidates.first[j + 1]))
 
     def fold(self, stats: Array, j: int) -> Array:
-        """Bins of column j, the middle axis, replaced by the sides of its candidates."""
-        own = self.candidates.of(j)
-        out = np.empty((stats.shape[0], 2 * len(own.low), stats.shape[2]))
-        fold_sides(stats, own, out)
-        return out
+        """Bins of column j, the middle axis, replaced by both sides of its candidates, one by one."""
+        return fold_sides(stats, self.candidates.of(j))
 
     # The tree ---------------------------------------------------------------------------------------------------
 
@@ -145,50 +151,90 @@ class RegionCosts:
         return np.unique(every[every >= 0])
 
 
+@dataclass(frozen=True)
+class CountTuning:
+    """How rows are counted."""
+
+    block_rows: int = 16_384  # counted along several columns before the next, so that they stay in the cache
+    filled_bytes: int = 2**22  # of histograms that are filled together
+    kept_bytes: int = 2**28  # of histograms of pairs of columns that are counted once for both
+
+
 class TreeSearch:
     """Finds the best trees over sets of candidates, all from the same histograms."""
 
-    def __init__(self, coded: CodedColumns, target: TargetStatistics, deadline: float = math.inf) -> None:
-        self.coded, self.target, self.deadline = coded, target, deadline
+    def __init__(
+        self,
+        coded: CodedColumns,
+        target: TargetStatistics,
+        deadline: float = math.inf,
+        tuning: CountTuning = CountTuning(),
+    ) -> None:
+        self.coded, self.target, self.deadline, self.tuning = coded, target, deadline, tuning
         self.d = len(coded.codes)
         self.everywhere = np.zeros(coded.codes.shape[1], np.uint8)
 
     def costs(self, sets: Sequence[SplitCandidates], depth: int, least: float = 0.0) -> list[RegionCosts]:
         """The costs of the regions of every set of candidates; only leaves of the first have a least weight."""
-        whole = self._count(self.everywhere, 0, 1).sum(axis=1)
+        whole = next(self._counted(self.everywhere, 1, range(1))).sum(axis=1)
         leaf = float(self.target.leaf_costs(whole.T.copy())[0])
         found = [RegionCosts(candidates, depth, leaf, 0.0 if i else least) for i, candidates in enumerate(sets)]
         parallel_map(lambda j: self._lay_out(found, j), range(self.d))
         if depth == 2:
-            parallel_map(lambda a: self._split_sides(found, a), range(self.d))
+            pairs_of = self._pairs_of_columns()
+            parallel_map(lambda a: self._split_sides(found, a, pairs_of(a)), range(self.d))
         elif depth == 3:
             pairs = [(a, b) for a in range(self.d) for b in range(a, self.d)]
             parallel_map(lambda pair: self._split_pairs(found, *pair), pairs)
         return found
 
-    def _count(self, region: Array, j: int, regions: int) -> Array:
-        if time.monotonic() > self.deadline:
-            raise OutOfTimeError
-        return self.target.count(region, self.coded.codes[j], regions, self.coded.bins(j))
+    def _counted(self, region: Array, regions: int, columns: range) -> Iterator[Array]:
+        """The histograms (regions, bins + 1, channels) along some columns, one after another."""
+        codes, step = self.coded.codes, self.tuning.block_rows
+        size = 8 * regions * self.target.channels * max(self.coded.bins(j) + 1 for j in columns)
+        together = max(1, self.tuning.filled_bytes // size)
+        for first in range(0, len(columns), together):
+            some = columns[first : first + together]
+            found = [np.zeros((regions, self.coded.bins(j) + 1, self.target.channels)) for j in some]
+            for start in range(0, codes.shape[1], step):
+                if time.monotonic() > self.deadline:
+                    raise OutOfTimeError
+                for j, stats in zip(some, found, strict=True):
+                    self.target.add(slice(start, start + step), region, codes[j], stats)
+            yield from found
+
+    def _pairs_of_columns(self) -> Callable[[int], Iterable[Array]]:
+        """A function that gives the histograms of a column with all columns: pairs are counted once, if they fit."""
+        bins = np.array([self.coded.bins(j) + 1 for j in range(self.d)])
+
+        def counted(a: int, first: int = 0) -> Iterator[Array]:
+            return self._counted(self.coded.codes[a], int(bins[a]), range(first, self.d))
+
+        if bins.sum() ** 2 / 2 * self.target.channels * 8 > self.tuning.kept_bytes:
+            return counted
+        kept = parallel_map(lambda a: [*counted(a, a)], range(self.d))
+        return lambda a: [kept[b][a - b].transpose(1, 0, 2) if b < a else kept[a][b - a] for b in range(self.d)]
 
     def _split(self, stats: Array, candidates: ColumnCandidates, least: float, best: Array, chosen: Array) -> None:
         """Lower the best costs of regions by the splits of one column."""
-        turned = np.ascontiguousarray(stats.transpose(1, 2, 0))
-        best_splits(turned, candidates, self.target.kind, least, best, chosen)
+        regions, bins, channels = stats.shape
+        below = np.zeros((bins, channels, regions))
+        np.cumsum(stats[:, :-1].transpose(1, 2, 0), axis=0, out=below[1:])
+        missing, scratch = stats[:, -1].T.copy(), np.empty((channels + 3, regions))
+        best_splits(below, missing, candidates, (self.target.kind, least), best, chosen, scratch)
 
     def _lay_out(self, found: Sequence[RegionCosts], j: int) -> None:
         """The sides of column j's candidates as leaves."""
-        stats = self._count(self.everywhere, j, 1)
+        stats = next(self._counted(self.everywhere, 1, range(j, j + 1)))
         for costs in found:
             costs.leaves[costs.span(j)] = self.target.leaf_costs(costs.fold(stats, j)[0].T.copy(), costs.least)
 
-    def _split_sides(self, found: Sequence[RegionCosts], a: int) -> None:
+    def _split_sides(self, found: Sequence[RegionCosts], a: int, pairs: Iterable[Array]) -> None:
         """The best splits of both sides of column a's candidates, along any column."""
         work = [(costs, costs.span(a)) for costs in found if costs.span(a).stop > costs.span(a).start]
         for costs, span in work:
             costs.best[span] = costs.leaves[span]
-        for b in range(self.d if work else 0):
-            stats = self._count(self.coded.codes[a], b, self.coded.bins(a) + 1)
+        for b, stats in enumerate(pairs if work else []):
             regions, bins, channels = stats.shape
             for costs, span in work:
                 folded = costs.fold(stats.reshape(1, regions, -1), a).reshape(-1, bins, channels)
@@ -204,8 +250,7 @@ class TreeSearch:
             shape = (costs.span(a).stop - costs.span(a).start, costs.span(b).stop - costs.span(b).start)
             if shape[0] * shape[1]:
                 work.append((costs, shape, np.empty(shape[0] * shape[1]), np.full(shape[0] * shape[1], -1)))
-        for c in range(self.d if work else 0):
-            stats = self._count(region, c, outer * inner)
+        for c, stats in enumerate(self._counted(region, outer * inner, range(self.d)) if work else []):
             _, bins, channels = stats.shape
             for costs, shape, cost, split in work:
                 folded = costs.fold(stats.reshape(1, outer, -1), a)

@@ -1,0 +1,1 @@
+"""Where rows go: trees packed for the walk down, and the walk."""

@@ -1,0 +1,51 @@
+"""When small tables are done without a compiled loop: while it is not compiled, here or on disk, and not for long."""
+
+import numba
+import numpy as np
+import pytest
+
+from certifit.numerics.compiled.compiling import PlainFirst, PlainTuning, called_from_python, compiled_at_once
+from certifit.numerics.compiled.random_bits import random_bits, random_bits_of_pairs
+
+
+def add_squares(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * x[i]
+    return total
+
+
+@pytest.fixture
+def loop(monkeypatch, tmp_path):
+    """A function that gives the loop above, not compiled; what it compiles is kept in a folder of this test."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    return lambda: called_from_python(add_squares)
+
+
+def test_only_small_tables_and_not_for_long(loop):
+    first = PlainFirst(loop(), PlainTuning(most_entries=10, seconds=0.01))
+    assert first.suffices(10)
+    assert not first.suffices(11)
+    with compiled_at_once():
+        assert not first.suffices(10)
+    with first.timed():
+        np.sort(np.random.default_rng(0).random(1_000_000))
+    assert first.spent > 0.01
+    assert not first.suffices(10)
+
+
+def test_a_loop_that_is_compiled_here_or_on_disk_is_used(loop):
+    one = loop()
+    assert PlainFirst(one).suffices(10)
+    assert one(np.arange(3.0)) == 5.0
+    assert not PlainFirst(one).suffices(10)
+    assert not PlainFirst(loop()).suffices(10)  # another process finds it on disk
+
+
+@pytest.mark.compiled
+def test_random_bits_of_arrays_are_those_of_loops():
+    a, b = np.array([0, 1, -5, 2**62]), np.array([3, -1, 0, 7])
+    draw = called_from_python(lambda x, y: random_bits(x, y))
+    with np.errstate(over="ignore"):  # as in compiled code
+        expected = [draw(np.int64(x), np.int64(y)) for x, y in zip(a, b, strict=True)]
+    assert random_bits_of_pairs(a, b).tolist() == [int(bits) for bits in expected]
