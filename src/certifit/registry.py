@@ -280,6 +280,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("compare_models", "model_selection.comparison.compare_models"),
     Registered("bayesian_signed_rank", "model_selection.comparison.paired_tests"),
     Registered("choose_setting", "model_selection.choosing.choose_setting"),
+    Registered("bootstrap_coefficients", "model_selection.bootstrap.replicates"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
     Registered("compare", "checkers.comparison"),

@@ -11,8 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals
-from certifit.checkers.model_selection.splits import SplitDeclaration, certify_partition, certify_splits, row_keys
-from certifit.core import Certificate, Setting
+from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows
@@ -25,7 +24,7 @@ from certifit.model_selection.assessment.intervals import (
     percentile_claim,
 )
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics, score_answers
-from certifit.model_selection.assessment.plans import AssessmentPlan, SingleRows, make_plan
+from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import (
     bootstrap_claim,
     nested_claims,
@@ -103,8 +102,7 @@ def assess(
     seed = int(check_random_state(random_state).randint(2**31))
     plan = make_plan(problem, method, options, seed)
     claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
-    terms = SplitDeclaration(groups=problem.groups)
-    certificate = certify_intervals(claims, _certify_plan(plan, row_keys(problem.X), terms))
+    certificate = certify_intervals(claims, certify_plan(plan, problem))
     first = _first_tests(held_out)
     return Assessment(
         type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
@@ -113,12 +111,6 @@ def assess(
 
 # Methods that need the scores of single rows.
 _OF_ROWS = ("nested", ".632", ".632+", "leave-one-out")
-
-
-def _certify_plan(plan: AssessmentPlan, keys: Array, terms: SplitDeclaration) -> Certificate | None:
-    if isinstance(plan.splits, SingleRows):
-        return certify_partition(np.arange(len(keys)), keys, terms)
-    return certify_splits(plan.splits, keys, terms) if plan.splits else None
 
 
 def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:
@@ -312,7 +304,9 @@ def _out_of_bag_claim(
 def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
     tests = np.concatenate([found.test for found in held_out])
-    _, first = np.unique(tests, return_index=True)
+    at = np.full(int(tests.max()) + 1, -1)
+    at[tests[::-1]] = np.arange(len(tests))[::-1]
+    first = at[at >= 0]
     answers = {
         method: np.concatenate([found.answers[method] for found in held_out])[first]
         for method in held_out[0].answers

@@ -65,7 +65,7 @@ def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int
             wanted="an estimator that can be fitted to every split",
             fix="Fewer or larger folds, or method='holdout', leave more rows of each kind to fit.",
         ) from error
-    return UnseenAnswers(test, len(np.unique(train)), answers)
+    return UnseenAnswers(test, int(np.count_nonzero(np.bincount(train))), answers)
 
 
 def _align(values: Array, fitted: Any, classes: Array, method: str) -> Array:

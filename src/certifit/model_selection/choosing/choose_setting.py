@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -13,7 +13,6 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.choices import ChoiceClaim, certify_choice
-from certifit.checkers.model_selection.splits import SplitDeclaration, certify_splits, row_keys
 from certifit.core import Certificate, Setting
 from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
@@ -21,20 +20,19 @@ from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics
-from certifit.model_selection.assessment.plans import AssessmentPlan, make_plan
+from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import score_rows
-from certifit.model_selection.result_table import ResultTable
+from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 RULES: Mapping[str, float] = {"best": 0.0, "one standard error": 1.0}
 
 
 @dataclass(frozen=True, repr=False)
-class SettingChoice:
+class SettingChoice(TabledResult):
     """Settings with their scores, the one that was chosen, and what its score is worth; prints as a table."""
+
+    picture = "plot_settings"
 
     settings: tuple[Mapping[str, Any], ...]  # that were tried, in the order given
     claim: ChoiceClaim
@@ -66,24 +64,6 @@ class SettingChoice:
         if len(self.settings) < self.n_given:
             notes.append(f"{len(self.settings)} of {self.n_given} settings were tried within the time allowed")
         return ResultTable(f"Chosen by {self.rule}", columns, (*notes, *self.plan.notes))
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_() + self.certificate._repr_html_()
-
-    def to_frame(self) -> Any:
-        """Return the settings as a pandas data frame."""
-        return self.table().to_frame()
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the settings' scores with their standard errors, and the corrected score; returns the axes."""
-        from certifit.model_selection.plots import plot_settings
-
-        return plot_settings(self, ax)
 
 
 def choose_setting(
@@ -143,7 +123,8 @@ def choose_setting(
     back = np.argsort(order[: len(tried)], kind="stable")
     tried, scores = [tried[i] for i in back], scores[:, back]
     claim = make_claim(scores, name, confidence, int(rng.randint(2**31)), terms)
-    splits = certify_splits(plan.splits, row_keys(problem.X), SplitDeclaration(tested=1, groups=problem.groups))
+    splits = certify_plan(plan, problem)
+    assert splits is not None
     fitted = clone(estimator).set_params(**tried[claim.chosen]).fit(problem.X, problem.y)
     return SettingChoice(
         tuple(tried), claim, certify_choice(claim, splits), plan, fitted, terms["rule"], len(given)
