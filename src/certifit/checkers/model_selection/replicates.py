@@ -89,7 +89,7 @@ def relative_residual(claim: ReplicateClaim, b: int, X: Array, y: Array) -> floa
         mean = X.mean(axis=0)
         X, height = X - mean, height + float(mean @ slopes)
     errors = y - X @ slopes - height
-    gradient = X.T @ errors - claim.alpha * slopes  # type: ignore[operator]
+    gradient = X.T @ errors - claim.alpha * slopes
     scale = np.sqrt((X**2).sum(axis=0) * float((y - y.mean() * claim.intercept) @ (y - y.mean() * claim.intercept)))
     found = float((np.abs(gradient) / np.maximum(scale, 1e-300)).max())
     if claim.intercept:

@@ -23,6 +23,7 @@ from certifit.model_selection.assessment.intervals import (
     normal_claim,
     percentile_claim,
 )
+from certifit.model_selection.assessment.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics, score_answers
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import (
@@ -58,7 +59,9 @@ def assess(
 
     The estimator may be any library's that has `fit` and `predict`: a pipeline, say, so that preprocessing is learnt
     inside the folds. It is copied, never changed. Folds of least squares, ridge and Gaussian naive Bayes, also of
-    single rows, come from sums of one pass: `n_fits` is then 1, a split that is fitted to see that both agree.
+    single rows, come from sums of one pass: `n_fits` is then 1, a split that is fitted to see that both agree. Single
+    rows left out of ridge-penalised logistic regressions and squared-hinge machines of two classes are proved, and
+    only those that are not settled are fitted.
 
     Parameters
     ----------
@@ -157,6 +160,9 @@ def _claims(
         return [_out_of_bag_claim(problem, name, named[name], found, confidence) for name in named], [found], 1
     by_sums = plan.method in ("k-fold", "repeated", "leave-one-out")
     held_out, fits = hold_out_by_sums(problem, plan.splits) if by_sums else None, 1
+    if held_out is None and plan.method == "leave-one-out":
+        proved = hold_out_by_proof(problem, plan.splits)
+        held_out, fits = (None, 0) if proved is None else ([proved[0]], proved[1])
     if held_out is None:
         held_out, fits = problem.hold_out(plan.splits), len(plan.splits)
     make = _bootstrap_claims if plan.method in ("bootstrap", ".632", ".632+") else _split_claims

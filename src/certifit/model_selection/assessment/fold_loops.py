@@ -18,7 +18,7 @@ class DeviationSums(NamedTuple):
     zz: NDArray[np.float64]  # (f, k, d) Σ (x - c)²
 
 
-class ClassMoments(NamedTuple):
+class RemovableMoments(NamedTuple):
     """All rows by class, and all of them."""
 
     n: NDArray[np.float64]  # (k,)

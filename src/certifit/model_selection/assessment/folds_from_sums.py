@@ -21,8 +21,8 @@ import numpy as np
 
 from certifit.checkers.model_selection.splits import Split
 from certifit.model_selection.assessment.fold_loops import (
-    ClassMoments,
     DeviationSums,
+    RemovableMoments,
     fold_class_sums,
     fold_scores,
     scores_without_self,
@@ -219,12 +219,12 @@ def _sums_about_class_means(X: Array, folds: Array, codes: Array, k: int) -> tup
     return fold_class_sums(X, folds, codes, means, int(folds.max()) + 1), means
 
 
-def _class_moments(sums: DeviationSums, centres: Array) -> ClassMoments:
+def _class_moments(sums: DeviationSums, centres: Array) -> RemovableMoments:
     """Return the moments of rows (k, d) from sums about centres near their means, and of all rows."""
     apart = sums.z / sums.n[:, None]
     means, squares = centres + apart, np.maximum(sums.zz - sums.z * apart, 0.0)
     grand = sums.n @ means / sums.n.sum()
-    return ClassMoments(sums.n, means, squares, grand, squares.sum(axis=0) + sums.n @ (means - grand) ** 2)
+    return RemovableMoments(sums.n, means, squares, grand, squares.sum(axis=0) + sums.n @ (means - grand) ** 2)
 
 
 def _parameters(left: DeviationSums, centres: Array, smoothing: float) -> tuple[Array, Array, Array]:
