@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
-from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows, weight_name
 from certifit.model_selection.assessment.intervals import (
     betting_claim,
     binomial_claim,
@@ -23,6 +23,7 @@ from certifit.model_selection.assessment.intervals import (
     normal_claim,
     percentile_claim,
 )
+from certifit.model_selection.assessment.leakage import leakage_notes
 from certifit.model_selection.assessment.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics, score_answers
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
@@ -75,7 +76,8 @@ def assess(
         accuracy, or for absolute errors and R²; larger is better
     confidence : of each interval
     random_state : int, RandomState or None: how rows are shuffled
-    **options : of the method: test_size, n_splits, n_repeats; also groups (n,), whose rows stay together, and n_jobs
+    **options : of the method: test_size, n_splits, n_repeats; also groups (n,), whose rows stay together,
+        sample_weight (n,), by which rows are fitted and scored, and n_jobs
 
     Returns
     -------
@@ -105,7 +107,9 @@ def assess(
     seed = int(check_random_state(random_state).randint(2**31))
     plan = make_plan(problem, method, options, seed)
     claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
-    certificate = certify_intervals(claims, certify_plan(plan, problem))
+    splits = certify_plan(plan, problem)
+    certificate = certify_intervals(claims, splits)
+    plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
     first = _first_tests(held_out)
     return Assessment(
         type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
@@ -139,7 +143,21 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         if groups.shape != (n,):
             raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
     table = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
-    return AssessedProblem(estimator, table, target, classes, groups, options.pop("n_jobs", None))
+    weights = _check_weights(estimator, options.pop("sample_weight", None), n)
+    return AssessedProblem(estimator, table, target, classes, groups, options.pop("n_jobs", None), weights)
+
+
+def _check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
+    if weights is None:
+        return None
+    found = np.asarray(weights, dtype=np.float64)
+    if found.shape != (n,) or not np.isfinite(found).all() or found.min() < 0 or not found.any():
+        raise DataError(
+            got=f"sample_weight of shape {found.shape}, or with negative or missing weights",
+            wanted=f"a weight of at least 0 for each of the {n} rows, and some above 0",
+        )
+    weight_name(estimator)
+    return found
 
 
 Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
@@ -209,6 +227,7 @@ def _split_claims(
     for name, metric in named.items():
         if plan.method == "leave-one-out":
             scores = np.concatenate([score_rows(ROW_METRICS[metric], problem, found) for found in held_out])
+            scores = problem.weighed(scores, np.concatenate([found.test for found in held_out]))
         else:
             scores = split_scores(problem, name, metric, held_out)
         span = _span(problem, metric)
@@ -226,8 +245,13 @@ def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Seq
     """Return the score of every split (J,)."""
     scores = np.empty(len(held_out))
     for i, found in enumerate(held_out):
+        if problem.weights is not None and not problem.weights[found.test].any():
+            raise DataError(
+                got=f"split {i + 1} of {len(held_out)}, whose tested rows all have a weight of 0",
+                wanted="a tested row that counts in every split", fix="Fewer folds, or leave rows of weight 0 out.",
+            )  # fmt: skip
         if isinstance(metric, str) and metric in ROW_METRICS:
-            scores[i] = score_rows(ROW_METRICS[metric], problem, found).mean()
+            scores[i] = problem.mean(score_rows(ROW_METRICS[metric], problem, found), found.test)
         else:
             scores[i] = _score_whole(problem, name, metric, found, f"split {i + 1} of {len(held_out)}")
     if not np.isfinite(scores).all():
@@ -241,8 +265,9 @@ def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Seq
 
 
 def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, where: str) -> float:
+    weights = None if problem.weights is None else problem.weights[found.test]
     try:
-        return score_answers(metric, problem.y[found.test], found.answers, problem.classes)
+        return score_answers(metric, problem.y[found.test], found.answers, problem.classes, weights)
     except Exception as error:
         raise DataError(
             got=f"the metric {name!r} that fails on {where} ({type(error).__name__}: {error})",
@@ -265,6 +290,9 @@ def _single_test(
     rows = score_rows(of_rows, problem, found)
     split_scores(problem, name, metric, [found])
     span = _span(problem, metric)
+    if problem.weights is not None:
+        words = "tested rows are independent draws and many: their weighted mean is about normal (linearised)"
+        return normal_claim(name, problem.weighed(rows, found.test), confidence, words, span=span)
     if of_rows.binary:
         return binomial_claim(name, rows, confidence)
     if np.isfinite(span).all():
@@ -298,7 +326,7 @@ def _out_of_bag_claim(
     if not isinstance(metric, str) or metric not in ROW_METRICS:
         score = split_scores(problem, name, metric, [found])
         return no_claim(name, score, confidence, "out of bag there is one for means over rows only")
-    rows = score_rows(ROW_METRICS[metric], problem, found)
+    rows = problem.weighed(score_rows(ROW_METRICS[metric], problem, found), found.test)
     words = (
         "rows are independent draws; twice the error of independent rows, since rows are also what members were "
         "fitted to (Efron & Tibshirani)"

@@ -53,6 +53,8 @@ def hold_out_by_sums(
     X = problem.X
     if answer is None or len(splits) < 2 or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "iuf":
         return None
+    if problem.weights is not None:
+        return None
     found: list[UnseenAnswers] = []
     for part in _partitions(splits, len(problem.y)):
         if part is None or not _agrees(problem, part, answer, tuning):

@@ -82,7 +82,8 @@ def hold_out_by_proof(
     problem: AssessedProblem, splits: Any, tuning: LeftOutTuning = LeftOutTuning()
 ) -> tuple[UnseenAnswers, int] | None:
     """Return what the model without each row answers for it, and how many were fitted; None where all have to be."""
-    found = margin_problem(problem) if isinstance(splits, SingleRows) else None
+    known = isinstance(splits, SingleRows) and problem.weights is None
+    found = margin_problem(problem) if known else None
     if found is None:
         return None
     w = minimum_of_all(found, tuning)

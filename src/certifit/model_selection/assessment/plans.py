@@ -151,6 +151,7 @@ def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], se
     if not isinstance(method, str):
         _refuse_unknown("a splitter", options, {})
         _, splits = list_splits(method, problem.X, problem.y, problem.groups)
+        _refuse_empty(splits, len(problem.y))
         return AssessmentPlan("given splits", f"as {method!r} splits", splits)
     why = "as asked for"
     if method == "auto":
@@ -167,6 +168,19 @@ def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], se
         _ALLOWED[name].check(name, value)
     drawn, notes = _splits(problem, method, chosen, seed)
     return AssessmentPlan(method, why, drawn, chosen, notes)
+
+
+def _refuse_empty(splits: Sequence[Split], n: int) -> None:
+    """Refuse splits with nothing to fit or to test, or with rows that are not there."""
+    if not len(splits):
+        raise DataError(got="a splitter that gives no split", wanted="at least one")
+    for number, (train, test) in enumerate(splits):
+        for side, rows in (("fit", train), ("test", test)):
+            where = f"split {number + 1} of {len(splits)}"
+            if not len(rows):
+                raise DataError(got=f"{where} without a row to {side}", wanted="rows on both sides")
+            if rows.min() < 0 or rows.max() >= n:
+                raise DataError(got=f"{where} with row {rows.max()} to {side}", wanted=f"row numbers 0 to {n - 1}")
 
 
 def _suitable(problem: AssessedProblem, tuning: PlanTuning = PlanTuning()) -> tuple[str, str]:

@@ -89,6 +89,11 @@ class Assessment(TabledResult):
         classes = self.problem.classes
         if classes is None:
             raise DataError(got="an assessment of a regressor", wanted="one of a classifier for this table")
+        if self.problem.weights is not None:
+            raise DataError(
+                got="an assessment with sample_weight", wanted="rows that count alike, for tables of counts",
+                fix="Assess without weights for this table.",
+            )  # fmt: skip
         # One test is independent of its model; rows of several folds are not, and count for fewer (Nadeau & Bengio).
         several = len(self.plan.splits) != 1
         fitted = self.tested.n_fitted

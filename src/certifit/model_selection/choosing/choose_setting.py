@@ -92,7 +92,7 @@ def choose_setting(
     random_state : int, RandomState or None
     **options : rule ('best', or 'one standard error': the first setting that is so near to the best), max_time
         (seconds; settings are then tried in random order until it has passed), n_splits (10 folds), draws (500),
-        groups (n,) and n_jobs
+        groups (n,), sample_weight (n,) and n_jobs
 
     Returns
     -------
@@ -125,7 +125,7 @@ def choose_setting(
     claim = make_claim(scores, name, confidence, int(rng.randint(2**31)), terms)
     splits = certify_plan(plan, problem)
     assert splits is not None
-    fitted = clone(estimator).set_params(**tried[claim.chosen]).fit(problem.X, problem.y)
+    fitted = replace(problem, estimator=clone(estimator).set_params(**tried[claim.chosen])).fit()
     return SettingChoice(
         tuple(tried), claim, certify_choice(claim, splits), plan, fitted, terms["rule"], len(given)
     )  # fmt: skip
@@ -169,18 +169,30 @@ def _score_settings(
         if tried and limit is not None and time.monotonic() - start > limit:
             break
         one = replace(problem, estimator=clone(problem.estimator).set_params(**setting))
-        held_out = hold_out_by_sums(one, plan.splits) or one.hold_out(plan.splits)
-        rows = np.empty(len(problem.y))
-        for found in held_out:
-            rows[found.test] = score_rows(ROW_METRICS[name], one, found)
-        if not np.isfinite(rows).all():
-            raise DataError(
-                got=f"scores that are no numbers with {dict(setting)}", wanted="finite ones",
-                fix="Leave this setting out, or choose another metric.",
-            )  # fmt: skip
+        columns.append(_score_setting(one, setting, plan, name))
         tried.append(setting)
-        columns.append(rows)
     return tried, np.column_stack(columns)
+
+
+def _score_setting(problem: AssessedProblem, setting: Mapping[str, Any], plan: AssessmentPlan, name: str) -> Array:
+    """Return the score of every row by the fold that left it out (n,)."""
+    try:
+        held_out = hold_out_by_sums(problem, plan.splits) or problem.hold_out(plan.splits)
+    except DataError as error:
+        raise DataError(
+            got=f"the setting {dict(setting)}: {error.got}", wanted=error.wanted, fix=error.fix or "Leave it out."
+        ) from error
+    rows = np.empty(len(problem.y))
+    for number, found in enumerate(held_out):
+        rows[found.test] = score_rows(ROW_METRICS[name], problem, found)
+        if not np.isfinite(rows[found.test]).all():
+            raise DataError(
+                got=f"{name} that is no number with {dict(setting)} on fold {number + 1} of {len(held_out)}: "
+                f"{np.count_nonzero(~np.isfinite(rows[found.test]))} of {len(found.test)} rows",
+                wanted="finite predictions and scores",
+                fix="Leave this setting out, or choose another metric.",
+            )
+    return problem.weighed(rows, np.arange(len(rows)))
 
 
 def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Mapping[str, Any]) -> ChoiceClaim:

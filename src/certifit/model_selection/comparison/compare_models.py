@@ -110,7 +110,7 @@ def compare_models(
     confidence : of intervals and verdicts, 1 - α
     random_state : int, RandomState or None
     **options : rope (differences up to this are practically none; 0.01), n_splits and n_repeats of the corrected t,
-        test_size of McNemar's test, groups (n,) and n_jobs
+        test_size of McNemar's test, groups (n,), sample_weight (n,) and n_jobs
 
     Returns
     -------
@@ -171,6 +171,11 @@ def _metric(metric: Any, problem: AssessedProblem, test: str) -> Any:
     if test == "McNemar":
         if problem.classes is None or metric not in (None, "accuracy"):
             raise DataError(got="McNemar's test of other than right and wrong", wanted="classifiers and accuracy")
+        if problem.weights is not None:
+            raise DataError(
+                got="sample_weight with McNemar's test", wanted="rows that count alike",
+                fix="test='corrected t' takes weights.",
+            )  # fmt: skip
         if problem.groups is not None:
             raise DataError(
                 got="groups with McNemar's test", wanted="independent rows", fix="test='corrected t' takes groups."
