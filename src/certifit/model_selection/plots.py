@@ -102,3 +102,36 @@ def plot_calibration_scores(found: Any, ax: Axes | None = None) -> Axes:
         plain(*ax.legend(frameon=False).get_texts())
     tidy(ax)
     return ax
+
+
+def plot_score_curve(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw scores of rows left out with their intervals, and of rows fitted, over what varies."""
+    ax = new_axes(ax, 6.0, 4.0)
+    numbers = all(isinstance(value, int | float) for value in found.at)
+    at = np.asarray(found.at, dtype=float) if numbers else np.arange(len(found.at))
+    estimate, low, high = (np.array([getattr(c, n) for c in found.claims]) for n in ("estimate", "low", "high"))
+    ax.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    ax.plot(at, estimate, "o-", color=BLUE, label="rows left out")
+    ax.plot(at, found.fitted, "s:", color=GREY, label="rows fitted")
+    if numbers and (at > 0).all() and at.max() > 100 * at.min():
+        ax.set_xscale("log")
+    if not numbers:
+        ax.set_xticks(at, [shorten(str(value)) for value in found.at])
+        plain(*ax.get_xticklabels())
+    label_axes(ax, shorten(found.axis), shorten(found.metric))
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def plot_error_parts(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw bias and variance as one bar."""
+    ax = new_axes(ax, 6.0, 1.6)
+    ax.barh([0], [found.bias], color=GREY, label="bias² and noise")
+    ax.barh([0], [found.variance], left=[found.bias], color=BLUE, label="variance")
+    ax.set_yticks([0], [shorten(found.model)])
+    plain(*ax.get_yticklabels())
+    ax.set_xlabel("error")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax

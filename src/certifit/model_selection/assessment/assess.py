@@ -122,7 +122,11 @@ _OF_ROWS = ("nested", ".632", ".632+", "leave-one-out")
 
 def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:
     """Check an estimator, a table and its target; `groups` and `n_jobs` are taken out of the options."""
-    if not (is_classifier(estimator) or is_regressor(estimator)):
+    try:
+        known = is_classifier(estimator) or is_regressor(estimator)
+    except (AttributeError, TypeError):  # a class, or no estimator at all
+        known = False
+    if not known:
         raise DataError(
             got=f"a {type(estimator).__name__}", wanted="a classifier or a regressor",
             fix="Pass an instance, such as assess(LogisticRegression(), X, y).",

@@ -161,6 +161,8 @@ def _common_problem(models: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
             wanted="two or more estimators by name",
             fix="compare_models({'mine': mine, 'theirs': theirs}, X, y)",
         )
+    for model in models.values():
+        make_problem(model, X, y, dict(options))
     kinds = {is_classifier(model) for model in models.values()}
     if len(kinds) > 1:
         raise DataError(got="classifiers and regressors", wanted="models of one kind, which answer the same question")
