@@ -144,7 +144,7 @@ def _squares(
     tests = splits.tests()
     parts = [(X[test] - shift, y[test] - level) for test in tests]
     sums = [SquaresSums.of(*part) for part in parts]
-    everything = SquaresSums(*(sum(values) for values in zip(*sums, strict=True)))  # type: ignore[arg-type]
+    everything = SquaresSums(*(sum(values) for values in zip(*sums, strict=True)))
     found = []
     for test, (Z, _), own in zip(tests, parts, sums, strict=True):
         rest = everything.without(own)
@@ -196,14 +196,13 @@ def _gaussian_bayes(
         return None
     smoothing = float(settings["var_smoothing"])
     codes = np.searchsorted(classes, problem.y)
-    single = isinstance(splits, SingleRows)
     folds = np.zeros(len(X), dtype=np.intp) if isinstance(splits, SingleRows) else splits.folds[0]
     parts, means = _sums_about_class_means(X, folds, codes, len(classes))
-    least = 2 if single else 1
+    least = 2 if isinstance(splits, SingleRows) else 1
     everything = DeviationSums(*(values.sum(axis=0) for values in parts))
     if everything.n.min() < least or not np.isfinite(everything.zz).all():
         return None
-    if single:
+    if isinstance(splits, SingleRows):
         said = scores_without_self(X, codes, _class_moments(everything, means), smoothing)
         return [_classes(np.arange(len(codes)), said, classes, len(codes) - 1)]
     left = DeviationSums(*(whole - part for whole, part in zip(everything, parts, strict=True)))

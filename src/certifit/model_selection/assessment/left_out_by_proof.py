@@ -38,7 +38,7 @@ class LeftOutTuning:
     most_refits: float = 0.2  # share of the rows; beyond, all are fitted
 
 
-class MarginLoss(NamedTuple):
+class LossOfMargins(NamedTuple):
     """A loss of margins m = y x'w, with its slope and curvature."""
 
     slope: Callable[[Array], Array]
@@ -54,8 +54,8 @@ def _logistic_slope(m: Array) -> Array:
     return np.divide(-1.0, out, out=out)
 
 
-_LOGISTIC = MarginLoss(_logistic_slope, lambda m: expit(m) * expit(-m), True)
-_SQUARED_HINGE = MarginLoss(lambda m: -2 * np.maximum(1 - m, 0), lambda m: 2.0 * (m < 1), False)
+_LOGISTIC = LossOfMargins(_logistic_slope, lambda m: expit(m) * expit(-m), True)
+_SQUARED_HINGE = LossOfMargins(lambda m: -2 * np.maximum(1 - m, 0), lambda m: 2.0 * (m < 1), False)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MarginProblem:
     y: Array  # (n,) 1 or -1
     C: float
     ridge: Array  # (p,) 1, and 0 for an intercept that is not penalised
-    loss: MarginLoss
+    loss: LossOfMargins
 
     def gradient(self, w: Array) -> Array:
         """Return the gradient at w (p,)."""

@@ -53,8 +53,10 @@ class CoefficientReplicates(TabledResult):
     def claims(self) -> list[Any]:
         """Return the coefficients as estimates with an interval."""
         return [
-            _Coefficient(name, *numbers, self.claim.confidence)
-            for name, *numbers in zip(self.names, self.claim.estimate, self.claim.low, self.claim.high, strict=True)
+            _Coefficient(name, float(estimate), float(low), float(high), self.claim.confidence)
+            for name, estimate, low, high in zip(
+                self.names, self.claim.estimate, self.claim.low, self.claim.high, strict=True
+            )
         ]
 
     def table(self) -> ResultTable:
@@ -125,7 +127,7 @@ def bootstrap_coefficients(
     if not np.isfinite(table).all():
         raise DataError(got="missing or infinite entries", wanted="finite numbers", fix="Leave such rows out.")
     fitted = clone(estimator).fit(X, target)
-    if np.ndim(getattr(fitted, "coef_", None)) == 0 or np.size(fitted.coef_) != table.shape[1]:
+    if not hasattr(fitted, "coef_") or np.size(fitted.coef_) != table.shape[1]:
         raise DataError(
             got=f"a {type(estimator).__name__}", wanted="a linear model of one target: an estimator with coef_ (d,)"
         )
