@@ -20,7 +20,7 @@ IRIS = load_iris(return_X_y=True)
 
 
 def test_values_are_scored_on_the_same_folds():
-    found = assess_values(Ridge(), X, Y, name="alpha", values=[0.01, 100.0], n_splits=4)
+    found = assess_values(Ridge(), X, Y, values={"alpha": [0.01, 100.0]}, n_splits=4)
     for alpha, claim in zip((0.01, 100.0), found.claims, strict=True):
         wanted = [
             -np.abs(Y[test] - Ridge(alpha).fit(X[train], Y[train]).predict(X[test])).mean()
@@ -32,7 +32,7 @@ def test_values_are_scored_on_the_same_folds():
     assert found.fitted[0] > found.fitted[1]
     assert found.to_frame()["alpha"].tolist() == [0.01, 100.0]
     assert found.plot().get_xscale() == "log"
-    words = assess_values(Ridge(), X, Y, name="solver", values=["svd", "cholesky"], n_splits=3)
+    words = assess_values(Ridge(), X, Y, values={"solver": ["svd", "cholesky"]}, n_splits=3)
     assert words.claims[0].estimate == pytest.approx(words.claims[1].estimate)
     assert len(words.plot().get_xticklabels()) == 2
 
@@ -68,11 +68,18 @@ def test_bad_sizes(options, words):
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "words"), [("alpha", [], "at least one"), ("beta", [1], "a parameter of")]
+    ("values", "words"),
+    [
+        ({"alpha": []}, "at least one"),
+        ({"beta": [1]}, "a parameter"),
+        ({"alpha": [1], "solver": ["svd"]}, "one parameter"),
+        ("alpha", "one parameter"),
+        ({"alpha": "lots"}, "a list"),
+    ],
 )
-def test_bad_values(name, values, words):
+def test_bad_values(values, words):
     with pytest.raises(DataError, match=words):
-        assess_values(Ridge(), X, Y, name=name, values=values)
+        assess_values(Ridge(), X, Y, values=values)
 
 
 # Bias and variance ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,8 +108,7 @@ def assess_values(
     X: Any,
     y: Any,
     *,
-    name: str,
-    values: Sequence[Any],
+    values: Mapping[str, Sequence[Any]],
     metric: Any = None,
     confidence: float = 0.9,
     random_state: Any = 0,
@@ -123,8 +122,7 @@ def assess_values(
     ----------
     estimator : a classifier or a regressor of any library, not fitted
     X, y : table and target
-    name : of the parameter; 'step__parameter' in a pipeline
-    values : that it takes
+    values : a parameter's name and the values that it takes; 'step__parameter' in a pipeline
     metric : a scorer's name of scikit-learn's, or a function (estimator, X, y) -> score; accuracy or absolute errors
     confidence : of each interval
     random_state : int, RandomState or None
@@ -139,25 +137,34 @@ def assess_values(
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> found = assess_values(Ridge(), X, y, name="alpha", values=[0.01, 1, 100])
+    >>> found = assess_values(Ridge(), X, y, values={"alpha": [0.01, 1, 100]})
     >>> found.certificate.holds
     True
     """
     problem, plan, named, _ = _prepare((estimator, X, y), metric, confidence, random_state, options)
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
-        raise DataError(
-            got=f"values={values!r}", wanted="a list of at least one value", fix=f"values=[1, 10] of {name}"
-        )
+    name, at = _parameter(values)
     if name not in estimator.get_params():
         raise DataError(
             got=f"name={name!r}", wanted=f"a parameter of {type(estimator).__name__}",
             fix="estimator.get_params() lists them.",
         )  # fmt: skip
     held = []
-    for value in values:
+    for value in at:
         one = replace(problem, estimator=clone(estimator).set_params(**{name: value}))
         held.append((one, plan.splits, hold_out_by_sums(one, plan.splits) or one.hold_out(plan.splits)))
-    return _curve(problem, plan, (name, [*values], [plan.ratio] * len(values)), held, (named, confidence))
+    return _curve(problem, plan, (name, at, [plan.ratio] * len(at)), held, (named, confidence))
+
+
+def _parameter(values: Any) -> tuple[str, list[Any]]:
+    """Return a parameter's name and its values."""
+    if isinstance(values, Mapping) and len(values) == 1:
+        ((name, at),) = values.items()
+        if not isinstance(at, str) and isinstance(at, Sequence | np.ndarray) and len(at):
+            return str(name), [*at]
+    raise DataError(
+        got=f"values={values!r}", wanted="one parameter with a list of at least one value",
+        fix='values={"alpha": [0.1, 1, 10]}, say.',
+    )  # fmt: skip
 
 
 def _prepare(
