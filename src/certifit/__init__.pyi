@@ -107,8 +107,12 @@ from certifit.feature_selection.variance_threshold import VarianceThreshold as V
 from certifit.feature_selection.scores import anova_f as anova_f
 from certifit.rows import as_rows as as_rows
 from certifit.model_selection.assessment.assess import assess as assess
+from certifit.model_selection.choosing.score_curves import assess_sizes as assess_sizes
+from certifit.model_selection.choosing.score_curves import assess_values as assess_values
 from certifit.checkers.auditing import audit as audit
 from certifit.model_selection.comparison.paired_tests import bayesian_signed_rank as bayesian_signed_rank
+from certifit.model_selection.bootstrap.bias_variance import bias_and_variance as bias_and_variance
+from certifit.model_selection.bootstrap.replicates import bootstrap_coefficients as bootstrap_coefficients
 from certifit.model_selection.splitting.check import check_splits as check_splits
 from certifit.feature_selection.score_functions import chi2 as chi2
 from certifit.cluster.choose_k import choose_clusters as choose_clusters

@@ -209,3 +209,21 @@ def test_a_radius_is_proved_by_counting():
     for radius in (17.0, 19.0, 17.999, np.nan):
         assert not certify_conformal(ConformalClaim(0.9, {None: scores}, {None: radius})).holds
     assert not certify_conformal(ConformalClaim(0.96, {None: scores}, {None: 19.0})).holds  # 20 rows are needed
+
+
+def test_the_summary_has_a_line_for_each_radius():
+    X, y = IRIS
+    model = ConformalClassifier(GaussianNB(), conditional="class", calibration_size=0.4, random_state=0).fit(X, y)
+    found = model.summary()
+    assert max(map(len, str(found).splitlines())) <= 80
+    frame = found.to_frame()
+    assert frame["group"].tolist() == ["0", "1", "2"]
+    assert frame["rows"].sum() == 60
+    n = int(frame["rows"][0])
+    k = smallest_rank(n, 0.9)
+    # The coverage of one model is Beta(k, n + 1 - k): a sum of binomial chances.
+    assert binom.sf(k - 1, n, frame["this model, at least"][0]) == pytest.approx(0.05)
+    assert "<table>" in found._repr_html_()
+    assert len(found.plot().lines) == 2 * 3 + 1
+    folds = ConformalRegressor(LinearRegression(), method="cv+", n_splits=3).fit(*DIABETES).summary()
+    assert "every calibration row votes" in str(folds).replace("\n", " ")

@@ -34,6 +34,7 @@ def problem(model, X, y):
     return AssessedProblem(model, X, np.asarray(y), kinds)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", MODELS)
 def test_sums_say_what_refits_say(name):
     model, (X, y) = MODELS[name]
@@ -55,6 +56,7 @@ def assert_same(answers, fitted, X, y):
         np.testing.assert_allclose(answers["predict"], fitted.predict(X), atol=1e-10 * np.abs(y).max())
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", MODELS)
 def test_single_rows_are_left_out_without_a_fit(name):
     model, (X, y) = MODELS[name]
@@ -118,9 +120,13 @@ def test_a_partition_is_proved_without_counting_fold_by_fold():
     keys = row_keys(rng.integers(4, size=(60, 2)).astype(float))
     splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(5)]
     for terms in (SplitDeclaration(), SplitDeclaration(groups=groups), SplitDeclaration(duplicates=False)):
-        assert certify_partition(folds, keys, terms).holds == certify_splits(splits, keys, terms).holds
+        assert certify_partition(folds[None], keys, terms).holds == certify_splits(splits, keys, terms).holds
     equal = "tested rows equal to a fitted row"
     plain = SplitDeclaration()
-    assert certify_partition(folds, keys, plain).facts[equal] == certify_splits(splits, keys, plain).facts[equal] > 0
-    assert not certify_partition(np.zeros(60, dtype=int), keys, plain).holds
-    assert not certify_partition(folds * 2, keys, plain).holds
+    assert (
+        certify_partition(folds[None], keys, plain).facts[equal]
+        == certify_splits(splits, keys, plain).facts[equal]
+        > 0
+    )
+    assert not certify_partition(np.zeros((1, 60), dtype=int), keys, plain).holds
+    assert not certify_partition(folds[None] * 2, keys, plain).holds

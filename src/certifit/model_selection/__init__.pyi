@@ -6,7 +6,11 @@ from certifit.model_selection.splitting.hashed_split import HashedKFold as Hashe
 from certifit.model_selection.splitting.hashed_split import HashedSplit as HashedSplit
 from certifit.model_selection.splitting.time_holdout import TimeHoldout as TimeHoldout
 from certifit.model_selection.assessment.assess import assess as assess
+from certifit.model_selection.choosing.score_curves import assess_sizes as assess_sizes
+from certifit.model_selection.choosing.score_curves import assess_values as assess_values
 from certifit.model_selection.comparison.paired_tests import bayesian_signed_rank as bayesian_signed_rank
+from certifit.model_selection.bootstrap.bias_variance import bias_and_variance as bias_and_variance
+from certifit.model_selection.bootstrap.replicates import bootstrap_coefficients as bootstrap_coefficients
 from certifit.model_selection.splitting.check import check_splits as check_splits
 from certifit.model_selection.choosing.choose_setting import choose_setting as choose_setting
 from certifit.model_selection.comparison.compare_models import compare_models as compare_models

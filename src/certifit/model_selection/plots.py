@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from certifit.plots.style import BLUE, GREY, label_axes, new_axes, plain, shorten, tidy
+from certifit.plots.style import BLUE, COLOURS, GREY, label_axes, new_axes, plain, shorten, tidy
 
 
-def plot_intervals(claims: Sequence[Any], ax: Axes | None = None) -> Axes:
-    """Draw estimates with their intervals, a line each: anything with `metric`, `estimate`, `low` and `high`."""
+def plot_intervals(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw the estimates of `claims` with their intervals, a line each."""
+    claims = found.claims
     ax = new_axes(ax, 6.0, 0.8 + 0.5 * len(claims))
     for place, claim in enumerate(claims):
         if np.isfinite([claim.low, claim.high]).all():
@@ -82,5 +82,56 @@ def plot_calibration(found: Any, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, 1)
     label_axes(ax, "probability", "share that came true")
     plain(ax.set_title(shorten(found.title, 48)))
+    tidy(ax)
+    return ax
+
+
+def plot_calibration_scores(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw the share of calibration scores up to each value, by group, and the radius that the coverage asks for."""
+    ax = new_axes(ax, 6.0, 4.0)
+    for place, (group, values) in enumerate(found.scores.items()):
+        colour, name = COLOURS[place % len(COLOURS)], "all" if group is None else shorten(str(group))
+        heights = np.arange(1, len(values) + 1) / len(values)
+        ax.step(np.sort(values), heights, where="post", color=colour, label=name)
+        if group in found.radius:
+            ax.axvline(found.radius[group], color=colour, linestyle=":")
+    ax.axhline(found.coverage, color=GREY, linewidth=1)
+    ax.set_ylim(0, 1.02)
+    label_axes(ax, "score", "share of calibration rows")
+    if len(found.scores) > 1:
+        plain(*ax.legend(frameon=False).get_texts())
+    tidy(ax)
+    return ax
+
+
+def plot_score_curve(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw scores of rows left out with their intervals, and of rows fitted, over what varies."""
+    ax = new_axes(ax, 6.0, 4.0)
+    numbers = all(isinstance(value, int | float) for value in found.at)
+    at = np.asarray(found.at, dtype=float) if numbers else np.arange(len(found.at))
+    estimate, low, high = (np.array([getattr(c, n) for c in found.claims]) for n in ("estimate", "low", "high"))
+    ax.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    ax.plot(at, estimate, "o-", color=BLUE, label="rows left out")
+    ax.plot(at, found.fitted, "s:", color=GREY, label="rows fitted")
+    if numbers and (at > 0).all() and at.max() > 100 * at.min():
+        ax.set_xscale("log")
+    if not numbers:
+        ax.set_xticks(at, [shorten(str(value)) for value in found.at])
+        plain(*ax.get_xticklabels())
+    label_axes(ax, shorten(found.axis), shorten(found.metric))
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def plot_error_parts(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw bias and variance as one bar."""
+    ax = new_axes(ax, 6.0, 1.6)
+    ax.barh([0], [found.bias], color=GREY, label="bias² and noise")
+    ax.barh([0], [found.variance], left=[found.bias], color=BLUE, label="variance")
+    ax.set_yticks([0], [shorten(found.model)])
+    plain(*ax.get_yticklabels())
+    ax.set_xlabel("error")
+    ax.legend(frameon=False)
     tidy(ax)
     return ax

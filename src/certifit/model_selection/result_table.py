@@ -1,16 +1,56 @@
-"""A table of results that prints, shows as HTML in a notebook and turns into a data frame."""
+"""Results that print within 80 columns, show as HTML in a notebook, plot and turn into data frames."""
 
 from __future__ import annotations
 
 import html
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from certifit.core.text_table import html_table, text_table
+from certifit.core.text_table import html_table, text_table, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class TabledResult:
+    """A result that is shown as its `table`, followed by its certificate where it has one.
+
+    A subclass says which table, and names the function of `model_selection.plots` that draws it.
+    """
+
+    picture: ClassVar[str]
+
+    def table(self) -> ResultTable:
+        """Return what is printed."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        certificate = getattr(self, "certificate", None)
+        return self.table()._repr_html_() + ("" if certificate is None else certificate._repr_html_())
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas data frame."""
+        return self.table().to_frame()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the result; returns the axes.
+
+        Parameters
+        ----------
+        ax : axes of matplotlib's to draw on, or None for new ones
+        """
+        from certifit.model_selection import plots
+
+        return getattr(plots, self.picture)(self, ax)
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,6 +70,7 @@ class ResultTable:
     title: str
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
+    width: ClassVar[int] = 80  # columns of a terminal
 
     def lines(self) -> list[tuple[str, ...]]:
         """Return the headings, then a line of words for each row."""
@@ -39,8 +80,24 @@ class ResultTable:
         return "".join("r" if _are_numbers(values) else "l" for values in self.columns.values())
 
     def __str__(self) -> str:
-        notes = [textwrap.fill(note, 80) for note in self.notes]
-        return "\n\n".join([self.title, text_table(self.lines(), self._align()), *notes])
+        notes = [wrapped(note, self.width) for note in self.notes]
+        return "\n\n".join([wrapped(self.title, self.width), *self._parts(), *notes])
+
+    def _parts(self) -> list[str]:
+        """Return the table as text, in several parts that each begin with the first column where it is too wide."""
+        lines, align = [tuple(map(_shorten, line)) for line in self.lines()], self._align()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        parts, taken, used = [], [0], widths[0]
+        for place in range(1, len(widths)):
+            if used + 2 + widths[place] > self.width and len(taken) > 1:
+                parts.append(taken)
+                taken, used = [0], widths[0]
+            taken.append(place)
+            used += 2 + widths[place]
+        return [
+            text_table([[line[i] for i in part] for line in lines], "".join(align[i] for i in part))
+            for part in [*parts, taken]
+        ]
 
     __repr__ = __str__
 
@@ -53,6 +110,11 @@ class ResultTable:
         import pandas as pd
 
         return pd.DataFrame({name: [*values] for name, values in self.columns.items()})
+
+
+def _shorten(cell: str, most: int = 34) -> str:
+    """Return a cell of at most so many characters: its beginning and its end."""
+    return cell if len(cell) <= most else f"{cell[: most // 2 - 1]}…{cell[-(most // 2) :]}"
 
 
 def _words(value: Any) -> str:

@@ -73,26 +73,33 @@ def certify_splits(
 
 
 def certify_partition(folds: Array, keys: Array, terms: SplitDeclaration) -> Certificate:
-    """Prove the same of folds (n,), the number of each row's, that are tested in turn by what all others fit.
+    """Prove the same of folds (draws, n), the number of each row's, that are tested in turn by what all others fit.
 
-    Every row then is tested once and fitted in all other splits: what is left to look at are groups and equal rows in
-    several folds. Nothing is counted fold by fold, so that a fold may be a single row.
+    Every row then is tested once a draw and fitted in all other splits of it: what is left to look at are groups and
+    equal rows in several folds. Nothing is counted fold by fold, so that a fold may be a single row.
     """
+    n_draws, n = folds.shape
     n_folds = int(folds.max()) + 1
-    sizes = np.bincount(folds, minlength=n_folds)
-    _, inverse = np.unique(keys, return_inverse=True)
-    equal = int(np.count_nonzero(_in_several_folds(inverse, folds)[inverse]))
-    faults = SplitFaults(empty=int(np.count_nonzero(sizes == 0)) + (n_folds < 2), equal=equal)
-    if terms.groups is not None:
-        faults.groups = int(
-            np.count_nonzero(_in_several_folds(np.unique(terms.groups, return_inverse=True)[1], folds))
-        )
-    declared = replace(terms, tested=1, whole=True, times=None)
-    checks = _checks(faults, np.ones(len(folds), dtype=np.int64), n_folds, declared)
-    facts: dict[str, float | str] = {"splits": n_folds, "rows": len(folds)}
+    faults = SplitFaults()
+    order = np.argsort(keys, kind="stable")
+    same = keys[order[1:]] == keys[order[:-1]]
+    # Rows that equal no other row cannot be on both sides.
+    twins = np.sort(order[np.r_[same, False] | np.r_[False, same]])
+    kinds = np.unique(keys[twins], return_inverse=True)[1]
+    members = None if terms.groups is None else np.unique(terms.groups, return_inverse=True)[1]
+    for draw in folds:
+        sizes = np.bincount(draw, minlength=n_folds)
+        faults.empty += int(np.count_nonzero(sizes == 0)) + (n_folds < 2)
+        if len(twins):
+            faults.equal += int(np.count_nonzero(_in_several_folds(kinds, draw[twins])[kinds]))
+        if members is not None:
+            faults.groups += int(np.count_nonzero(_in_several_folds(members, draw)))
+    declared = replace(terms, tested=n_draws, whole=True, times=None)
+    checks = _checks(faults, np.full(n, n_draws), n_draws * n_folds, declared)
+    facts: dict[str, float | str] = {"splits": n_draws * n_folds, "rows": n}
     if terms.duplicates:
-        facts["tested rows equal to a fitted row"] = equal
-    facts["fingerprint"] = fingerprint([(folds, folds)], keys)
+        facts["tested rows equal to a fitted row"] = faults.equal
+    facts["fingerprint"] = fingerprint([(draw, draw) for draw in folds], keys)
     return Certificate("exact", _claim(declared), checks=checks, facts=facts)
 
 
@@ -195,7 +202,7 @@ def row_keys(X: Any) -> Array:
     table = np.asarray(X)
     table = table.reshape(len(table), -1)
     if table.dtype.kind in "biuf":
-        return _number_keys(table.astype(np.float64))
+        return _number_keys(np.asarray(table, dtype=np.float64))
     return np.array([_digest(repr(row).encode()) for row in table.tolist()], dtype=np.uint64)
 
 
@@ -203,13 +210,17 @@ def _block_keys(block: Block) -> Array:
     return _sparse_keys(block.X) if sparse.issparse(block.X) else _number_keys(np.asarray(block.X, dtype=np.float64))
 
 
-def _number_keys(X: Array) -> Array:
-    """Return hashes of rows of numbers (n, d): -0 is 0, and one NaN is any other."""
-    bits = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0)).view(np.uint64)
+def _number_keys(X: Array, most_rows: int = 4096) -> Array:
+    """Return hashes of rows of numbers (n, d): -0 is 0, and one NaN is any other; a stretch of rows at a time."""
     keys = np.full(len(X), X.shape[1], dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for column in bits.T:
-            keys = _mix_bits(keys ^ column)
+    for start in range(0, len(X), most_rows):
+        columns = np.ascontiguousarray(X[start : start + most_rows].T) + 0.0
+        columns[np.isnan(columns)] = np.nan
+        part = keys[start : start + most_rows]
+        with np.errstate(over="ignore"):
+            for column in columns.view(np.uint64):
+                part ^= column
+                _mix_bits(part)
     return keys
 
 
@@ -229,7 +240,10 @@ def _digest(text: bytes) -> int:
 
 
 def _mix_bits(x: Array) -> Array:
-    """Return whole numbers of 64 bits, well mixed (the finaliser of MurmurHash3)."""
-    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return x ^ (x >> np.uint64(33))
+    """Mix whole numbers of 64 bits well, in place (the finaliser of MurmurHash3)."""
+    x ^= x >> np.uint64(33)
+    x *= np.uint64(0xFF51AFD7ED558CCD)
+    x ^= x >> np.uint64(33)
+    x *= np.uint64(0xC4CEB9FE1A85EC53)
+    x ^= x >> np.uint64(33)
+    return x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,10 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals
-from certifit.checkers.model_selection.splits import SplitDeclaration, certify_partition, certify_splits, row_keys
-from certifit.core import Certificate, Setting
+from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
-from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows, weight_name
 from certifit.model_selection.assessment.intervals import (
     betting_claim,
     binomial_claim,
@@ -24,8 +23,10 @@ from certifit.model_selection.assessment.intervals import (
     normal_claim,
     percentile_claim,
 )
+from certifit.model_selection.assessment.leakage import leakage_notes
+from certifit.model_selection.assessment.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics, score_answers
-from certifit.model_selection.assessment.plans import AssessmentPlan, SingleRows, make_plan
+from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import (
     bootstrap_claim,
     nested_claims,
@@ -59,7 +60,9 @@ def assess(
 
     The estimator may be any library's that has `fit` and `predict`: a pipeline, say, so that preprocessing is learnt
     inside the folds. It is copied, never changed. Folds of least squares, ridge and Gaussian naive Bayes, also of
-    single rows, come from sums of one pass: `n_fits` is then 1, a split that is fitted to see that both agree.
+    single rows, come from sums of one pass: `n_fits` is then 1, a split that is fitted to see that both agree. Single
+    rows left out of ridge-penalised logistic regressions and squared-hinge machines of two classes are proved, and
+    only those that are not settled are fitted.
 
     Parameters
     ----------
@@ -73,7 +76,8 @@ def assess(
         accuracy, or for absolute errors and R²; larger is better
     confidence : of each interval
     random_state : int, RandomState or None: how rows are shuffled
-    **options : of the method: test_size, n_splits, n_repeats; also groups (n,), whose rows stay together, and n_jobs
+    **options : of the method: test_size, n_splits, n_repeats; also groups (n,), whose rows stay together,
+        sample_weight (n,), by which rows are fitted and scored, and n_jobs
 
     Returns
     -------
@@ -103,8 +107,9 @@ def assess(
     seed = int(check_random_state(random_state).randint(2**31))
     plan = make_plan(problem, method, options, seed)
     claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
-    terms = SplitDeclaration(groups=problem.groups)
-    certificate = certify_intervals(claims, _certify_plan(plan, row_keys(problem.X), terms))
+    splits = certify_plan(plan, problem)
+    certificate = certify_intervals(claims, splits)
+    plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
     first = _first_tests(held_out)
     return Assessment(
         type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
@@ -115,15 +120,13 @@ def assess(
 _OF_ROWS = ("nested", ".632", ".632+", "leave-one-out")
 
 
-def _certify_plan(plan: AssessmentPlan, keys: Array, terms: SplitDeclaration) -> Certificate | None:
-    if isinstance(plan.splits, SingleRows):
-        return certify_partition(np.arange(len(keys)), keys, terms)
-    return certify_splits(plan.splits, keys, terms) if plan.splits else None
-
-
 def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:
     """Check an estimator, a table and its target; `groups` and `n_jobs` are taken out of the options."""
-    if not (is_classifier(estimator) or is_regressor(estimator)):
+    try:
+        known = is_classifier(estimator) or is_regressor(estimator)
+    except (AttributeError, TypeError):  # a class, or no estimator at all
+        known = False
+    if not known:
         raise DataError(
             got=f"a {type(estimator).__name__}", wanted="a classifier or a regressor",
             fix="Pass an instance, such as assess(LogisticRegression(), X, y).",
@@ -144,7 +147,21 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         if groups.shape != (n,):
             raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
     table = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
-    return AssessedProblem(estimator, table, target, classes, groups, options.pop("n_jobs", None))
+    weights = _check_weights(estimator, options.pop("sample_weight", None), n)
+    return AssessedProblem(estimator, table, target, classes, groups, options.pop("n_jobs", None), weights)
+
+
+def _check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
+    if weights is None:
+        return None
+    found = np.asarray(weights, dtype=np.float64)
+    if found.shape != (n,) or not np.isfinite(found).all() or found.min() < 0 or not found.any():
+        raise DataError(
+            got=f"sample_weight of shape {found.shape}, or with negative or missing weights",
+            wanted=f"a weight of at least 0 for each of the {n} rows, and some above 0",
+        )
+    weight_name(estimator)
+    return found
 
 
 Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
@@ -165,6 +182,9 @@ def _claims(
         return [_out_of_bag_claim(problem, name, named[name], found, confidence) for name in named], [found], 1
     by_sums = plan.method in ("k-fold", "repeated", "leave-one-out")
     held_out, fits = hold_out_by_sums(problem, plan.splits) if by_sums else None, 1
+    if held_out is None and plan.method == "leave-one-out":
+        proved = hold_out_by_proof(problem, plan.splits)
+        held_out, fits = (None, 0) if proved is None else ([proved[0]], proved[1])
     if held_out is None:
         held_out, fits = problem.hold_out(plan.splits), len(plan.splits)
     make = _bootstrap_claims if plan.method in ("bootstrap", ".632", ".632+") else _split_claims
@@ -211,6 +231,7 @@ def _split_claims(
     for name, metric in named.items():
         if plan.method == "leave-one-out":
             scores = np.concatenate([score_rows(ROW_METRICS[metric], problem, found) for found in held_out])
+            scores = problem.weighed(scores, np.concatenate([found.test for found in held_out]))
         else:
             scores = split_scores(problem, name, metric, held_out)
         span = _span(problem, metric)
@@ -228,8 +249,13 @@ def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Seq
     """Return the score of every split (J,)."""
     scores = np.empty(len(held_out))
     for i, found in enumerate(held_out):
+        if problem.weights is not None and not problem.weights[found.test].any():
+            raise DataError(
+                got=f"split {i + 1} of {len(held_out)}, whose tested rows all have a weight of 0",
+                wanted="a tested row that counts in every split", fix="Fewer folds, or leave rows of weight 0 out.",
+            )  # fmt: skip
         if isinstance(metric, str) and metric in ROW_METRICS:
-            scores[i] = score_rows(ROW_METRICS[metric], problem, found).mean()
+            scores[i] = problem.mean(score_rows(ROW_METRICS[metric], problem, found), found.test)
         else:
             scores[i] = _score_whole(problem, name, metric, found, f"split {i + 1} of {len(held_out)}")
     if not np.isfinite(scores).all():
@@ -243,8 +269,9 @@ def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Seq
 
 
 def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, where: str) -> float:
+    weights = None if problem.weights is None else problem.weights[found.test]
     try:
-        return score_answers(metric, problem.y[found.test], found.answers, problem.classes)
+        return score_answers(metric, problem.y[found.test], found.answers, problem.classes, weights)
     except Exception as error:
         raise DataError(
             got=f"the metric {name!r} that fails on {where} ({type(error).__name__}: {error})",
@@ -267,6 +294,9 @@ def _single_test(
     rows = score_rows(of_rows, problem, found)
     split_scores(problem, name, metric, [found])
     span = _span(problem, metric)
+    if problem.weights is not None:
+        words = "tested rows are independent draws and many: their weighted mean is about normal (linearised)"
+        return normal_claim(name, problem.weighed(rows, found.test), confidence, words, span=span)
     if of_rows.binary:
         return binomial_claim(name, rows, confidence)
     if np.isfinite(span).all():
@@ -300,7 +330,7 @@ def _out_of_bag_claim(
     if not isinstance(metric, str) or metric not in ROW_METRICS:
         score = split_scores(problem, name, metric, [found])
         return no_claim(name, score, confidence, "out of bag there is one for means over rows only")
-    rows = score_rows(ROW_METRICS[metric], problem, found)
+    rows = problem.weighed(score_rows(ROW_METRICS[metric], problem, found), found.test)
     words = (
         "rows are independent draws; twice the error of independent rows, since rows are also what members were "
         "fitted to (Efron & Tibshirani)"
@@ -312,7 +342,9 @@ def _out_of_bag_claim(
 def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
     tests = np.concatenate([found.test for found in held_out])
-    _, first = np.unique(tests, return_index=True)
+    at = np.full(int(tests.max()) + 1, -1)
+    at[tests[::-1]] = np.arange(len(tests))[::-1]
+    first = at[at >= 0]
     answers = {
         method: np.concatenate([found.answers[method] for found in held_out])[first]
         for method in held_out[0].answers

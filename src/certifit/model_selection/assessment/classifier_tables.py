@@ -17,7 +17,7 @@ import numpy as np
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.intervals import clopper_pearson
-from certifit.model_selection.result_table import ResultTable
+from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
 
 if TYPE_CHECKING:
@@ -142,8 +142,10 @@ def _share(part: Array, whole: Array) -> Array:
 
 
 @dataclass(frozen=True, repr=False)
-class CurveBand:
+class CurveBand(TabledResult):
     """A curve, and a band that holds the true one everywhere with the confidence that was asked for."""
+
+    picture = "plot_band"
 
     title: str
     axes: tuple[str, str]
@@ -168,23 +170,9 @@ class CurveBand:
         names = (*self.axes, "from", "to", "threshold")
         return [*zip(names, (self.x, self.y, self.low, self.high, self.threshold), strict=True)]
 
-    def __str__(self) -> str:
-        return str(self.table())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     def to_frame(self) -> Any:
         """Return every point of the curve as a pandas data frame."""
         return ResultTable(self.title, {name: values.tolist() for name, values in self._columns()}).to_frame()
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the curve in its band; returns the axes."""
-        from certifit.model_selection.plots import plot_band
-
-        return plot_band(self, ax)
 
 
 def _rates(found: TestedScores, positive: Any) -> tuple[Array, Array, Array, int, int]:

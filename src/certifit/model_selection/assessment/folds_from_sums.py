@@ -6,21 +6,29 @@
 - Gaussian naive Bayes: counts, means and squares of the class that the row leaves (Chan, Golub & LeVeque, Algorithms
   for computing the sample variance, 1983).
 
-A model is known by the name of its class. So that nothing rests on a name, one split is also fitted: where it does
-not answer the same, or where a matrix is so near to singular that digits would be lost, every split is fitted.
+A model is known by the name of its class. So that nothing rests on a name, one split of some of the rows is also
+fitted: where it does not answer the same, or where a matrix is so near to singular that digits would be lost, every
+split is fitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from certifit.checkers.model_selection.splits import Split
+from certifit.model_selection.assessment.fold_loops import (
+    DeviationSums,
+    RemovableMoments,
+    fold_class_sums,
+    fold_scores,
+    scores_without_self,
+)
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
-from certifit.model_selection.assessment.plans import SingleRows
+from certifit.model_selection.assessment.plans import FoldSplits, SingleRows
 from certifit.rows import Array
 
 
@@ -30,6 +38,7 @@ class SumsTuning:
 
     largest_condition: float = 1e6  # of columns of unit length; beyond, normal equations lose too many digits
     agreement: float = 1e-9  # of answers with those of a split that was fitted, relative
+    rows_compared: int = 2_000  # of which a split is fitted, to see that both agree
     full_leverage: float = 1 - 1e-6  # a row that decides its own prediction
 
 
@@ -44,33 +53,50 @@ def hold_out_by_sums(
     X = problem.X
     if answer is None or len(splits) < 2 or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "iuf":
         return None
-    n = len(problem.y)
-    if not np.isfinite(X).all() or not (isinstance(splits, SingleRows) or _are_complements(splits, n)):
+    if problem.weights is not None:
         return None
-    tests = None if isinstance(splits, SingleRows) else [test for _, test in splits]
-    with np.errstate(all="ignore"):
-        found = answer(problem, X.astype(np.float64), tests, tuning)
-    if found is None or not _agrees(problem, splits, found, tuning):
-        return None
+    found: list[UnseenAnswers] = []
+    for part in _partitions(splits, len(problem.y)):
+        if part is None or not _agrees(problem, part, answer, tuning):
+            return None
+        with np.errstate(all="ignore"):
+            said = answer(problem, np.ascontiguousarray(X, dtype=np.float64), part, tuning)
+        if said is None or not all(_are_numbers(one.answers) for one in said):
+            return None
+        found += said
     return found
 
 
-def _are_complements(splits: Sequence[Split], n: int) -> bool:
-    """Say whether every split fits all rows that it does not test, each once."""
-    for train, test in splits:
-        roles = np.bincount(np.concatenate([train, test]), minlength=n)
-        if len(roles) != n or roles.min() != 1 or roles.max() != 1:
-            return False
-    return True
+def _partitions(splits: Sequence[Split], n: int) -> Sequence[SingleRows | FoldSplits | None]:
+    """Return every draw of folds by itself; None stands for splits that are no folds."""
+    if isinstance(splits, SingleRows):
+        return [splits]
+    folds = splits if isinstance(splits, FoldSplits) else FoldSplits.of(splits, n)
+    return [None] if folds is None else folds.draws()
+
+
+def _are_numbers(answers: Mapping[str, Array]) -> bool:
+    return all(np.isfinite(values).all() for values in answers.values() if values.dtype.kind == "f")
 
 
 def _agrees(
-    problem: AssessedProblem, splits: Sequence[Split], found: Sequence[UnseenAnswers], tuning: SumsTuning
+    problem: AssessedProblem, splits: SingleRows | FoldSplits, answer: Callable[..., Any], tuning: SumsTuning
 ) -> bool:
-    """Say whether a split that is fitted answers the same."""
-    fitted = problem.hold_out(splits[:1])[0].answers
-    for method, every in found[0].answers.items():
-        values = every[: len(splits[0][1])]
+    """Say whether a split of some of the rows answers the same when it is fitted: what a name promises."""
+    rows = np.arange(min(len(problem.y), max(tuning.rows_compared, 4 * problem.X.shape[1])))
+    if problem.classes is not None and len(np.unique(problem.y[rows])) < len(problem.classes):
+        rows = np.arange(len(problem.y))
+    small = replace(problem, X=problem.X[rows], y=problem.y[rows], groups=None)
+    part = SingleRows(len(rows)) if isinstance(splits, SingleRows) else splits.among(rows)
+    if part is None:
+        return False
+    with np.errstate(all="ignore"):
+        said = answer(small, np.ascontiguousarray(small.X, dtype=np.float64), part, tuning)
+    if said is None:
+        return False
+    fitted = small.hold_out(part[:1])[0].answers
+    for method, every in said[0].answers.items():
+        values = every[: len(part[0][1])]
         if method not in fitted or fitted[method].shape != values.shape:
             return False
         if values.dtype.kind != "f":
@@ -78,7 +104,7 @@ def _agrees(
                 return False
         elif not np.allclose(values, fitted[method], rtol=tuning.agreement, atol=tuning.agreement):
             return False
-    return all(np.isfinite(v).all() for one in found for v in one.answers.values() if v.dtype.kind == "f")
+    return True
 
 
 # Least squares and ridge ------------------------------------------------------------------------------------------
@@ -103,7 +129,7 @@ class SquaresSums(NamedTuple):
 
 
 def _squares(
-    problem: AssessedProblem, X: Array, tests: Sequence[Array] | None, tuning: SumsTuning
+    problem: AssessedProblem, X: Array, splits: SingleRows | FoldSplits, tuning: SumsTuning
 ) -> list[UnseenAnswers] | None:
     settings = problem.estimator.get_params()
     alpha: Any = settings.get("alpha", 0.0)
@@ -112,36 +138,46 @@ def _squares(
     centred = bool(settings["fit_intercept"])
     y = np.asarray(problem.y, dtype=np.float64)
     shift, level = (X.mean(axis=0), float(y.mean())) if centred else (np.zeros(X.shape[1]), 0.0)
-    Z, y = X - shift, y - level
-    sums = SquaresSums.of(Z, y)
-    lengths = np.sqrt(np.diag(sums.gram))
-    if not lengths.all() or np.linalg.cond(sums.gram / np.outer(lengths, lengths)) > tuning.largest_condition:
-        return None
     penalty = float(alpha) * np.eye(X.shape[1])
-    if tests is None:
-        said = _leave_one_out(Z, y, sums.gram + penalty, centred, tuning)
-        return None if said is None else [_one(np.arange(len(y)), said + level, len(y) - 1)]
+    if isinstance(splits, SingleRows):
+        return _leave_one_out(X - shift, y - level, penalty, (centred, level), tuning)
+    tests = splits.tests()
+    parts = [(X[test] - shift, y[test] - level) for test in tests]
+    sums = [SquaresSums.of(*part) for part in parts]
+    everything = SquaresSums(*(sum(values) for values in zip(*sums, strict=True)))
     found = []
-    for test in tests:
-        rest = sums.without(SquaresSums.of(Z[test], y[test]))
+    for test, (Z, _), own in zip(tests, parts, sums, strict=True):
+        rest = everything.without(own)
         mean, height = (rest.z / rest.n, rest.y / rest.n) if centred else (np.zeros_like(rest.z), 0.0)
         gram = rest.gram - rest.n * np.outer(mean, mean) + penalty
-        lengths = np.sqrt(np.diag(gram))
-        if not lengths.all() or np.linalg.cond(gram / np.outer(lengths, lengths)) > tuning.largest_condition:
+        if not _is_well_conditioned(gram, tuning):
             return None
         slopes = np.linalg.solve(gram, rest.cross - rest.n * mean * height)
-        found.append(_one(test, level + height + (Z[test] - mean) @ slopes, rest.n))
+        found.append(_one(test, Z @ slopes + (level + height - mean @ slopes), rest.n))
     return found
 
 
-def _leave_one_out(Z: Array, y: Array, gram: Array, centred: bool, tuning: SumsTuning) -> Array | None:
-    """Return the prediction of each row by the fit without it (n,)."""
-    inverse = np.linalg.inv(gram)
-    leverage = np.einsum("ij,jk,ik->i", Z, inverse, Z, optimize=True) + (1 / len(y) if centred else 0.0)
+def _is_well_conditioned(gram: Array, tuning: SumsTuning) -> bool:
+    lengths = np.sqrt(np.diag(gram))
+    if not np.isfinite(gram).all() or not lengths.all():
+        return False
+    return bool(np.linalg.cond(gram / np.outer(lengths, lengths)) <= tuning.largest_condition)
+
+
+def _leave_one_out(
+    Z: Array, y: Array, penalty: Array, centre: tuple[bool, float], tuning: SumsTuning
+) -> list[UnseenAnswers] | None:
+    """Return the prediction of each row by the fit without it."""
+    centred, level = centre
+    gram = Z.T @ Z
+    if not _is_well_conditioned(gram, tuning):
+        return None
+    inverse = np.linalg.inv(gram + penalty)
+    leverage = np.einsum("ij,ij->i", Z @ inverse, Z) + (1 / len(y) if centred else 0.0)
     if leverage.max() > tuning.full_leverage:
         return None
     error = y - Z @ (inverse @ (Z.T @ y))
-    return y - error / (1 - leverage)
+    return [_one(np.arange(len(y)), level + y - error / (1 - leverage), len(y) - 1)]
 
 
 def _one(test: Array, said: Array, n_fitted: int) -> UnseenAnswers:
@@ -151,79 +187,55 @@ def _one(test: Array, said: Array, n_fitted: int) -> UnseenAnswers:
 # Gaussian naive Bayes ---------------------------------------------------------------------------------------------
 
 
-class RemovableMoments(NamedTuple):
-    """Rows of some kind: how many, their mean and their squared deviations; a line for each of several kinds."""
-
-    n: Any  # () or (m,)
-    mean: Array  # (d,) or (m, d)
-    squares: Array  # (d,) or (m, d)
-
-    @classmethod
-    def of(cls, Z: Array) -> RemovableMoments:
-        mean = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1])
-        return cls(len(Z), mean, ((Z - mean) ** 2).sum(axis=0))
-
-    def without(self, other: RemovableMoments) -> RemovableMoments:
-        """Return the moments of the rows that are left when others are taken out."""
-        n = self.n - other.n
-        left = np.maximum(n, 1)[..., None] if np.ndim(n) else max(n, 1)
-        taken = other.n[..., None] if np.ndim(other.n) else other.n
-        apart = other.mean - self.mean
-        squares = self.squares - other.squares - apart**2 * (self.n * taken / left)
-        return RemovableMoments(n, self.mean - apart * taken / left, np.maximum(squares, 0.0))
-
-
 def _gaussian_bayes(
-    problem: AssessedProblem, X: Array, tests: Sequence[Array] | None, _tuning: SumsTuning
+    problem: AssessedProblem, X: Array, splits: SingleRows | FoldSplits, _tuning: SumsTuning
 ) -> list[UnseenAnswers] | None:
     settings = problem.estimator.get_params()
     classes = problem.classes
     if settings.get("priors") is not None or "var_smoothing" not in settings or classes is None:
         return None
-    codes = np.searchsorted(classes, problem.y)
-    Z = X - X.mean(axis=0)
-    everything, kinds = RemovableMoments.of(Z), [RemovableMoments.of(Z[codes == c]) for c in range(len(classes))]
     smoothing = float(settings["var_smoothing"])
-    if tests is None:
-        if min(int(kind.n) for kind in kinds) < 2:
-            return None
-        said = _scores_without_self(Z, codes, everything, kinds, smoothing)
+    codes = np.searchsorted(classes, problem.y)
+    folds = np.zeros(len(X), dtype=np.intp) if isinstance(splits, SingleRows) else splits.folds[0]
+    parts, means = _sums_about_class_means(X, folds, codes, len(classes))
+    least = 2 if isinstance(splits, SingleRows) else 1
+    everything = DeviationSums(*(values.sum(axis=0) for values in parts))
+    if everything.n.min() < least or not np.isfinite(everything.zz).all():
+        return None
+    if isinstance(splits, SingleRows):
+        said = scores_without_self(X, codes, _class_moments(everything, means), smoothing)
         return [_classes(np.arange(len(codes)), said, classes, len(codes) - 1)]
-    found = []
-    for test in tests:
-        part, own = Z[test], codes[test]
-        left = [kind.without(RemovableMoments.of(part[own == c])) for c, kind in enumerate(kinds)]
-        if min(int(kind.n) for kind in left) < 1:
-            return None
-        rest = everything.without(RemovableMoments.of(part))
-        floor = smoothing * float((rest.squares / rest.n).max())
-        scores = np.column_stack([_log_joint(part, kind, floor, int(rest.n)) for kind in left])
-        found.append(_classes(test, scores, classes, int(rest.n)))
-    return found
+    left = DeviationSums(*(whole - part for whole, part in zip(everything, parts, strict=True)))
+    if left.n.min() < least:
+        return None
+    said = fold_scores(X, folds, *_parameters(left, means, smoothing))
+    return [_classes(test, said[test], classes, len(X) - len(test)) for test in splits.tests()]
 
 
-def _scores_without_self(
-    Z: Array, codes: Array, everything: RemovableMoments, kinds: Sequence[RemovableMoments], smoothing: float
-) -> Array:
-    """Return the log of class times density of each row by the fit without it (n, k)."""
-    alone = RemovableMoments(np.ones(len(Z)), Z, np.zeros_like(Z))
-    rest = everything.without(alone)
-    floor = smoothing * (rest.squares / (len(Z) - 1)).max(axis=1, keepdims=True)
-    scores = np.empty((len(Z), len(kinds)))
-    for c, kind in enumerate(kinds):
-        own = codes == c
-        scores[~own, c] = _log_joint(Z[~own], kind, floor[~own], len(Z) - 1)
-        mine = RemovableMoments(np.ones(np.count_nonzero(own)), Z[own], np.zeros_like(Z[own]))
-        scores[own, c] = _log_joint(Z[own], kind.without(mine), floor[own], len(Z) - 1)
-    return scores
+def _sums_about_class_means(X: Array, folds: Array, codes: Array, k: int) -> tuple[DeviationSums, Array]:
+    """Return sums by fold and class about the means of classes, and these (k, d): nothing cancels about them."""
+    start = np.repeat(X[:1], k, axis=0)
+    rough = fold_class_sums(X, np.zeros_like(folds), codes, start, 1)
+    means = start + rough.z[0] / np.maximum(rough.n[0], 1)[:, None]
+    return fold_class_sums(X, folds, codes, means, int(folds.max()) + 1), means
 
 
-def _log_joint(Z: Array, kind: RemovableMoments, floor: Any, n: int) -> Array:
-    """Return log p(class) + log p(row | class) of rows (m,)."""
-    count = kind.n[..., None] if np.ndim(kind.n) else kind.n
-    variance = kind.squares / count + floor
-    density = -0.5 * (np.log(2 * np.pi * variance) + (Z - kind.mean) ** 2 / variance).sum(axis=1)
-    return np.log(kind.n / n) + density
+def _class_moments(sums: DeviationSums, centres: Array) -> RemovableMoments:
+    """Return the moments of rows (k, d) from sums about centres near their means, and of all rows."""
+    apart = sums.z / sums.n[:, None]
+    means, squares = centres + apart, np.maximum(sums.zz - sums.z * apart, 0.0)
+    grand = sums.n @ means / sums.n.sum()
+    return RemovableMoments(sums.n, means, squares, grand, squares.sum(axis=0) + sums.n @ (means - grand) ** 2)
+
+
+def _parameters(left: DeviationSums, centres: Array, smoothing: float) -> tuple[Array, Array, Array]:
+    """Return means, precisions (f, k, d) and constants (f, k) of the models that each leave out a fold."""
+    found = [_class_moments(DeviationSums(*part), centres) for part in zip(*left, strict=True)]
+    n = np.stack([one.n for one in found])
+    floor = smoothing * np.array([one.grand_squares.max() / one.n.sum() for one in found])
+    variance = np.stack([one.squares for one in found]) / n[:, :, None] + floor[:, None, None]
+    constant = np.log(n / n.sum(axis=1, keepdims=True)) - 0.5 * np.log(2 * np.pi * variance).sum(axis=2)
+    return np.stack([one.mean for one in found]), 1 / variance, constant
 
 
 def _classes(test: Array, scores: Array, classes: Array, n_fitted: int) -> UnseenAnswers:

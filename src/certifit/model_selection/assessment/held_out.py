@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
 
 from certifit.checkers.model_selection.splits import Split
 from certifit.exceptions import DataError
@@ -34,11 +36,31 @@ class AssessedProblem:
     classes: Array | None  # (k,) of a classifier, ascending; None for a regressor
     groups: Array | None = None  # (n,)
     n_jobs: int | None = None
+    weights: Array | None = None  # (n,) how much each row counts
 
     def hold_out(self, splits: Sequence[Split]) -> list[UnseenAnswers]:
         """Fit a copy for every split, and keep what it answers for the rows left out."""
         jobs = (delayed(_fit_and_answer)(self, split, i, len(splits)) for i, split in enumerate(splits))
         return [*Parallel(n_jobs=self.n_jobs)(jobs)]
+
+    def fit(self, rows: Array | None = None) -> Any:
+        """Fit a copy to some of the rows, or to all, with their weights."""
+        X, y = (self.X, self.y) if rows is None else (take_rows(self.X, rows), self.y[rows])
+        if self.weights is None:
+            return clone(self.estimator).fit(X, y)
+        weights = self.weights if rows is None else self.weights[rows]
+        return clone(self.estimator).fit(X, y, **{weight_name(self.estimator): weights})
+
+    def mean(self, scores: Array, rows: Array) -> float:
+        """Return the mean of the scores of rows (m,), each by its weight."""
+        return float(np.mean(scores) if self.weights is None else np.average(scores, weights=self.weights[rows]))
+
+    def weighed(self, scores: Array, rows: Array) -> Array:
+        """Return scores of rows (m,) whose plain mean is the weighted one, and whose spread is that of its error."""
+        if self.weights is None:
+            return scores
+        w, mean = self.weights[rows], self.mean(scores, rows)
+        return mean + w / w.mean() * (scores - mean)
 
     def answers_of(self, fitted: Any, rows: Array) -> dict[str, Array]:
         """Return what a fitted model answers for rows, by method; columns of classes are those of all classes."""
@@ -55,7 +77,7 @@ class AssessedProblem:
 def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int) -> UnseenAnswers:
     train, test = split
     try:
-        fitted = clone(problem.estimator).fit(take_rows(problem.X, train), problem.y[train])
+        fitted = problem.fit(train)
         answers = problem.answers_of(fitted, test)
     except Exception as error:
         kinds = "" if problem.classes is None else f" of {len(np.unique(problem.y[train]))} classes"
@@ -65,7 +87,22 @@ def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int
             wanted="an estimator that can be fitted to every split",
             fix="Fewer or larger folds, or method='holdout', leave more rows of each kind to fit.",
         ) from error
-    return UnseenAnswers(test, len(np.unique(train)), answers)
+    return UnseenAnswers(test, int(np.count_nonzero(np.bincount(train))), answers)
+
+
+def weight_name(estimator: Any) -> str:
+    """Return the name of the argument of `fit` that takes weights; of a pipeline, of its last step."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        if not isinstance(last, Pipeline) and has_fit_parameter(last, "sample_weight"):
+            return f"{name}__sample_weight"
+    elif has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    raise DataError(
+        got=f"sample_weight for a {type(estimator).__name__}",
+        wanted="an estimator whose fit takes sample_weight",
+        fix="Leave the weights out, or choose another estimator.",
+    )
 
 
 def _align(values: Array, fitted: Any, classes: Array, method: str) -> Array:

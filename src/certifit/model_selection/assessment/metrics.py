@@ -97,11 +97,14 @@ class GivenNumbers(RegressorMixin, GivenAnswers):
     """Kept answers of a regressor."""
 
 
-def score_answers(metric: Any, y: Array, answers: Answers, classes: Array | None) -> float:
+def score_answers(
+    metric: Any, y: Array, answers: Answers, classes: Array | None, weights: Array | None = None
+) -> float:
     """Return the score of kept answers for rows with targets y (m,), by a scorer's name or a scorer."""
     kind = GivenNumbers if classes is None else GivenClasses
     scorer = get_scorer(metric) if isinstance(metric, str) else metric
-    return float(scorer(kind(answers, classes), np.arange(len(y)), y))
+    more = {} if weights is None else {"sample_weight": weights}
+    return float(scorer(kind(answers, classes), np.arange(len(y)), y, **more))
 
 
 def name_metrics(metrics: Any, is_classifier: bool, of_rows: bool = False) -> dict[str, Any]:

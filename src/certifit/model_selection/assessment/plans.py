@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    ShuffleSplit,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-)
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
-from certifit.checkers.model_selection.splits import Split
-from certifit.core import Setting
+from certifit.checkers.model_selection.splits import (
+    Split,
+    SplitDeclaration,
+    certify_partition,
+    certify_splits,
+    row_keys,
+)
+from certifit.core import Certificate, Setting
 from certifit.core.settings import did_you_mean
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.held_out import AssessedProblem
@@ -70,6 +69,53 @@ class SingleRows(Sequence[Split]):
 
 
 @dataclass(frozen=True)
+class FoldSplits(Sequence[Split]):
+    """Folds that are tested in turn by what all others fit, drawn once or several times; made when asked for."""
+
+    folds: Array  # (draws, n) the number of each row's fold
+    n_folds: int  # of a draw
+
+    @classmethod
+    def of(cls, splits: Sequence[Split], n: int) -> FoldSplits | None:
+        """Return splits as folds of one draw, or None where some row is not tested once and fitted otherwise."""
+        folds = np.full((1, n), -1)
+        for number, (train, test) in enumerate(splits):
+            roles = np.bincount(np.concatenate([train, test]), minlength=n)
+            if len(roles) != n or roles.min() != 1 or roles.max() != 1 or (folds[0, test] >= 0).any():
+                return None
+            folds[0, test] = number
+        return None if (folds < 0).any() else cls(folds, len(splits))
+
+    def __len__(self) -> int:
+        return len(self.folds) * self.n_folds
+
+    def __getitem__(self, at: Any) -> Any:
+        places = range(len(self))[at]
+        if isinstance(places, range):
+            return [self[i] for i in places]
+        draw, fold = divmod(places, self.n_folds)
+        tested = self.folds[draw] == fold
+        return np.flatnonzero(~tested), np.flatnonzero(tested)
+
+    def draws(self) -> list[FoldSplits]:
+        """Return every draw by itself."""
+        return [FoldSplits(folds[None], self.n_folds) for folds in self.folds]
+
+    def tests(self) -> list[Array]:
+        """Return the numbers of the rows of each fold, ascending, draw by draw."""
+        found: list[Array] = []
+        for folds in self.folds:
+            order = np.argsort(folds.astype(np.int16 if self.n_folds < 2**15 else np.intp), kind="stable")
+            found += np.split(order, np.cumsum(np.bincount(folds, minlength=self.n_folds))[:-1])
+        return found
+
+    def among(self, rows: Array) -> FoldSplits | None:
+        """Return the folds of some of the rows, numbered anew; None where all are in one."""
+        kinds, folds = np.unique(self.folds[0, rows], return_inverse=True)
+        return FoldSplits(folds[None], len(kinds)) if len(kinds) > 1 else None
+
+
+@dataclass(frozen=True)
 class AssessmentPlan:
     """A method with its splits."""
 
@@ -84,8 +130,20 @@ class AssessmentPlan:
         """Return rows tested over rows fitted, of an average split."""
         if isinstance(self.splits, SingleRows):
             return 1 / (len(self.splits) - 1)
-        fitted = np.mean([len(np.unique(train)) for train, _ in self.splits])
+        if isinstance(self.splits, FoldSplits):
+            return 1 / (self.splits.n_folds - 1)
+        fitted = np.mean([np.count_nonzero(np.bincount(train)) for train, _ in self.splits])
         return float(np.mean([len(test) for _, test in self.splits]) / fitted)
+
+
+def certify_plan(plan: AssessmentPlan, problem: AssessedProblem) -> Certificate | None:
+    """Return the proof that no row is fitted and tested in the same split; None where the estimator splits itself."""
+    keys, terms = row_keys(problem.X), SplitDeclaration(groups=problem.groups)
+    if isinstance(plan.splits, SingleRows):
+        return certify_partition(np.arange(len(keys))[None], keys, terms)
+    if isinstance(plan.splits, FoldSplits):
+        return certify_partition(plan.splits.folds, keys, terms)
+    return certify_splits(plan.splits, keys, terms) if plan.splits else None
 
 
 def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], seed: int) -> AssessmentPlan:
@@ -93,6 +151,7 @@ def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], se
     if not isinstance(method, str):
         _refuse_unknown("a splitter", options, {})
         _, splits = list_splits(method, problem.X, problem.y, problem.groups)
+        _refuse_empty(splits, len(problem.y))
         return AssessmentPlan("given splits", f"as {method!r} splits", splits)
     why = "as asked for"
     if method == "auto":
@@ -109,6 +168,19 @@ def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], se
         _ALLOWED[name].check(name, value)
     drawn, notes = _splits(problem, method, chosen, seed)
     return AssessmentPlan(method, why, drawn, chosen, notes)
+
+
+def _refuse_empty(splits: Sequence[Split], n: int) -> None:
+    """Refuse splits with nothing to fit or to test, or with rows that are not there."""
+    if not len(splits):
+        raise DataError(got="a splitter that gives no split", wanted="at least one")
+    for number, (train, test) in enumerate(splits):
+        for side, rows in (("fit", train), ("test", test)):
+            where = f"split {number + 1} of {len(splits)}"
+            if not len(rows):
+                raise DataError(got=f"{where} without a row to {side}", wanted="rows on both sides")
+            if rows.min() < 0 or rows.max() >= n:
+                raise DataError(got=f"{where} with row {rows.max()} to {side}", wanted=f"row numbers 0 to {n - 1}")
 
 
 def _suitable(problem: AssessedProblem, tuning: PlanTuning = PlanTuning()) -> tuple[str, str]:
@@ -166,7 +238,7 @@ def _shuffled(problem: AssessedProblem, options: Mapping[str, Any], rng: np.rand
 
 def draw_folds(
     problem: AssessedProblem, n_splits: int, n_repeats: int, rng: np.random.RandomState
-) -> tuple[list[Split], tuple[str, ...]]:
+) -> tuple[FoldSplits, tuple[str, ...]]:
     """Return shuffled folds, drawn several times; of classes each fold has its share, of groups each is whole."""
     n = len(problem.y)
     members = n if problem.groups is None else len(np.unique(problem.groups))
@@ -177,17 +249,34 @@ def draw_folds(
             fix=f"n_splits={members}, say." if members > 1 else "",
         )
     strata, notes = (None, ()) if problem.classes is None else share_out(problem.y, n_splits)
-    found: list[Split] = []
+    draws = []
     for _ in range(n_repeats):
-        terms: dict[str, Any] = {"n_splits": n_splits, "shuffle": True, "random_state": rng.randint(2**31)}
         if problem.groups is not None:
-            cv, notes = GroupKFold(**terms), ()
-        elif strata is not None and len(np.unique(strata)) > 1:
-            cv = StratifiedKFold(**terms)
+            notes = ()
+            draws.append(_group_folds(problem.groups, n_splits, rng))
         else:
-            cv = KFold(**terms)
-        found += [*cv.split(np.zeros((n, 1)), strata, problem.groups)]
-    return found, tuple(notes)
+            draws.append(_deal_out(strata, n, n_splits, rng))
+    return FoldSplits(np.array(draws), n_splits), tuple(notes)
+
+
+def _deal_out(strata: Array | None, n: int, n_splits: int, rng: np.random.RandomState) -> Array:
+    """Return the fold of each row (n,): rows are shuffled, put stratum after stratum, and dealt out in turn."""
+    order = rng.permutation(n)
+    if strata is not None:
+        kinds = strata[order]
+        order = order[np.argsort(kinds.astype(np.int16) if kinds.max() < 2**15 else kinds, kind="stable")]
+    folds = np.empty(n, dtype=np.intp)
+    folds[order] = np.arange(n) % n_splits
+    return folds
+
+
+def _group_folds(groups: Array, n_splits: int, rng: np.random.RandomState) -> Array:
+    """Return the fold of each row (n,), the same for all rows of a group."""
+    folds = np.empty(len(groups), dtype=np.intp)
+    cv = GroupKFold(n_splits, shuffle=True, random_state=rng.randint(2**31))
+    for number, (_, test) in enumerate(cv.split(np.zeros((len(groups), 1)), groups=groups)):
+        folds[test] = number
+    return folds
 
 
 def share_out(y: Array, least: int) -> tuple[Array, tuple[str, ...]]:

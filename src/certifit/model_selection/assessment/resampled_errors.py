@@ -7,7 +7,7 @@ Efron & Tibshirani, Improvements on cross-validation: the .632+ bootstrap method
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -40,6 +40,12 @@ def nested_claims(
     folds_a_draw, rng = options["n_splits"], np.random.RandomState(seed)
     if folds_a_draw < 3:
         raise DataError(got=f"n_splits={folds_a_draw} with method='nested'", wanted="at least 3 folds")
+    if problem.weights is not None:
+        raise DataError(
+            got="sample_weight with method='nested'",
+            wanted="rows that count alike",
+            fix="Use method='repeated'.",
+        )
     draws = []
     for _ in range(options["n_repeats"]):
         splits, _notes = draw_folds(problem, folds_a_draw, 1, rng)
@@ -119,7 +125,7 @@ def bootstrap_claim(
     for found in held_out:
         total[found.test] += score_rows(metric, problem, found)
         count[found.test] += 1
-    rows = total[count > 0] / count[count > 0]
+    rows = problem.weighed(total[count > 0] / count[count > 0], np.flatnonzero(count))
     span = metric.span(0 if problem.classes is None else len(problem.classes))
     inflation = 2 + 1 / (n - 1)
     words = (
@@ -129,10 +135,10 @@ def bootstrap_claim(
     if not plus:
         words += "; for models fitted to 63 % of the rows, so rather too low a score"
         return normal_claim(name, rows, confidence, words, inflation, span=span)
-    fitted = clone(problem.estimator).fit(problem.X, problem.y)
+    fitted = problem.fit()
     everything = np.arange(n)
     whole = UnseenAnswers(everything, n, problem.answers_of(fitted, everything))
-    apparent, best = float(score_rows(metric, problem, whole).mean()), span[1]
+    apparent, best = problem.mean(score_rows(metric, problem, whole), everything), span[1]
     left_out = float(rows.mean())
     if plus == ".632":
         share, estimate = 0.632, 0.368 * apparent + 0.632 * left_out
@@ -182,7 +188,7 @@ def out_of_bag(problem: AssessedProblem) -> UnseenAnswers:
             fix="method='bootstrap' does the same for any estimator.",
         )
     model.set_params(oob_score=True, **({"bootstrap": True} if "bootstrap" in known else {}))
-    model.fit(problem.X, problem.y)
+    model = replace(problem, estimator=model).fit()
     if problem.classes is None:
         said = np.asarray(model.oob_prediction_)
         known_rows = np.flatnonzero(~np.isnan(said))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,14 @@ from certifit.model_selection.assessment.classifier_tables import (
 )
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.plans import AssessmentPlan
-from certifit.model_selection.result_table import ResultTable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from certifit.model_selection.result_table import ResultTable, TabledResult
 
 
 @dataclass(frozen=True, repr=False)
-class Assessment:
+class Assessment(TabledResult):
     """Scores of a model on new rows, each with an interval and the assumption that it rests on."""
+
+    picture = "plot_intervals"
 
     model: str  # name of its class
     plan: AssessmentPlan
@@ -59,24 +58,6 @@ class Assessment:
         }
         notes = [f"{claim.metric} rests on: {claim.assumption}" for claim in self.claims]
         return ResultTable(f"{self.model}, {self.plan.method}: {self.plan.why}", columns, (*notes, *self.plan.notes))
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_() + self.certificate._repr_html_()
-
-    def to_frame(self) -> Any:
-        """Return the table of metrics as a pandas data frame."""
-        return self.table().to_frame()
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the scores with their intervals; returns the axes."""
-        from certifit.model_selection.plots import plot_intervals
-
-        return plot_intervals(self.claims, ax)
 
     # Classifiers ----------------------------------------------------------------------------------------------
 
@@ -108,6 +89,11 @@ class Assessment:
         classes = self.problem.classes
         if classes is None:
             raise DataError(got="an assessment of a regressor", wanted="one of a classifier for this table")
+        if self.problem.weights is not None:
+            raise DataError(
+                got="an assessment with sample_weight", wanted="rows that count alike, for tables of counts",
+                fix="Assess without weights for this table.",
+            )  # fmt: skip
         # One test is independent of its model; rows of several folds are not, and count for fewer (Nadeau & Bengio).
         several = len(self.plan.splits) != 1
         fitted = self.tested.n_fitted

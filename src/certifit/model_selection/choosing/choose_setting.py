@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -13,7 +13,6 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.choices import ChoiceClaim, certify_choice
-from certifit.checkers.model_selection.splits import SplitDeclaration, certify_splits, row_keys
 from certifit.core import Certificate, Setting
 from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
@@ -21,20 +20,19 @@ from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics
-from certifit.model_selection.assessment.plans import AssessmentPlan, make_plan
+from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import score_rows
-from certifit.model_selection.result_table import ResultTable
+from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 RULES: Mapping[str, float] = {"best": 0.0, "one standard error": 1.0}
 
 
 @dataclass(frozen=True, repr=False)
-class SettingChoice:
+class SettingChoice(TabledResult):
     """Settings with their scores, the one that was chosen, and what its score is worth; prints as a table."""
+
+    picture = "plot_settings"
 
     settings: tuple[Mapping[str, Any], ...]  # that were tried, in the order given
     claim: ChoiceClaim
@@ -67,24 +65,6 @@ class SettingChoice:
             notes.append(f"{len(self.settings)} of {self.n_given} settings were tried within the time allowed")
         return ResultTable(f"Chosen by {self.rule}", columns, (*notes, *self.plan.notes))
 
-    def __str__(self) -> str:
-        return str(self.table())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_() + self.certificate._repr_html_()
-
-    def to_frame(self) -> Any:
-        """Return the settings as a pandas data frame."""
-        return self.table().to_frame()
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the settings' scores with their standard errors, and the corrected score; returns the axes."""
-        from certifit.model_selection.plots import plot_settings
-
-        return plot_settings(self, ax)
-
 
 def choose_setting(
     estimator: Any,
@@ -112,7 +92,7 @@ def choose_setting(
     random_state : int, RandomState or None
     **options : rule ('best', or 'one standard error': the first setting that is so near to the best), max_time
         (seconds; settings are then tried in random order until it has passed), n_splits (10 folds), draws (500),
-        groups (n,) and n_jobs
+        groups (n,), sample_weight (n,) and n_jobs
 
     Returns
     -------
@@ -143,8 +123,9 @@ def choose_setting(
     back = np.argsort(order[: len(tried)], kind="stable")
     tried, scores = [tried[i] for i in back], scores[:, back]
     claim = make_claim(scores, name, confidence, int(rng.randint(2**31)), terms)
-    splits = certify_splits(plan.splits, row_keys(problem.X), SplitDeclaration(tested=1, groups=problem.groups))
-    fitted = clone(estimator).set_params(**tried[claim.chosen]).fit(problem.X, problem.y)
+    splits = certify_plan(plan, problem)
+    assert splits is not None
+    fitted = replace(problem, estimator=clone(estimator).set_params(**tried[claim.chosen])).fit()
     return SettingChoice(
         tuple(tried), claim, certify_choice(claim, splits), plan, fitted, terms["rule"], len(given)
     )  # fmt: skip
@@ -188,18 +169,30 @@ def _score_settings(
         if tried and limit is not None and time.monotonic() - start > limit:
             break
         one = replace(problem, estimator=clone(problem.estimator).set_params(**setting))
-        held_out = hold_out_by_sums(one, plan.splits) or one.hold_out(plan.splits)
-        rows = np.empty(len(problem.y))
-        for found in held_out:
-            rows[found.test] = score_rows(ROW_METRICS[name], one, found)
-        if not np.isfinite(rows).all():
-            raise DataError(
-                got=f"scores that are no numbers with {dict(setting)}", wanted="finite ones",
-                fix="Leave this setting out, or choose another metric.",
-            )  # fmt: skip
+        columns.append(_score_setting(one, setting, plan, name))
         tried.append(setting)
-        columns.append(rows)
     return tried, np.column_stack(columns)
+
+
+def _score_setting(problem: AssessedProblem, setting: Mapping[str, Any], plan: AssessmentPlan, name: str) -> Array:
+    """Return the score of every row by the fold that left it out (n,)."""
+    try:
+        held_out = hold_out_by_sums(problem, plan.splits) or problem.hold_out(plan.splits)
+    except DataError as error:
+        raise DataError(
+            got=f"the setting {dict(setting)}: {error.got}", wanted=error.wanted, fix=error.fix or "Leave it out."
+        ) from error
+    rows = np.empty(len(problem.y))
+    for number, found in enumerate(held_out):
+        rows[found.test] = score_rows(ROW_METRICS[name], problem, found)
+        if not np.isfinite(rows[found.test]).all():
+            raise DataError(
+                got=f"{name} that is no number with {dict(setting)} on fold {number + 1} of {len(held_out)}: "
+                f"{np.count_nonzero(~np.isfinite(rows[found.test]))} of {len(found.test)} rows",
+                wanted="finite predictions and scores",
+                fix="Leave this setting out, or choose another metric.",
+            )
+    return problem.weighed(rows, np.arange(len(rows)))
 
 
 def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Mapping[str, Any]) -> ChoiceClaim:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.comparisons import PairClaim, assumption, certify_comparison
-from certifit.checkers.model_selection.splits import SplitDeclaration, certify_splits, row_keys
 from certifit.core import Certificate, Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem, split_scores
 from certifit.model_selection.assessment.held_out import AssessedProblem
 from certifit.model_selection.assessment.metrics import name_metrics
-from certifit.model_selection.assessment.plans import AssessmentPlan, make_plan
+from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.comparison.paired_tests import (
     Posterior,
     combined_f_test,
@@ -28,11 +27,8 @@ from certifit.model_selection.comparison.paired_tests import (
     holm,
     mcnemar_test,
 )
-from certifit.model_selection.result_table import ResultTable
+from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # The splits that each test is made for.
 _PLANS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -54,8 +50,10 @@ class PairVerdict:
 
 
 @dataclass(frozen=True, repr=False)
-class ModelComparison:
+class ModelComparison(TabledResult):
     """Pairs of models with differences, p-values and a verdict; prints as a table."""
+
+    picture = "plot_differences"
 
     scores: Mapping[str, Array]  # by model: of every split (J,), or of every row for McNemar's test (m,)
     pairs: tuple[PairVerdict, ...]
@@ -85,24 +83,6 @@ class ModelComparison:
         means = ", ".join(f"{name} {np.mean(values):.4g}" for name, values in self.scores.items())
         return ResultTable(f"{self.metric}: {means}", columns, tuple(notes))
 
-    def __str__(self) -> str:
-        return str(self.table())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_() + self.certificate._repr_html_()
-
-    def to_frame(self) -> Any:
-        """Return the pairs as a pandas data frame."""
-        return self.table().to_frame()
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the differences with their intervals, and the region of no practical difference; returns the axes."""
-        from certifit.model_selection.plots import plot_differences
-
-        return plot_differences(self, ax)
-
 
 def compare_models(
     models: Mapping[str, Any],
@@ -130,7 +110,7 @@ def compare_models(
     confidence : of intervals and verdicts, 1 - α
     random_state : int, RandomState or None
     **options : rope (differences up to this are practically none; 0.01), n_splits and n_repeats of the corrected t,
-        test_size of McNemar's test, groups (n,) and n_jobs
+        test_size of McNemar's test, groups (n,), sample_weight (n,) and n_jobs
 
     Returns
     -------
@@ -167,7 +147,8 @@ def compare_models(
         else:
             scores[model] = split_scores(problem, name, scorer, held_out)
     claims = _pair_claims(scores, test, plan.ratio)
-    splits = certify_splits(plan.splits, row_keys(problem.X), SplitDeclaration(groups=problem.groups))
+    splits = certify_plan(plan, problem)
+    assert splits is not None
     certificate = certify_comparison(claims, splits, 1 - confidence)
     pairs = tuple(_verdict(claim, confidence, rope) for claim in claims)
     return ModelComparison(scores, pairs, certificate, plan, name, confidence, rope)
@@ -180,6 +161,8 @@ def _common_problem(models: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
             wanted="two or more estimators by name",
             fix="compare_models({'mine': mine, 'theirs': theirs}, X, y)",
         )
+    for model in models.values():
+        make_problem(model, X, y, dict(options))
     kinds = {is_classifier(model) for model in models.values()}
     if len(kinds) > 1:
         raise DataError(got="classifiers and regressors", wanted="models of one kind, which answer the same question")
@@ -190,6 +173,11 @@ def _metric(metric: Any, problem: AssessedProblem, test: str) -> Any:
     if test == "McNemar":
         if problem.classes is None or metric not in (None, "accuracy"):
             raise DataError(got="McNemar's test of other than right and wrong", wanted="classifiers and accuracy")
+        if problem.weights is not None:
+            raise DataError(
+                got="sample_weight with McNemar's test", wanted="rows that count alike",
+                fix="test='corrected t' takes weights.",
+            )  # fmt: skip
         if problem.groups is not None:
             raise DataError(
                 got="groups with McNemar's test", wanted="independent rows", fix="test='corrected t' takes groups."

@@ -140,7 +140,8 @@ def bayesian_signed_rank(
     w = rng.gamma(np.concatenate([[0.5], np.ones(len(a))]), size=(draws, len(z)))
     w /= w.sum(axis=1, keepdims=True)
     means = (z[:, None] + z) / 2
-    left = np.einsum("bi,ij,bj->b", w, means < -rope, w, optimize=True)
-    right = np.einsum("bi,ij,bj->b", w, means > rope, w, optimize=True)
+    # A pair whose mean is at a border counts half on both sides of it (Benavoli, Mangili & Ruggeri 2014).
+    below, above = (np.heaviside(side - rope, 0.5) for side in (-means, means))
+    left, right = (np.einsum("bi,ij,bj->b", w, side, w, optimize=True) for side in (below, above))
     winner = np.argmax(np.column_stack([left, 1 - left - right, right]), axis=1)
     return Posterior(*(float(np.mean(winner == k)) for k in range(3)))

@@ -24,6 +24,7 @@ from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.held_out import take_rows
 from certifit.model_selection.assessment.intervals import clopper_pearson
+from certifit.model_selection.conformal.summary import CalibrationSummary
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
 
@@ -49,6 +50,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     calibration_rows_: Array
     calibration_folds_: Array
     calibration_groups_: Array | None
+    calibration_strata_: Array | None  # groups, or classes where each has a radius of its own
     scores_: Array
     radius_: dict[Any, float]
     n_folds_: int
@@ -144,7 +146,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def _calibrate(self, y: Array) -> None:
         """Set the radius of every group, and the certificate."""
-        scores = by_group(self.scores_, self._calibration_strata(y))
+        self.calibration_strata_ = self._calibration_strata(y)
+        scores = by_group(self.scores_, self.calibration_strata_)
         if not np.isfinite(self.scores_).all():
             raise DataError(got="predictions that are no numbers", wanted="finite ones for all calibration rows")
         for group, values in scores.items():
@@ -186,6 +189,20 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         """Return what the estimator says of each row (m,)."""
         check_is_fitted(self, "certificate_")
         return np.asarray(self.estimator_.predict(X))
+
+    def summary(self, confidence: float = 0.95) -> CalibrationSummary:
+        """Return radius and coverage of every group; prints as a table, plots and turns into a data frame.
+
+        Parameters
+        ----------
+        confidence : of the coverage of this very model
+        """
+        check_is_fitted(self, "certificate_")
+        Setting(float, above=0, below=1).check("confidence", confidence)
+        return CalibrationSummary(
+            type(self.estimator).__name__, by_group(self.scores_, self.calibration_strata_), self.radius_,
+            self.coverage, confidence, self.certificate_,
+        )  # fmt: skip
 
     def _share(self, covered: Array, confidence: float) -> tuple[float, float, float]:
         low, high = clopper_pearson(np.count_nonzero(covered), len(covered), confidence)

@@ -42,6 +42,7 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
     radius_ : the largest score of a class in a set, by group or class (None where there are none); empty for folds
     scores_ : (n,) of calibration rows, by a model that has not seen them
     calibration_rows_, calibration_folds_, calibration_groups_ : (n,) their numbers, folds and groups
+    calibration_strata_ : (n,) what each radius is for: groups, or classes; None for all rows alike
     estimators_ : the fitted copies, one for a split
     estimator_ : the fitted estimator that `predict` asks
     n_folds_ : folds; 0 for a split

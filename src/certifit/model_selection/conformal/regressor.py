@@ -36,6 +36,7 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
     radius_ : half the width of intervals, by group (None where there are no groups); empty for folds
     scores_ : (n,) |y - prediction| of calibration rows, by a model that has not seen them
     calibration_rows_, calibration_folds_, calibration_groups_ : (n,) their numbers, folds and groups
+    calibration_strata_ : (n,) what each radius is for: groups, or classes; None for all rows alike
     estimators_ : the fitted copies, one for a split
     estimator_ : the fitted estimator that `predict` asks
     n_folds_ : folds; 0 for a split

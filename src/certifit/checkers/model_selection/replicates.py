@@ -1,0 +1,103 @@
+"""Whether coefficients are those of fits to rows drawn with replacement: some are drawn again, and put to the test.
+
+Which rows a replicate draws follows from the seed by a hash (SplitMix64), written out here once more in plain NumPy.
+Least squares and ridge are proved by their normal equations over the drawn rows; other models are fitted again.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certifit.core import Certificate, Check
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class ReplicateClaim:
+    """Coefficients of B replicates, the intercept last where there is one."""
+
+    values: Array  # (B, p)
+    estimate: Array  # (p,) of all rows
+    low: Array  # (p,) percentiles over replicates
+    high: Array  # (p,)
+    confidence: float
+    seed: int
+    intercept: bool
+    alpha: float | None  # ridge penalty; None for other models, which are fitted again
+
+
+def certify_replicates(
+    claim: ReplicateClaim, X: Array, y: Array, estimator: Any = None, most_replicates: int = 5
+) -> Certificate:
+    """Prove some replicates, spread over all of them, and the percentiles of all."""
+    B = len(claim.values)
+    keys = replicate_keys(claim.seed, B)
+    worst = 0.0
+    asked = np.unique(np.linspace(0, B - 1, min(B, most_replicates)).astype(int))
+    for b in asked:
+        rows = drawn_rows(int(keys[b]), len(y))
+        if claim.alpha is None:
+            worst = max(worst, _distance_of_refit(claim.values[b], X[rows], y[rows], estimator))
+        else:
+            worst = max(worst, relative_residual(claim, b, X[rows], y[rows]))
+    ends = np.quantile(claim.values, [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2], axis=0)
+    size = np.maximum(np.abs(claim.values).max(axis=0), 1e-300)
+    off = float((np.abs(np.stack([claim.low, claim.high]) - ends) / size).max())
+    name = "normal equations of replicates off by" if claim.alpha is not None else "replicates fitted again off by"
+    checks = (
+        Check("coefficients that are no numbers", float(np.count_nonzero(~np.isfinite(claim.values))), 0.0),
+        Check(name, worst, 1e-9 if claim.alpha is not None else 1e-6),
+        Check("percentiles off by", off, 1e-9),
+    )
+    facts: dict[str, float | str] = {"replicates": B, "replicates put to the test": len(asked)}
+    facts["assumed"] = "rows are independent draws, and many; percentiles of the bootstrap"
+    return Certificate(
+        "statistical", f"coefficients of {B} fits to rows drawn with replacement", checks=checks, facts=facts
+    )
+
+
+def replicate_keys(seed: int, n_replicates: int) -> Array:
+    """Return the key that each replicate's draws begin with (B,)."""
+    with np.errstate(over="ignore"):
+        return _mix(_mix(np.uint64(seed) + np.zeros(1, np.uint64)) + np.arange(n_replicates, dtype=np.uint64))
+
+
+def drawn_rows(key: int, n: int) -> Array:
+    """Return the rows that a replicate draws (n,): the upper half of hash i, as a share of n."""
+    with np.errstate(over="ignore"):
+        start = np.uint64(key) + np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return ((_mix(start) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)).astype(np.intp)
+
+
+def _mix(x: Array) -> Array:
+    """Return the next number of SplitMix64 after each state (any shape)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def relative_residual(claim: ReplicateClaim, b: int, X: Array, y: Array) -> float:
+    """Return the largest slope of a replicate's objective, in those of its terms one by one."""
+    d = X.shape[1]
+    slopes, height = claim.values[b, :d], float(claim.values[b, d]) if claim.intercept else 0.0
+    if claim.intercept:
+        mean = X.mean(axis=0)
+        X, height = X - mean, height + float(mean @ slopes)
+    errors = y - X @ slopes - height
+    gradient = X.T @ errors - claim.alpha * slopes
+    scale = np.sqrt((X**2).sum(axis=0) * float((y - y.mean() * claim.intercept) @ (y - y.mean() * claim.intercept)))
+    found = float((np.abs(gradient) / np.maximum(scale, 1e-300)).max())
+    if claim.intercept:
+        found = max(found, abs(float(errors.sum())) / max(float(np.abs(y).sum()), 1e-300))
+    return found
+
+
+def _distance_of_refit(values: Array, X: Array, y: Array, estimator: Any) -> float:
+    fitted = copy.deepcopy(estimator).fit(X, y)
+    again = np.ravel(np.asarray(fitted.coef_, dtype=np.float64))
+    return float(np.abs(values[: len(again)] - again).max() / max(1.0, float(np.abs(again).max())))

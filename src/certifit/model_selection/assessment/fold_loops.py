@@ -1,0 +1,107 @@
+"""Compiled loops of folds from sums: moments by fold and class, and scores of rows by what is left without them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+# Scores are sums over columns. Allowing any order of addition lets the compiler use vector instructions.
+ANY_ORDER = {"reassoc", "contract"}
+
+
+class DeviationSums(NamedTuple):
+    """Rows by fold and class, as sums about a centre of the class."""
+
+    n: NDArray[np.float64]  # (f, k) rows
+    z: NDArray[np.float64]  # (f, k, d) Σ (x - c)
+    zz: NDArray[np.float64]  # (f, k, d) Σ (x - c)²
+
+
+class RemovableMoments(NamedTuple):
+    """All rows by class, and all of them."""
+
+    n: NDArray[np.float64]  # (k,)
+    mean: NDArray[np.float64]  # (k, d)
+    squares: NDArray[np.float64]  # (k, d) about the mean
+    grand_mean: NDArray[np.float64]  # (d,)
+    grand_squares: NDArray[np.float64]  # (d,)
+
+
+@njit(cache=True, nogil=True)
+def fold_class_sums(X, folds, codes, centres, n_folds):
+    """Return `DeviationSums` of rows X (n, d) in folds (n,) and classes `codes` (n,), about `centres` (k, d)."""
+    k, d = centres.shape
+    n = np.zeros((n_folds, k))
+    z = np.zeros((n_folds, k, d))
+    zz = np.zeros((n_folds, k, d))
+    for i in range(X.shape[0]):
+        f, c = folds[i], codes[i]
+        n[f, c] += 1
+        for j in range(d):
+            apart = X[i, j] - centres[c, j]
+            z[f, c, j] += apart
+            zz[f, c, j] += apart * apart
+    return DeviationSums(n, z, zz)
+
+
+@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+def fold_scores(X, folds, mean, precision, offset):
+    """Return offset - Σ precision (x - mean)² / 2 of each row (n, k), by the parameters (f, k, d) of its fold."""
+    k, d = mean.shape[1:]
+    out = np.empty((X.shape[0], k))
+    for i in range(X.shape[0]):
+        f = folds[i]
+        for c in range(k):
+            total = 0.0
+            for j in range(d):
+                apart = X[i, j] - mean[f, c, j]
+                total += precision[f, c, j] * apart * apart
+            out[i, c] = offset[f, c] - 0.5 * total
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+def scores_without_self(X, codes, moments, smoothing):
+    """Return log p(class) + log p(row | class) of each row (n, k), by the moments without it.
+
+    A variance is written as a multiple of the class's own, so that the logarithm of several is that of a product.
+    """
+    count, mean, squares, grand_mean, grand_squares = moments
+    k, d = mean.shape
+    n = X.shape[0]
+    known = np.empty((k, d))
+    constant = np.empty(k)
+    floor_of_all = smoothing * np.max(grand_squares) / n
+    for c in range(k):
+        constant[c] = 0.0
+        for j in range(d):
+            # A column without spread has the floor alone; 1 where that is nothing too.
+            v = squares[c, j] / count[c] + floor_of_all
+            known[c, j] = 1 / v if v > 0 else 1.0
+            constant[c] -= np.log(2 * np.pi / known[c, j])
+    out = np.empty((n, k))
+    for i in range(n):
+        largest = 0.0
+        for j in range(d):
+            apart = X[i, j] - grand_mean[j]
+            largest = max(largest, (grand_squares[j] - apart * apart * n / (n - 1)) / (n - 1))
+        floor = smoothing * largest
+        for c in range(k):
+            own = 1.0 if codes[i] == c else 0.0
+            left = count[c] - own
+            stretch = count[c] / left  # of a deviation, when the mean leaves the row
+            total, logs, product = 0.0, 0.0, 1.0
+            for j in range(d):
+                apart = X[i, j] - mean[c, j]
+                v = max(squares[c, j] - own * apart * apart * stretch, 0.0) / left + floor
+                ratio = v * known[c, j]
+                far = apart * (1 + own * (stretch - 1))
+                total += far * far * known[c, j] / ratio
+                product *= ratio
+                if j % 8 == 7:
+                    logs += np.log(product)
+                    product = 1.0
+            logs += np.log(product)
+            out[i, c] = np.log(left / (n - 1)) + 0.5 * (constant[c] - logs - total)
+    return out

@@ -1,0 +1,108 @@
+"""Signs that a test is too easy: equal rows on both sides of a border, and single columns that tell the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from certifit.core import Certificate
+from certifit.model_selection.assessment.held_out import AssessedProblem
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class LeakageTuning:
+    """When a column is suspicious."""
+
+    most_rows: int = 1_000  # that columns are looked at in
+    fewest_rows: int = 40
+    bins: int = 32  # of about equally many rows
+    explained: float = 0.98  # of what a constant answer leaves open
+    most_columns: int = 1_000
+    most_named: int = 5
+
+
+def leakage_notes(
+    problem: AssessedProblem, splits: Certificate | None, tuning: LeakageTuning = LeakageTuning()
+) -> tuple[str, ...]:
+    """Return what is suspicious, in words."""
+    notes = []
+    equal = 0 if splits is None else int(float(splits.facts.get("tested rows equal to a fitted row", 0)))
+    if equal:
+        notes.append(f"{equal} tested rows equal a fitted row in every column, which makes the test too easy")
+    found = telling_columns(problem, tuning)
+    if found:
+        named = ", ".join(f"{name} ({100 * share:.1f} %)" for name, share in found[: tuning.most_named])
+        more = f" and {len(found) - tuning.most_named} more" if len(found) > tuning.most_named else ""
+        notes.append(
+            f"alone, {named}{more} nearly determines the target: is it known when a prediction is needed, or does it "
+            f"follow from the target?"
+        )
+    return tuple(notes)
+
+
+def telling_columns(problem: AssessedProblem, tuning: LeakageTuning = LeakageTuning()) -> list[tuple[str, float]]:
+    """Return columns that alone tell nearly all about the target, with the share that each explains."""
+    n = len(problem.y)
+    if n < tuning.fewest_rows or sparse.issparse(problem.X):
+        return []
+    rows = np.unique(np.linspace(0, n - 1, min(n, tuning.most_rows)).astype(int))
+    # In no order that the table may have: every other row of a shuffle is left out to be told.
+    rows = np.random.default_rng(0).permutation(rows)
+    found = []
+    for name, values in _columns(problem.X, rows, tuning.most_columns):
+        share = told_by_column(values, problem.y[rows], problem.classes is not None, tuning.bins)
+        if share >= tuning.explained:
+            found.append((name, share))
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+def _columns(X: Any, rows: Array, most: int) -> list[tuple[str, Array]]:
+    if hasattr(X, "iloc"):
+        return [(str(name), np.asarray(X.iloc[rows, place])) for place, name in enumerate(X.columns[:most])]
+    table = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
+    if table.ndim != 2:
+        return []
+    return [(f"column {j}", table[rows, j]) for j in range(min(table.shape[1], most))]
+
+
+def told_by_column(values: Array, y: Array, classes: bool, bins: int) -> float:
+    """Return the share of what is open about y (m,) that one column, cut into bins, tells on rows left out.
+
+    Half of the rows say what each bin means; the others are told.
+
+    >>> x = np.random.default_rng(0).permutation(200)
+    >>> told_by_column(x, x >= 100, True, 32), told_by_column(x % 7, x >= 100, True, 32) < 0.5
+    (1.0, True)
+    """
+    bin_of = _bins(values, bins)
+    half = np.arange(len(y)) % 2 == 0
+    _, codes = np.unique(y, return_inverse=True)
+    if classes:
+        counts = np.zeros((bin_of.max() + 1, codes.max() + 1))
+        np.add.at(counts, (bin_of[half], codes[half]), 1)
+        usual = np.bincount(codes[half]).argmax()
+        said = np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), usual)[bin_of[~half]]
+        wrong, wrong_by_usual = np.mean(said != codes[~half]), np.mean(codes[~half] != usual)
+    else:
+        target = y.astype(np.float64)
+        rows = np.bincount(bin_of[half], minlength=bin_of.max() + 1)
+        sums = np.bincount(bin_of[half], target[half], minlength=bin_of.max() + 1)
+        level = target[half].mean()
+        said = np.where(rows > 0, sums / np.maximum(rows, 1), level)[bin_of[~half]]
+        wrong, wrong_by_usual = np.mean((said - target[~half]) ** 2), np.mean((target[~half] - level) ** 2)
+    return float(1 - wrong / wrong_by_usual) if wrong_by_usual > 0 else 0.0
+
+
+def _bins(values: Array, bins: int) -> Array:
+    """Return the bin of each value (m,): a kind of its own where there are few, else one of equally many rows."""
+    if values.dtype.kind not in "biuf":
+        values = np.array([str(value) for value in values.tolist()])
+    kinds, codes = np.unique(values, return_inverse=True)
+    if len(kinds) <= bins or values.dtype.kind not in "biuf":
+        return codes
+    edges = np.nanquantile(values.astype(np.float64), np.linspace(0, 1, bins + 1)[1:-1])
+    return np.searchsorted(np.unique(edges), values, side="right")

@@ -1,0 +1,263 @@
+"""Coefficients of a linear model fitted to rows drawn with replacement, a thousand times for the price of a few fits.
+
+How often a replicate draws each row is a weight. Sums of products of columns over weighted rows are one product of
+matrices, weights (replicates, rows) times products (rows, pairs of columns), block by block: every replicate's
+normal equations come out of one pass. Models that do not follow from such sums are fitted to the rows drawn.
+
+Reference: Efron & Tibshirani, An introduction to the bootstrap (1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from certifit.checkers.model_selection.replicates import ReplicateClaim, certify_replicates, replicate_keys
+from certifit.core import Certificate, Setting
+from certifit.exceptions import DataError
+from certifit.model_selection.bootstrap.draw_loops import add_drawn_rows
+from certifit.model_selection.result_table import ResultTable, TabledResult
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class ReplicateTuning:
+    """How work is cut."""
+
+    replicates_at_once: int = 512  # whose counts of all rows are held, a byte each
+    rows_of_block: int = 2048
+    largest_condition: float = 1e6  # of columns of unit length; beyond, normal equations lose too many digits
+
+
+@dataclass(frozen=True, repr=False)
+class CoefficientReplicates(TabledResult):
+    """Coefficients over replicates, with their errors and intervals; prints as a table."""
+
+    picture = "plot_intervals"
+
+    model: str
+    names: tuple[str, ...]  # of the coefficients
+    claim: ReplicateClaim
+    certificate: Certificate
+
+    @property
+    def values(self) -> Array:
+        """Return coefficients by replicate (B, p), the intercept last where there is one."""
+        return self.claim.values
+
+    @property
+    def claims(self) -> list[Any]:
+        """Return the coefficients as estimates with an interval."""
+        return [
+            _Coefficient(name, float(estimate), float(low), float(high), self.claim.confidence)
+            for name, estimate, low, high in zip(
+                self.names, self.claim.estimate, self.claim.low, self.claim.high, strict=True
+            )
+        ]
+
+    def table(self) -> ResultTable:
+        """Return a line for each coefficient: its error over replicates, and the interval of their percentiles."""
+        columns: dict[str, Any] = {
+            "coefficient": [*self.names],
+            "all rows": self.claim.estimate.tolist(),
+            "error": self.values.std(axis=0, ddof=1).tolist(),
+            "from": self.claim.low.tolist(),
+            "to": self.claim.high.tolist(),
+        }
+        note = (
+            f"percentiles of {len(self.values)} fits to rows drawn with replacement; rests on: rows are independent "
+            f"draws, and many"
+        )
+        return ResultTable(f"{self.model}, {100 * self.claim.confidence:g} % intervals", columns, (note,))
+
+
+@dataclass(frozen=True)
+class _Coefficient:
+    """A coefficient as pictures of intervals take it."""
+
+    metric: str
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+
+
+def bootstrap_coefficients(
+    estimator: Any, X: Any, y: Any, *, n_replicates: int = 1000, confidence: float = 0.9, random_state: int = 0
+) -> CoefficientReplicates:
+    """Fit a linear model to rows drawn with replacement many times, and say how much its coefficients change.
+
+    Replicates of least squares and ridge come from one pass over the rows; other models are fitted to each draw.
+
+    Parameters
+    ----------
+    estimator : a regressor or classifier of two classes with `coef_`, of any library; it is copied, never changed
+    X, y : table of numbers and target, in memory
+    n_replicates : how many times rows are drawn, B
+    confidence : of each interval, of percentiles
+    random_state : a whole number: the rows drawn follow from it by a hash, so that the checker can draw them again
+
+    Returns
+    -------
+    CoefficientReplicates : prints as a table; `values` (B, p) has every replicate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> found = bootstrap_coefficients(Ridge(0.1), X[:, :2], y, n_replicates=100)
+    >>> found.values.shape
+    (100, 3)
+    >>> found.certificate.holds
+    True
+    """
+    Setting(int, least=10).check("n_replicates", n_replicates)
+    Setting(float, above=0, below=1).check("confidence", confidence)
+    Setting(int, least=0).check("random_state", random_state)
+    table, target = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if table.ndim != 2 or target.shape != (len(table),) or len(table) < 2:
+        raise DataError(
+            got=f"X of shape {table.shape} and y of shape {target.shape}", wanted="a table and one target a row"
+        )
+    if not np.isfinite(table).all():
+        raise DataError(got="missing or infinite entries", wanted="finite numbers", fix="Leave such rows out.")
+    fitted = clone(estimator).fit(X, target)
+    if not hasattr(fitted, "coef_") or np.size(fitted.coef_) != table.shape[1]:
+        raise DataError(
+            got=f"a {type(estimator).__name__}", wanted="a linear model of one target: an estimator with coef_ (d,)"
+        )
+    alpha = _ridge_penalty(estimator)
+    values = None if alpha is None else replicates_by_sums(
+        table, target.astype(np.float64), alpha, bool(fitted.fit_intercept), (random_state, n_replicates)
+    )  # fmt: skip
+    by_sums = values is not None and np.isfinite(values).all()
+    if not by_sums:
+        values, alpha = _refitted(estimator, X, target, random_state, n_replicates), None
+    assert values is not None
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    with_intercept = bool(getattr(fitted, "fit_intercept", True))
+    claim = ReplicateClaim(
+        values, coefficients(fitted), low, high, confidence, random_state, with_intercept, alpha
+    )  # fmt: skip
+    certificate = certify_replicates(claim, table, target, None if by_sums else estimator)
+    given = getattr(X, "columns", None)
+    names = [*map(str, given)] if given is not None else [f"x{j}" for j in range(table.shape[1])]
+    names += ["intercept"] * (values.shape[1] - len(names))
+    return CoefficientReplicates(type(estimator).__name__, tuple(names), claim, certificate)
+
+
+def coefficients(fitted: Any) -> Array:
+    """Return slopes and the intercept, where there is one, of a fitted linear model (p,)."""
+    slopes = np.ravel(np.asarray(fitted.coef_, dtype=np.float64))
+    with_intercept = getattr(fitted, "fit_intercept", True)
+    return np.append(slopes, np.ravel(fitted.intercept_)[0]) if with_intercept else slopes
+
+
+def _ridge_penalty(estimator: Any) -> float | None:
+    """Return the ridge penalty of a model that follows from sums, or None."""
+    if type(estimator).__name__ not in ("LinearRegression", "Ridge"):
+        return None
+    settings = estimator.get_params()
+    alpha: Any = settings.get("alpha", 0.0)
+    return None if settings.get("positive") or not isinstance(alpha, int | float) else float(alpha)
+
+
+def drawn_counts(n: int, seed: int, n_replicates: int, at_once: int) -> Iterator[tuple[int, Array]]:
+    """Give (first replicate, how often each of its replicates draws each row (b, n)), some replicates at a time."""
+    keys = replicate_keys(seed, n_replicates)
+    for first in range(0, n_replicates, at_once):
+        part = keys[first : first + at_once]
+        counts = np.zeros((len(part), n), dtype=np.uint8)  # a row is drawn more than 255 times once in 10⁵⁰⁰ draws
+        for key, row in zip(part, counts, strict=True):
+            # Hashes are meant to overflow; only loops that are not compiled would say so.
+            with np.errstate(over="ignore"):
+                add_drawn_rows(key, row)
+        yield first, counts
+
+
+def replicates_by_sums(
+    X: Array,
+    y: Array,
+    alpha: float,
+    centred: bool,
+    draws: tuple[int, int],
+    tuning: ReplicateTuning = ReplicateTuning(),
+) -> Array | None:
+    """Return slopes and intercepts (B, p) from weighted sums; None where normal equations would lose digits.
+
+    `draws` are the seed and the number of replicates, B.
+    """
+    n, d = X.shape
+    shift, level = (X.mean(axis=0), float(y.mean())) if centred else (np.zeros(d), 0.0)
+    columns = np.vstack([(X - shift).T, y - level, np.ones(n)])
+    pairs = np.triu_indices(d + 2)
+    found = np.empty((draws[1], d + centred))
+    for first, counts in drawn_counts(n, *draws, tuning.replicates_at_once):
+        sums = np.zeros((len(counts), len(pairs[0])))
+        for start in range(0, n, tuning.rows_of_block):
+            block = slice(start, start + tuning.rows_of_block)
+            sums += counts[:, block].astype(np.float64) @ _products(columns[:, block]).T
+        square = np.empty((len(counts), d + 2, d + 2))
+        square[:, pairs[0], pairs[1]] = square[:, pairs[1], pairs[0]] = sums
+        part = _solve(square, alpha, centred, tuning)
+        if part is None:
+            return None
+        slopes, heights = part
+        found[first : first + len(counts), :d] = slopes
+        if centred:
+            found[first : first + len(counts), d] = level + heights - slopes @ shift
+    return found
+
+
+def _products(columns: Array) -> Array:
+    """Return the products of all pairs of columns (p, m), a line for each pair (p (p + 1) / 2, m)."""
+    width, m = columns.shape
+    out = np.empty((width * (width + 1) // 2, m))
+    end = 0
+    for j in range(width):
+        np.multiply(columns[j], columns[j:], out=out[end : end + width - j])
+        end += width - j
+    return out
+
+
+def _solve(square: Array, alpha: float, centred: bool, tuning: ReplicateTuning) -> tuple[Array, Array] | None:
+    """Return slopes (b, d) and heights at the shift (b,) from sums of products (b, d + 2, d + 2)."""
+    d = square.shape[1] - 2
+    n = square[:, -1, -1]
+    mean, height = np.zeros((len(square), d)), np.zeros(len(square))
+    if centred:
+        mean, height = square[:, :d, -1] / n[:, None], square[:, d, -1] / n
+    gram = square[:, :d, :d] - n[:, None, None] * mean[:, :, None] * mean[:, None, :] + alpha * np.eye(d)
+    cross = square[:, :d, d] - (n * height)[:, None] * mean
+    lengths = np.sqrt(np.einsum("bii->bi", gram))
+    if not np.isfinite(gram).all() or not lengths.all():
+        return None
+    scaled = gram / (lengths[:, :, None] * lengths[:, None, :])
+    ends = np.linalg.eigvalsh(scaled)
+    if (ends[:, -1] > tuning.largest_condition * ends[:, 0]).any():
+        return None
+    slopes = np.linalg.solve(scaled, (cross / lengths)[:, :, None])[:, :, 0] / lengths
+    return slopes, height - np.einsum("bd,bd->b", slopes, mean)
+
+
+def _refitted(estimator: Any, X: Any, y: Array, seed: int, n_replicates: int) -> Array:
+    """Return coefficients (B, p) of copies that are fitted to the rows drawn, each as often as it was."""
+    table = X if not hasattr(X, "iloc") else np.asarray(X)
+    found = []
+    for first, counts in drawn_counts(len(y), seed, n_replicates, 1):
+        rows = np.repeat(np.arange(len(y)), counts[0])
+        try:
+            found.append(coefficients(clone(estimator).fit(np.asarray(table)[rows], y[rows])))
+        except Exception as error:
+            raise DataError(
+                got=f"{type(estimator).__name__} that fails on replicate {first + 1} of {n_replicates} "
+                f"({type(error).__name__}: {error})",
+                wanted="an estimator that can be fitted to any rows drawn",
+                fix="A rare class may be missing among the rows drawn: merge it with another.",
+            ) from error
+    return np.array(found)
