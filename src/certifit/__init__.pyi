@@ -52,6 +52,8 @@ from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
 from certifit.manifold.locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
 from certifit.linear_model.cross_validated.logistic_cv import LogisticRegressionCV as LogisticRegressionCV
+from certifit.neural_network.perceptron_models import MLPClassifier as MLPClassifier
+from certifit.neural_network.perceptron_models import MLPRegressor as MLPRegressor
 from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
 from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
@@ -161,6 +163,7 @@ from certifit import manifold as manifold
 from certifit import mixture as mixture
 from certifit import model_selection as model_selection
 from certifit import naive_bayes as naive_bayes
+from certifit import neural_network as neural_network
 from certifit import plots as plots
 from certifit import svm as svm
 from certifit import table as table

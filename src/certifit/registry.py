@@ -54,6 +54,7 @@ class _Proves:
     best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
     additive = "no sum of functions of single columns, on these levels, has a smaller objective, up to a stated gap"
     greedy = "every greedy choice was the best of its candidates"
+    network = "the stored loss is that of these weights; the gradient's largest entry, at most tol with 'lbfgs'"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
 
@@ -217,6 +218,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         _Proves.additive,
         warm_up=({"alpha": 0.01}, {"alpha": 0.01, "loss": "poisson"}),
     ),
+    Registered("MLPClassifier", "neural_network.perceptron_models", _Proves.network, warm_up=({"max_iter": 2},)),
+    Registered("MLPRegressor", "neural_network.perceptron_models", _Proves.network, warm_up=({"max_iter": 2},)),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

@@ -1,0 +1,246 @@
+"""The checker of multi-layer perceptrons: its own forward pass, loss and gradient, in float64.
+
+What is proved: the stored loss is the loss of these weights on these rows; the gradient, found by the chain rule and
+held against central differences in every tensor, has this largest entry. Where a fit claims to be stationary, that
+entry must be at most the tolerance. Nothing is said of other minima.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import erf, log_expit, logsumexp, xlogy
+
+from certifit.checkers.plain.blocks import dense_rows
+from certifit.core import Certificate, Check
+from certifit.rows import Array, Block, Largest, Rows, Sums
+
+
+@dataclass(frozen=True)
+class PerceptronCheckTuning:
+    """How differences are taken, and what rounding may do."""
+
+    rows: int = 256  # of which central differences are taken
+    step: float = 1e-5  # of a difference, relative to the tensor's largest entry
+    differences: float = 1e-5  # relative error of a difference where the loss is smooth
+    rounding: float = 1e-11  # of the loss, relative to the size of its terms
+    seed: int = 17  # of the directions of differences
+
+
+class PerceptronClaim(NamedTuple):
+    """A network as its fitted attributes and settings describe it."""
+
+    coefs: tuple[Array, ...]  # (inputs, outputs) of each layer
+    intercepts: tuple[Array, ...]  # (outputs,) of each layer
+    activation: str  # between layers
+    output: str  # 'softmax', 'logistic', 'squared_error', 'huber' or 'poisson'
+    alpha: float  # strength of the penalty
+    loss: float | None  # as stored; None where the model stores something else
+    stationary: bool  # whether the fit went on until its gradient was small
+
+    @property
+    def outputs(self) -> int:
+        return len(self.intercepts[-1])
+
+
+@dataclass(frozen=True)
+class PerceptronSums(Sums):
+    """Sums over rows."""
+
+    weight: float
+    loss: float
+    size: float  # of the terms of the loss
+    gradient: tuple[Array, ...]  # of the summed loss, in every tensor: weights first, then biases
+    largest: Largest  # an entry of a slope times an entry of what it multiplies
+
+    def __add__(self, other: PerceptronSums) -> PerceptronSums:
+        return PerceptronSums(
+            self.weight + other.weight,
+            self.loss + other.loss,
+            self.size + other.size,
+            tuple(a + b for a, b in zip(self.gradient, other.gradient, strict=True)),
+            self.largest + other.largest,
+        )
+
+
+def certify_perceptron(
+    claim: PerceptronClaim, rows: Rows, tol: float, tuning: PerceptronCheckTuning = PerceptronCheckTuning()
+) -> Certificate:
+    """Check a network on rows whose y are class numbers (n,), labels 0 and 1 (n, k), or amounts."""
+    with np.errstate(all="ignore"):
+        found = rows.sum(partial(_measure, claim))
+        differs = _difference_error(claim, rows, tuning)
+    penalty = 0.5 * claim.alpha * sum(float((W * W).sum()) for W in claim.coefs)
+    objective = (found.loss + penalty) / found.weight
+    gradient = [
+        (slope + claim.alpha * T if k < len(claim.coefs) else slope) / found.weight
+        for k, (slope, T) in enumerate(zip(found.gradient, (*claim.coefs, *claim.intercepts), strict=True))
+    ]
+    steepest = max(float(np.abs(g).max(initial=0.0)) for g in gradient)
+    steepest = steepest if all(np.isfinite(g).all() for g in gradient) else np.inf
+    scale = (found.size + penalty) / found.weight
+    checks = [Check("gradient and central differences disagree by", differs, 1.0)]
+    if claim.loss is not None:
+        rounding = tuning.rounding * scale
+        checks.insert(0, Check("loss_ is off by", abs(claim.loss - objective), rounding))
+    facts: dict[str, float | str] = {"parameters": float(sum(np.size(T) for T in (*claim.coefs, *claim.intercepts)))}
+    if claim.stationary:
+        slack = 64 * np.finfo(np.float64).eps * float(found.largest.value)
+        checks.append(Check("largest entry of the gradient", steepest, tol + slack))
+        words = "loss_ is the loss of these weights, and its gradient is at most tol: says nothing of other minima"
+        return Certificate("stationary", words, objective, 0.0, tol, checks=tuple(checks), facts=facts, scale=scale)
+    facts["largest entry of the gradient"] = steepest
+    words = "loss_ is the loss of these weights on these rows; how far they are from a minimum is not said"
+    return Certificate("exact", words, objective, 0.0, tol, checks=tuple(checks), facts=facts, scale=scale)
+
+
+# Forward ---------------------------------------------------------------------------------------------------------
+
+
+def activate(name: str, z: Array) -> tuple[Array, Array]:
+    """The values of an activation, and its slopes."""
+    if name == "identity":
+        return z, np.ones_like(z)
+    if name == "logistic":
+        value = np.exp(log_expit(z))
+        return value, value * np.exp(log_expit(-z))
+    if name == "tanh":
+        value = np.tanh(z)
+        return value, 1.0 - value**2
+    if name == "gelu":
+        share = 0.5 * (1.0 + erf(z / np.sqrt(2.0)))
+        return z * share, share + z * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+    slope = np.where(z > 0, 1.0, 0.01 if name == "leaky_relu" else 0.0)
+    return slope * z, slope
+
+
+def network_scores(claim: PerceptronClaim, X: Array) -> Array:
+    """Scores (n, k) of rows."""
+    z = X @ claim.coefs[0] + claim.intercepts[0]
+    for W, b in zip(claim.coefs[1:], claim.intercepts[1:], strict=True):
+        z = activate(claim.activation, z)[0] @ W + b
+    return z
+
+
+def target_table(claim: PerceptronClaim, y: Array) -> Array:
+    """Targets as wide as the scores: an indicator of each class, labels, or amounts."""
+    if claim.output == "softmax":
+        return np.eye(claim.outputs)[np.asarray(y, dtype=int)]
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+
+def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
+    """The loss of each row (n,), and its slopes in the scores (n, k)."""
+    if output == "softmax":
+        log_p = z - logsumexp(z, axis=1)[:, None]
+        return -np.where(Y > 0, Y * log_p, 0.0).sum(axis=1), np.exp(log_p) - Y
+    if output == "logistic":
+        return -(Y * log_expit(z) + (1 - Y) * log_expit(-z)).sum(axis=1), np.exp(log_expit(z)) - Y
+    if output == "poisson":
+        return (xlogy(Y, Y) - Y * z - Y + np.exp(z)).sum(axis=1), np.exp(z) - Y
+    residual = z - Y
+    if output == "huber":
+        far = np.abs(residual) > 1
+        return np.where(far, np.abs(residual) - 0.5, 0.5 * residual**2).sum(axis=1), np.clip(residual, -1.0, 1.0)
+    return 0.5 * (residual**2).sum(axis=1), residual
+
+
+# Backward --------------------------------------------------------------------------------------------------------
+
+
+def _measure(claim: PerceptronClaim, block: Block) -> PerceptronSums:
+    """Loss and gradient of a block's rows with a positive weight."""
+    used = block.w > 0
+    assert block.y is not None
+    X, w = dense_rows(block.X, used), block.w[used]
+    values, slopes = [X], []
+    z = X @ claim.coefs[0] + claim.intercepts[0]
+    for W, b in zip(claim.coefs[1:], claim.intercepts[1:], strict=True):
+        value, slope = activate(claim.activation, z)
+        values.append(value)
+        slopes.append(slope)
+        z = value @ W + b
+    loss, delta = row_losses(claim.output, z, target_table(claim, block.y[used]))
+    delta = delta * w[:, None]
+    weights, biases, largest = [], [], 0.0
+    for k in range(len(claim.coefs) - 1, -1, -1):
+        weights.insert(0, values[k].T @ delta)
+        biases.insert(0, delta.sum(axis=0))
+        sizes = np.abs(delta).max(initial=0.0) * max(1.0, np.abs(values[k]).max(initial=0.0))
+        largest = max(largest, float(sizes / max(w.max(initial=0.0), 1e-300)))
+        if k:
+            delta = (delta @ claim.coefs[k].T) * slopes[k - 1]
+    size = float(w @ (np.abs(loss) + np.abs(z).sum(axis=1)))
+    return PerceptronSums(float(w.sum()), float(w @ loss), size, (*weights, *biases), Largest(largest))
+
+
+def _difference_error(claim: PerceptronClaim, rows: Rows, tuning: PerceptronCheckTuning) -> float:
+    """By how many times what is allowed central differences and the gradient disagree, in the worst tensor."""
+    few = rows.thin(max(1, rows.n_rows // tuning.rows))
+    some = few.take(np.flatnonzero(few.w > 0)[: tuning.rows])
+    if not len(some.w):
+        return 0.0
+    block = Block(dense_rows(some.X, some.w > 0), some.y, some.w, 0)
+    draw = np.random.default_rng(tuning.seed)
+    errors = [
+        _tensor_error(claim, block, (kind, k), draw.choice([-1.0, 1.0], T.shape), tuning)
+        for kind, tensors in (("coefs", claim.coefs), ("intercepts", claim.intercepts))
+        for k, T in enumerate(tensors)
+    ]
+    return max(errors)
+
+
+def _tensor_error(
+    claim: PerceptronClaim, block: Block, place: tuple[str, int], u: Array, tuning: PerceptronCheckTuning
+) -> float:
+    """The same for one tensor, moved both ways along u, a little: no score moves by more than about one step.
+
+    Rows of which a unit is switched on or off on the way are left out, because their loss has a kink there.
+    """
+    kind, k = place
+    inputs = _layer_inputs(claim, block.X)[k]
+    reach = float(np.abs(inputs).sum(axis=1).max()) if kind == "coefs" else 1.0
+    h = tuning.step / max(1.0, reach)
+    ahead, behind = (_moved(claim, place, sign * h * u) for sign in (1.0, -1.0))
+    smooth = (_switches(ahead, block) == _switches(behind, block)).all(axis=1)
+    if not smooth.any():
+        return 0.0
+    assert block.y is not None
+    part = Block(block.X[smooth], block.y[smooth], block.w[smooth], 0)
+    y = target_table(claim, np.asarray(part.y))
+    up, down = (row_losses(claim.output, network_scores(one, part.X), y)[0] for one in (ahead, behind))
+    slope = _measure(claim, part).gradient[k if kind == "coefs" else len(claim.coefs) + k]
+    found, expected = float(part.w @ (up - down)) / (2 * h), float((slope * u).sum())
+    rounding = 1e-13 * float(part.w @ (np.abs(up) + np.abs(down))) / h
+    error, allowed = abs(found - expected), tuning.differences * float(np.abs(slope).sum()) + rounding
+    return error / allowed if error > 0 else float(np.nan_to_num(error, nan=np.inf))
+
+
+def _moved(claim: PerceptronClaim, place: tuple[str, int], change: Array) -> PerceptronClaim:
+    """The network with one of its tensors changed."""
+    kind, k = place
+    tensors = [*getattr(claim, kind)]
+    tensors[k] = tensors[k] + change
+    return claim._replace(**{kind: tuple(tensors)})
+
+
+def _layer_inputs(claim: PerceptronClaim, X: Array) -> list[Array]:
+    """What enters each layer, (n, inputs) each."""
+    found = [X]
+    for W, b in zip(claim.coefs[:-1], claim.intercepts[:-1], strict=True):
+        found.append(activate(claim.activation, found[-1] @ W + b)[0])
+    return found
+
+
+def _switches(claim: PerceptronClaim, block: Block) -> Array:
+    """On which side of a kink of activations and loss each row is, (n, kinks)."""
+    sides = [np.zeros((len(block.w), 1), bool)]
+    if claim.activation in ("relu", "leaky_relu"):
+        sides += [value > 0 for value in _layer_inputs(claim, block.X)[1:]]
+    if claim.output == "huber":
+        assert block.y is not None
+        sides.append(np.abs(network_scores(claim, block.X) - target_table(claim, block.y)) > 1)
+    return np.hstack(sides)
