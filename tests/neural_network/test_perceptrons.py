@@ -239,11 +239,11 @@ def test_scikit_learns_minibatch_fit_is_judged_by_its_gradient():
 
 def test_a_wrong_gradient_would_be_noticed(monkeypatch):
     """Central differences hold the checker's own chain rule to account."""
-    from certifit.checkers.neural_network import perceptron
+    from certifit.checkers.neural_network import plain_layers
 
-    whole = perceptron.activate
+    whole = plain_layers.activate
     wrong = lambda name, z: (whole(name, z)[0], 1.1 * whole(name, z)[1])  # noqa: E731
     model = MLPClassifier(**SOLVED, **CLOSE).fit(X, Y)
-    monkeypatch.setattr(perceptron, "activate", wrong)
+    monkeypatch.setattr(plain_layers, "activate", wrong)
     failed = audit(model, X, Y).failures()
     assert any("central differences" in words for words in failed)

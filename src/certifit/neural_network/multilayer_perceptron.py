@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, read_perceptron
-from certifit.checkers.neural_network.perceptron import certify_perceptron
+from certifit.checkers.neural_network.network_loss import certify_network
 from certifit.core import Attributes, Estimator, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
@@ -164,7 +164,7 @@ class MultilayerPerceptron(Estimator):
         """The parameters (p,) of an earlier fit, or first ones by Glorot & Bengio (2010)."""
         params = np.empty(network.n_parameters, dtype)
         parts = [part for part in network.parts(params) if part.W.size]
-        if before:
+        if "coefs_" in before:
             old = [*zip(before["coefs_"], before["intercepts_"], strict=True)]
             if [W.shape for W, _ in old] != [part.W.shape for part in parts]:
                 raise DataError(
@@ -262,7 +262,7 @@ class MultilayerPerceptron(Estimator):
         vars(state).update(found)
         state.loss_ = state._objective_of(targets).total
         tol = min(float(self.tol), 1e-2)
-        return {"loss_": state.loss_, "certificate_": certify_perceptron(read_perceptron(state), targets.rows, tol)}
+        return {"loss_": state.loss_, "certificate_": certify_network(read_perceptron(state), targets.rows, tol)}
 
     # Going on -----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.fitted import fitted_rows, numbers, setting
-from certifit.checkers.neural_network.perceptron import PerceptronClaim, certify_perceptron
+from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
+from certifit.checkers.neural_network.plain_layers import PlainActivation, PlainDense, PlainLayer
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
@@ -31,8 +32,8 @@ def audit_perceptron(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
         _check_our_own(model, claim, several)
     y = _one_column(y) if not several else y
     terms = TableTerms("classes" if classifier else "numbers", claim.outputs if several else 1)
-    rows = fitted_rows(model, len(claim.coefs[0]), X, y, sample_weight, terms)
-    found = certify_perceptron(claim, network_targets(model, rows, several), tol)
+    rows = fitted_rows(model, len(model.coefs_[0]), X, y, sample_weight, terms)
+    found = certify_network(claim, network_targets(model, rows, several), tol)
     return replace(found, checks=(*found.checks, *_state_checks(model)))
 
 
@@ -44,7 +45,7 @@ def network_targets(model: Any, rows: Rows, several: bool) -> Rows:
     return apply_class_weight(labels, getattr(model, "class_weight", None))
 
 
-def read_perceptron(model: Any) -> PerceptronClaim:
+def read_perceptron(model: Any) -> NetworkClaim:
     """The network that attributes and settings describe; refused where layers do not follow on each other."""
     coefs, intercepts = _tensors(model, "coefs_"), _tensors(model, "intercepts_")
     fits = len(coefs) == len(intercepts) > 0 and all(
@@ -55,11 +56,14 @@ def read_perceptron(model: Any) -> PerceptronClaim:
         raise DataError(got=f"coefs_ of shapes {shapes}", wanted="layers that follow on each other", fix=_LEAVE)
     ours = isinstance(model, Estimator)
     solver = setting(model, "solver", SOLVER)
-    return PerceptronClaim(
-        coefs,
-        intercepts,
-        setting(model, "activation", ACTIVATION),
+    between = PlainActivation(setting(model, "activation", ACTIVATION))
+    layers: list[PlainLayer] = [PlainDense(coefs[0], intercepts[0])]
+    for W, b in zip(coefs[1:], intercepts[1:], strict=True):
+        layers += [between, PlainDense(W, b)]
+    return NetworkClaim(
+        tuple(layers),
         _output(model, coefs[-1].shape[1]),
+        coefs[-1].shape[1],
         float(setting(model, "alpha", ALPHA)) if solver != "adamw" else 0.0,
         # scikit-learn's loss_ of minibatches is their mean while weights were still moving.
         float(numbers(model, "loss_")) if ours or solver == "lbfgs" else None,
@@ -88,10 +92,10 @@ def _output(model: Any, outputs: int) -> str:
     return "logistic" if several or k <= 2 else "softmax"
 
 
-def _check_our_own(model: Any, claim: PerceptronClaim, several: bool) -> None:
+def _check_our_own(model: Any, claim: NetworkClaim, several: bool) -> None:
     """Refuse what no fit of ours leaves: other layers than were asked for, or a state that is not this model's."""
     asked = np.atleast_1d(np.asarray(model.hidden_layer_sizes, dtype=int)).tolist()
-    if [len(b) for b in claim.intercepts[:-1]] != asked:
+    if [len(b) for b in model.intercepts_[:-1]] != asked:
         raise DataError(
             got=f"hidden_layer_sizes={model.hidden_layer_sizes!r}", wanted="the settings that it was fitted with"
         )

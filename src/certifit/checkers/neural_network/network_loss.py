@@ -1,4 +1,4 @@
-"""The checker of multi-layer perceptrons: its own forward pass, loss and gradient, in float64.
+"""The checker of networks: its own forward pass, loss and gradient, in float64.
 
 What is proved: the stored loss is the loss of these weights on these rows; the gradient, found by the chain rule and
 held against central differences in every tensor, has this largest entry. Where a fit claims to be stationary, that
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import erf, log_expit, logsumexp, xlogy
+from scipy.special import log_expit, logsumexp, xlogy
 
+from certifit.checkers.neural_network.plain_layers import PlainConvolution, PlainDense, PlainLayer
 from certifit.checkers.plain.blocks import dense_rows
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Largest, Rows, Sums
 
 
 @dataclass(frozen=True)
-class PerceptronCheckTuning:
+class NetworkCheckTuning:
     """How differences are taken, and what rounding may do."""
 
     rows: int = 256  # of which central differences are taken
@@ -30,24 +31,24 @@ class PerceptronCheckTuning:
     seed: int = 17  # of the directions of differences
 
 
-class PerceptronClaim(NamedTuple):
+class NetworkClaim(NamedTuple):
     """A network as its fitted attributes and settings describe it."""
 
-    coefs: tuple[Array, ...]  # (inputs, outputs) of each layer
-    intercepts: tuple[Array, ...]  # (outputs,) of each layer
-    activation: str  # between layers
+    layers: tuple[PlainLayer, ...]
     output: str  # 'softmax', 'logistic', 'squared_error', 'huber' or 'poisson'
+    outputs: int  # scores of a row
     alpha: float  # strength of the penalty
     loss: float | None  # as stored; None where the model stores something else
     stationary: bool  # whether the fit went on until its gradient was small
 
     @property
-    def outputs(self) -> int:
-        return len(self.intercepts[-1])
+    def weighted(self) -> list[int]:
+        """The numbers of layers with weights."""
+        return [k for k, layer in enumerate(self.layers) if isinstance(layer, (PlainDense, PlainConvolution))]
 
 
 @dataclass(frozen=True)
-class PerceptronSums(Sums):
+class NetworkSums(Sums):
     """Sums over rows."""
 
     weight: float
@@ -56,8 +57,8 @@ class PerceptronSums(Sums):
     gradient: tuple[Array, ...]  # of the summed loss, in every tensor: weights first, then biases
     largest: Largest  # an entry of a slope times an entry of what it multiplies
 
-    def __add__(self, other: PerceptronSums) -> PerceptronSums:
-        return PerceptronSums(
+    def __add__(self, other: NetworkSums) -> NetworkSums:
+        return NetworkSums(
             self.weight + other.weight,
             self.loss + other.loss,
             self.size + other.size,
@@ -66,18 +67,20 @@ class PerceptronSums(Sums):
         )
 
 
-def certify_perceptron(
-    claim: PerceptronClaim, rows: Rows, tol: float, tuning: PerceptronCheckTuning = PerceptronCheckTuning()
+def certify_network(
+    claim: NetworkClaim, rows: Rows, tol: float, tuning: NetworkCheckTuning = NetworkCheckTuning()
 ) -> Certificate:
     """Check a network on rows whose y are class numbers (n,), labels 0 and 1 (n, k), or amounts."""
     with np.errstate(all="ignore"):
         found = rows.sum(partial(_measure, claim))
         differs = _difference_error(claim, rows, tuning)
-    penalty = 0.5 * claim.alpha * sum(float((W * W).sum()) for W in claim.coefs)
+    weights = [claim.layers[k].W for k in claim.weighted]
+    penalty = 0.5 * claim.alpha * sum(float((W * W).sum()) for W in weights)
     objective = (found.loss + penalty) / found.weight
+    count = len(weights)
     gradient = [
-        (slope + claim.alpha * T if k < len(claim.coefs) else slope) / found.weight
-        for k, (slope, T) in enumerate(zip(found.gradient, (*claim.coefs, *claim.intercepts), strict=True))
+        *((slope + claim.alpha * W) / found.weight for slope, W in zip(found.gradient[:count], weights, strict=True)),
+        *(slope / found.weight for slope in found.gradient[count:]),
     ]
     steepest = max(float(np.abs(g).max(initial=0.0)) for g in gradient)
     steepest = steepest if all(np.isfinite(g).all() for g in gradient) else np.inf
@@ -86,7 +89,7 @@ def certify_perceptron(
     if claim.loss is not None:
         rounding = tuning.rounding * scale
         checks.insert(0, Check("loss_ is off by", abs(claim.loss - objective), rounding))
-    facts: dict[str, float | str] = {"parameters": float(sum(np.size(T) for T in (*claim.coefs, *claim.intercepts)))}
+    facts: dict[str, float | str] = {"parameters": float(sum(np.size(g) for g in gradient))}
     if claim.stationary:
         slack = 64 * np.finfo(np.float64).eps * float(found.largest.value)
         checks.append(Check("largest entry of the gradient", steepest, tol + slack))
@@ -100,32 +103,23 @@ def certify_perceptron(
 # Forward ---------------------------------------------------------------------------------------------------------
 
 
-def activate(name: str, z: Array) -> tuple[Array, Array]:
-    """The values of an activation, and its slopes."""
-    if name == "identity":
-        return z, np.ones_like(z)
-    if name == "logistic":
-        value = np.exp(log_expit(z))
-        return value, value * np.exp(log_expit(-z))
-    if name == "tanh":
-        value = np.tanh(z)
-        return value, 1.0 - value**2
-    if name == "gelu":
-        share = 0.5 * (1.0 + erf(z / np.sqrt(2.0)))
-        return z * share, share + z * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-    slope = np.where(z > 0, 1.0, 0.01 if name == "leaky_relu" else 0.0)
-    return slope * z, slope
-
-
-def network_scores(claim: PerceptronClaim, X: Array) -> Array:
+def network_scores(claim: NetworkClaim, X: Array) -> Array:
     """Scores (n, k) of rows."""
-    z = X @ claim.coefs[0] + claim.intercepts[0]
-    for W, b in zip(claim.coefs[1:], claim.intercepts[1:], strict=True):
-        z = activate(claim.activation, z)[0] @ W + b
-    return z
+    for layer in claim.layers:
+        X = layer.forward(X)[0]
+    return X
 
 
-def target_table(claim: PerceptronClaim, y: Array) -> Array:
+def _remembered(claim: NetworkClaim, X: Array) -> tuple[Array, list[Any]]:
+    """Scores (n, k), and what every layer remembers."""
+    memories = []
+    for layer in claim.layers:
+        X, memory = layer.forward(X)
+        memories.append(memory)
+    return X, memories
+
+
+def target_table(claim: NetworkClaim, y: Array) -> Array:
     """Targets as wide as the scores: an indicator of each class, labels, or amounts."""
     if claim.output == "softmax":
         return np.eye(claim.outputs)[np.asarray(y, dtype=int)]
@@ -151,33 +145,29 @@ def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
 # Backward --------------------------------------------------------------------------------------------------------
 
 
-def _measure(claim: PerceptronClaim, block: Block) -> PerceptronSums:
+def _measure(claim: NetworkClaim, block: Block) -> NetworkSums:
     """Loss and gradient of a block's rows with a positive weight."""
     used = block.w > 0
     assert block.y is not None
     X, w = dense_rows(block.X, used), block.w[used]
-    values, slopes = [X], []
-    z = X @ claim.coefs[0] + claim.intercepts[0]
-    for W, b in zip(claim.coefs[1:], claim.intercepts[1:], strict=True):
-        value, slope = activate(claim.activation, z)
-        values.append(value)
-        slopes.append(slope)
-        z = value @ W + b
+    z, memories = _remembered(claim, X)
     loss, delta = row_losses(claim.output, z, target_table(claim, block.y[used]))
     delta = delta * w[:, None]
-    weights, biases, largest = [], [], 0.0
-    for k in range(len(claim.coefs) - 1, -1, -1):
-        weights.insert(0, values[k].T @ delta)
-        biases.insert(0, delta.sum(axis=0))
-        sizes = np.abs(delta).max(initial=0.0) * max(1.0, np.abs(values[k]).max(initial=0.0))
-        largest = max(largest, float(sizes / max(w.max(initial=0.0), 1e-300)))
-        if k:
-            delta = (delta @ claim.coefs[k].T) * slopes[k - 1]
+    weights: list[Array] = []
+    biases: list[Array] = []
+    largest, heaviest = 0.0, max(float(w.max(initial=0.0)), 1e-300)
+    for layer, memory in zip(reversed(claim.layers), reversed(memories), strict=True):
+        steep = float(np.abs(delta).max(initial=0.0))
+        delta, slope, own = layer.backward(delta, memory)
+        if slope is not None and own is not None:
+            weights.insert(0, slope)
+            biases.insert(0, own)
+            largest = max(largest, steep * max(1.0, float(np.abs(memory).max(initial=0.0))) / heaviest)
     size = float(w @ (np.abs(loss) + np.abs(z).sum(axis=1)))
-    return PerceptronSums(float(w.sum()), float(w @ loss), size, (*weights, *biases), Largest(largest))
+    return NetworkSums(float(w.sum()), float(w @ loss), size, (*weights, *biases), Largest(largest))
 
 
-def _difference_error(claim: PerceptronClaim, rows: Rows, tuning: PerceptronCheckTuning) -> float:
+def _difference_error(claim: NetworkClaim, rows: Rows, tuning: NetworkCheckTuning) -> float:
     """By how many times what is allowed central differences and the gradient disagree, in the worst tensor."""
     few = rows.thin(max(1, rows.n_rows // tuning.rows))
     some = few.take(np.flatnonzero(few.w > 0)[: tuning.rows])
@@ -186,23 +176,22 @@ def _difference_error(claim: PerceptronClaim, rows: Rows, tuning: PerceptronChec
     block = Block(dense_rows(some.X, some.w > 0), some.y, some.w, 0)
     draw = np.random.default_rng(tuning.seed)
     errors = [
-        _tensor_error(claim, block, (kind, k), draw.choice([-1.0, 1.0], T.shape), tuning)
-        for kind, tensors in (("coefs", claim.coefs), ("intercepts", claim.intercepts))
-        for k, T in enumerate(tensors)
+        _tensor_error(claim, block, (kind, k), draw.choice([-1.0, 1.0], getattr(claim.layers[k], kind).shape), tuning)
+        for kind in ("W", "b")
+        for k in claim.weighted
     ]
     return max(errors)
 
 
 def _tensor_error(
-    claim: PerceptronClaim, block: Block, place: tuple[str, int], u: Array, tuning: PerceptronCheckTuning
+    claim: NetworkClaim, block: Block, place: tuple[str, int], u: Array, tuning: NetworkCheckTuning
 ) -> float:
     """The same for one tensor, moved both ways along u, a little: no score moves by more than about one step.
 
     Rows of which a unit is switched on or off on the way are left out, because their loss has a kink there.
     """
     kind, k = place
-    inputs = _layer_inputs(claim, block.X)[k]
-    reach = float(np.abs(inputs).sum(axis=1).max()) if kind == "coefs" else 1.0
+    reach = claim.layers[k].reach(_remembered(claim, block.X)[1][k]) if kind == "W" else 1.0
     h = tuning.step / max(1.0, reach)
     ahead, behind = (_moved(claim, place, sign * h * u) for sign in (1.0, -1.0))
     smooth = (_switches(ahead, block) == _switches(behind, block)).all(axis=1)
@@ -212,35 +201,27 @@ def _tensor_error(
     part = Block(block.X[smooth], block.y[smooth], block.w[smooth], 0)
     y = target_table(claim, np.asarray(part.y))
     up, down = (row_losses(claim.output, network_scores(one, part.X), y)[0] for one in (ahead, behind))
-    slope = _measure(claim, part).gradient[k if kind == "coefs" else len(claim.coefs) + k]
+    slope = _measure(claim, part).gradient[claim.weighted.index(k) + (kind == "b") * len(claim.weighted)]
     found, expected = float(part.w @ (up - down)) / (2 * h), float((slope * u).sum())
     rounding = 1e-13 * float(part.w @ (np.abs(up) + np.abs(down))) / h
     error, allowed = abs(found - expected), tuning.differences * float(np.abs(slope).sum()) + rounding
     return error / allowed if error > 0 else float(np.nan_to_num(error, nan=np.inf))
 
 
-def _moved(claim: PerceptronClaim, place: tuple[str, int], change: Array) -> PerceptronClaim:
+def _moved(claim: NetworkClaim, place: tuple[str, int], change: Array) -> NetworkClaim:
     """The network with one of its tensors changed."""
     kind, k = place
-    tensors = [*getattr(claim, kind)]
-    tensors[k] = tensors[k] + change
-    return claim._replace(**{kind: tuple(tensors)})
+    layers = [*claim.layers]
+    layers[k] = layers[k]._replace(**{kind: getattr(layers[k], kind) + change})
+    return claim._replace(layers=tuple(layers))
 
 
-def _layer_inputs(claim: PerceptronClaim, X: Array) -> list[Array]:
-    """What enters each layer, (n, inputs) each."""
-    found = [X]
-    for W, b in zip(claim.coefs[:-1], claim.intercepts[:-1], strict=True):
-        found.append(activate(claim.activation, found[-1] @ W + b)[0])
-    return found
-
-
-def _switches(claim: PerceptronClaim, block: Block) -> Array:
-    """On which side of a kink of activations and loss each row is, (n, kinks)."""
-    sides = [np.zeros((len(block.w), 1), bool)]
-    if claim.activation in ("relu", "leaky_relu"):
-        sides += [value > 0 for value in _layer_inputs(claim, block.X)[1:]]
+def _switches(claim: NetworkClaim, block: Block) -> Array:
+    """On which side of a kink of layers and loss each row is, (n, kinks)."""
+    z, memories = _remembered(claim, block.X)
+    pairs = zip(claim.layers, memories, strict=True)
+    sides = [layer.switches(memory, len(z)) for layer, memory in pairs]
     if claim.output == "huber":
         assert block.y is not None
-        sides.append(np.abs(network_scores(claim, block.X) - target_table(claim, block.y)) > 1)
+        sides.append((np.abs(z - target_table(claim, block.y)) > 1).astype(np.int64))
     return np.hstack(sides)
