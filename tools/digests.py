@@ -197,6 +197,8 @@ RECIPES: list[tuple[str, dict[str, Any], str, Any, tuple[tuple[int, int], ...]]]
     ("AdditiveClassifier", {}, "two", groups, (SMALL, TALL)),
     ("AdditiveRegressor", {"alpha": 0.01}, "numbers", groups, (SMALL, TALL)),
     ("AdditiveRegressor", {"loss": "poisson", "alpha": 0.01}, "counts", groups, (SMALL,)),
+    ("ConvNetClassifier", {"layers": [("conv", 3, 2), "relu"], "max_iter": 4, "random_state": 0}, "three", groups,
+     (SMALL,)),
     ("MLPClassifier", {"hidden_layer_sizes": (5,), "max_iter": 8, "random_state": 0}, "three", groups, (SMALL, TALL)),
     ("MLPClassifier", {"solver": "lbfgs", "alpha": 5.0, "max_iter": 999, "random_state": 0}, "two", groups, (SMALL,)),
     ("MLPRegressor", {"hidden_layer_sizes": (5,), "max_iter": 8, "random_state": 0}, "numbers", groups, (SMALL,)),

@@ -271,6 +271,12 @@ def _perceptron(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
             "random_state": 0}  # fmt: skip
 
 
+def _convolutional(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"layers": [("conv", int(rng.integers(1, 5)), 1), pick(rng, "relu", "tanh"), ("dense", 3)],
+            "max_iter": 4, "alpha": decades(rng, -6, 1), "solver": pick(rng, "adam", "sgd"),
+            "learning_rate_init": decades(rng, -5, -3), "random_state": 0}  # fmt: skip
+
+
 def _regularised(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     return {"reg_param": decades(rng, -3, 0)}
 
@@ -468,6 +474,7 @@ MODELS = (
     RandomModel("ComplementNB", "tallies", _pseudo, peers.peer_bayes),
     RandomModel("CategoricalNB", "tallies", _pseudo, peers.peer_bayes),
     RandomModel("NaiveBayes", "tallies", _mixed_nb),
+    RandomModel("ConvNetClassifier", "classes", _convolutional, None, {"max_iter": 3, "random_state": 0}, 60),
     RandomModel("MLPClassifier", "classes", _perceptron, None, {"max_iter": 3, "random_state": 0}),
     RandomModel("MLPRegressor", "numbers", _perceptron, None, {"max_iter": 3, "random_state": 0}),
     RandomModel("L1Selector", "two", _path, None, {"alphas": 5}, 60),

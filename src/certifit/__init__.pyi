@@ -15,6 +15,7 @@ from certifit.exceptions import CertificateWarning as CertificateWarning
 from certifit.naive_bayes.multinomial import ComplementNB as ComplementNB
 from certifit.model_selection.conformal.classifier import ConformalClassifier as ConformalClassifier
 from certifit.model_selection.conformal.regressor import ConformalRegressor as ConformalRegressor
+from certifit.neural_network.convolutional import ConvNetClassifier as ConvNetClassifier
 from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor

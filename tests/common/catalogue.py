@@ -59,6 +59,7 @@ from certifit import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
+    ConvNetClassifier,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ElasticNet,
@@ -323,6 +324,7 @@ QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 TENSORS, SMOOTH = ("coefs_", "intercepts_", "loss_"), {"hidden_layer_sizes": (3,), "activation": "tanh"}
 STATIONARY = {**LBFGS, **SMOOTH, "alpha": 5.0, "tol": 1e-7, "max_iter": 3000, "random_state": 0}
+TINY = {"layers": [("conv", 3, 2), "relu", ("dense", 4), "tanh"], "max_iter": 5, "random_state": 0}
 EPOCHS = {"hidden_layer_sizes": (5,), "batch_size": 50, "max_iter": 12, "random_state": 0}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
@@ -533,6 +535,7 @@ CATALOGUE = [
           {"max_iter": 10}),
     Entry(MLPClassifier, STATIONARY, three, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY),
           {**STATIONARY, "tol": 1e-4}),
+    Entry(ConvNetClassifier, TINY, two, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
     Entry(MLPClassifier, EPOCHS, two, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
     Entry(MLPRegressor, STATIONARY, amounts, TENSORS, partial(neural_network.MLPRegressor, **STATIONARY)),
     Entry(MLPRegressor, {**EPOCHS, "solver": "sgd", "learning_rate": "adaptive"}, amounts, TENSORS,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from certifit.exceptions import DataError
-from certifit.neural_network.layers import Dense, Layer, LayerShapes, LayerWeights, ReLU, Shape
+from certifit.neural_network.layers import Layer, LayerShapes, LayerWeights, Shape
 from certifit.rows import Array
 
 
@@ -64,7 +64,9 @@ class Conv2D(Layer):
         height, width = (h + 2 * self.padding - a) // self.stride + 1, (w + 2 * self.padding - b) // self.stride + 1
         if height < 1 or width < 1 or h + 2 * self.padding < a or w + 2 * self.padding < b:
             raise DataError(
-                got="", wanted=f"images at least as large as the window of {a} x {b}", fix="Use a smaller one, or padding."
+                got="",
+                wanted=f"images at least as large as the window of {a} x {b}",
+                fix="Use a smaller one, or padding.",
             )
         fans = (c * a * b, self.channels * a * b)
         return LayerShapes((self.channels, height, width), (self.channels, c, a, b), (self.channels,), fans)
@@ -182,26 +184,3 @@ class Flatten(Layer):
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
         return np.ascontiguousarray(delta.T).reshape(memory)
-
-
-def lenet(shape: tuple[int, int, int]) -> tuple[Layer, ...]:
-    """Two convolutions with pooling and two dense layers, after LeCun et al. (1998); smaller for small images.
-
-    Images of at least 16 x 16 have LeNet-5's windows of 5 x 5 and its 6 and 16 channels; smaller ones have windows of
-    3 x 3, at most as large as the image, and more channels.
-    """
-    h, w, _ = shape
-    large = min(h, w) >= 16
-    layers: list[Layer] = [Images(shape)]
-    for channels, padding in ((6, 2), (16, 0)) if large else ((16, 1), (32, 1)):
-        size = 5 if large else 3
-        window = tuple(side if side % 2 else side - 1 for side in (min(size, h), min(size, w)))
-        same = padding if window == (size, size) else 0
-        layers.append(Conv2D(channels, window, padding=same))
-        h, w = h + 2 * same - window[0] + 1, w + 2 * same - window[1] + 1
-        pool = (2 if h >= 2 else 1, 2 if w >= 2 else 1)
-        if pool != (1, 1):
-            layers.append(MaxPool(pool))
-            h, w = h // pool[0], w // pool[1]
-        layers.append(ReLU())
-    return (*layers, Flatten(), Dense(120), ReLU(), Dense(84), ReLU())

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, read_perceptron
-from certifit.checkers.neural_network.network_loss import certify_network
+from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
 from certifit.core import Attributes, Estimator, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
@@ -98,6 +98,8 @@ class MultilayerPerceptron(Estimator):
         "t_": "Follows from training_state_.",
     }
 
+    _usual_batch: ClassVar[int] = 200  # rows of a minibatch with batch_size='auto'
+
     coefs_: list[Array]
     intercepts_: list[Array]
     loss_: float
@@ -129,13 +131,14 @@ class MultilayerPerceptron(Estimator):
         """All fitted attributes; `before` are those to start from."""
         targets = self._targets(rows, several, before)
         data = targets.rows.load()
+        targets = targets._replace(attributes={**targets.attributes, **self._structure(data.n_features)})
         kept = data.w > 0
         full = self.solver == "lbfgs"
         dtype = np.dtype(np.float64) if full else data.dtype
         Y = self._table(targets, np.asarray(data.y)[kept]).astype(dtype)
         table = TrainingRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
         random = check_random_state(self.random_state)
-        network = perceptron(data.n_features, self._hidden(), targets.outputs, self.activation)
+        network = self._build(data.n_features, targets.outputs)
         params = self._start(network, before, random, dtype)
         loss = OUTPUT_LOSSES[targets.output]
         as_of_now = lambda flat: {**targets.attributes, **_tensors(network, flat)}  # noqa: E731
@@ -157,8 +160,14 @@ class MultilayerPerceptron(Estimator):
         found = {**targets.attributes, **found, "loss_": 0.0}
         return {**found, **self._proof(found, targets)}
 
-    def _hidden(self) -> tuple[int, ...]:
-        return tuple(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist())
+    def _structure(self, columns: int) -> dict[str, Any]:
+        """Fitted attributes that say what the network is made of, beside its weights and the settings."""
+        return {}
+
+    def _build(self, columns: int, outputs: int) -> Network:
+        """The network that the settings ask for, for rows of so many columns."""
+        hidden = tuple(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist())
+        return perceptron(columns, hidden, outputs, self.activation)
 
     def _start(self, network: Network, before: Attributes, random: Any, dtype: np.dtype) -> Array:
         """The parameters (p,) of an earlier fit, or first ones by Glorot & Bengio (2010)."""
@@ -176,8 +185,9 @@ class MultilayerPerceptron(Estimator):
                 part.W[...], part.b[...] = W, b
             return params
         factor = 2.0 if self.activation == "logistic" else 6.0
-        for part in parts:
-            bound = math.sqrt(factor / sum(part.W.shape))
+        every = [one.fans for one in network.shapes if np.prod(one.weights) > 0]
+        for part, fans in zip(parts, every, strict=True):
+            bound = math.sqrt(factor / sum(fans))
             part.W[...] = random.uniform(-bound, bound, part.W.shape)
             part.b[...] = random.uniform(-bound, bound, part.b.shape)
         return params
@@ -235,7 +245,7 @@ class MultilayerPerceptron(Estimator):
 
     def _batch(self, rows: int) -> int:
         if isinstance(self.batch_size, str):
-            return min(200, rows)
+            return min(self._usual_batch, rows)
         if self.batch_size > rows:
             warn_caller(f"Got batch_size={self.batch_size} for {rows} rows: every minibatch is all of them.")
         return min(self.batch_size, rows)
@@ -262,7 +272,11 @@ class MultilayerPerceptron(Estimator):
         vars(state).update(found)
         state.loss_ = state._objective_of(targets).total
         tol = min(float(self.tol), 1e-2)
-        return {"loss_": state.loss_, "certificate_": certify_network(read_perceptron(state), targets.rows, tol)}
+        return {"loss_": state.loss_, "certificate_": certify_network(state._claim(), targets.rows, tol)}
+
+    def _claim(self) -> NetworkClaim:
+        """What the checker reads of a fitted network."""
+        return read_perceptron(self)
 
     # Going on -----------------------------------------------------------------------------------------------------
 
@@ -310,10 +324,13 @@ class MultilayerPerceptron(Estimator):
     def _output(self) -> str:
         """The loss of scores, from settings and attributes."""
 
+    def _fitted_network(self) -> Network:
+        hidden = tuple(len(b) for b in self.intercepts_[:-1])
+        return perceptron(len(self.coefs_[0]), hidden, len(self.intercepts_[-1]), self.activation)
+
     def _network(self) -> tuple[Network, list[LayerWeights]]:
         check_is_fitted(self)
-        hidden = tuple(len(b) for b in self.intercepts_[:-1])
-        network = perceptron(len(self.coefs_[0]), hidden, len(self.intercepts_[-1]), self.activation)
+        network = self._fitted_network()
         params = np.concatenate([np.ravel(part) for part in (*self.coefs_, *self.intercepts_)])
         return network, network.parts(params)
 

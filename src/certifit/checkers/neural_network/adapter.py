@@ -30,11 +30,11 @@ def audit_perceptron(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     several = claim.output == "logistic" and claim.outputs > 1 if classifier else claim.outputs > 1
     if isinstance(model, Estimator):
         _check_our_own(model, claim, several)
-    y = _one_column(y) if not several else y
+    y = one_column(y) if not several else y
     terms = TableTerms("classes" if classifier else "numbers", claim.outputs if several else 1)
     rows = fitted_rows(model, len(model.coefs_[0]), X, y, sample_weight, terms)
     found = certify_network(claim, network_targets(model, rows, several), tol)
-    return replace(found, checks=(*found.checks, *_state_checks(model)))
+    return replace(found, checks=(*found.checks, *state_checks(model)))
 
 
 def network_targets(model: Any, rows: Rows, several: bool) -> Rows:
@@ -47,7 +47,7 @@ def network_targets(model: Any, rows: Rows, several: bool) -> Rows:
 
 def read_perceptron(model: Any) -> NetworkClaim:
     """The network that attributes and settings describe; refused where layers do not follow on each other."""
-    coefs, intercepts = _tensors(model, "coefs_"), _tensors(model, "intercepts_")
+    coefs, intercepts = fitted_tensors(model, "coefs_"), fitted_tensors(model, "intercepts_")
     fits = len(coefs) == len(intercepts) > 0 and all(
         W.ndim == 2 and b.shape == (W.shape[1],) for W, b in zip(coefs, intercepts, strict=True)
     )
@@ -62,7 +62,7 @@ def read_perceptron(model: Any) -> NetworkClaim:
         layers += [between, PlainDense(W, b)]
     return NetworkClaim(
         tuple(layers),
-        _output(model, coefs[-1].shape[1]),
+        network_output(model, coefs[-1].shape[1]),
         coefs[-1].shape[1],
         float(setting(model, "alpha", ALPHA)) if solver != "adamw" else 0.0,
         # scikit-learn's loss_ of minibatches is their mean while weights were still moving.
@@ -71,7 +71,7 @@ def read_perceptron(model: Any) -> NetworkClaim:
     )
 
 
-def _tensors(model: Any, name: str) -> tuple[Array, ...]:
+def fitted_tensors(model: Any, name: str) -> tuple[Array, ...]:
     found = getattr(model, name)
     if not isinstance(found, (list, tuple)):
         raise DataError(got=f"{name} as {type(found).__name__}", wanted="a list of arrays", fix=_LEAVE)
@@ -81,7 +81,7 @@ def _tensors(model: Any, name: str) -> tuple[Array, ...]:
     return tuple(part.astype(np.float64) for part in parts)
 
 
-def _output(model: Any, outputs: int) -> str:
+def network_output(model: Any, outputs: int) -> str:
     """How scores are read: by the number of classes, or by the loss of amounts."""
     if not hasattr(model, "classes_"):
         return str(setting(model, "loss", LOSS, "squared_error"))
@@ -108,7 +108,7 @@ def _check_our_own(model: Any, claim: NetworkClaim, several: bool) -> None:
         raise DataError(got=f"solver={model.solver!r}", wanted="the solver that it was fitted with")
 
 
-def _state_checks(model: Any) -> list[Check]:
+def state_checks(model: Any) -> list[Check]:
     """Whether the state from which partial_fit goes on is the one that the last epoch left with these weights."""
     state = getattr(model, "training_state_", None)
     if state is None or not isinstance(model, Estimator):
@@ -119,7 +119,7 @@ def _state_checks(model: Any) -> list[Check]:
     return [Check("training_state_ is not the one left by the last epoch (1: yes)", float(other), 0.0)]
 
 
-def _one_column(y: Any) -> Any:
+def one_column(y: Any) -> Any:
     """The one column of a y that has one, as an array (n,)."""
     shape = getattr(y, "shape", ())
     return np.asarray(y)[:, 0] if len(shape) == 2 and shape[1] == 1 and not hasattr(y, "__dask_graph__") else y

@@ -16,6 +16,9 @@ from certifit.rows import Array
 Passed = tuple[Array, Array | None, Array | None]  # slopes in the input, the weights and the biases
 
 
+ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "leaky_relu", "gelu")
+
+
 def activate(name: str, z: Array) -> tuple[Array, Array]:
     """The values of an activation, and its slopes."""
     if name == "identity":
