@@ -25,12 +25,18 @@ def test_lbfgs_reaches_the_loss_of_scikit_learn(labels):
     peer = theirs.MLPClassifier(**SOLVED, **CLOSE).fit(X[rows], Y[rows])
     assert ours.certificate_.holds
     assert ours.certificate_.kind == "stationary"
-    assert ours.loss_ == pytest.approx(peer.loss_, rel=1e-4)
     assert ours.loss_ <= peer.loss_ * (1 + 1e-9)
     assert [W.shape for W in ours.coefs_] == [W.shape for W in peer.coefs_]
     assert (ours.n_layers_, ours.n_outputs_, ours.out_activation_) == (
         peer.n_layers_, peer.n_outputs_, peer.out_activation_,
     )  # fmt: skip
+
+
+def test_without_hidden_layers_the_minimum_is_the_same():
+    """Multinomial regression: convex, so both end at the same loss."""
+    convex = {**SOLVED, **CLOSE, "hidden_layer_sizes": ()}
+    ours, peer = MLPClassifier(**convex).fit(X, Y), theirs.MLPClassifier(**convex).fit(X, Y)
+    assert ours.loss_ == pytest.approx(peer.loss_, rel=1e-7)
 
 
 def test_the_objective_is_scikit_learns_at_its_own_weights():
@@ -80,11 +86,12 @@ def test_gradient_descent_moves_as_scikit_learns(rule):
 def test_digits_are_learnt():
     """8 x 8 digits, a third held out."""
     table, y = load_digits(return_X_y=True)
-    table = table / 16
-    model = MLPClassifier((64,), max_iter=40, learning_rate_init=0.005, learning_rate="cosine", random_state=0)
+    order = np.random.default_rng(0).permutation(len(y))
+    table, y = table[order] / 16, y[order]
+    model = MLPClassifier((64,), batch_size=32, max_iter=25, learning_rate="flat_cosine", random_state=0)
     model.fit(table[:1200].astype(np.float32), y[:1200])
     assert model.coefs_[0].dtype == np.float32
-    assert model.score(table[1200:], y[1200:]) > 0.93
+    assert model.score(table[1200:], y[1200:]) > 0.96
     assert model.certificate_.holds
     assert audit(model, table[:1200].astype(np.float32), y[:1200]).holds
 
@@ -104,11 +111,15 @@ def test_any_number_of_threads_gives_the_same_bits(threads):
 
 def test_rows_with_several_labels():
     table, y = make_multilabel_classification(120, 8, n_classes=3, random_state=0)
-    model = MLPClassifier((20,), max_iter=150, learning_rate_init=0.01, random_state=0).fit(table, y)
+    few = {"hidden_layer_sizes": (20,), "max_iter": 10, "random_state": 0}
+    model = MLPClassifier(**few).fit(table, y)
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        peer = theirs.MLPClassifier(**few).fit(table, y)
+    np.testing.assert_allclose(model.loss_curve_, peer.loss_curve_, rtol=1e-8)
+    np.testing.assert_array_equal(model.predict(table), peer.predict(table))
     assert model.multilabel_
     assert model.out_activation_ == "logistic"
     assert model.predict_proba(table).shape == (120, 3)
-    assert model.score(table, y) > 0.8
     assert audit(model, table, y).holds
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
     with pytest.raises(DataError, match="columns that are not all 0 and 1"):
@@ -198,8 +209,8 @@ def test_early_stopping_restores_the_best_weights():
 
 # ------------------------------------------------------------------------------------------------ what is refused
 def test_divergence_is_caught_with_the_layer_the_step_and_what_to_try():
-    with pytest.raises(DataError, match=r"at step \d+: layer 1 \(Dense\).*learning_rate_init") as caught:
-        MLPRegressor(hidden_layer_sizes=(5,), solver="sgd", learning_rate_init=1e6, random_state=0).fit(X * 1e3, Y)
+    with pytest.raises(DataError, match=r"at step \d+; .* in layer 3 \(Dense\).*learning_rate_init") as caught:
+        MLPRegressor(hidden_layer_sizes=(5,), solver="sgd", learning_rate_init=1e300, random_state=0).fit(X, Y)
     assert "diverged" in str(caught.value)
 
 

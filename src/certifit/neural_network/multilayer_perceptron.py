@@ -270,7 +270,7 @@ class MultilayerPerceptron(Estimator):
         """The loss of the fitted weights by this room's code, and what the checker makes of it by its own."""
         state = type(self)(**self.get_params(deep=False))
         vars(state).update(found)
-        state.loss_ = state._objective_of(targets).total
+        state.loss_ = float(state._objective_of(targets).total)
         tol = min(float(self.tol), 1e-2)
         return {"loss_": state.loss_, "certificate_": certify_network(state._claim(), targets.rows, tol)}
 

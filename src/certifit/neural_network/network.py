@@ -111,7 +111,7 @@ class Network:
             x, _ = layer.forward(x, weights, None)
             if not np.isfinite(x).all():
                 return f"layer {k + 1} ({type(layer).__name__})"
-        return "the output"
+        return "the loss of the scores"
 
     def __str__(self) -> str:
         rows = [

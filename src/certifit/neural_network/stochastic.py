@@ -100,8 +100,8 @@ def _epoch(slopes: MinibatchSlopes, rows: TrainingRows, optimiser: Optimiser, ru
         weight = float(rows.w[index].sum())
         with np.errstate(over="ignore", invalid="ignore"):
             mean, found = slopes.at(rows, index, weight, (optimiser.seed, number, k))
-        weights = params[: optimiser.n_weights]
-        penalised = mean + 0.5 * alpha * float(weights @ weights) / weight
+            weights = params[: optimiser.n_weights]
+            penalised = mean + 0.5 * alpha * float(weights @ weights) / weight
         if not math.isfinite(penalised):
             slopes.refuse_divergence(rows, index, optimiser.steps)
         total += penalised * len(index)

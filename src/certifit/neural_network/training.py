@@ -115,9 +115,10 @@ class MinibatchSlopes:
 
     def refuse_divergence(self, rows: TrainingRows, index: Array, step: int) -> None:
         """Say where numbers overflowed, and what to try."""
-        where = self.network.first_overflow(self.parts, dense_as(rows.X[index], self.params.dtype))
+        with np.errstate(all="ignore"):
+            where = self.network.first_overflow(self.parts, dense_as(rows.X[index], self.params.dtype))
         raise NotANumberError(
-            got=f"a loss that is not finite at step {step}: {where} is the first whose output is not",
+            got=f"a loss that is not finite at step {step}; the first number that is not was in {where}",
             wanted="finite numbers: training diverged",
             fix="Try a smaller learning_rate_init (a tenth), scaled columns (StandardScaler), or a larger alpha.",
         )
