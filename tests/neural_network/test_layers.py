@@ -9,7 +9,7 @@ from certifit.neural_network.layers import ACTIVATIONS, Dense, Dropout
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.optimisers import Optimiser, OptimiserRules
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
-from certifit.neural_network.training import MinibatchSlopes, TrainingRows, full_slopes
+from certifit.neural_network.training import MinibatchSlopes, NetworkRows, full_slopes
 
 
 def problem(network, loss, seed=0):
@@ -18,7 +18,7 @@ def problem(network, loss, seed=0):
     X, params = rng.normal(size=(30, *network.rows)), rng.normal(size=network.n_parameters)
     k = network.shapes[-1].output[0]
     Y = np.eye(k)[rng.integers(0, k, 30)] if loss == "softmax" else rng.integers(0, 2, (30, k)).astype(float)
-    return TrainingRows(X, Y, rng.exponential(size=30)), params
+    return NetworkRows(X, Y, rng.exponential(size=30)), params
 
 
 def differences(f, params, step=1e-6):
@@ -84,7 +84,7 @@ def test_chunks_of_a_minibatch_depend_on_no_thread(threads):
     """Wide enough that a minibatch is cut: the same bits from 1, 2 and 4 threads, and the full pass's slopes."""
     network = perceptron(80, (60,), 3, "relu")
     rng = np.random.default_rng(0)
-    rows = TrainingRows(rng.normal(size=(300, 80)), np.eye(3)[rng.integers(0, 3, 300)], rng.exponential(size=300))
+    rows = NetworkRows(rng.normal(size=(300, 80)), np.eye(3)[rng.integers(0, 3, 300)], rng.exponential(size=300))
     params, index, loss = rng.normal(size=network.n_parameters) / 9, np.arange(300), OUTPUT_LOSSES["softmax"]
     seen = []
     for n in (1, 2, 4):

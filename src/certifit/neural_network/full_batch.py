@@ -13,7 +13,7 @@ from certifit.core.watch import Watch
 from certifit.exceptions import NotANumberError
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.training import TrainingRows, full_slopes
+from certifit.neural_network.training import NetworkRows, full_slopes
 from certifit.rows import Array
 
 
@@ -36,7 +36,7 @@ class FullBatchEnd(NamedTuple):
 class PenalisedLoss:
     """The mean loss of all rows plus alpha |W|² / 2 over their weight, and its gradient."""
 
-    def __init__(self, network: Network, loss: OutputLoss, rows: TrainingRows, alpha: float) -> None:
+    def __init__(self, network: Network, loss: OutputLoss, rows: NetworkRows, alpha: float) -> None:
         self.network, self.loss, self.rows, self.alpha = network, loss, rows, alpha
         self.weight = float(rows.w.sum())
         self.last: tuple[Array, float, Array] | None = None  # the point that was measured last, loss and gradient

@@ -32,7 +32,7 @@ from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
 from certifit.neural_network.stochastic import EpochRules, train
-from certifit.neural_network.training import TrainingRows, dense_as
+from certifit.neural_network.training import NetworkRows, dense_as
 from certifit.rows import Array, Block, Rows
 
 
@@ -136,7 +136,7 @@ class MultilayerPerceptron(Estimator):
         full = self.solver == "lbfgs"
         dtype = np.dtype(np.float64) if full else data.dtype
         Y = self._table(targets, np.asarray(data.y)[kept]).astype(dtype)
-        table = TrainingRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
+        table = NetworkRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
         random = check_random_state(self.random_state)
         network = self._build(data.n_features, targets.outputs)
         params = self._start(network, before, random, dtype)
@@ -193,7 +193,7 @@ class MultilayerPerceptron(Estimator):
         return params
 
     def _minimise(
-        self, network: Network, loss: OutputLoss, table: TrainingRows, params: Array, as_of_now: Any
+        self, network: Network, loss: OutputLoss, table: NetworkRows, params: Array, as_of_now: Any
     ) -> dict[str, Any]:
         measure = PenalisedLoss(network, loss, table, float(self.alpha))
         limits = FullBatchLimits(float(self.tol), self.max_iter, self.max_fun)
@@ -212,7 +212,7 @@ class MultilayerPerceptron(Estimator):
         self,
         network: Network,
         loss: OutputLoss,
-        table: TrainingRows,
+        table: NetworkRows,
         optimiser: Optimiser,
         watch: Any,
         as_of_now: Any,
@@ -250,7 +250,7 @@ class MultilayerPerceptron(Estimator):
             warn_caller(f"Got batch_size={self.batch_size} for {rows} rows: every minibatch is all of them.")
         return min(self.batch_size, rows)
 
-    def _split(self, table: TrainingRows, seed: int) -> tuple[TrainingRows, TrainingRows]:
+    def _split(self, table: NetworkRows, seed: int) -> tuple[NetworkRows, NetworkRows]:
         """Rows to learn from, and rows for validation; of every class its share."""
         kinds = self._strata(table.Y)
         split = {"test_size": self.validation_fraction, "random_state": seed, "stratify": kinds}

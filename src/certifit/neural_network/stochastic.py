@@ -13,7 +13,7 @@ from certifit.core.watch import Watch
 from certifit.neural_network.network import Network
 from certifit.neural_network.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.training import MinibatchSlopes, TrainingRows
+from certifit.neural_network.training import MinibatchSlopes, NetworkRows
 from certifit.rows import Array
 
 
@@ -57,7 +57,7 @@ class Progress:
 def train(
     network: Network,
     loss: OutputLoss,
-    rows: TrainingRows,
+    rows: NetworkRows,
     optimiser: Optimiser,
     rules: EpochRules,
     watch: Watch,
@@ -88,7 +88,7 @@ def train(
     return EpochEnd(params, optimiser.state(), losses, scores, progress.best_score)
 
 
-def _epoch(slopes: MinibatchSlopes, rows: TrainingRows, optimiser: Optimiser, rules: EpochRules, epoch: int) -> float:
+def _epoch(slopes: MinibatchSlopes, rows: NetworkRows, optimiser: Optimiser, rules: EpochRules, epoch: int) -> float:
     """One pass over all rows in minibatches; return the mean of their penalised losses."""
     n, total, params = len(rows), 0.0, optimiser.params
     number = optimiser.epochs

@@ -30,15 +30,15 @@ class TrainingTuning:
 
 
 @dataclass(frozen=True)
-class TrainingRows:
+class NetworkRows:
     """Rows to learn from, in memory."""
 
     X: Matrix  # (n, d), dense or CSR
     Y: Array  # (n, k) targets, as wide as the network's scores
     w: Array  # (n,) positive weights
 
-    def take(self, index: Array | slice) -> TrainingRows:
-        return TrainingRows(self.X[index], self.Y[index], self.w[index])
+    def take(self, index: Array | slice) -> NetworkRows:
+        return NetworkRows(self.X[index], self.Y[index], self.w[index])
 
     def __len__(self) -> int:
         return len(self.w)
@@ -75,7 +75,7 @@ class MinibatchSlopes:
         most = min(self.tuning.most_chunks, rows // self.tuning.least_rows)
         return 1 << max(0, most.bit_length() - 1)
 
-    def at(self, rows: TrainingRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
+    def at(self, rows: NetworkRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
         """The mean loss of a minibatch of this weight, and its slopes (p,), which the next call overwrites."""
         chunks = self.chunks_of(len(index))
         edges = np.linspace(0, len(index), chunks + 1).astype(int)
@@ -103,7 +103,7 @@ class MinibatchSlopes:
             self.workers = Workers(threads)
         self.workers.run(lambda k: [work(chunk) for chunk in range(k, chunks, threads)] and None)
 
-    def _chunk(self, chunk: int, rows: TrainingRows, here: Array, weight: float, seed: tuple[int, ...]) -> None:
+    def _chunk(self, chunk: int, rows: NetworkRows, here: Array, weight: float, seed: tuple[int, ...]) -> None:
         dtype = self.params.dtype
         x, y, w = dense_as(rows.X[here], dtype), rows.Y[here], rows.w[here]
         draw = np.random.default_rng(seed) if self.network.draws else None
@@ -113,7 +113,7 @@ class MinibatchSlopes:
         delta *= (w / weight).astype(dtype)[:, None]
         self.network.backward(delta, memories, self.parts, self.slope_parts[chunk])
 
-    def refuse_divergence(self, rows: TrainingRows, index: Array, step: int) -> None:
+    def refuse_divergence(self, rows: NetworkRows, index: Array, step: int) -> None:
         """Say where numbers overflowed, and what to try."""
         with np.errstate(all="ignore"):
             where = self.network.first_overflow(self.parts, dense_as(rows.X[index], self.params.dtype))
@@ -133,7 +133,7 @@ class LossSlopes(Sums):
 
 
 def full_slopes(
-    network: Network, loss: OutputLoss, params: Array, rows: TrainingRows, tuning: TrainingTuning = TrainingTuning()
+    network: Network, loss: OutputLoss, params: Array, rows: NetworkRows, tuning: TrainingTuning = TrainingTuning()
 ) -> LossSlopes:
     """Loss and slopes (p,) over all rows, each row with its weight."""
     parts = network.parts(params)

@@ -24,7 +24,7 @@ from certifit.rows import Array, Block, Largest, Rows, Sums
 class NetworkCheckTuning:
     """How differences are taken, and what rounding may do."""
 
-    rows: int = 256  # of which central differences are taken
+    rows: int = 64  # of which central differences are taken
     step: float = 1e-5  # of a difference, relative to the tensor's largest entry
     differences: float = 1e-5  # relative error of a difference where the loss is smooth
     rounding: float = 1e-11  # of the loss, relative to the size of its terms
