@@ -141,6 +141,7 @@ from certifit.checkers.tree.sums.questions import prove_monotone as prove_monoto
 from certifit.checkers.tree.sums.questions import prove_order as prove_order
 from certifit.feature_selection.score_functions import r_regression as r_regression
 from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
+from certifit.checkers.neural_network.robustness import robust_radius as robust_radius
 from certifit.store import save as save
 from certifit.checkers.tree.sums.questions import score_range as score_range
 from certifit.mixture.choose_components import select_mixture as select_mixture

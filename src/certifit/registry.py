@@ -291,6 +291,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("prove_monotone", "checkers.tree.sums.questions"),
     Registered("prove_order", "checkers.tree.sums.questions"),
     Registered("score_range", "checkers.tree.sums.questions"),
+    Registered("robust_radius", "checkers.neural_network.robustness"),
     Registered("as_rows", "rows"),
     Registered("set_threads", "rows"),
     Registered("Certificate", "core"),
