@@ -57,6 +57,8 @@ def read_convolutional(model: Any) -> NetworkClaim:
     layers: list[PlainLayer] = [PlainImages((shape[0], shape[1], shape[2]))]
     for words in (*model.layers_, ("dense", len(intercepts[-1]))):
         name, *sizes = words
+        if name != "dropout" and any(type(size) is not int for size in sizes):
+            raise DataError(got=f"the layer {words!r}", wanted="whole numbers")
         if name in ("conv", "dense"):
             if not weights:
                 raise DataError(got=f"{len(coefs)} coefs_ and the layers {model.layers_}", wanted="weights for each")
@@ -85,7 +87,7 @@ def _weighted(name: str, sizes: list[Any], W: Array, b: Array) -> PlainLayer:
     if name == "dense":
         return PlainDense(W, b)
     stride, padding = sizes[3:]
-    if type(stride) is not int or type(padding) is not int or stride < 1 or padding < 0:
+    if stride < 1 or padding < 0:
         raise DataError(
             got=f"the layer {(name, *sizes)}", wanted="a stride of at least 1 and a padding of at least 0"
         )
@@ -94,7 +96,7 @@ def _weighted(name: str, sizes: list[Any], W: Array, b: Array) -> PlainLayer:
 
 def _plain(name: str, sizes: list[Any]) -> PlainLayer:
     """A layer without weights."""
-    if name in ("max_pool", "average_pool") and all(type(size) is int and size > 0 for size in sizes):
+    if name in ("max_pool", "average_pool") and all(size > 0 for size in sizes):
         return PlainPool((sizes[0], sizes[1]), name == "max_pool")
     if name == "flatten" and not sizes:
         return PlainFlatten()
