@@ -22,6 +22,7 @@ ROOMS = (
     "mixture",
     "model_selection",
     "naive_bayes",
+    "neural_network",
     "svm",
     "table",
     "tree",

@@ -264,6 +264,19 @@ def _chosen_elastic(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_chosen_lasso(rng, n, d), "l1_ratio": [0.2, 0.9]}
 
 
+def _perceptron(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"hidden_layer_sizes": (int(rng.integers(1, 9)),) * int(rng.integers(1, 3)), "max_iter": 8,
+            "activation": pick(rng, "relu", "tanh", "logistic", "gelu"), "alpha": decades(rng, -6, 2),
+            "solver": pick(rng, "adam", "adamw", "sgd"), "learning_rate_init": decades(rng, -5, -3),
+            "random_state": 0}  # fmt: skip
+
+
+def _convolutional(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
+    return {"layers": [("conv", int(rng.integers(1, 5)), 1), pick(rng, "relu", "tanh"), ("dense", 3)],
+            "max_iter": 4, "alpha": decades(rng, -6, 1), "solver": pick(rng, "adam", "sgd"),
+            "learning_rate_init": decades(rng, -5, -3), "random_state": 0}  # fmt: skip
+
+
 def _regularised(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     return {"reg_param": decades(rng, -3, 0)}
 
@@ -461,6 +474,9 @@ MODELS = (
     RandomModel("ComplementNB", "tallies", _pseudo, peers.peer_bayes),
     RandomModel("CategoricalNB", "tallies", _pseudo, peers.peer_bayes),
     RandomModel("NaiveBayes", "tallies", _mixed_nb),
+    RandomModel("ConvNetClassifier", "classes", _convolutional, None, {"max_iter": 3, "random_state": 0}, 60),
+    RandomModel("MLPClassifier", "classes", _perceptron, None, {"max_iter": 3, "random_state": 0}),
+    RandomModel("MLPRegressor", "numbers", _perceptron, None, {"max_iter": 3, "random_state": 0}),
     RandomModel("L1Selector", "two", _path, None, {"alphas": 5}, 60),
     RandomModel("L1Selector", "numbers", _path, None, {"alphas": 5, "loss": "squared"}, 60),
     RandomModel("LinearDiscriminantAnalysis", "classes", _discriminant),

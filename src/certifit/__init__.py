@@ -27,6 +27,7 @@ _ROOMS = (
     "manifold",
     "mixture",
     "naive_bayes",
+    "neural_network",
     "plots",
     "svm",
     "table",

@@ -15,6 +15,7 @@ from certifit.exceptions import CertificateWarning as CertificateWarning
 from certifit.naive_bayes.multinomial import ComplementNB as ComplementNB
 from certifit.model_selection.conformal.classifier import ConformalClassifier as ConformalClassifier
 from certifit.model_selection.conformal.regressor import ConformalRegressor as ConformalRegressor
+from certifit.neural_network.convolutional import ConvNetClassifier as ConvNetClassifier
 from certifit.exceptions import DataError as DataError
 from certifit.tree.decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.tree.decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
@@ -53,6 +54,8 @@ from certifit.svm.linear.linear_svm import LinearSVR as LinearSVR
 from certifit.manifold.locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
 from certifit.linear_model.logistic.logistic import LogisticRegression as LogisticRegression
 from certifit.linear_model.cross_validated.logistic_cv import LogisticRegressionCV as LogisticRegressionCV
+from certifit.neural_network.perceptron_models import MLPClassifier as MLPClassifier
+from certifit.neural_network.perceptron_models import MLPRegressor as MLPRegressor
 from certifit.cluster.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
 from certifit.mixture.families.mixture import Mixture as Mixture
 from certifit.naive_bayes.multinomial import MultinomialNB as MultinomialNB
@@ -143,6 +146,7 @@ from certifit.checkers.tree.sums.questions import prove_monotone as prove_monoto
 from certifit.checkers.tree.sums.questions import prove_order as prove_order
 from certifit.feature_selection.score_functions import r_regression as r_regression
 from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
+from certifit.checkers.neural_network.robustness import robust_radius as robust_radius
 from certifit.store import save as save
 from certifit.checkers.tree.sums.questions import score_range as score_range
 from certifit.mixture.choose_components import select_mixture as select_mixture
@@ -166,6 +170,7 @@ from certifit import manifold as manifold
 from certifit import mixture as mixture
 from certifit import model_selection as model_selection
 from certifit import naive_bayes as naive_bayes
+from certifit import neural_network as neural_network
 from certifit import plots as plots
 from certifit import svm as svm
 from certifit import table as table

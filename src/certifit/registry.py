@@ -54,6 +54,8 @@ class _Proves:
     best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
     additive = "no sum of functions of single columns, on these levels, has a smaller objective, up to a stated gap"
     greedy = "every greedy choice was the best of its candidates"
+    network = "the stored loss is that of these weights; the gradient's largest entry, at most tol with 'lbfgs'"
+    layers = "the stored loss is that of these weights, layer by layer; the gradient's largest entry"
     em = "one more EM step gains nothing, and no step ever lost; log-likelihood = bound + KL; collapses are named"
 
 
@@ -217,6 +219,9 @@ ESTIMATORS: tuple[Registered, ...] = (
         _Proves.additive,
         warm_up=({"alpha": 0.01}, {"alpha": 0.01, "loss": "poisson"}),
     ),
+    Registered("ConvNetClassifier", "neural_network.convolutional", _Proves.layers, warm_up=({"max_iter": 2},)),
+    Registered("MLPClassifier", "neural_network.perceptron_models", _Proves.network, warm_up=({"max_iter": 2},)),
+    Registered("MLPRegressor", "neural_network.perceptron_models", _Proves.network, warm_up=({"max_iter": 2},)),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),
@@ -290,6 +295,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("prove_monotone", "checkers.tree.sums.questions"),
     Registered("prove_order", "checkers.tree.sums.questions"),
     Registered("score_range", "checkers.tree.sums.questions"),
+    Registered("robust_radius", "checkers.neural_network.robustness"),
     Registered("as_rows", "rows"),
     Registered("set_threads", "rows"),
     Registered("Certificate", "core"),

@@ -65,6 +65,8 @@ from certifit.checkers.naive_bayes.adapter import (
     audit_multinomial_nb,
 )
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
+from certifit.checkers.neural_network.adapter import audit_perceptron
+from certifit.checkers.neural_network.convolutional_adapter import audit_convolutional
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.refusals import refusal
 from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem
@@ -174,6 +176,10 @@ def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
             ("GradientBoostingClassifier", "GradientBoostingRegressor"),
             AuditedModel(audit_gradient_boosting, ("estimators_", "train_score_")),
         ),
+        **dict.fromkeys(
+            ("MLPClassifier", "MLPRegressor"), AuditedModel(audit_perceptron, ("coefs_", "intercepts_", "loss_"))
+        ),
+        "ConvNetClassifier": AuditedModel(audit_convolutional, ("coefs_", "intercepts_", "layers_")),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),
         **dict.fromkeys(

@@ -1,0 +1,86 @@
+"""Networks on MNIST: the same layers, minibatches and epochs, judged by the log loss of the rows they learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.datasets import Array, mnist
+from benchmarks.harness import Case, Contestant, Options
+from benchmarks.peers import estimator
+
+QUALITY = 0.25  # minibatches are drawn in different orders
+EPOCHS, BATCH = 2, 128
+HIDDEN = (256, 128)
+
+
+def networks_mnist(options: Options) -> Iterator[Case]:
+    X, y, words = mnist(options)
+    X = X.astype(np.float32)
+    judge = NetworkLogLoss(X, y)
+    common = {"max_iter": EPOCHS, "batch_size": BATCH, "random_state": 0}
+    fits = [
+        estimator("certifit", "certifit:MLPClassifier", X, y, hidden_layer_sizes=HIDDEN, **common),
+        estimator("scikit-learn", "sklearn.neural_network:MLPClassifier", X, y, hidden_layer_sizes=HIDDEN, **common),
+        Contestant("PyTorch", "torch", lambda _: torch_network(X, y, convolutional=False)),
+    ]
+    what = f"{words}, {EPOCHS} epochs of {BATCH} rows, objective: log loss"
+    yield Case("784-256-128-10 perceptron", what, fits, judge, QUALITY, 1.0)
+    rate = {"learning_rate": "constant", "learning_rate_init": 0.001}
+    fits = [
+        estimator("certifit", "certifit:ConvNetClassifier", X, y, image_shape=(28, 28), **common, **rate),
+        Contestant("PyTorch", "torch", lambda _: torch_network(X, y, convolutional=True)),
+    ]
+    yield Case("LeNet", what, fits, judge, QUALITY, 0.6)
+
+
+class NetworkLogLoss:
+    """Mean negative log-probability of the true class, in float64."""
+
+    def __init__(self, X: Array, y: Array) -> None:
+        self.X, self.y = X, y
+
+    def __call__(self, model: Any) -> float:
+        p = np.asarray(model.predict_proba(self.X), dtype=np.float64)[np.arange(len(self.y)), self.y]
+        return -float(np.log(np.maximum(p, 1e-300)).mean())
+
+
+class TorchModel:
+    """A network of PyTorch with scikit-learn's method."""
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+
+    def predict_proba(self, X: Array) -> Array:
+        import torch
+
+        with torch.no_grad():
+            return torch.softmax(self.network(torch.from_numpy(X)), dim=1).numpy()
+
+
+def torch_network(X: Array, y: Array, convolutional: bool) -> TorchModel:
+    """The same layers and the same optimiser in PyTorch."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    if convolutional:
+        network = nn.Sequential(
+            nn.Unflatten(1, (1, 28, 28)), nn.Conv2d(1, 6, 5, padding=2), nn.MaxPool2d(2), nn.ReLU(),
+            nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(),
+            nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
+        )  # fmt: skip
+    else:
+        sizes = (784, *HIDDEN)
+        hidden = [part for a, b in zip(sizes, HIDDEN, strict=False) for part in (nn.Linear(a, b), nn.ReLU())]
+        network = nn.Sequential(*hidden, nn.Linear(HIDDEN[-1], 10))
+    table, labels = torch.from_numpy(X), torch.from_numpy(y)
+    optimiser, loss = torch.optim.Adam(network.parameters()), nn.CrossEntropyLoss()
+    for _ in range(EPOCHS):
+        for index in torch.randperm(len(table)).split(BATCH):
+            optimiser.zero_grad()
+            loss(network(table[index]), labels[index]).backward()
+            optimiser.step()
+    return TorchModel(network)

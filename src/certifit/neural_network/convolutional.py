@@ -1,0 +1,195 @@
+"""Convolutional networks for images, certified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from certifit.checkers.neural_network.convolutional_adapter import read_convolutional
+from certifit.checkers.neural_network.network_loss import NetworkClaim
+from certifit.core import Attributes, Setting
+from certifit.core.estimator import with_callbacks
+from certifit.core.settings import Settings
+from certifit.exceptions import DataError
+from certifit.neural_network.layer_words import Words, image_layers, layer_words, lenet
+from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
+from certifit.neural_network.network import Network
+from certifit.neural_network.network_classifier import NetworkClassifier, target_width
+from certifit.rows import Rows
+
+
+def _is_shape(value: Any) -> bool:
+    sizes = np.asarray(value)
+    return sizes.ndim == 1 and len(sizes) in (2, 3) and sizes.dtype.kind in "iu" and bool((sizes > 0).all())
+
+
+class ConvNetClassifier(NetworkClassifier):
+    """A convolutional network for classes of images.
+
+    Images are arrays (n, height, width) or (n, height, width, channels), or flat rows. Numbers should lie between 0
+    and 1 or so; float32 halves the time. Reference: LeCun, Bottou, Bengio & Haffner, "Gradient-based learning applied
+    to document recognition" (1998).
+
+    Parameters
+    ----------
+    layers : 'lenet' or a list, default='lenet'
+        Words for layers, such as ("conv", 8, 3), "relu", ("max_pool", 2), ("dense", 32), ("dropout", 0.5): a
+        convolution has its channels and the side of its window, then stride and padding. The last dense layer, of a
+        score for each class, is added. 'lenet' is two convolutions and two dense layers.
+    image_shape : (height, width) or (height, width, channels), or None
+        Of flat rows; None: a square if that is possible, else one line.
+    solver : 'adam', 'adamw' or 'sgd'
+    alpha, learning_rate, learning_rate_init, power_t, shuffle, random_state, tol, verbose, warm_start, momentum,
+    nesterovs_momentum, early_stopping, validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, class_weight :
+        as in MLPClassifier
+    batch_size : int or 'auto'
+        Rows of a minibatch; 'auto': 128, or all.
+    max_iter : int, default=30
+        Epochs.
+
+    Attributes
+    ----------
+    classes_ : (k,)
+    layers_ : the layers with all their numbers
+    image_shape_ : (height, width, channels)
+    coefs_ : list of weights, (channels, channels before, height, width) of a convolution, (inputs, outputs) else
+    intercepts_ : list of biases
+    loss_, certificate_, multilabel_, training_state_ : as in MLPClassifier
+    n_layers_, n_outputs_, out_activation_, t_ : as in MLPClassifier
+    n_iter_, loss_curve_, best_loss_, validation_scores_, best_validation_score_ : how it went (diagnostic)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from certifit import ConvNetClassifier
+    >>> digits = load_digits()
+    >>> images = (digits.images / 16).astype("float32")
+    >>> model = ConvNetClassifier(max_iter=3, random_state=0).fit(images[:600], digits.target[:600])
+    >>> model.layers_[0], model.image_shape_, model.certificate_.holds
+    (('conv', 16, 3, 3, 1, 1), (8, 8, 1), True)
+    """
+
+    settings: ClassVar[Settings] = {
+        **{k: v for k, v in MultilayerPerceptron.settings.items()
+           if k not in ("hidden_layer_sizes", "activation", "max_fun")},
+        "solver": Setting(choices=("adam", "adamw", "sgd")),
+        "layers": Setting(choices=("lenet",), other=lambda v: isinstance(v, (list, tuple)), other_words="a list"),
+        "image_shape": Setting(none=True, other=_is_shape, other_words="(height, width[, channels])"),
+    }  # fmt: skip
+    activation = "relu"  # of first weights
+    _usual_batch: ClassVar[int] = 128
+
+    layers_: tuple[Words, ...]
+    image_shape_: tuple[int, int, int]
+
+    def __init__(
+        self, layers="lenet", image_shape=None, *, solver="adam", alpha=0.0001, batch_size="auto",
+        learning_rate="cosine", learning_rate_init=0.003, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
+        tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
+        validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
+    ):  # fmt: skip
+        self.layers = layers
+        self.image_shape = image_shape
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to images and their classes.
+
+        Parameters
+        ----------
+        X : array (n, height, width) or (n, height, width, channels), or flat rows in any form that certifit takes
+        y, sample_weight : as in every `fit` of certifit
+        """
+        several = target_width(y)
+        with self._noting_shape(X):
+            return self._fit_rows(X, y, sample_weight, targets=several, several=several)
+
+    def _go_on(self, X: Any, y: Any, sample_weight: Any, several: int, known: Attributes) -> Any:
+        with self._noting_shape(X):
+            return super()._go_on(X, y, sample_weight, several, known)
+
+    @contextmanager
+    def _noting_shape(self, X: Any) -> Iterator[None]:
+        """Remember, while fitting, the shape that images have before they are made flat."""
+        self._seen_shape = _whole_shape(X.shape[1:]) if isinstance(X, np.ndarray) and X.ndim in (3, 4) else None
+        try:
+            yield
+        finally:
+            del self._seen_shape
+
+    def _as_rows(self, X: Any, *arguments: Any, **keywords: Any) -> Rows:
+        return super()._as_rows(self._flat(X), *arguments, **keywords)
+
+    def _flat(self, X: Any) -> Any:
+        """Images as rows; of a fitted model refused in another shape."""
+        if getattr(X, "ndim", 2) <= 2 or not isinstance(X, np.ndarray):
+            return X
+        shape = _whole_shape(X.shape[1:])
+        known = getattr(self, "image_shape_", None) or self._asked_shape()
+        if known is not None and tuple(known) != shape:
+            raise DataError(
+                got=f"images of shape {shape}", wanted=f"{tuple(known)}: height, width and channels",
+                fix="Give the images that the network was made for.",
+            )  # fmt: skip
+        return X.reshape(len(X), -1).astype(X.dtype if X.dtype.kind == "f" else np.float32)
+
+    def _structure(self, columns: int) -> dict[str, Any]:
+        shape = self._asked_shape() or self._seen_shape
+        side = math.isqrt(columns)
+        shape = shape or ((side, side, 1) if side * side == columns else (1, columns, 1))
+        if math.prod(shape) != columns:
+            raise DataError(
+                got=f"image_shape={self.image_shape!r} for rows of {columns} numbers",
+                wanted=f"a shape of {columns} numbers",
+                fix="Height times width times channels is the number of columns.",
+            )
+        words = lenet(shape[0], shape[1]) if isinstance(self.layers, str) else layer_words(self.layers)
+        return {"layers_": words, "image_shape_": shape}
+
+    def _build(self, columns: int, outputs: int) -> Network:
+        found = self._structure(columns)
+        return Network(image_layers(found["layers_"], found["image_shape_"], outputs), (columns,))
+
+    def _fitted_network(self) -> Network:
+        layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))
+        return Network(layers, (math.prod(self.image_shape_),))
+
+    def _claim(self) -> NetworkClaim:
+        return read_convolutional(self)
+
+    def _asked_shape(self) -> tuple[int, int, int] | None:
+        return None if self.image_shape is None else _whole_shape(self.image_shape)
+
+
+def _whole_shape(shape: Any) -> tuple[int, int, int]:
+    """Height, width and channels."""
+    h, w, *channels = (int(size) for size in shape)
+    return h, w, channels[0] if channels else 1
+
+
+__all__ = ["ConvNetClassifier"]

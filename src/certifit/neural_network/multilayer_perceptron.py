@@ -1,0 +1,369 @@
+"""What multi-layer perceptrons share: settings, training by any solver, going on, and the certificate.
+
+A perceptron with weights W and biases b has the objective of scikit-learn:
+
+    ( Σᵢ wᵢ loss(yᵢ, f(xᵢ)) + alpha/2 |W|² ) / Σᵢ wᵢ
+
+A minibatch has the same with its own rows and weight. Reference: Rumelhart, Hinton & Williams, "Learning
+representations by back-propagating errors" (1986).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, read_perceptron
+from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
+from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core.settings import Settings
+from certifit.core.watch import Watch
+from certifit.exceptions import DataError, warn_caller
+from certifit.neural_network.full_batch import FullBatchLimits, PenalisedLoss, minimise
+from certifit.neural_network.layers import LayerWeights
+from certifit.neural_network.network import Network, perceptron
+from certifit.neural_network.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
+from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
+from certifit.neural_network.stochastic import EpochRules, train
+from certifit.neural_network.training import NetworkRows, dense_as
+from certifit.rows import Array, Block, Rows
+
+
+class PerceptronTargets(NamedTuple):
+    """Rows with targets that a network can learn, and what a fit keeps of them."""
+
+    rows: Rows  # y are class numbers (n,), labels (n, k) or amounts; weights with those of classes
+    attributes: dict[str, Any]
+    output: str  # the loss of scores
+    outputs: int  # scores
+
+
+class Unwatched:
+    """A watch of `partial_fit`, which has no callbacks."""
+
+    def begin(self) -> None:
+        pass
+
+    def end(self, params: Any, step: Any, tol: float) -> bool:
+        return False
+
+
+def _are_sizes(value: Any) -> bool:
+    sizes = np.asarray(value)
+    return sizes.ndim <= 1 and (sizes.size == 0 or (sizes.dtype.kind in "iu" and bool((sizes > 0).all())))
+
+
+class MultilayerPerceptron(Estimator):
+    """Base of MLPClassifier and MLPRegressor."""
+
+    sparse = True
+    diagnostics = (
+        "history_", "n_iter_", "loss_curve_", "best_loss_", "validation_scores_", "best_validation_score_",
+    )  # fmt: skip
+    ignored = ("verbose",)
+    settings: ClassVar[Settings] = {
+        "hidden_layer_sizes": Setting(other=_are_sizes, other_words="whole numbers of at least 1"),
+        "activation": ACTIVATION,
+        "solver": SOLVER,
+        "alpha": ALPHA,
+        "batch_size": Setting(int, least=1, choices=("auto",)),
+        "learning_rate": Setting(choices=SCHEDULES),
+        "learning_rate_init": Setting(float, above=0, below=math.inf),
+        "power_t": Setting(float, least=0, below=math.inf),
+        "max_iter": Setting(int, least=0),
+        "shuffle": Setting(bool),
+        "tol": Setting(float, least=0),
+        "warm_start": Setting(bool),
+        "momentum": Setting(float, least=0, most=1),
+        "nesterovs_momentum": Setting(bool),
+        "early_stopping": Setting(bool),
+        "validation_fraction": Setting(float, above=0, below=1),
+        "beta_1": Setting(float, least=0, below=1),
+        "beta_2": Setting(float, least=0, below=1),
+        "epsilon": Setting(float, above=0, below=math.inf),
+        "n_iter_no_change": Setting(int, least=1, choices=(), other=lambda v: v == math.inf, other_words="infinity"),
+        "max_fun": Setting(int, least=1),
+    }
+    differences: ClassVar[dict[str, str]] = {
+        "loss_": "The loss of the fitted weights on all rows, which a checker recomputes; not a mean over an epoch.",
+        "random_state": "First weights are scikit-learn's; the order of rows is from another stream.",
+        "solver": "'lbfgs' goes on until the gradient is at most tol, not until the loss hardly falls.",
+        "t_": "Follows from training_state_.",
+    }
+
+    _usual_batch: ClassVar[int] = 200  # rows of a minibatch with batch_size='auto'
+
+    coefs_: list[Array]
+    intercepts_: list[Array]
+    loss_: float
+    training_state_: OptimiserState
+
+    # What a subclass says ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _targets(self, rows: Rows, several: int, known: Attributes) -> PerceptronTargets:
+        """Targets of rows with so many columns of y; `known` are attributes of an earlier fit to go on from."""
+
+    @abstractmethod
+    def _table(self, targets: PerceptronTargets, y: Array) -> Array:
+        """Targets as wide as the scores (n, k)."""
+
+    @abstractmethod
+    def _validation_score(self, answers: Array, Y: Array, w: Array) -> float:
+        """How good answers are for rows that training did not see."""
+
+    # Fitting ------------------------------------------------------------------------------------------------------
+
+    def _fit(self, rows: Rows, previous: Attributes, several: int = 1) -> Attributes:
+        before = previous if self.warm_start and "coefs_" in previous else {}
+        return self._learn(rows, several, before, self._watch)
+
+    def _learn(
+        self, rows: Rows, several: int, before: Attributes, watch: Watch | Unwatched, incremental: bool = False
+    ) -> Attributes:
+        """All fitted attributes; `before` are those to start from."""
+        targets = self._targets(rows, several, before)
+        data = targets.rows.load()
+        targets = targets._replace(attributes={**targets.attributes, **self._structure(data.n_features)})
+        kept = data.w > 0
+        full = self.solver == "lbfgs"
+        dtype = np.dtype(np.float64) if full else data.dtype
+        Y = self._table(targets, np.asarray(data.y)[kept]).astype(dtype)
+        table = NetworkRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
+        random = check_random_state(self.random_state)
+        network = self._build(data.n_features, targets.outputs)
+        params = self._start(network, before, random, dtype)
+        loss = OUTPUT_LOSSES[targets.output]
+        as_of_now = lambda flat: {**targets.attributes, **_tensors(network, flat)}  # noqa: E731
+        if full:
+            found = self._minimise(network, loss, table, params, as_of_now)
+        else:
+            state = before.get("training_state_") if incremental else None
+            seed = int(random.randint(2**31 - 1)) if state is None else 0
+            rules = self._optimiser_rules()
+            optimiser = (
+                Optimiser.begin(rules, params, network.n_weights, seed)
+                if state is None
+                else Optimiser(rules, params, network.n_weights, state)
+            )
+            found = self._descend(network, loss, table, optimiser, watch, as_of_now)
+            if incremental:
+                found["loss_curve_"] = [*before.get("loss_curve_", ()), *found["loss_curve_"]]
+                found["best_loss_"] = min(found["loss_curve_"])
+        found = {**targets.attributes, **found, "loss_": 0.0}
+        return {**found, **self._proof(found, targets)}
+
+    def _structure(self, columns: int) -> dict[str, Any]:
+        """Fitted attributes that say what the network is made of, beside its weights and the settings."""
+        return {}
+
+    def _build(self, columns: int, outputs: int) -> Network:
+        """The network that the settings ask for, for rows of so many columns."""
+        hidden = tuple(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist())
+        return perceptron(columns, hidden, outputs, self.activation)
+
+    def _start(self, network: Network, before: Attributes, random: Any, dtype: np.dtype) -> Array:
+        """The parameters (p,) of an earlier fit, or first ones by Glorot & Bengio (2010)."""
+        params = np.empty(network.n_parameters, dtype)
+        parts = [part for part in network.parts(params) if part.W.size]
+        if "coefs_" in before:
+            old = [*zip(before["coefs_"], before["intercepts_"], strict=True)]
+            if [W.shape for W, _ in old] != [part.W.shape for part in parts]:
+                raise DataError(
+                    got=f"layers {[part.W.shape for part in parts]} after a fit with {[W.shape for W, _ in old]}",
+                    wanted="the layers of the earlier fit, to go on from its weights",
+                    fix="Set warm_start=False, or call fit on a new estimator.",
+                )
+            for part, (W, b) in zip(parts, old, strict=True):
+                part.W[...], part.b[...] = W, b
+            return params
+        factor = 2.0 if self.activation == "logistic" else 6.0
+        every = [one.fans for one in network.shapes if np.prod(one.weights) > 0]
+        for part, fans in zip(parts, every, strict=True):
+            bound = math.sqrt(factor / sum(fans))
+            part.W[...] = random.uniform(-bound, bound, part.W.shape)
+            part.b[...] = random.uniform(-bound, bound, part.b.shape)
+        return params
+
+    def _minimise(
+        self, network: Network, loss: OutputLoss, table: NetworkRows, params: Array, as_of_now: Any
+    ) -> dict[str, Any]:
+        measure = PenalisedLoss(network, loss, table, float(self.alpha))
+        limits = FullBatchLimits(float(self.tol), self.max_iter, self.max_fun)
+        with self._watch.loop("L-BFGS", self.max_iter, as_of_now) as watch:
+            end = minimise(measure, params, limits, watch)
+        return {**_tensors(network, end.params), "n_iter_": end.n_iter, "history_": end.history}
+
+    def _optimiser_rules(self) -> OptimiserRules:
+        return OptimiserRules(
+            self.solver, float(self.learning_rate_init), self.learning_rate, float(self.momentum),
+            bool(self.nesterovs_momentum), float(self.power_t), float(self.beta_1), float(self.beta_2),
+            float(self.epsilon), float(self.alpha),
+        )  # fmt: skip
+
+    def _descend(
+        self,
+        network: Network,
+        loss: OutputLoss,
+        table: NetworkRows,
+        optimiser: Optimiser,
+        watch: Any,
+        as_of_now: Any,
+    ) -> dict[str, Any]:
+        incremental, score = isinstance(watch, Unwatched), None
+        if self.early_stopping:
+            table, held = self._split(table, optimiser.seed)
+            X = dense_as(held.X, optimiser.params.dtype)
+            score = lambda flat: self._validation_score(  # noqa: E731
+                loss.answers(network.scores(network.parts(flat), X)), held.Y, held.w
+            )
+        rules = EpochRules(
+            self._batch(len(table)), bool(self.shuffle), self.max_iter, float(self.tol), self.n_iter_no_change,
+            incremental,
+        )  # fmt: skip
+        if incremental:
+            end = train(network, loss, table, optimiser, rules, watch, score)
+        else:
+            with watch.loop("epochs", self.max_iter, as_of_now) as inner:
+                end = train(network, loss, table, optimiser, rules, inner, score)
+        return {
+            **_tensors(network, end.params),
+            "training_state_": end.state,
+            "loss_curve_": end.losses,
+            "best_loss_": min(end.losses, default=math.inf) if score is None else None,
+            "validation_scores_": None if score is None else end.scores,
+            "best_validation_score_": None if score is None else end.best_score,
+            "n_iter_": len(end.losses),
+        }
+
+    def _batch(self, rows: int) -> int:
+        if isinstance(self.batch_size, str):
+            return min(self._usual_batch, rows)
+        if self.batch_size > rows:
+            warn_caller(f"Got batch_size={self.batch_size} for {rows} rows: every minibatch is all of them.")
+        return min(self.batch_size, rows)
+
+    def _split(self, table: NetworkRows, seed: int) -> tuple[NetworkRows, NetworkRows]:
+        """Rows to learn from, and rows for validation; of every class its share."""
+        kinds = self._strata(table.Y)
+        split = {"test_size": self.validation_fraction, "random_state": seed, "stratify": kinds}
+        learnt, held = train_test_split(np.arange(len(table)), **split)
+        if len(held) < 2:
+            raise DataError(
+                got=f"{len(held)} rows for validation", wanted="at least 2",
+                fix="The validation set is too small. Increase 'validation_fraction' or the size of your dataset.",
+            )  # fmt: skip
+        return table.take(np.sort(learnt)), table.take(np.sort(held))
+
+    def _strata(self, Y: Array) -> Array | None:
+        """The groups of which each has its share of validation rows; None for none."""
+        return None
+
+    def _proof(self, found: dict[str, Any], targets: PerceptronTargets) -> dict[str, Any]:
+        """The loss of the fitted weights by this room's code, and what the checker makes of it by its own."""
+        state = type(self)(**self.get_params(deep=False))
+        vars(state).update(found)
+        state.loss_ = float(state._objective_of(targets).total)
+        tol = min(float(self.tol), 1e-2)
+        return {"loss_": state.loss_, "certificate_": certify_network(state._claim(), targets.rows, tol)}
+
+    def _claim(self) -> NetworkClaim:
+        """What the checker reads of a fitted network."""
+        return read_perceptron(self)
+
+    # Going on -----------------------------------------------------------------------------------------------------
+
+    def _go_on(self, X: Any, y: Any, sample_weight: Any, several: int, known: Attributes) -> Any:
+        """One epoch on these rows, from where the last fit or epoch ended."""
+        if self.early_stopping:
+            raise DataError(got="early_stopping=True in partial_fit", wanted="False",
+                            fix="partial_fit does not support early_stopping=True.")  # fmt: skip
+        first = not hasattr(self, "coefs_")
+        before = {**known, **({} if first else {k: v for k, v in vars(self).items() if k.endswith("_")})}
+        with self._all_or_nothing(first):
+            self._check_settings()
+            rows = self._rows_to_fit(X, y, sample_weight, reset=first, targets=several)
+            attributes = self._learn(rows, several, before, Unwatched(), incremental=True)
+        self.__dict__.update(attributes)
+        return self
+
+    # What a fitted perceptron says ----------------------------------------------------------------------------
+
+    @property
+    def n_layers_(self) -> int:
+        """Layers, input and output among them."""
+        check_is_fitted(self)
+        return len(self.coefs_) + 1
+
+    @property
+    def n_outputs_(self) -> int:
+        """Scores of a row."""
+        check_is_fitted(self)
+        return len(self.intercepts_[-1])
+
+    @property
+    def out_activation_(self) -> str:
+        """What makes answers of scores."""
+        check_is_fitted(self)
+        return OUTPUT_LOSSES[self._output()].name
+
+    @property
+    def t_(self) -> int:
+        """Rows that minibatches have shown so far."""
+        check_is_fitted(self)
+        return self.training_state_.rows if self.solver != "lbfgs" else 0
+
+    @abstractmethod
+    def _output(self) -> str:
+        """The loss of scores, from settings and attributes."""
+
+    def _fitted_network(self) -> Network:
+        hidden = tuple(len(b) for b in self.intercepts_[:-1])
+        return perceptron(len(self.coefs_[0]), hidden, len(self.intercepts_[-1]), self.activation)
+
+    def _network(self) -> tuple[Network, list[LayerWeights]]:
+        check_is_fitted(self)
+        network = self._fitted_network()
+        params = np.concatenate([np.ravel(part) for part in (*self.coefs_, *self.intercepts_)])
+        return network, network.parts(params)
+
+    def _scores(self, X: Any) -> Array:
+        """Scores (n, k) of rows."""
+        network, parts = self._network()
+        return self._rows(X).map(partial(_block_scores, network, parts))
+
+    def _objective_of(self, targets: PerceptronTargets) -> Objective:
+        network, parts = self._network()
+        exact = [LayerWeights(part.W.astype(np.float64), part.b.astype(np.float64)) for part in parts]
+        sums = targets.rows.sum(partial(_block_loss, self, network, exact, targets._replace(rows=None)))
+        alpha = float(self.alpha) if self.solver != "adamw" else 0.0
+        penalty = 0.5 * alpha * sum(float((part.W**2).sum()) for part in exact) / sums[1]
+        return Objective(sums[0] / sums[1] + penalty, sums[0] / sums[1], penalty)
+
+
+def _tensors(network: Network, flat: Array) -> dict[str, list[Array]]:
+    """The flat vector as scikit-learn's attributes, arrays of their own."""
+    parts = [part for part in network.parts(flat.copy()) if part.W.size]
+    return {"coefs_": [part.W.copy() for part in parts], "intercepts_": [part.b.copy() for part in parts]}
+
+
+def _block_scores(network: Network, parts: list[LayerWeights], block: Block) -> Array:
+    return network.scores(parts, dense_as(block.X, parts[0].W.dtype))
+
+
+def _block_loss(
+    model: MultilayerPerceptron, network: Network, parts: list[LayerWeights], targets: PerceptronTargets, block: Block
+) -> Array:
+    """The summed loss of a block's rows with a positive weight, and their weight (2,)."""
+    used = block.w > 0
+    assert block.y is not None
+    scores = network.scores(parts, dense_as(block.X[used], np.dtype(np.float64)))
+    losses = OUTPUT_LOSSES[targets.output].values(scores, model._table(targets, block.y[used]).astype(np.float64))
+    return np.array([block.w[used] @ losses, block.w[used].sum()])

@@ -1,0 +1,129 @@
+"""A network: a list of layers whose weights all lie in one flat vector, weights first and biases after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from certifit.core.text_table import text_table
+from certifit.exceptions import DataError
+from certifit.neural_network.layers import ACTIVATIONS, Dense, Dropout, Layer, LayerShapes, LayerWeights, Shape
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers in the order of a row's way through them.
+
+    >>> print(perceptron(4, (3,), 2, "relu"))
+    layer  output  parameters
+    Dense       3          15
+    ReLU        3           0
+    Dense       2           8
+    all                    23
+    """
+
+    layers: tuple[Layer, ...]
+    rows: Shape  # of one row
+
+    @cached_property
+    def shapes(self) -> tuple[LayerShapes, ...]:
+        """The shapes of every layer's output and weights."""
+        found, shape, before = [], self.rows, "rows"
+        for layer in self.layers:
+            try:
+                one = layer.shapes(shape)
+            except DataError as error:
+                raise DataError(
+                    got=f"{layer} after {before} of shape {shape}", wanted=error.wanted, fix=error.fix
+                ) from error
+            found.append(one)
+            shape, before = one.output, str(layer)
+        return tuple(found)
+
+    @cached_property
+    def n_weights(self) -> int:
+        """Weights, which come first in the flat vector; a penalty is on them alone."""
+        return sum(int(np.prod(one.weights)) for one in self.shapes)
+
+    @cached_property
+    def n_parameters(self) -> int:
+        return self.n_weights + sum(int(np.prod(one.biases)) for one in self.shapes)
+
+    @cached_property
+    def draws(self) -> bool:
+        """Whether training draws random numbers on the way."""
+        return any(isinstance(layer, Dropout) for layer in self.layers)
+
+    @cached_property
+    def _places(self) -> tuple[tuple[int, int, int, int], ...]:
+        """Where each layer's weights and biases begin and end in the flat vector."""
+        found, w, b = [], 0, self.n_weights
+        for one in self.shapes:
+            w_end, b_end = w + int(np.prod(one.weights)), b + int(np.prod(one.biases))
+            found.append((w, w_end, b, b_end))
+            w, b = w_end, b_end
+        return tuple(found)
+
+    @cached_property
+    def _first(self) -> int:
+        """The number of the first layer with weights: nothing before it needs slopes."""
+        return next((k for k, one in enumerate(self.shapes) if np.prod(one.weights) > 0), 0)
+
+    def parts(self, flat: Array) -> list[LayerWeights]:
+        """Views of the flat vector: weights and biases of each layer."""
+        return [
+            LayerWeights(flat[w:w_end].reshape(one.weights), flat[b:b_end].reshape(one.biases))
+            for one, (w, w_end, b, b_end) in zip(self.shapes, self._places, strict=True)
+        ]
+
+    def forward(
+        self, parts: list[LayerWeights], x: Array, draw: np.random.Generator | None = None
+    ) -> tuple[Array, list[Any]]:
+        """Scores of rows x, and what every layer remembers for `backward`."""
+        memories = []
+        for layer, weights in zip(self.layers, parts, strict=True):
+            x, memory = layer.forward(x, weights, draw)
+            memories.append(memory)
+        return x, memories
+
+    def scores(self, parts: list[LayerWeights], x: Array) -> Array:
+        """Scores of rows x."""
+        for layer, weights in zip(self.layers, parts, strict=True):
+            x, _ = layer.forward(x, weights, None)
+        return x
+
+    def backward(
+        self, delta: Array, memories: list[Any], parts: list[LayerWeights], slopes: list[LayerWeights]
+    ) -> None:
+        """Write the slopes of the loss in all weights, from those in the scores (back-propagation)."""
+        passed: Array | None = delta
+        for k in range(len(self.layers) - 1, self._first - 1, -1):
+            assert passed is not None
+            passed = self.layers[k].backward(passed, memories[k], parts[k], slopes[k], further=k > self._first)
+
+    def first_overflow(self, parts: list[LayerWeights], x: Array) -> str:
+        """The first layer whose output is not finite, in words."""
+        for k, (layer, weights) in enumerate(zip(self.layers, parts, strict=True)):
+            x, _ = layer.forward(x, weights, None)
+            if not np.isfinite(x).all():
+                return f"layer {k + 1} ({type(layer).__name__})"
+        return "the loss of the scores"
+
+    def __str__(self) -> str:
+        rows = [
+            (type(layer).__name__, " x ".join(map(str, one.output)), str(np.prod(one.weights) + np.prod(one.biases)))
+            for layer, one in zip(self.layers, self.shapes, strict=True)
+        ]
+        return text_table([("layer", "output", "parameters"), *rows, ("all", "", str(self.n_parameters))], "lr")
+
+
+def perceptron(columns: int, hidden: tuple[int, ...], outputs: int, activation: str) -> Network:
+    """The network of a multi-layer perceptron: dense layers with an activation between each two."""
+    layers: list[Layer] = []
+    for units in hidden:
+        layers += [Dense(units), ACTIVATIONS[activation]]
+    return Network((*layers, Dense(outputs)), (columns,))

@@ -1,0 +1,57 @@
+"""One step of an optimiser over the flat vector of all parameters, in one pass: compiled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from certifit.rows import Array
+
+
+class AdamRates(NamedTuple):
+    """The numbers of one step of Adam."""
+
+    rate: float  # with the correction of both means for their start at 0
+    beta_1: float
+    beta_2: float
+    epsilon: float
+    ridge: float  # times a parameter is added to its slope
+    decay: float  # times a parameter is taken off it (AdamW)
+
+
+class MomentumRates(NamedTuple):
+    """The numbers of one step of gradient descent."""
+
+    rate: float
+    momentum: float
+    ahead: bool  # whether the step is Nesterov's
+    ridge: float
+
+
+@njit(cache=True, nogil=True)
+def adam_step(params: Array, slopes: Array, mean: Array, square: Array, rates: AdamRates) -> None:
+    """Move parameters by Adam, and update the running means of slopes and of their squares."""
+    one = params.dtype.type(1)
+    rate, epsilon = params.dtype.type(rates.rate), params.dtype.type(rates.epsilon)
+    beta_1, beta_2 = params.dtype.type(rates.beta_1), params.dtype.type(rates.beta_2)
+    ridge, decay = params.dtype.type(rates.ridge), params.dtype.type(rates.decay)
+    for i in range(len(params)):
+        g = slopes[i] + ridge * params[i]
+        m = beta_1 * mean[i] + (one - beta_1) * g
+        v = beta_2 * square[i] + (one - beta_2) * g * g
+        mean[i], square[i] = m, v
+        params[i] -= rate * m / (np.sqrt(v) + epsilon) + decay * params[i]
+
+
+@njit(cache=True, nogil=True)
+def momentum_step(params: Array, slopes: Array, velocity: Array, rates: MomentumRates) -> None:
+    """Move parameters by gradient descent with momentum."""
+    rate, momentum = params.dtype.type(rates.rate), params.dtype.type(rates.momentum)
+    ridge = params.dtype.type(rates.ridge)
+    for i in range(len(params)):
+        push = rate * (slopes[i] + ridge * params[i])
+        v = momentum * velocity[i] - push
+        velocity[i] = v
+        params[i] += momentum * v - push if rates.ahead else v

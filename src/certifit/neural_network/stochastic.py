@@ -1,0 +1,110 @@
+"""Minibatch training, epoch by epoch, until nothing improves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from certifit.core.loop import Step
+from certifit.core.watch import Watch
+from certifit.neural_network.network import Network
+from certifit.neural_network.optimisers import Optimiser, OptimiserState, scheduled
+from certifit.neural_network.output_losses import OutputLoss
+from certifit.neural_network.training import MinibatchSlopes, NetworkRows
+from certifit.rows import Array
+
+
+class EpochRules(NamedTuple):
+    """How epochs are run, and when they end."""
+
+    batch: int  # rows of a minibatch
+    shuffle: bool
+    max_iter: int  # epochs
+    tol: float  # an improvement by less is none
+    patience: int  # epochs without improvement
+    incremental: bool = False  # one epoch, whatever max_iter is
+
+
+class EpochEnd(NamedTuple):
+    """Where training ended."""
+
+    params: Array  # (p,)
+    state: OptimiserState
+    losses: list[float]  # mean loss of every epoch's minibatches
+    scores: list[float]  # of the validation rows, where there are any
+    best_score: float
+
+
+class Progress:
+    """How many epochs brought no improvement: of the validation score where there is one, else of the loss."""
+
+    def __init__(self, tol: float) -> None:
+        self.tol, self.best_loss, self.best_score = tol, math.inf, -math.inf
+        self.best: Array | None = None  # parameters of the best validation score
+        self.without = 0
+
+    def note(self, loss: float, score: float | None, params: Array) -> None:
+        improved = loss <= self.best_loss - self.tol if score is None else score >= self.best_score + self.tol
+        self.without = 0 if improved else self.without + 1
+        self.best_loss = min(self.best_loss, loss)
+        if score is not None and score > self.best_score:
+            self.best_score, self.best = score, params.copy()
+
+
+def train(
+    network: Network,
+    loss: OutputLoss,
+    rows: NetworkRows,
+    optimiser: Optimiser,
+    rules: EpochRules,
+    watch: Watch,
+    validation_score: Callable[[Array], float] | None = None,
+) -> EpochEnd:
+    """Run epochs; with validation rows the parameters with the best score are returned, else the last ones."""
+    params, progress = optimiser.params, Progress(rules.tol)
+    losses: list[float] = []
+    scores: list[float] = []
+    with MinibatchSlopes(network, loss, params) as slopes:
+        for epoch in range(1 if rules.incremental else rules.max_iter):
+            watch.begin()
+            losses.append(_epoch(slopes, rows, optimiser, rules, epoch))
+            score = None if validation_score is None else validation_score(params)
+            if score is not None:
+                scores.append(score)
+            progress.note(losses[-1], score, params)
+            optimiser.end_epoch(len(rows))
+            last = losses[-2] - losses[-1] if len(losses) > 1 else math.inf
+            if watch.end(params.copy(), Step(None, losses[-1], abs(last)), rules.tol):
+                break
+            if progress.without > rules.patience:
+                if not optimiser.goes_on():
+                    break
+                progress.without = 0
+    if progress.best is not None:
+        params[:] = progress.best
+    return EpochEnd(params, optimiser.state(), losses, scores, progress.best_score)
+
+
+def _epoch(slopes: MinibatchSlopes, rows: NetworkRows, optimiser: Optimiser, rules: EpochRules, epoch: int) -> float:
+    """One pass over all rows in minibatches; return the mean of their penalised losses."""
+    n, total, params = len(rows), 0.0, optimiser.params
+    number = optimiser.epochs
+    order = np.random.default_rng((optimiser.seed, number)).permutation(n) if rules.shuffle else np.arange(n)
+    alpha = optimiser.rules.alpha if optimiser.rules.solver != "adamw" else 0.0
+    batches = math.ceil(n / rules.batch)
+    for k in range(batches):
+        index = order[k * rules.batch : (k + 1) * rules.batch]
+        weight = float(rows.w[index].sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, found = slopes.at(rows, index, weight, (optimiser.seed, number, k))
+            weights = params[: optimiser.n_weights]
+            penalised = mean + 0.5 * alpha * float(weights @ weights) / weight
+        if not math.isfinite(penalised):
+            slopes.refuse_divergence(rows, index, optimiser.steps)
+        total += penalised * len(index)
+        share = (epoch + k / batches) / max(1, rules.max_iter)
+        optimiser.step(found, weight, scheduled(optimiser.rules.schedule, share))
+    return total / n

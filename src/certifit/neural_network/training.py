@@ -1,0 +1,152 @@
+"""The slopes of a network's loss over rows: chunks of fixed size, summed in a fixed order.
+
+A minibatch is cut into a number of chunks that depends on its size and on the network alone; threads share them, and
+their sums are added pairwise in one order. So any number of threads gives the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from certifit.exceptions import NotANumberError
+from certifit.neural_network.network import Network
+from certifit.neural_network.output_losses import OutputLoss
+from certifit.numerics.compiled.workers import Workers
+from certifit.rows import Array, Matrix, Sums, thread_count
+from certifit.rows.threads import parallel_sum
+
+
+@dataclass(frozen=True)
+class TrainingTuning:
+    """How rows are shared out."""
+
+    least_rows: int = 64  # of a chunk of a minibatch
+    most_chunks: int = 8
+    least_work: float = 4e6  # multiplications of a minibatch below which one chunk is faster
+    block_entries: int = 1 << 18  # numbers in the widest layer for a chunk of a full pass
+
+
+@dataclass(frozen=True)
+class NetworkRows:
+    """Rows to learn from, in memory."""
+
+    X: Matrix  # (n, d), dense or CSR
+    Y: Array  # (n, k) targets, as wide as the network's scores
+    w: Array  # (n,) positive weights
+
+    def take(self, index: Array | slice) -> NetworkRows:
+        return NetworkRows(self.X[index], self.Y[index], self.w[index])
+
+    def __len__(self) -> int:
+        return len(self.w)
+
+
+def dense_as(X: Matrix, dtype: np.dtype) -> Array:
+    """Rows as a dense array of this type."""
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
+
+
+class MinibatchSlopes:
+    """Loss and slopes of minibatches of one network, on threads that stay."""
+
+    def __init__(
+        self, network: Network, loss: OutputLoss, params: Array, tuning: TrainingTuning = TrainingTuning()
+    ) -> None:
+        self.network, self.loss, self.tuning = network, loss, tuning
+        self.params, self.parts = params, network.parts(params)
+        self.slopes = np.zeros((tuning.most_chunks, network.n_parameters), params.dtype)
+        self.slope_parts = [network.parts(one) for one in self.slopes]
+        self.losses = np.zeros(tuning.most_chunks)
+        self.workers = Workers(1)
+
+    def __enter__(self) -> MinibatchSlopes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.workers.close()
+
+    def chunks_of(self, rows: int) -> int:
+        """The number of chunks of a minibatch: a power of two that no number of threads changes."""
+        if 3.0 * rows * self.network.n_weights < self.tuning.least_work:
+            return 1
+        most = min(self.tuning.most_chunks, rows // self.tuning.least_rows)
+        return 1 << max(0, most.bit_length() - 1)
+
+    def at(self, rows: NetworkRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
+        """The mean loss of a minibatch of this weight, and its slopes (p,), which the next call overwrites."""
+        chunks = self.chunks_of(len(index))
+        edges = np.linspace(0, len(index), chunks + 1).astype(int)
+
+        def work(chunk: int) -> None:
+            here = index[edges[chunk] : edges[chunk + 1]]
+            self._chunk(chunk, rows, here, weight, (*seed, chunk))
+
+        self._share(work, chunks)
+        width = chunks
+        while width > 1:  # neighbours first: one tree, whatever the threads
+            width //= 2
+            for k in range(width):
+                np.add(self.slopes[k], self.slopes[k + width], out=self.slopes[k])
+        return float(self.losses[:chunks].sum()) / weight, self.slopes[0]
+
+    def _share(self, work, chunks: int) -> None:
+        threads = min(thread_count(), chunks)
+        if threads == 1:
+            for chunk in range(chunks):
+                work(chunk)
+            return
+        if self.workers.count != threads:
+            self.workers.close()
+            self.workers = Workers(threads)
+        self.workers.run(lambda k: [work(chunk) for chunk in range(k, chunks, threads)] and None)
+
+    def _chunk(self, chunk: int, rows: NetworkRows, here: Array, weight: float, seed: tuple[int, ...]) -> None:
+        dtype = self.params.dtype
+        x, y, w = dense_as(rows.X[here], dtype), rows.Y[here], rows.w[here]
+        draw = np.random.default_rng(seed) if self.network.draws else None
+        scores, memories = self.network.forward(self.parts, x, draw)
+        self.losses[chunk] = float(w @ self.loss.values(scores, y))
+        delta = self.loss.slopes(scores, y)
+        delta *= (w / weight).astype(dtype)[:, None]
+        self.network.backward(delta, memories, self.parts, self.slope_parts[chunk])
+
+    def refuse_divergence(self, rows: NetworkRows, index: Array, step: int) -> None:
+        """Say where numbers overflowed, and what to try."""
+        with np.errstate(all="ignore"):
+            where = self.network.first_overflow(self.parts, dense_as(rows.X[index], self.params.dtype))
+        raise NotANumberError(
+            got=f"a loss that is not finite at step {step}; the first number that is not was in {where}",
+            wanted="finite numbers: training diverged",
+            fix="Try a smaller learning_rate_init (a tenth), scaled columns (StandardScaler), or a larger alpha.",
+        )
+
+
+@dataclass(frozen=True)
+class LossSlopes(Sums):
+    """The sum of losses over rows, and its slopes."""
+
+    loss: float
+    slopes: Array  # (p,)
+
+
+def full_slopes(
+    network: Network, loss: OutputLoss, params: Array, rows: NetworkRows, tuning: TrainingTuning = TrainingTuning()
+) -> LossSlopes:
+    """Loss and slopes (p,) over all rows, each row with its weight."""
+    parts = network.parts(params)
+    widest = max([int(np.prod(one.output)) for one in network.shapes] + [int(np.prod(network.rows))])
+    size = max(256, tuning.block_entries // widest)
+
+    def chunk(start: int) -> LossSlopes:
+        here = rows.take(slice(start, start + size))
+        scores, memories = network.forward(parts, dense_as(here.X, params.dtype))
+        slopes = np.zeros_like(params)
+        delta = loss.slopes(scores, here.Y)
+        delta *= here.w.astype(params.dtype)[:, None]
+        network.backward(delta, memories, parts, network.parts(slopes))
+        return LossSlopes(float(here.w @ loss.values(scores, here.Y)), slopes)
+
+    return parallel_sum(chunk, range(0, len(rows), size))

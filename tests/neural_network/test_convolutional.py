@@ -1,0 +1,140 @@
+"""Convolutional networks: layers against differences and plain windows, quality, corners, and the checker."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy.signal import correlate
+from sklearn.datasets import load_digits
+
+from certifit import ConvNetClassifier, DataError, audit
+from certifit.neural_network.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
+from certifit.neural_network.layer_words import image_layers, layer_words, lenet
+from certifit.neural_network.layers import Dense, LayerWeights
+from certifit.neural_network.network import Network
+from certifit.neural_network.output_losses import OUTPUT_LOSSES
+from certifit.neural_network.training import NetworkRows, full_slopes
+
+DIGITS = load_digits()
+IMAGES, LABELS = (DIGITS.images / 16).astype(np.float32), DIGITS.target
+SMALL = {"layers": [("conv", 4, 3), "relu", ("max_pool", 2), ("dense", 8), "tanh"], "max_iter": 2, "random_state": 0}
+STACKS = {
+    "padded": (Conv2D(3, 3, padding=1), MaxPool(2)),
+    "strided": (Conv2D(2, (3, 2), stride=2), AveragePool((1, 2))),
+    "left over": (MaxPool((2, 3)), Conv2D(2, 2)),
+    "deep": (Conv2D(2, 3, padding=2), AveragePool(2), Conv2D(3, 2)),
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_slopes_are_central_differences(stack):
+    network = Network((Images((6, 7, 2)), *STACKS[stack], Flatten(), Dense(3)), (84,))
+    rng = np.random.default_rng(0)
+    rows = NetworkRows(rng.normal(size=(5, 84)), np.eye(3)[rng.integers(0, 3, 5)], rng.exponential(size=5))
+    params, loss = rng.normal(size=network.n_parameters) / 3, OUTPUT_LOSSES["softmax"]
+    found = full_slopes(network, loss, params, rows).slopes
+    f = lambda p: full_slopes(network, loss, p, rows).loss  # noqa: E731
+    some = rng.choice(len(params), min(60, len(params)), replace=False)
+    for k in some:
+        e = 1e-6 * (np.arange(len(params)) == k)
+        assert found[k] == pytest.approx((f(params + e) - f(params - e)) / 2e-6, rel=1e-5, abs=1e-7)
+
+
+def test_a_convolution_is_scipys_correlation():
+    rng = np.random.default_rng(0)
+    x, W, b = rng.normal(size=(2, 8, 9, 3)), rng.normal(size=(4, 2, 3, 3)), rng.normal(size=4)
+    y, _ = Conv2D(4, 3).forward(x, LayerWeights(W, b), None)
+    for o in range(4):
+        for n in range(3):
+            wanted = sum(correlate(x[c, :, :, n], W[o, c], mode="valid") for c in range(2)) + b[o]
+            np.testing.assert_allclose(y[o, :, :, n], wanted, atol=1e-12)
+
+
+def test_lenet_has_its_published_size():
+    """LeCun et al. (1998): 60,000 free parameters or so; with ReLU, full second convolution and 28 x 28 padded."""
+    network = Network(image_layers(lenet(28, 28), (28, 28, 1), 10), (784,))
+    assert network.n_parameters == 61_706
+    assert network.shapes[4].output == (16, 10, 10)
+
+
+def test_digits_are_learnt():
+    order = np.random.default_rng(0).permutation(len(LABELS))
+    learnt, held = order[:1400], order[1400:]
+    model = ConvNetClassifier(batch_size=32, max_iter=10, random_state=0).fit(IMAGES[learnt], LABELS[learnt])
+    assert model.score(IMAGES[held], LABELS[held]) >= 0.985
+    assert model.coefs_[0].dtype == np.float32
+    assert audit(model, IMAGES[learnt], LABELS[learnt]).holds
+
+
+def test_flat_rows_and_images_are_the_same(threads):
+    seen = []
+    for n, X in ((1, IMAGES), (2, IMAGES[..., None]), (4, IMAGES.reshape(-1, 64))):
+        threads(n)
+        seen.append(ConvNetClassifier(**SMALL).fit(X[:300], LABELS[:300]))
+    for model in seen[1:]:
+        assert all((a == b).all() for a, b in zip(model.coefs_, seen[0].coefs_, strict=True))
+        assert model.image_shape_ == (8, 8, 1)
+    np.testing.assert_array_equal(seen[0].predict(IMAGES), seen[2].predict(IMAGES.reshape(-1, 64)))
+
+
+def test_every_damage_is_noticed():
+    model = ConvNetClassifier(**SMALL).fit(IMAGES[:200], LABELS[:200])
+    assert audit(model, IMAGES[:200], LABELS[:200]).holds
+    for k in range(len(model.coefs_)):
+        hurt = copy.deepcopy(model)
+        hurt.coefs_[k].flat[0] += 0.01
+        assert not audit(hurt, IMAGES[:200], LABELS[:200]).holds
+    other = copy.deepcopy(model)
+    other.layers_ = (*model.layers_[:2], ("average_pool", 2, 2), *model.layers_[3:])
+    assert not audit(other, IMAGES[:200], LABELS[:200]).holds
+    other.layers_ = (("conv", 4, 2, 2, 1, 0), *model.layers_[1:])
+    with pytest.raises(DataError, match="weights of shape"):
+        audit(other, IMAGES[:200], LABELS[:200])
+
+
+def test_partial_fit_goes_on():
+    steps = ConvNetClassifier(**SMALL, tol=0.0)
+    for _ in range(2):
+        steps.partial_fit(IMAGES[:200], LABELS[:200], classes=np.arange(10))
+    assert audit(steps, IMAGES[:200], LABELS[:200]).holds
+    assert steps.t_ == 400
+
+
+# -------------------------------------------------------------------------------------------------- what is refused
+def test_layers_that_do_not_fit_are_named_with_their_shapes():
+    with pytest.raises(
+        DataError, match=r"Conv2D\(.*\) after .*MaxPool.* of shape \(4, 1, 1\); wanted images at least"
+    ):
+        ConvNetClassifier([("conv", 4, 5), ("max_pool", 4), ("conv", 4, 3)]).fit(IMAGES[:50], LABELS[:50])
+    with pytest.raises(DataError, match="images, of three dimensions"):
+        ConvNetClassifier([("dense", 4), ("conv", 4, 3)]).fit(IMAGES[:50], LABELS[:50])
+
+
+@pytest.mark.parametrize(
+    "layer", ["convolution", ("conv", 4), ("dense", 0), ("dense", 2.5), ("dropout", 1.0), ("relu", 2)]
+)
+def test_wrong_words_are_refused(layer):
+    with pytest.raises(DataError, match="the layer"):
+        ConvNetClassifier([layer]).fit(IMAGES[:50], LABELS[:50])
+
+
+def test_wrong_images_are_refused():
+    model = ConvNetClassifier(**SMALL).fit(IMAGES[:200], LABELS[:200])
+    with pytest.raises(DataError, match=r"images of shape \(4, 8, 1\); wanted \(8, 8, 1\)"):
+        model.predict(IMAGES[:5, :4])
+    with pytest.raises(DataError, match=r"image_shape=\(5, 5\) for rows of 64"):
+        ConvNetClassifier(image_shape=(5, 5)).fit(IMAGES.reshape(-1, 64), LABELS)
+    with pytest.raises(DataError, match="not fitted on"):
+        model.partial_fit(IMAGES[:20], LABELS[:20] + 100)
+
+
+def test_constant_images_teach_the_shares_of_classes():
+    X, y = np.ones((90, 4, 4), np.float32), np.arange(90) % 3 // 2
+    model = ConvNetClassifier(max_iter=60, learning_rate_init=0.01, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X[:1])[0], [2 / 3, 1 / 3], atol=0.02)
+    assert model.certificate_.holds
+
+
+def test_words_have_all_their_numbers():
+    assert layer_words([("conv", 6, 5, 2, 1), "gelu"]) == (("conv", 6, 5, 5, 2, 1), ("gelu",), ("flatten",))
+    assert layer_words(layer_words([("max_pool", 2), ("dense", 3)])) == layer_words([("max_pool", 2), ("dense", 3)])

@@ -1,0 +1,260 @@
+"""MLPClassifier and MLPRegressor: scikit-learn's losses, several solvers, going on, and what they refuse."""
+
+import numpy as np
+import pytest
+from sklearn import neural_network as theirs
+from sklearn.datasets import load_digits, load_iris, make_multilabel_classification, make_regression
+from sklearn.preprocessing import StandardScaler
+
+from certifit import CertificateWarning, DataError, MLPClassifier, MLPRegressor, audit
+
+X, Y = load_iris(return_X_y=True)
+SOLVED = {"hidden_layer_sizes": (4,), "activation": "tanh", "solver": "lbfgs", "alpha": 3.0, "max_iter": 3000}
+CLOSE = {"tol": 1e-6, "random_state": 0}
+
+
+def amounts(targets=1):
+    return make_regression(80, 4, n_targets=targets, noise=1.0, random_state=0, coef=False)
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_lbfgs_reaches_the_loss_of_scikit_learn(labels):
+    """From the same first weights, at the same penalty; theirs stops a little earlier."""
+    rows = labels > Y
+    ours = MLPClassifier(**SOLVED, **CLOSE).fit(X[rows], Y[rows])
+    peer = theirs.MLPClassifier(**SOLVED, **CLOSE).fit(X[rows], Y[rows])
+    assert ours.certificate_.holds
+    assert ours.certificate_.kind == "stationary"
+    assert ours.loss_ <= peer.loss_ * (1 + 1e-9)
+    assert [W.shape for W in ours.coefs_] == [W.shape for W in peer.coefs_]
+    assert (ours.n_layers_, ours.n_outputs_, ours.out_activation_) == (
+        peer.n_layers_, peer.n_outputs_, peer.out_activation_,
+    )  # fmt: skip
+
+
+def test_without_hidden_layers_the_minimum_is_the_same():
+    """Multinomial regression: convex, so both end at the same loss."""
+    convex = {**SOLVED, **CLOSE, "hidden_layer_sizes": ()}
+    ours, peer = MLPClassifier(**convex).fit(X, Y), theirs.MLPClassifier(**convex).fit(X, Y)
+    assert ours.loss_ == pytest.approx(peer.loss_, rel=1e-7)
+
+
+def test_the_objective_is_scikit_learns_at_its_own_weights():
+    w = np.random.default_rng(0).exponential(size=len(X))
+    peer = theirs.MLPClassifier(**SOLVED, **CLOSE).fit(X, Y, sample_weight=w)
+    found = audit(peer, X, Y, w)
+    assert found.objective == pytest.approx(peer.loss_, rel=1e-12)
+    ours = MLPClassifier(**SOLVED, **CLOSE).fit(X, Y, sample_weight=w)
+    ours.coefs_, ours.intercepts_ = peer.coefs_, peer.intercepts_
+    assert ours.objective(X, Y, w).total == pytest.approx(peer.loss_, rel=1e-12)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_amounts_have_scikit_learns_loss(loss):
+    table, y = amounts()
+    y = np.abs(y) / 20
+    peer = theirs.MLPRegressor(loss, **SOLVED, **CLOSE).fit(table, y)
+    assert audit(peer, table, y).objective == pytest.approx(peer.loss_, rel=1e-12)
+    ours = MLPRegressor(loss, **SOLVED, **CLOSE).fit(table, y)
+    assert ours.certificate_.holds
+    assert ours.loss_ <= peer.loss_ * (1 + 1e-6)
+
+
+def test_the_first_epoch_has_scikit_learns_loss():
+    """Of all rows at once the order of rows does not matter, and first weights are the same."""
+    one = {"hidden_layer_sizes": (6,), "max_iter": 3, "random_state": 4, "batch_size": 150}
+    ours = MLPClassifier(**one).fit(X, Y)
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        peer = theirs.MLPClassifier(**one).fit(X, Y)
+    np.testing.assert_allclose(ours.loss_curve_, peer.loss_curve_, rtol=1e-10)
+    np.testing.assert_allclose(ours.coefs_[0], peer.coefs_[0], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["constant", "invscaling", "adaptive"])
+def test_gradient_descent_moves_as_scikit_learns(rule):
+    one = {
+        "hidden_layer_sizes": (3,), "solver": "sgd", "learning_rate": rule, "learning_rate_init": 0.05,
+        "max_iter": 60, "random_state": 1, "batch_size": 150, "n_iter_no_change": 2, "tol": 1e-2,
+    }  # fmt: skip
+    ours = MLPClassifier(**one).fit(X, Y)
+    peer = theirs.MLPClassifier(**one).fit(X, Y)
+    np.testing.assert_allclose(ours.loss_curve_, peer.loss_curve_, rtol=1e-8)
+    assert ours.t_ == peer.t_
+
+
+def test_digits_are_learnt():
+    """8 x 8 digits, a third held out."""
+    table, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    table, y = table[order] / 16, y[order]
+    model = MLPClassifier((64,), batch_size=32, max_iter=25, learning_rate="flat_cosine", random_state=0)
+    model.fit(table[:1200].astype(np.float32), y[:1200])
+    assert model.coefs_[0].dtype == np.float32
+    assert model.score(table[1200:], y[1200:]) > 0.96
+    assert model.certificate_.holds
+    assert audit(model, table[:1200].astype(np.float32), y[:1200]).holds
+
+
+def test_any_number_of_threads_gives_the_same_bits(threads):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(600, 60)).astype(np.float32)
+    y = (table[:, :5].sum(axis=1) > 0).astype(int)
+    seen = []
+    for n in (1, 2, 4):
+        threads(n)
+        seen.append(MLPClassifier((80,), max_iter=3, batch_size=256, random_state=0).fit(table, y))
+    for model in seen[1:]:
+        assert all((a == b).all() for a, b in zip(model.coefs_, seen[0].coefs_, strict=True))
+        assert model.certificate_ == seen[0].certificate_
+
+
+def test_rows_with_several_labels():
+    table, y = make_multilabel_classification(120, 8, n_classes=3, random_state=0)
+    few = {"hidden_layer_sizes": (20,), "max_iter": 10, "random_state": 0}
+    model = MLPClassifier(**few).fit(table, y)
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        peer = theirs.MLPClassifier(**few).fit(table, y)
+    np.testing.assert_allclose(model.loss_curve_, peer.loss_curve_, rtol=1e-8)
+    np.testing.assert_array_equal(model.predict(table), peer.predict(table))
+    assert model.multilabel_
+    assert model.out_activation_ == "logistic"
+    assert model.predict_proba(table).shape == (120, 3)
+    assert audit(model, table, y).holds
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+    with pytest.raises(DataError, match="columns that are not all 0 and 1"):
+        model.fit(table, y + np.arange(3))
+
+
+def test_several_amounts():
+    table, y = amounts(3)
+    model = MLPRegressor(**{**SOLVED, "activation": "identity"}, **CLOSE).fit(table, y)
+    assert model.predict(table).shape == (80, 3)
+    assert model.score(table, y) > 0.99
+    assert audit(model, table, y).holds
+
+
+def test_huber_is_not_pulled_by_an_outlier():
+    table, y = amounts()
+    table, y = StandardScaler().fit_transform(table), y / y.std()
+    wild = y.copy()
+    wild[0] = 1000.0
+    error = {}
+    for loss in ("huber", "squared_error"):
+        model = MLPRegressor(loss, (), solver="lbfgs", max_iter=2000, **CLOSE).fit(table, wild)
+        assert model.certificate_.holds
+        error[loss] = np.median(np.abs(model.predict(table) - y))
+    assert error["huber"] < 0.2 < error["squared_error"]
+
+
+def test_class_weights_are_row_weights():
+    weight = {0: 1.0, 1: 3.0, 2: 0.5}
+    one = MLPClassifier(**SOLVED, **CLOSE, class_weight=weight).fit(X, Y)
+    two = MLPClassifier(**SOLVED, **CLOSE).fit(X, Y, sample_weight=[weight[int(label)] for label in Y])
+    assert one.loss_ == pytest.approx(two.loss_, rel=1e-9)
+    assert audit(one, X, Y).holds
+
+
+# ---------------------------------------------------------------------------------------------------- going on
+def test_partial_fit_goes_on_where_the_last_epoch_ended():
+    """Epochs one by one are the epochs of one fit, if both start from the same seed."""
+    steps = MLPClassifier((5,), batch_size=32, max_iter=4, tol=0.0, random_state=0)
+    for _ in range(4):
+        steps.partial_fit(X, Y, classes=[0, 1, 2])
+        assert audit(steps, X, Y).holds
+    whole = MLPClassifier((5,), batch_size=32, max_iter=4, tol=0.0, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(steps.coefs_[0], whole.coefs_[0])
+    assert steps.training_state_.checksum == whole.training_state_.checksum
+    np.testing.assert_array_equal(steps.loss_curve_, whole.loss_curve_)
+
+
+def test_partial_fit_refuses():
+    with pytest.raises(DataError, match="no classes in the first call"):
+        MLPClassifier().partial_fit(X, Y)
+    model = MLPClassifier((3,), max_iter=1).partial_fit(X, Y, [0, 1, 2])
+    with pytest.raises(DataError, match="not fitted on"):
+        model.partial_fit(X, Y + 1)
+    with pytest.raises(DataError, match="same as on last call"):
+        model.partial_fit(X, Y, [0, 1])
+    assert not hasattr(MLPClassifier(solver="lbfgs"), "partial_fit")
+    with pytest.raises(DataError, match="early_stopping"):
+        MLPRegressor(early_stopping=True).partial_fit(X, Y)
+
+
+def test_a_warm_start_goes_on():
+    model = MLPClassifier(**{**SOLVED, "max_iter": 20, "warm_start": True}, **CLOSE)
+    losses = []
+    for _ in range(3):
+        with pytest.warns(CertificateWarning, match=r"stopped by max_iter=20; about \d+ would do"):
+            losses.append(model.fit(X, Y).loss_)
+    assert losses[0] > losses[1] > losses[2]
+    with pytest.raises(DataError, match="layers of the earlier fit"):
+        model.set_params(hidden_layer_sizes=(7,)).fit(X, Y)
+
+
+def test_early_stopping_restores_the_best_weights():
+    model = MLPClassifier(
+        (30,),
+        learning_rate_init=0.05,
+        early_stopping=True,
+        validation_fraction=0.3,
+        n_iter_no_change=8,
+        random_state=3,
+    ).fit(X, Y)
+    assert len(model.validation_scores_) == model.n_iter_ < 200
+    assert model.best_validation_score_ == max(model.validation_scores_)
+    assert model.best_loss_ is None
+    assert audit(model, X, Y).holds
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+def test_divergence_is_caught_with_the_layer_the_step_and_what_to_try():
+    with pytest.raises(DataError, match=r"at step \d+; .* in layer 3 \(Dense\).*learning_rate_init") as caught:
+        MLPRegressor(hidden_layer_sizes=(5,), solver="sgd", learning_rate_init=1e300, random_state=0).fit(X, Y)
+    assert "diverged" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("learning_rate_init", 0.0), ("learning_rate_init", -1), ("hidden_layer_sizes", (3, 0)), ("alpha", -1.0),
+        ("activation", "swish"), ("solver", "newton"), ("batch_size", 0), ("beta_1", 1.0), ("learning_rate", "fast"),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused(setting, value):
+    with pytest.raises(DataError, match=f"{setting}="):
+        MLPClassifier(**{setting: value}).fit(X, Y)
+
+
+def test_a_batch_larger_than_the_table_is_all_of_it():
+    with pytest.warns(UserWarning, match="batch_size=1000 for 150 rows"):
+        model = MLPClassifier((3,), batch_size=1000, max_iter=2, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(
+        model.coefs_[0], MLPClassifier((3,), batch_size=150, max_iter=2, random_state=0).fit(X, Y).coefs_[0]
+    )
+
+
+def test_amounts_below_zero_have_no_poisson_loss():
+    with pytest.raises(DataError, match="negative amount"):
+        MLPRegressor("poisson").fit(X, Y - 1.0)
+
+
+# ---------------------------------------------------------------------------------------------------- the checker
+def test_scikit_learns_minibatch_fit_is_judged_by_its_gradient():
+    peer = theirs.MLPClassifier((5,), max_iter=300, tol=1e-3, random_state=0).fit(X, Y)
+    found = audit(peer, X, Y)
+    assert found.kind == "stationary"
+    assert not found.holds
+    assert "largest entry of the gradient" in found.failures()[0]
+
+
+def test_a_wrong_gradient_would_be_noticed(monkeypatch):
+    """Central differences hold the checker's own chain rule to account."""
+    from certifit.checkers.neural_network import plain_layers
+
+    whole = plain_layers.activate
+    wrong = lambda name, z: (whole(name, z)[0], 1.1 * whole(name, z)[1])  # noqa: E731
+    model = MLPClassifier(**SOLVED, **CLOSE).fit(X, Y)
+    monkeypatch.setattr(plain_layers, "activate", wrong)
+    failed = audit(model, X, Y).failures()
+    assert any("central differences" in words for words in failed)

@@ -1,0 +1,70 @@
+"""Proved radii: never beyond what an attack reaches, exact for linear scores, and larger than intervals prove."""
+
+import numpy as np
+import pytest
+from sklearn import neural_network as theirs
+from sklearn.datasets import load_iris, make_moons
+
+from certifit import DataError, MLPClassifier, MLPRegressor, robust_radius
+
+X, Y = make_moons(120, noise=0.1, random_state=0)
+NET = {"hidden_layer_sizes": (12, 8), "alpha": 0.5, "learning_rate_init": 0.02, "max_iter": 100, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MLPClassifier(**NET).fit(X, Y)
+
+
+def test_no_attack_changes_a_class_inside_its_radius(model):
+    """Corners and random points of each row's box; a radius is below the distance at which some attack works."""
+    radius = robust_radius(model, X, most=2.0)
+    rng, chosen = np.random.default_rng(0), model.predict(X)
+    assert (radius > 0).mean() > 0.9
+    for _ in range(200):
+        move = np.clip(rng.normal(scale=1.5, size=X.shape), -1, 1) * radius[:, None]
+        np.testing.assert_array_equal(model.predict(X + move), chosen)
+
+
+def test_radii_are_not_idle(model):
+    """Rows whose class an attack changes within 1.3 times the radius, among corners of that box: many of them."""
+    radius, chosen = robust_radius(model, X, most=2.0), model.predict(X)
+    corners = [np.array([a, b]) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)]
+    changed = np.zeros(len(X), bool)
+    for corner in corners:
+        changed |= model.predict(X + 1.3 * radius[:, None] * corner) != chosen
+    assert changed.mean() > 0.3
+
+
+def test_linear_scores_have_their_exact_radius():
+    """The lead over a class is w·x + b: it vanishes at eps = lead / |w|₁."""
+    table, y = load_iris(return_X_y=True)
+    model = MLPClassifier((), solver="lbfgs", alpha=1.0, max_iter=3000, random_state=0).fit(table, y)
+    W, b = model.coefs_[0], model.intercepts_[0]
+    scores = table @ W + b
+    c = scores.argmax(axis=1)
+    exact = [
+        min((scores[i, c[i]] - scores[i, j]) / np.abs(W[:, c[i]] - W[:, j]).sum() for j in range(3) if j != c[i])
+        for i in range(len(table))
+    ]
+    np.testing.assert_allclose(robust_radius(model, table, most=10.0), exact, atol=10 / 2**19)
+
+
+def test_rows_predicted_wrongly_have_none(model):
+    wrong = 1 - model.predict(X)
+    assert not robust_radius(model, X, wrong).any()
+
+
+def test_scikit_learns_networks_are_read_too():
+    peer = theirs.MLPClassifier((5,), solver="lbfgs", alpha=1.0, max_iter=2000, random_state=0).fit(X, Y)
+    radius = robust_radius(peer, X)
+    np.testing.assert_array_equal(peer.predict(X + 0.99 * radius[:, None]), peer.predict(X))
+
+
+def test_what_it_cannot_bound_is_refused(model):
+    with pytest.raises(DataError, match="activation='tanh'"):
+        robust_radius(MLPClassifier((2,), "tanh", max_iter=1).fit(X, Y), X)
+    with pytest.raises(DataError, match="perceptron of classes"):
+        robust_radius(MLPRegressor(hidden_layer_sizes=(2,), max_iter=1).fit(X, Y), X)
+    with pytest.raises(DataError, match="most=0"):
+        robust_radius(model, X, most=0)
