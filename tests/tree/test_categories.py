@@ -115,6 +115,10 @@ def test_another_set_of_categories_does_not_hold():
     model.tree_ = replace(whole, category_values=whole.category_values[::-1])
     with pytest.raises(DataError, match="in a fitted tree"):
         audit(model, frame, y)
+    for name in ("category_first", "category_set", "category_left"):  # numbers by which nodes are found
+        model.tree_ = replace(whole, **{name: getattr(whole, name).astype(np.float32)})
+        with pytest.raises(DataError, match="not whole in a fitted tree"):
+            audit(model, frame, y)
 
 
 def test_wrong_columns_are_refused():

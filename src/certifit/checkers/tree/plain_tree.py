@@ -123,6 +123,8 @@ def _category_sets(tree: Any, n_columns: int, column: Array, inner: Array) -> Ca
         return None
     values, chosen = np.asarray(tree.category_values, np.float64), np.asarray(tree.category_set)
     sets = np.asarray(tree.category_left)
+    if any(a.dtype.kind not in "iub" for a in (first, chosen, sets)):
+        raise _no_tree("numbers of categories that are not whole")
     sizes = np.diff(first)
     fits = (
         len(sizes) == n_columns and (sizes >= 0).all() and first[0] == 0 and first[-1] == len(values)

@@ -228,7 +228,8 @@ class LinearSvmEstimator(Estimator):
             scale=value if value > 0 else limit,
             parameter_error=coefficient_error(coef, gaps, proof.rho),
         )
-        hidden = rounding > tol * value  # more than was asked for, which the checker knows row by row
+        # More than was asked for, or than leaves six digits, which the checker knows row by row.
+        hidden = rounding > min(tol, 1e-6) * value
         hidden = hidden or (best.gain <= tol and rounding + proof.score_error(coef) > tol * value)
         if proof.checked is not None and (hidden or ((best.gain <= tol or proof.small) and not certificate.holds)):
             # It also tries more dual points.

@@ -19,9 +19,10 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class ExactSplitTuning:
-    """How many entries (rows times columns) of all trees are scored again."""
+    """How many entries (rows times columns) of all trees are scored again, and how well their slopes are known."""
 
     entries: int = 2_000_000
+    slope_digits: float = 1e-12  # share of the largest slope by which slopes that are taken anew may be off
 
 
 def check_exact_splits(
@@ -42,9 +43,9 @@ def check_exact_splits(
         slope: Array = weighted_slopes(said, rows, F)[0] / rows.w[:, None]
         for tree in plain.trees[stage : stage + said.scores]:
             if looked_at < most:
-                checks, _ = check_greedy(
-                    tree.tree, claim, X, -slope[:, tree.score], rows.w, GreedyTuning(tuning.entries // most)
-                )
+                noise = tuning.slope_digits * float(np.abs(slope[:, tree.score]).max())
+                effort = GreedyTuning(tuning.entries // most, noise=noise)
+                checks, _ = check_greedy(tree.tree, claim, X, -slope[:, tree.score], rows.w, effort)
                 for check in checks:
                     if check.name not in worst or check.residual > worst[check.name].residual:
                         worst[check.name] = check
