@@ -18,7 +18,7 @@ Fold: TypeAlias = tuple[Array, Array]  # numbers of the rows to fit and of the r
 class UsualFolds:
     """Five folds with nearly the same share of each class; fewer where no class has five rows.
 
-    >>> len([*UsualFolds().split(None, np.array([0, 0, 0, 1, 1]))])
+    >>> len([*UsualFolds().split(None, np.array([0, 0, 0, 1, 1, 1]))])
     3
     """
 
