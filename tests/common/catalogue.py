@@ -417,7 +417,7 @@ CATALOGUE = [
           (*LINEAR, "alphas_", "mse_path_", "fold_coef_"),
           partial(linear_model.ElasticNetCV, alphas=5, cv=3, l1_ratio=[0.2, 0.9], **close), {"alphas": 5}),
     Entry(LogisticRegressionCV, {"Cs": [0.1, 1.0], "cv": 3}, three, (*LINEAR, "fold_scores_", "fold_coef_"),
-          partial(logit_cv, Cs=[0.1, 1.0], cv=3), {"Cs": 3, "cv": 3}),
+          partial(logit_cv, Cs=[0.1, 1.0], cv=3), {"Cs": 3}),
     Entry(Lasso, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.Lasso, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1}, amounts, LINEAR, partial(linear_model.ElasticNet, 0.1, **close)),
     Entry(ElasticNet, {"alpha": 0.1, "positive": True}, amounts, LINEAR,

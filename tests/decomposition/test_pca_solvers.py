@@ -52,11 +52,27 @@ def test_every_solver_finds_the_same_axes(svd_solver, rows):
     assert audit(model, X).holds
 
 
-@pytest.mark.parametrize("svd_solver", ["arpack", "randomized", "power"])
+@pytest.mark.parametrize("svd_solver", ["randomized", "power"])
 def test_iterative_solvers_that_are_asked_for_all_axes_give_them(svd_solver):
     model = PCA(4, svd_solver=svd_solver).fit(IRIS)
     exact = PCA(svd_solver="full").fit(IRIS)
     np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("svd_solver", "wanted", "words"),
+    [
+        ("arpack", 4, "n_components=4 must be strictly less than min"),
+        ("arpack", 0, "must be between 1 and min"),
+        ("randomized", 0.5, "must be between 1 and min"),
+        ("randomized", "mle", "n_components='mle' cannot be a string with svd_solver='randomized'"),
+        ("auto", 5, "n_components=5 must be between 0 and min"),
+    ],
+)
+def test_what_scikit_learns_solvers_refuse_is_refused(svd_solver, wanted, words):
+    for cls in (PCA, decomposition.PCA):
+        with pytest.raises(ValueError, match=words):
+            cls(wanted, svd_solver=svd_solver).fit(IRIS)
 
 
 @pytest.mark.parametrize("svd_solver", ["auto", "arpack", "randomized", "power"])

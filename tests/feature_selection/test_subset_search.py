@@ -17,7 +17,6 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
 from certifit import CertificateWarning, DataError, GaussianNB, ProgressBar
 from certifit.checkers.feature_selection.adapter import audit_elimination, audit_sequential
@@ -219,22 +218,6 @@ def test_a_callback_may_stop_the_search():
 
 
 # ----------------------------------------------------------------------------------------------- in company
-@pytest.mark.parametrize(
-    "model",
-    [
-        SequentialSelector(GaussianNB(), n_features_to_select=1, cv=2),
-        RecursiveElimination(Ridge()),
-    ],
-    ids=repr,
-)
-def test_scikit_learns_checks(model):
-    results = check_estimator(model, on_skip=None, on_fail=None)
-    failed = {r["check_name"]: r["exception"] for r in results if r["status"] not in ("passed", "skipped")}
-    assert not failed
-    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
-    assert len(results) > 50
-
-
 def test_inside_a_pipeline_and_cross_validation():
     pipe = make_pipeline(SequentialSelector(GaussianNB(), n_features_to_select=3, cv=3), GaussianNB())
     assert cross_val_score(pipe, X, Y, cv=3).mean() > 0.85

@@ -292,7 +292,7 @@ def test_another_strength_of_ridge_is_noticed():
     [
         (RidgeCV(store_cv_results=True, cv=3), "store_cv_results"),
         (RidgeCV(alpha_per_target=True, cv=3), "alpha_per_target"),
-        (RidgeCV([0.0, 1.0]), "above 0 with cv=None"),
+        (RidgeCV([0.0, 1.0]), r"alphas\[0\] == 0.0, must be > 0.0; wanted .*leave-one-out needs a penalty"),
         (ElasticNetCV(l1_ratio=0.0), "l1_ratio=0 without alphas"),
         (LassoCV(alphas=[-1.0]), "alphas"),
         (LassoCV(cv=[(np.arange(10), np.arange(0))]), "without rows"),

@@ -35,7 +35,7 @@ from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
-from certifit.rows.folds import FITTED, fold_roles
+from certifit.rows.folds import FITTED, UsualFolds, fold_roles
 
 
 def _are_inverse_strengths(Cs: Any) -> bool:
@@ -61,7 +61,8 @@ class LogisticRegressionCV(LogisticRegression):
     fit_intercept : bool, default=True
         The intercept is never penalised.
     cv : int, splitter, iterable or None, default=None
-        Folds; None means 5, not shuffled, each with nearly the same share of every class.
+        Folds; None means 5, fewer where no class has 5 rows, not shuffled, each with nearly the same share of every
+        class.
     penalty : 'l2', 'l1', 'elasticnet' or 'deprecated', default='deprecated'
         'l1' means l1_ratios=(1,), 'l2' l1_ratios=(0,); the others take l1_ratios as they are.
     scoring : name, callable or None, default=None
@@ -236,7 +237,7 @@ class LogisticRegressionCV(LogisticRegression):
 
     def _search(self) -> LogisticSearch:
         scoring = None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
-        cv = 5 if self.cv is None else self.cv
+        cv = UsualFolds() if self.cv is None else self.cv
         return LogisticSearch(
             self._inverse_strengths, self._shares, bool(self.fit_intercept), cv, scoring, bool(self.refit)
         )
