@@ -56,6 +56,9 @@ def test_rows_reach_the_leaves_of_a_plain_walk(monkeypatch, dtype, kinds):
         for place in (routing.PLAIN_LEAVES, routing.PLAIN_ANSWERS, routing.PLAIN_SCORES):
             monkeypatch.setattr(place, "suffices", lambda entries, plain=plain: plain)
         np.testing.assert_array_equal(routing.leaves_of_rows(X, packed), want)
+        one = np.zeros((1, 2))
+        routing.add_tree_scores(X[:1], packed, np.ascontiguousarray(value[:, 0]), (0, 1), one)  # a row and a tree
+        assert one[0, 0] == value[want[0, 0], 0]
         found, of_trees = np.zeros_like(sums), np.zeros_like(scores)
         routing.add_leaf_values(X, packed, value, found)
         routing.add_tree_scores(X, packed, np.ascontiguousarray(value[:, 0]), (0, len(trees)), of_trees)

@@ -111,8 +111,7 @@ def add_tree_scores(X: Array, trees: PackedTrees, value: Array, span: tuple[int,
 def plain_leaves(X: Array, trees: PackedTrees, first: int, last: int) -> Array:
     """The leaf of each row in the trees [first, last), its number among all nodes (n, trees)."""
     steps, shape = trees.steps, (len(X), last - first)
-    at = np.broadcast_to(trees.first[first:last], shape).ravel()
-    row = np.broadcast_to(np.arange(len(X))[:, None], shape).ravel()
+    at, row = np.tile(trees.first[first:last], len(X)), np.repeat(np.arange(len(X)), last - first)
     going = np.flatnonzero(steps["column"][at] & LEAF == 0)
     while len(going):
         step = steps[at[going]]
