@@ -1,25 +1,31 @@
 """When small tables are done without a compiled loop: while it is not compiled, here or on disk, and not for long."""
 
-import numba
+from importlib.util import module_from_spec, spec_from_file_location
+
 import numpy as np
 import pytest
 
 from certifit.numerics.compiled.compiling import PlainFirst, PlainTuning, called_from_python, compiled_at_once
 from certifit.numerics.compiled.random_bits import random_bits, random_bits_of_pairs
 
-
+ADD_SQUARES = """
 def add_squares(x):
     total = 0.0
     for i in range(len(x)):
         total += x[i] * x[i]
     return total
+"""
 
 
 @pytest.fixture
-def loop(monkeypatch, tmp_path):
-    """A function that gives the loop above, not compiled; what it compiles is kept in a folder of this test."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    return lambda: called_from_python(add_squares)
+def loop(tmp_path):
+    """A function that gives the loop above, not compiled, from a file of this test alone."""
+    path = tmp_path / "squares.py"
+    path.write_text(ADD_SQUARES)
+    spec = spec_from_file_location("squares", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return lambda: called_from_python(module.add_squares)
 
 
 def test_only_small_tables_and_not_for_long(loop):

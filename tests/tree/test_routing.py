@@ -13,7 +13,7 @@ def random_tree(rng, splits, columns, sets):
     for _ in range(splits):
         k = leaves.pop(rng.integers(len(leaves)))
         column = int(rng.integers(columns))
-        chosen = int(rng.integers(sets)) if column == 0 else -1
+        chosen = int(rng.integers(sets)) if sets and column == 0 else -1
         nodes[k] = [len(nodes), len(nodes) + 1, column, float(rng.normal()), int(rng.integers(2)), chosen]
         leaves += [len(nodes), len(nodes) + 1]
         nodes += [[-1, -1, -2, -2.0, 0, -1] for _ in range(2)]
@@ -34,17 +34,18 @@ def walked(tree, sets, x):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_reach_the_leaves_of_a_plain_walk(monkeypatch, dtype):
+@pytest.mark.parametrize(("dtype", "kinds"), [(np.float32, 0), (np.float64, 0), (np.float64, 3)])
+def test_rows_reach_the_leaves_of_a_plain_walk(monkeypatch, dtype, kinds):
     rng = np.random.default_rng(0)
-    sets = rng.integers(0, 2, (3, 4)).astype(np.uint8)
+    sets = rng.integers(0, 2, (kinds, 4)).astype(np.uint8)
     trees = [random_tree(rng, splits, 3, len(sets)) for splits in (5, 0, 12, 40)]
     first = np.cumsum([0, *(len(tree[0]) for tree in trees)])
     parts = [np.concatenate(part) for part in zip(*trees, strict=True)]
     packed = routing.packed_trees(routing.TreeNodes(*parts[:5]), first, True, parts[5], sets)
-    X = rng.normal(size=(150, 3)).astype(dtype)
+    X = rng.normal(size=(151, 3)).astype(dtype)
     X[:, 0] = rng.integers(0, 4, len(X))
     X[rng.random(X.shape) < 0.1] = np.nan
+    X[0, 1:] = np.inf, -np.inf
     want = np.array([[walked(tree, sets, x) for tree in trees] for x in X])
     value = rng.normal(size=(int(first[-1]), 2))
     sums, scores = np.zeros((len(X), 2)), np.zeros((len(X), 2))
@@ -55,6 +56,9 @@ def test_rows_reach_the_leaves_of_a_plain_walk(monkeypatch, dtype):
         for place in (routing.PLAIN_LEAVES, routing.PLAIN_ANSWERS, routing.PLAIN_SCORES):
             monkeypatch.setattr(place, "suffices", lambda entries, plain=plain: plain)
         np.testing.assert_array_equal(routing.leaves_of_rows(X, packed), want)
+        one = np.zeros((1, 2))
+        routing.add_tree_scores(X[:1], packed, np.ascontiguousarray(value[:, 0]), (0, 1), one)  # a row and a tree
+        assert one[0, 0] == value[want[0, 0], 0]
         found, of_trees = np.zeros_like(sums), np.zeros_like(scores)
         routing.add_leaf_values(X, packed, value, found)
         routing.add_tree_scores(X, packed, np.ascontiguousarray(value[:, 0]), (0, len(trees)), of_trees)

@@ -30,7 +30,7 @@ class LevelNodes(NamedTuple):
     column: Array  # (N,) -2 for a leaf
     threshold: Array  # (N,) -2 for a leaf
     missing_left: Array  # (N,) uint8
-    count: Array  # (N,)
+    rows: Array  # (N,) how many
 
 
 class LevelMeasures(NamedTuple):
@@ -123,7 +123,8 @@ def _published(total: Array, value: Array, spread: Array, classes: bool) -> tupl
 def _preorder(inner: list[Array], sizes: list[Array]) -> tuple[Array, Array, Array]:
     """Places of all nodes in the preorder of their trees, and those of their children, -1 for leaves."""
     place = [np.zeros(len(inner[0]), np.int64)]
-    left, right = [], []
+    left: list[Array] = []
+    right: list[Array] = []
     for level, split in enumerate(inner):
         at = place[level]
         children = np.zeros(2 * int(split.sum()), np.int64)

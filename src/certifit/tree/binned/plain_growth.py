@@ -6,7 +6,7 @@ grow the same tree. There are numbers only here, no categories, directions, grou
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,8 @@ def plain_pack(g: Array, h: Array, scales: tuple[float, float], shift: int, seed
 
 def grow_plainly(tree: GrowingTree, rules: BinnedRules) -> None:
     """Grow a whole tree, whose root is there: the leaf that gains most is split next."""
-    nodes, waiting = tree.nodes, {}
+    nodes: Any = tree.nodes  # a record array
+    waiting: dict[int, NodeHistogram] = {}
     root = histogram(tree, slice(0, len(tree.rows)))
     nodes[0].total, nodes[0].counted = root.sums[0].sum(), not rules.by_hessian
     if search(tree, rules, 0, root):

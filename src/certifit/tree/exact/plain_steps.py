@@ -130,7 +130,7 @@ def _side_score(score: int, sums: list[Array], weight: Array) -> Array:
             found += s * s
             continue
         full = s > 0
-        found[full] += s[full] * _logarithms(s[full] / weight[full]).astype(np.float64)
+        found[full] += s[full] * np.asarray(_logarithms(s[full] / weight[full]), np.float64)
         if score == POSITIVE:
             found[~full] = -np.inf
     return found / weight if score == QUADRATIC else found

@@ -22,7 +22,7 @@ from certifit.tree.routing.route_loops import (
     find_leaves,
 )
 
-# A node of a packed tree. Of a leaf, `left` is its number among the nodes that were packed.
+# A node of a packed tree; a leaf leads to itself.
 STEP = np.dtype([("threshold", np.float64), ("left", np.uint32), ("column", np.uint32)])
 
 
@@ -30,6 +30,7 @@ class PackedTrees(NamedTuple):
     """Trees as rows walk through them: the root, then the children of one node after another."""
 
     steps: Array  # (m,) STEP
+    number: Array  # (m,) int64: of each place, the node that was packed there
     first: Array  # (T + 1,) int64: the root of each tree; at the end the number of nodes
     sets: Array  # (s, c) uint8: whether a category goes left
 
@@ -60,7 +61,9 @@ def packed_trees(nodes: TreeNodes, first: Array, own: bool, chosen: Array, sets:
     place[first[:-1]] = first[:-1]
     place[left[inner] + base], place[right[inner] + base] = children, children + 1
     steps = np.zeros(len(left), STEP)
-    steps["left"][place], steps["column"] = np.arange(len(left)), LEAF
+    number = np.empty(len(left), np.int64)
+    number[place] = np.arange(len(left))
+    steps["left"], steps["threshold"], steps["column"] = np.arange(len(left)), np.inf, LEAF | MISSING_LEFT
     at = place[inner]
     steps["left"][at], steps["threshold"][at] = children, threshold[inner]
     steps["column"][at] = column[inner].astype(np.uint32) | np.where(missing_left[inner] != 0, MISSING_LEFT, 0)
@@ -69,7 +72,7 @@ def packed_trees(nodes: TreeNodes, first: Array, own: bool, chosen: Array, sets:
         steps["column"][place[by_set]] |= BY_SET
         steps["threshold"][place[by_set]] = chosen[by_set]
     sets = np.asarray(sets, np.uint8) if len(sets) else np.zeros((0, 1), np.uint8)
-    return PackedTrees(steps.view(np.recarray), np.asarray(first, np.int64), np.ascontiguousarray(sets))
+    return PackedTrees(steps.view(np.recarray), number, np.asarray(first, np.int64), np.ascontiguousarray(sets))
 
 
 PLAIN_LEAVES, PLAIN_ANSWERS, PLAIN_SCORES = (PlainFirst(loop) for loop in (find_leaves, add_answers, add_scores))
@@ -108,8 +111,7 @@ def add_tree_scores(X: Array, trees: PackedTrees, value: Array, span: tuple[int,
 def plain_leaves(X: Array, trees: PackedTrees, first: int, last: int) -> Array:
     """The leaf of each row in the trees [first, last), its number among all nodes (n, trees)."""
     steps, shape = trees.steps, (len(X), last - first)
-    at = np.broadcast_to(trees.first[first:last], shape).ravel()
-    row = np.broadcast_to(np.arange(len(X))[:, None], shape).ravel()
+    at, row = np.tile(trees.first[first:last], len(X)), np.repeat(np.arange(len(X)), last - first)
     going = np.flatnonzero(steps["column"][at] & LEAF == 0)
     while len(going):
         step = steps[at[going]]
@@ -122,4 +124,4 @@ def plain_leaves(X: Array, trees: PackedTrees, first: int, last: int) -> Array:
             right[by_set] = trees.sets[step["threshold"][by_set].astype(np.int64), x[by_set].astype(np.int64)] == 0
         at[going] = step["left"].astype(np.int64) + right
         going = going[steps["column"][at[going]] & LEAF == 0]
-    return steps["left"][at].astype(np.int64).reshape(shape)
+    return trees.number[at].reshape(shape)

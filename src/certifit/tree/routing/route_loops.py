@@ -1,6 +1,7 @@
-"""The compiled loops that send rows down packed trees, some dozens of rows side by side.
+"""The compiled loops that send rows down packed trees, four rows side by side where all questions are about numbers.
 
-While one row waits for its node to come from memory, others go on.
+While one row waits for its node to come from memory, the others go on. A leaf leads to itself, so that no row has to
+be asked whether it has arrived before all four have.
 """
 
 from __future__ import annotations
@@ -12,58 +13,79 @@ from certifit.numerics.compiled.compiling import called_by_loops, called_from_py
 # Marks of a packed column: a leaf; missing values go left; the threshold is the number of a set of categories.
 LEAF, MISSING_LEFT, BY_SET = np.uint32(1 << 31), np.uint32(1 << 30), np.uint32(1 << 29)
 COLUMN = np.uint32((1 << 29) - 1)
-LANES = 64  # rows that go down a tree side by side
+LANES = 64  # rows of a run, whose values stay in the cache
 
 
 @called_by_loops
-def _walk(X, trees, t, at, active):
-    """Fill in the leaf that each of a few rows X reaches in tree t: its place among the steps."""
-    steps, sets, root = trees.steps, trees.sets, trees.first[t]
-    left = np.uint32(0) if steps[root].column & LEAF else np.uint32(len(X))
+def _next(X, i, steps, k):
+    """Return the place that row i goes to from place k, which asks for a number: of a leaf, the leaf itself."""
+    step = steps[k]
+    x = X[i, step.column & COLUMN]
+    right = not x <= step.threshold
+    if x != x:
+        right = step.column & MISSING_LEFT == 0
+    return step.left + np.uint32(right)
+
+
+@called_by_loops
+def _walk_by_numbers(X, steps, root, at):
+    """Fill in the leaf that each row of a run reaches in a tree without categories: its place among the steps."""
+    last = np.uint64(len(X) - 1)
+    for i in range(np.uint64(0), np.uint64(len(X)), np.uint64(4)):
+        # Of the last rows, the very last may go more than once.
+        i1, i2, i3 = min(i + np.uint64(1), last), min(i + np.uint64(2), last), min(i + np.uint64(3), last)
+        a, b, c, d = root, root, root, root
+        while True:
+            e, f, g, h = _next(X, i, steps, a), _next(X, i1, steps, b), _next(X, i2, steps, c), _next(X, i3, steps, d)
+            if e == a and f == b and g == c and h == d:
+                break
+            a, b, c, d = e, f, g, h
+        at[i], at[i + np.uint64(1)], at[i + np.uint64(2)], at[i + np.uint64(3)] = a, b, c, d
+
+
+@called_by_loops
+def _walk(X, trees, t, at):
+    """Fill in the leaf that each row of a run reaches in tree t: its place among the steps."""
+    steps, sets, root = trees.steps, trees.sets, np.uint64(trees.first[t])
+    if len(sets) == 0:
+        _walk_by_numbers(X, steps, root, at)
+        return
     for i in range(len(X)):
-        at[i], active[i] = root, i
-    while left > 0:
-        going = np.uint32(0)
-        for a in range(left):
-            i = active[a]
-            step = steps[at[i]]
-            column = step.column
-            x = X[i, column & COLUMN]
+        k = root
+        while steps[k].column & LEAF == 0:
+            step = steps[k]
+            x = X[i, step.column & COLUMN]
             right = not x <= step.threshold
             if x != x:
-                right = column & MISSING_LEFT == 0
-            elif column & BY_SET:
+                right = step.column & MISSING_LEFT == 0
+            elif step.column & BY_SET:
                 right = sets[np.int64(step.threshold), np.int64(x)] == 0
-            k = step.left + np.uint32(right)
-            at[i] = k
-            # Written always, and counted where the row goes on: a branch would be guessed wrong.
-            active[going] = i
-            going += np.uint32(1) - (steps[k].column >> np.uint32(31))
-        left = going
+            k = np.uint64(step.left) + np.uint64(right)
+        at[i] = k
 
 
 @called_from_python
 def find_leaves(X, trees, out):
     """Fill in the leaf of each row in each tree, (n, T), counted from the tree's first node."""
-    at, active = np.empty(LANES, np.uint32), np.empty(LANES, np.uint32)
+    at = np.empty(LANES, np.uint64)
     for t in range(len(trees.first) - 1):
         for start in range(0, len(X), LANES):
             rows = X[start : start + LANES]
-            _walk(rows, trees, t, at, active)
+            _walk(rows, trees, t, at)
             for i in range(len(rows)):
-                out[start + i, t] = np.int64(trees.steps[at[i]].left) - trees.first[t]
+                out[start + i, t] = np.int64(trees.number[at[i]]) - trees.first[t]
 
 
 @called_from_python
 def add_answers(X, trees, value, out):
     """Add to `out` (n, k) the values (m, k) of the leaves that each row reaches, tree after tree."""
-    at, active = np.empty(LANES, np.uint32), np.empty(LANES, np.uint32)
+    at = np.empty(LANES, np.uint64)
     for t in range(len(trees.first) - 1):
         for start in range(0, len(X), LANES):
             rows = X[start : start + LANES]
-            _walk(rows, trees, t, at, active)
+            _walk(rows, trees, t, at)
             for i in range(len(rows)):
-                leaf = trees.steps[at[i]].left
+                leaf = trees.number[at[i]]
                 for c in range(value.shape[1]):
                     out[start + i, c] += value[leaf, c]
 
@@ -71,10 +93,10 @@ def add_answers(X, trees, value, out):
 @called_from_python
 def add_scores(X, trees, value, span, out):
     """Add the values (m,) of the leaves that rows reach in the trees [first, last): tree t to column t mod k."""
-    at, active = np.empty(LANES, np.uint32), np.empty(LANES, np.uint32)
+    at = np.empty(LANES, np.uint64)
     for start in range(0, len(X), LANES):
         rows = X[start : start + LANES]
         for t in range(span[0], span[1]):
-            _walk(rows, trees, t, at, active)
+            _walk(rows, trees, t, at)
             for i in range(len(rows)):
-                out[start + i, t % out.shape[1]] += value[trees.steps[at[i]].left]
+                out[start + i, t % out.shape[1]] += value[trees.number[at[i]]]
