@@ -235,7 +235,10 @@ def _split_claims(
         else:
             scores = split_scores(problem, name, metric, held_out)
         span = _span(problem, metric)
-        claims.append(corrected_claim(name, scores, confidence, plan.ratio, span))
+        claim = corrected_claim(name, scores, confidence, plan.ratio, span)
+        if plan.method in ("k-fold", "leave-one-out"):
+            claim = replace(claim, assumption=f"{claim.assumption}; conservative where every row is tested only once")
+        claims.append(claim)
     return claims
 
 
