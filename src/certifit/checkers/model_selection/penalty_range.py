@@ -3,8 +3,8 @@
 The minimum w of ½|w|² + C Σ loss(y (x'w + b)) moves with C, but not far. Let ŵ solve the problem at Ĉ up to a
 gradient r, and c = C/Ĉ. Slopes of a convex loss are monotone, so (w - c (ŵ - r))'(w - ŵ) <= 0: w is in the ball whose
 diameter reaches from ŵ to c (ŵ - r). Every row's score then is in a range, the intercept's follows from the scores of
-the fitted rows, and rows left out whose class is wrong all over the range count against every C in it (Shibagaki, Suzuki,
-Karasuyama & Takeuchi, Regularization path of cross-validation error lower bounds, 2015).
+the fitted rows, and rows left out whose class is wrong all over the range count against every C in it (Shibagaki,
+Suzuki, Karasuyama & Takeuchi, Regularization path of cross-validation error lower bounds, 2015).
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def assess(
     plan = make_plan(problem, method, options, seed)
     claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
     splits = certify_plan(plan, problem)
-    certificate = certify_intervals(claims, splits)
+    certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
     first = _first_tests(held_out)
     return Assessment(
