@@ -34,6 +34,7 @@ from certifit.model_selection.assessment.resampled_errors import (
     score_rows,
 )
 from certifit.model_selection.assessment.result import Assessment
+from certifit.model_selection.assessment.streamed import hold_out_streamed, is_streamed
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
 
@@ -67,7 +68,8 @@ def assess(
     Parameters
     ----------
     estimator : a classifier or a regressor, not fitted
-    X, y : table and target, in memory; X may be whatever the estimator takes
+    X, y : table and target, in memory; X may be whatever the estimator takes. A path, `Rows` or Dask data are split
+        by a hash of the row number and read in blocks, for estimators of certifit's: 'holdout' or 'k-fold'
     method : 'holdout' (one test; exact interval), 'subsampling', 'k-fold', 'repeated' (folds drawn several times),
         'nested' (folds within folds, which measure the error of the score; most fits, best interval),
         'leave-one-out', 'bootstrap', '.632', '.632+', 'out-of-bag' (bags and forests: one fit), a splitter, or
@@ -102,11 +104,16 @@ def assess(
     True
     """
     Setting(float, above=0, below=1).check("confidence", confidence)
-    problem = make_problem(estimator, X, y, options)
-    named = name_metrics(metrics, problem.classes is not None, of_rows=method in _OF_ROWS)
     seed = int(check_random_state(random_state).randint(2**31))
-    plan = make_plan(problem, method, options, seed)
-    claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
+    if is_streamed(X):
+        problem, plan, held_out = hold_out_streamed(estimator, X, y, method, options)
+        named = name_metrics(metrics, problem.classes is not None)
+        claims, fits = _split_claims(problem, plan, named, held_out, confidence), len(held_out)
+    else:
+        problem = make_problem(estimator, X, y, options)
+        named = name_metrics(metrics, problem.classes is not None, of_rows=_asks_rows(method))
+        plan = make_plan(problem, method, options, seed)
+        claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
     splits = certify_plan(plan, problem)
     certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
@@ -114,6 +121,10 @@ def assess(
     return Assessment(
         type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
     )  # fmt: skip
+
+
+def _asks_rows(method: Any) -> bool:
+    return isinstance(method, str) and method in _OF_ROWS
 
 
 # Methods that need the scores of single rows.
