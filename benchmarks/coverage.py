@@ -146,6 +146,8 @@ def page(kept: dict[str, Any]) -> str:
             claim = "at least 90 %" if method in CONSERVATIVE else "about 90 %"
             cells = f"{100 * share:.1f} ± {100 * error:.1f} %", f"{found['width']:.3f}", f"{found['bias']:+.4f}"
             rows.append((method, claim, *cells, str(n)))
+        if not rows:
+            continue
         header = ("method", "claims", "covered", "mean width", "estimate - truth", "tables")
         text.append(Table(f"{problem.title}: {problem.metric}", header, rows).markdown())
     return "\n".join(text)
