@@ -46,6 +46,9 @@ class AssessTuning:
     drawn_tests: int = 200  # test sets drawn anew, for scores that are no means over rows
 
 
+Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
+
+
 def assess(
     estimator: Any,
     X: Any,
@@ -114,13 +117,17 @@ def assess(
         named = name_metrics(metrics, problem.classes is not None, of_rows=_asks_rows(method))
         plan = make_plan(problem, method, options, seed)
         claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
+    return _assessment(problem, plan, (claims, held_out, fits))
+
+
+def _assessment(problem: AssessedProblem, plan: AssessmentPlan, found: Found) -> Assessment:
+    """Return claims with their certificate, and what is suspicious of the table."""
+    claims, held_out, fits = found
     splits = certify_plan(plan, problem)
     certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
-    first = _first_tests(held_out)
-    return Assessment(
-        type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
-    )  # fmt: skip
+    name, first = type(problem.estimator).__name__, _first_tests(held_out)
+    return Assessment(name, plan, tuple(claims), certificate, problem, first, n_fits=fits)
 
 
 def _asks_rows(method: Any) -> bool:
@@ -173,9 +180,6 @@ def _check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
         )
     weight_name(estimator)
     return found
-
-
-Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
 
 
 def _claims(
