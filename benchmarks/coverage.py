@@ -146,6 +146,8 @@ def page(kept: dict[str, Any]) -> str:
             claim = "at least 90 %" if method in CONSERVATIVE else "about 90 %"
             cells = f"{100 * share:.1f} ± {100 * error:.1f} %", f"{found['width']:.3f}", f"{found['bias']:+.4f}"
             rows.append((method, claim, *cells, str(n)))
+        if not rows:
+            continue
         header = ("method", "claims", "covered", "mean width", "estimate - truth", "tables")
         text.append(Table(f"{problem.title}: {problem.metric}", header, rows).markdown())
     return "\n".join(text)
@@ -158,15 +160,16 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     if options.write:
-        PAGE.write_text(page(kept), encoding="utf-8")
+        PAGE.write_text(page(json.loads(KEPT.read_text())), encoding="utf-8")
         return
     for name in options.problems:
         for method in options.methods or PROBLEMS[name].methods:
             if method in PROBLEMS[name].methods:
-                kept[f"{name} {method}"] = coverage(PROBLEMS[name], method, options.repetitions)
-                print(name, method, kept[f"{name} {method}"], flush=True)
+                found = coverage(PROBLEMS[name], method, options.repetitions)
+                print(name, method, found, flush=True)
+                kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+                kept[f"{name} {method}"] = found
                 KEPT.write_text(json.dumps(kept, indent=1) + "\n")
 
 

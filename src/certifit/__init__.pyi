@@ -144,6 +144,7 @@ from certifit.feature_selection.scores import mutual_information as mutual_infor
 from certifit.tree.plots import plot_tree as plot_tree
 from certifit.checkers.tree.sums.questions import prove_monotone as prove_monotone
 from certifit.checkers.tree.sums.questions import prove_order as prove_order
+from certifit.model_selection.choosing.penalty_range import prove_penalty as prove_penalty
 from certifit.feature_selection.score_functions import r_regression as r_regression
 from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
 from certifit.checkers.neural_network.robustness import robust_radius as robust_radius

@@ -288,6 +288,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("bootstrap_coefficients", "model_selection.bootstrap.replicates"),
     Registered("bias_and_variance", "model_selection.bootstrap.bias_variance"),
     Registered("assess_sizes", "model_selection.choosing.score_curves"),
+    Registered("prove_penalty", "model_selection.choosing.penalty_range"),
     Registered("assess_values", "model_selection.choosing.score_curves"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),

@@ -1,5 +1,7 @@
 """Rows that count for more, signs of leaks, and everything that a user may get wrong, answered in words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from certifit import DataError, assess, choose_setting, compare_models
+from certifit.checkers.model_selection.intervals import certify_intervals
+from certifit.model_selection.assessment.intervals import binomial_claim, symmetric_claim
 from certifit.model_selection.assessment.leakage import told_by_column
 
 X, Y = load_diabetes(return_X_y=True)
@@ -210,3 +214,53 @@ def test_a_fitted_and_tested_row_fails_the_certificate():
     found = assess(Ridge(), X, Y, method=[(np.arange(400), np.arange(390, 442))])
     assert not found.certificate.holds
     assert assess(LogisticRegression(max_iter=1000), *IRIS, method=KFold(3, shuffle=True)).certificate.holds
+
+
+# What a forger would try --------------------------------------------------------------------------------------------
+
+
+def forged(claim, **changes):
+    """A claim with other terms, and the ends that follow from them."""
+    return symmetric_claim(replace(claim, **changes))
+
+
+def test_an_interval_cannot_be_narrowed_by_its_terms():
+    """Ends that follow from terms which leave out what splits have in common are refused."""
+    found = assess(Ridge(), X, Y, method="repeated", metrics="neg_mean_absolute_error", n_repeats=2)
+    claim, sizes = found.claims[0], found.plan.sizes()
+    assert certify_intervals([claim], None, sizes).holds
+    for wrong in (
+        forged(claim, ratio=0.0),  # the deviation of folds over √J
+        forged(claim, ratio=np.nan),
+        forged(claim, ratio=claim.ratio / 2),
+        forged(claim, values=np.tile(claim.values, 10)),  # the same scores ten times
+    ):
+        assert not certify_intervals([wrong], None, sizes).holds
+
+
+def test_a_bootstrap_interval_cannot_be_narrowed_by_its_terms():
+    for method in ("bootstrap", ".632", ".632+"):
+        found = assess(GaussianNB(), *IRIS, method=method, n_splits=10)
+        claim, sizes = found.claims[0], found.plan.sizes()
+        assert certify_intervals([claim], None, sizes).holds
+        for wrong in (
+            forged(claim, inflation=0.5),
+            forged(claim, scale=claim.scale / 10, shift=claim.estimate - claim.scale / 10 * claim.values.mean()),
+        ):
+            assert not certify_intervals([wrong], None, sizes).holds
+
+
+def test_one_test_cannot_be_counted_twice():
+    found = assess(GaussianNB(), *IRIS, method="holdout")
+    claim, sizes = found.claims[0], found.plan.sizes()
+    twice = binomial_claim("accuracy", np.tile(claim.values, 2), 0.9)
+    assert certify_intervals([twice], None).holds  # nothing is known of the splits here
+    assert not certify_intervals([twice], None, sizes).holds
+
+
+def test_what_is_no_estimator_is_refused():
+    for thing in (object(), Ridge, "Ridge", None):
+        with pytest.raises(DataError, match="a classifier or a regressor"):
+            assess(thing, X, Y)
+        with pytest.raises(DataError, match="a classifier or a regressor"):
+            compare_models({"a": Ridge(), "b": thing}, X, Y)

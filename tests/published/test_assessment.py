@@ -114,7 +114,7 @@ def test_crepes_on_the_same_scores():
 
 
 def test_mapie_on_the_same_rows():
-    """SplitConformalRegressor(prefit) and CrossConformalRegressor(method='plus', cv=KFold(5)), confidence 0.9."""
+    """SplitConformalRegressor(fitted, confidence_level=0.9, prefit=True), conformalised on rows 200 to 349."""
     X, y = DIABETES
     fitted = LinearRegression().fit(X[:200], y[:200])
     model = ConformalRegressor(fitted, method="prefit", coverage=0.9).fit(X[200:350], y[200:350])

@@ -14,6 +14,7 @@ from certifit.model_selection.bootstrap.replicates import bootstrap_coefficients
 from certifit.model_selection.splitting.check import check_splits as check_splits
 from certifit.model_selection.choosing.choose_setting import choose_setting as choose_setting
 from certifit.model_selection.comparison.compare_models import compare_models as compare_models
+from certifit.model_selection.choosing.penalty_range import prove_penalty as prove_penalty
 from sklearn.model_selection import BaseCrossValidator as BaseCrossValidator
 from sklearn.model_selection import BaseShuffleSplit as BaseShuffleSplit
 from sklearn.model_selection import FixedThresholdClassifier as FixedThresholdClassifier

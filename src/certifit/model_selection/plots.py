@@ -135,3 +135,17 @@ def plot_error_parts(found: Any, ax: Axes | None = None) -> Axes:
     ax.legend(frameon=False)
     tidy(ax)
     return ax
+
+
+def plot_penalty_range(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw errors over C, the lower bounds between them, and the best error less what is proved."""
+    ax = new_axes(ax, 6.0, 4.0)
+    Cs = found.claim.Cs
+    ax.step(Cs, np.append(found.bounds, found.bounds[-1]), where="post", color=GREY, label="proved lower bound")
+    ax.plot(Cs, found.errors, "o-", color=BLUE, markersize=3, label="error")
+    ax.axhline(found.claim.error - found.claim.eps, color=BLUE, linestyle=":")
+    ax.set_xscale("log")
+    label_axes(ax, "C", "share of wrong classes")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.stats import binom, norm
 from scipy.stats import t as student
 
+from certifit.checkers.model_selection.splits import SplitSizes
 from certifit.core import Certificate, Check
 from certifit.rows import Array
 
@@ -48,14 +49,18 @@ class IntervalClaim:
     scale: float = 1.0  # normal: what the mean and its error were multiplied by
 
 
-def certify_intervals(claims: Sequence[IntervalClaim], splits: Certificate | None) -> Certificate:
+def certify_intervals(
+    claims: Sequence[IntervalClaim], splits: Certificate | None, sizes: SplitSizes | None = None
+) -> Certificate:
     """Prove that every interval follows from the scores kept with it, and that no tested row was fitted.
 
-    Out of bag the estimator itself leaves rows out: there are no `splits` then, and nothing is said of them.
+    Out of bag the estimator itself leaves rows out: there are no `splits` then, and nothing is said of them. `sizes`
+    say how many scores there may be, and how much splits have in common: no interval may count on less.
     """
     checks = [] if splits is None else [Check("faults of the splits", float(len(splits.failures())), 0.0)]
     for claim in claims:
-        checks += [Check(f"{claim.metric}: {name}", residual, limit) for name, residual, limit in _ends(claim)]
+        found = [*_ends(claim), *_terms(claim, sizes)]
+        checks += [Check(f"{claim.metric}: {name}", residual, limit) for name, residual, limit in found]
     first = claims[0]
     words = (
         f"{first.metric} on new rows is between {first.low:.4g} and {first.high:.4g} "
@@ -76,6 +81,23 @@ def _ends(claim: IntervalClaim) -> list[tuple[str, float, float]]:
         return [("confidence within (0, 1) and finite scores (1: no)", 1.0, 0.0)]
     ways = {"binomial": _binomial, "betting": _betting, "percentiles": _percentiles, "none": _estimate_alone}
     return ways.get(claim.way, _symmetric)(claim)
+
+
+def _terms(claim: IntervalClaim, sizes: SplitSizes | None) -> list[tuple[str, float, float]]:
+    """Return (name, residual, limit) of what a claim may assume: never less error than its splits have in common."""
+    found = []
+    if claim.way == "normal":
+        # Errors of dependent rows are no smaller than those of independent ones; .632 is the smallest share of them.
+        found.append(("standard errors that are left out", 1 - claim.inflation * claim.scale / 0.632, 0.0))
+        found.append(("standard errors of dependent rows, below", 1 - claim.inflation, 0.0))
+    if claim.way == "corrected t":
+        least = 0.0 if sizes is None else sizes.ratio
+        missing = 1.0 if not claim.ratio > 0 else max(0.0, least - claim.ratio)
+        found.append(("share of rows in common that is left out", missing, 1e-9))
+    if sizes is not None and claim.way != "percentiles":
+        most = sizes.splits if claim.way == "corrected t" and sizes.splits > 1 else sizes.tested
+        found.append(("scores beyond those that were measured", float(max(0, len(claim.values) - most)), 0.0))
+    return found
 
 
 def _estimate_alone(claim: IntervalClaim) -> list[tuple[str, float, float]]:

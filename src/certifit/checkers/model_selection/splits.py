@@ -32,6 +32,29 @@ class SplitDeclaration:
     duplicates: bool = True  # whether equal rows may stand on both sides
 
 
+@dataclass(frozen=True)
+class SplitSizes:
+    """How many splits there are, and what an average one fits and tests."""
+
+    splits: int
+    tested: int  # rows, in all splits together
+    ratio: float  # rows tested over different rows fitted
+
+    @classmethod
+    def of(cls, splits: Sequence[Split]) -> SplitSizes:
+        """Count the rows of splits."""
+        tested = sum(len(test) for _, test in splits)
+        fitted = sum(int(np.count_nonzero(np.bincount(train))) for train, _ in splits)
+        return cls(len(splits), tested, tested / max(fitted, 1))
+
+    @classmethod
+    def of_folds(cls, folds: Array) -> SplitSizes:
+        """Count the rows of folds (draws, n) that are tested in turn."""
+        n_draws, n = folds.shape
+        n_folds = int(folds.max()) + 1
+        return cls(n_draws * n_folds, n_draws * n, 1 / max(n_folds - 1, 1))
+
+
 @dataclass
 class SplitFaults:
     """What is wrong with splits, counted over all of them."""

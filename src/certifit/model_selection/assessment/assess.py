@@ -34,6 +34,7 @@ from certifit.model_selection.assessment.resampled_errors import (
     score_rows,
 )
 from certifit.model_selection.assessment.result import Assessment
+from certifit.model_selection.assessment.streamed import hold_out_streamed, is_streamed
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
 
@@ -43,6 +44,9 @@ class AssessTuning:
     """How much is drawn for percentiles."""
 
     drawn_tests: int = 200  # test sets drawn anew, for scores that are no means over rows
+
+
+Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
 
 
 def assess(
@@ -67,7 +71,8 @@ def assess(
     Parameters
     ----------
     estimator : a classifier or a regressor, not fitted
-    X, y : table and target, in memory; X may be whatever the estimator takes
+    X, y : table and target, in memory; X may be whatever the estimator takes. A path, `Rows` or Dask data are split
+        by a hash of the row number and read in blocks, for estimators of certifit's: 'holdout' or 'k-fold'
     method : 'holdout' (one test; exact interval), 'subsampling', 'k-fold', 'repeated' (folds drawn several times),
         'nested' (folds within folds, which measure the error of the score; most fits, best interval),
         'leave-one-out', 'bootstrap', '.632', '.632+', 'out-of-bag' (bags and forests: one fit), a splitter, or
@@ -102,18 +107,31 @@ def assess(
     True
     """
     Setting(float, above=0, below=1).check("confidence", confidence)
-    problem = make_problem(estimator, X, y, options)
-    named = name_metrics(metrics, problem.classes is not None, of_rows=method in _OF_ROWS)
     seed = int(check_random_state(random_state).randint(2**31))
-    plan = make_plan(problem, method, options, seed)
-    claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
+    if is_streamed(X):
+        problem, plan, held_out = hold_out_streamed(estimator, X, y, method, options)
+        named = name_metrics(metrics, problem.classes is not None)
+        claims, fits = _split_claims(problem, plan, named, held_out, confidence), len(held_out)
+    else:
+        problem = make_problem(estimator, X, y, options)
+        named = name_metrics(metrics, problem.classes is not None, of_rows=_asks_rows(method))
+        plan = make_plan(problem, method, options, seed)
+        claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
+    return _assessment(problem, plan, (claims, held_out, fits))
+
+
+def _assessment(problem: AssessedProblem, plan: AssessmentPlan, found: Found) -> Assessment:
+    """Return claims with their certificate, and what is suspicious of the table."""
+    claims, held_out, fits = found
     splits = certify_plan(plan, problem)
-    certificate = certify_intervals(claims, splits)
+    certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
-    first = _first_tests(held_out)
-    return Assessment(
-        type(estimator).__name__, plan, tuple(claims), certificate, problem, first, n_fits=fits
-    )  # fmt: skip
+    name, first = type(problem.estimator).__name__, _first_tests(held_out)
+    return Assessment(name, plan, tuple(claims), certificate, problem, first, n_fits=fits)
+
+
+def _asks_rows(method: Any) -> bool:
+    return isinstance(method, str) and method in _OF_ROWS
 
 
 # Methods that need the scores of single rows.
@@ -162,9 +180,6 @@ def _check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
         )
     weight_name(estimator)
     return found
-
-
-Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
 
 
 def _claims(
@@ -235,7 +250,10 @@ def _split_claims(
         else:
             scores = split_scores(problem, name, metric, held_out)
         span = _span(problem, metric)
-        claims.append(corrected_claim(name, scores, confidence, plan.ratio, span))
+        claim = corrected_claim(name, scores, confidence, plan.ratio, span)
+        if plan.method in ("k-fold", "leave-one-out"):
+            claim = replace(claim, assumption=f"{claim.assumption}; conservative where every row is tested only once")
+        claims.append(claim)
     return claims
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from certifit.core import Certificate
 from certifit.model_selection.assessment.held_out import AssessedProblem
-from certifit.rows import Array
+from certifit.rows import Array, Rows
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ def telling_columns(problem: AssessedProblem, tuning: LeakageTuning = LeakageTun
 
 
 def _columns(X: Any, rows: Array, most: int) -> list[tuple[str, Array]]:
+    if isinstance(X, Rows):
+        some = X.take(np.sort(rows))
+        names = some.names if some.names is not None else [f"column {j}" for j in range(some.n_features)]
+        places = np.argsort(np.argsort(rows))
+        return [(str(name), np.asarray(some.X[:, j])[places]) for j, name in enumerate(names[:most])]
     if hasattr(X, "iloc"):
         return [(str(name), np.asarray(X.iloc[rows, place])) for place, name in enumerate(X.columns[:most])]
     table = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)

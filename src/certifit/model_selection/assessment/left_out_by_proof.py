@@ -148,14 +148,15 @@ def margin_problem(problem: AssessedProblem) -> MarginProblem | None:
     return MarginProblem(columns, np.where(problem.y == classes[1], 1.0, -1.0), float(C), ridge, loss)
 
 
-def minimum_of_all(problem: MarginProblem, tuning: LeftOutTuning) -> Array | None:
+def minimum_of_all(problem: MarginProblem, tuning: LeftOutTuning, start: Array | None = None) -> Array | None:
     """Return the minimum of all rows (p,) by Newton's method with halved steps, or None where it is not found."""
-    w = np.zeros(problem.X.shape[1])
+    origin = np.zeros(problem.X.shape[1])
+    first = float(np.linalg.norm(problem.gradient(origin)))
+    w = origin if start is None else start
     gradient = problem.gradient(w)
-    start = float(np.linalg.norm(gradient))
     for _ in range(tuning.newton_steps):
         size = float(np.linalg.norm(gradient))
-        if size <= 1e-12 * start:
+        if size <= 1e-12 * first:
             return w
         try:
             step = np.linalg.solve(problem.hessian(w), gradient)
@@ -169,9 +170,9 @@ def minimum_of_all(problem: MarginProblem, tuning: LeftOutTuning) -> Array | Non
                 break
             share /= 2
         else:
-            return w if size <= 1e-9 * start else None
+            return w if size <= 1e-9 * first else None
         w, gradient = new, slope
-    return w if float(np.linalg.norm(gradient)) <= 1e-9 * start else None
+    return w if float(np.linalg.norm(gradient)) <= 1e-9 * first else None
 
 
 def left_out_margins(problem: MarginProblem, w: Array, tuning: LeftOutTuning) -> tuple[Array, Array]:

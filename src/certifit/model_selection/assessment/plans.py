@@ -12,6 +12,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, ShuffleSplit,
 from certifit.checkers.model_selection.splits import (
     Split,
     SplitDeclaration,
+    SplitSizes,
     certify_partition,
     certify_splits,
     row_keys,
@@ -125,15 +126,20 @@ class AssessmentPlan:
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    def sizes(self) -> SplitSizes | None:
+        """Return what an average split fits and tests; None where the estimator splits itself."""
+        if isinstance(self.splits, SingleRows):
+            n = len(self.splits)
+            return SplitSizes(n, n, 1 / (n - 1))
+        if isinstance(self.splits, FoldSplits):
+            return SplitSizes.of_folds(self.splits.folds)
+        return SplitSizes.of(self.splits) if self.splits else None
+
     @property
     def ratio(self) -> float:
         """Return rows tested over rows fitted, of an average split."""
-        if isinstance(self.splits, SingleRows):
-            return 1 / (len(self.splits) - 1)
-        if isinstance(self.splits, FoldSplits):
-            return 1 / (self.splits.n_folds - 1)
-        fitted = np.mean([np.count_nonzero(np.bincount(train)) for train, _ in self.splits])
-        return float(np.mean([len(test) for _, test in self.splits]) / fitted)
+        sizes = self.sizes()
+        return np.nan if sizes is None else sizes.ratio
 
 
 def certify_plan(plan: AssessmentPlan, problem: AssessedProblem) -> Certificate | None:

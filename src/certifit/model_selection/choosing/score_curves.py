@@ -211,7 +211,7 @@ def _curve(
         train = splits[0][0]
         again = UnseenAnswers(train, len(train), one.answers_of(one.fit(train), train))
         fitted.append(float(split_scores(one, name, metric, [again])[0]))
-    certificate = certify_intervals(claims, certify_plan(plan, problem))
+    certificate = certify_intervals(claims, certify_plan(plan, problem), plan.sizes())
     return ScoreCurve(
         type(problem.estimator).__name__, axis[0], tuple(axis[1]), name, tuple(claims), np.array(fitted), certificate,
         plan,
