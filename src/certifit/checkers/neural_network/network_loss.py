@@ -46,6 +46,12 @@ class NetworkClaim(NamedTuple):
         """The numbers of layers with weights."""
         return [k for k, layer in enumerate(self.layers) if isinstance(layer, (PlainDense, PlainConvolution))]
 
+    def weighted_layer(self, k: int) -> PlainDense | PlainConvolution:
+        """A layer with weights, by its number."""
+        layer = self.layers[k]
+        assert isinstance(layer, (PlainDense, PlainConvolution))
+        return layer
+
 
 @dataclass(frozen=True)
 class NetworkSums(Sums):
@@ -74,7 +80,7 @@ def certify_network(
     with np.errstate(all="ignore"):
         found = rows.sum(partial(_measure, claim))
         differs = _difference_error(claim, rows, tuning)
-    weights = [claim.layers[k].W for k in claim.weighted]
+    weights = [layer.W for layer in map(claim.weighted_layer, claim.weighted)]
     penalty = 0.5 * claim.alpha * sum(float((W * W).sum()) for W in weights)
     objective = (found.loss + penalty) / found.weight
     count = len(weights)
@@ -176,7 +182,9 @@ def _difference_error(claim: NetworkClaim, rows: Rows, tuning: NetworkCheckTunin
     block = Block(dense_rows(some.X, some.w > 0), some.y, some.w, 0)
     draw = np.random.default_rng(tuning.seed)
     errors = [
-        _tensor_error(claim, block, (kind, k), draw.choice([-1.0, 1.0], getattr(claim.layers[k], kind).shape), tuning)
+        _tensor_error(
+            claim, block, (kind, k), draw.choice([-1.0, 1.0], getattr(claim.weighted_layer(k), kind).shape), tuning
+        )
         for kind in ("W", "b")
         for k in claim.weighted
     ]
@@ -191,7 +199,7 @@ def _tensor_error(
     Rows of which a unit is switched on or off on the way are left out, because their loss has a kink there.
     """
     kind, k = place
-    reach = claim.layers[k].reach(_remembered(claim, block.X)[1][k]) if kind == "W" else 1.0
+    reach = claim.weighted_layer(k).reach(_remembered(claim, block.X)[1][k]) if kind == "W" else 1.0
     h = tuning.step / max(1.0, reach)
     ahead, behind = (_moved(claim, place, sign * h * u) for sign in (1.0, -1.0))
     smooth = (_switches(ahead, block) == _switches(behind, block)).all(axis=1)
@@ -211,8 +219,8 @@ def _tensor_error(
 def _moved(claim: NetworkClaim, place: tuple[str, int], change: Array) -> NetworkClaim:
     """The network with one of its tensors changed."""
     kind, k = place
-    layers = [*claim.layers]
-    layers[k] = layers[k]._replace(**{kind: getattr(layers[k], kind) + change})
+    layers, layer = [*claim.layers], claim.weighted_layer(k)
+    layers[k] = layer._replace(W=layer.W + change) if kind == "W" else layer._replace(b=layer.b + change)
     return claim._replace(layers=tuple(layers))
 
 
