@@ -127,6 +127,11 @@ class NetworkClassifier(ClassifierMixin, MultilayerPerceptron):
     def _output(self) -> str:
         return "logistic" if self.multilabel_ or len(self.classes_) <= 2 else "softmax"
 
+    def decision_function(self, X: Any) -> Array:
+        """Scores of classes or labels (n, k); the log-odds of the second class (n,) for two classes."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
     def predict(self, X: Any) -> Array:
         """The most probable class of each row; of rows with several labels, those that are more likely than not."""
         scores = self._scores(X)
