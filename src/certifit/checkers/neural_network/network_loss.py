@@ -17,7 +17,7 @@ from scipy.special import log_expit, logsumexp, xlogy
 from certifit.checkers.neural_network.plain_layers import PlainConvolution, PlainDense, PlainLayer
 from certifit.checkers.plain.blocks import dense_rows
 from certifit.core import Certificate, Check
-from certifit.rows import Array, Block, Largest, Rows, Sums
+from certifit.rows import Array, Block, Largest, Rows, Sums, tree_sum
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,16 @@ def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
 # Backward --------------------------------------------------------------------------------------------------------
 
 
-def _measure(claim: NetworkClaim, block: Block) -> NetworkSums:
+def _measure(claim: NetworkClaim, block: Block, most: int = 128) -> NetworkSums:
+    """Loss and gradient of a block; images a few at a time, because windows side by side take much memory."""
+    if not any(isinstance(layer, PlainConvolution) for layer in claim.layers):
+        return _measure_rows(claim, block)
+    assert block.y is not None
+    cuts = [slice(start, start + most) for start in range(0, len(block.w), most)]
+    return tree_sum(_measure_rows(claim, Block(block.X[k], block.y[k], block.w[k], 0)) for k in cuts)
+
+
+def _measure_rows(claim: NetworkClaim, block: Block) -> NetworkSums:
     """Loss and gradient of a block's rows with a positive weight."""
     used = block.w > 0
     assert block.y is not None
