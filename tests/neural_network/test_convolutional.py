@@ -60,7 +60,11 @@ def test_lenet_has_its_published_size():
 def test_digits_are_learnt():
     order = np.random.default_rng(0).permutation(len(LABELS))
     learnt, held = order[:1400], order[1400:]
-    model = ConvNetClassifier(batch_size=32, max_iter=10, random_state=0).fit(IMAGES[learnt], LABELS[learnt])
+    layers = [
+        ("conv", 16, 3, 1, 1), "relu", ("conv", 32, 3, 1, 1), ("max_pool", 2), "relu", ("dropout", 0.4),
+        ("dense", 64), "relu",
+    ]  # fmt: skip
+    model = ConvNetClassifier(layers, batch_size=32, max_iter=9, random_state=0).fit(IMAGES[learnt], LABELS[learnt])
     assert model.score(IMAGES[held], LABELS[held]) >= 0.985
     assert model.coefs_[0].dtype == np.float32
     assert audit(model, IMAGES[learnt], LABELS[learnt]).holds

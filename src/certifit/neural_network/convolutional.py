@@ -16,6 +16,7 @@ from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.neural_network.layer_words import Words, image_layers, layer_words, lenet
+from certifit.neural_network.layers import LayerWeights
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
 from certifit.neural_network.network import Network
 from certifit.neural_network.network_classifier import NetworkClassifier, target_width
@@ -80,7 +81,6 @@ class ConvNetClassifier(NetworkClassifier):
         "layers": Setting(choices=("lenet",), other=lambda v: isinstance(v, (list, tuple)), other_words="a list"),
         "image_shape": Setting(none=True, other=_is_shape, other_words="(height, width[, channels])"),
     }  # fmt: skip
-    activation = "relu"  # of first weights
     _usual_batch: ClassVar[int] = 128
 
     layers_: tuple[Words, ...]
@@ -88,7 +88,7 @@ class ConvNetClassifier(NetworkClassifier):
 
     def __init__(
         self, layers="lenet", image_shape=None, *, solver="adam", alpha=0.0001, batch_size="auto",
-        learning_rate="cosine", learning_rate_init=0.003, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
+        learning_rate="cosine", learning_rate_init=0.002, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
         tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
         validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
     ):  # fmt: skip
@@ -174,6 +174,12 @@ class ConvNetClassifier(NetworkClassifier):
     def _build(self, columns: int, outputs: int) -> Network:
         found = self._structure(columns)
         return Network(image_layers(found["layers_"], found["image_shape_"], outputs), (columns,))
+
+    def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
+        """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""
+        bound = math.sqrt(6.0 / fans[0])
+        part.W[...] = random.uniform(-bound, bound, part.W.shape)
+        part.b[...] = 0.0
 
     def _fitted_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))

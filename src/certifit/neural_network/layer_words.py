@@ -83,7 +83,7 @@ def lenet(h: int, w: int) -> tuple[Words, ...]:
         same = padding if (a, b) == (side, side) else 0
         layers.append(("conv", channels, a, b, 1, same))
         h, w = h + 2 * same - a + 1, w + 2 * same - b + 1
-        pool = (2 if h >= 2 else 1, 2 if w >= 2 else 1)
+        pool = (2 if h >= 4 else 1, 2 if w >= 4 else 1)
         if pool != (1, 1):
             layers.append(("max_pool", *pool))
             h, w = h // pool[0], w // pool[1]

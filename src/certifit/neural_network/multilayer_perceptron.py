@@ -170,7 +170,7 @@ class MultilayerPerceptron(Estimator):
         return perceptron(columns, hidden, outputs, self.activation)
 
     def _start(self, network: Network, before: Attributes, random: Any, dtype: np.dtype) -> Array:
-        """The parameters (p,) of an earlier fit, or first ones by Glorot & Bengio (2010)."""
+        """The parameters (p,) of an earlier fit, or first ones, drawn."""
         params = np.empty(network.n_parameters, dtype)
         parts = [part for part in network.parts(params) if part.W.size]
         if "coefs_" in before:
@@ -184,13 +184,16 @@ class MultilayerPerceptron(Estimator):
             for part, (W, b) in zip(parts, old, strict=True):
                 part.W[...], part.b[...] = W, b
             return params
-        factor = 2.0 if self.activation == "logistic" else 6.0
         every = [one.fans for one in network.shapes if np.prod(one.weights) > 0]
         for part, fans in zip(parts, every, strict=True):
-            bound = math.sqrt(factor / sum(fans))
-            part.W[...] = random.uniform(-bound, bound, part.W.shape)
-            part.b[...] = random.uniform(-bound, bound, part.b.shape)
+            self._draw(part, fans, random)
         return params
+
+    def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
+        """Draw a layer's first weights as scikit-learn does (Glorot & Bengio 2010)."""
+        bound = math.sqrt((2.0 if self.activation == "logistic" else 6.0) / sum(fans))
+        part.W[...] = random.uniform(-bound, bound, part.W.shape)
+        part.b[...] = random.uniform(-bound, bound, part.b.shape)
 
     def _minimise(
         self, network: Network, loss: OutputLoss, table: NetworkRows, params: Array, as_of_now: Any

@@ -90,8 +90,10 @@ class Network:
             memories.append(memory)
         return x, memories
 
-    def scores(self, parts: list[LayerWeights], x: Array) -> Array:
-        """Scores of rows x."""
+    def scores(self, parts: list[LayerWeights], x: Array, most: int = 256) -> Array:
+        """Scores of rows x; images a few at a time, because windows side by side take much memory."""
+        if len(x) > most and any(len(one.output) == 3 for one in self.shapes):
+            return np.concatenate([self.scores(parts, x[k : k + most]) for k in range(0, len(x), most)])
         for layer, weights in zip(self.layers, parts, strict=True):
             x, _ = layer.forward(x, weights, None)
         return x

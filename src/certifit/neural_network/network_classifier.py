@@ -127,6 +127,16 @@ class NetworkClassifier(ClassifierMixin, MultilayerPerceptron):
     def _output(self) -> str:
         return "logistic" if self.multilabel_ or len(self.classes_) <= 2 else "softmax"
 
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of the second class (n,), or of each label (n, k); scores of classes about their mean (n, k).
+
+        A number added to all scores of a row changes no probability, so that only their differences are known.
+        """
+        scores = self._scores(X)
+        if self.multilabel_:
+            return scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores - scores.mean(axis=1, keepdims=True)
+
     def predict(self, X: Any) -> Array:
         """The most probable class of each row; of rows with several labels, those that are more likely than not."""
         scores = self._scores(X)

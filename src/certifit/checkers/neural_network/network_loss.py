@@ -17,7 +17,7 @@ from scipy.special import log_expit, logsumexp, xlogy
 from certifit.checkers.neural_network.plain_layers import PlainConvolution, PlainDense, PlainLayer
 from certifit.checkers.plain.blocks import dense_rows
 from certifit.core import Certificate, Check
-from certifit.rows import Array, Block, Largest, Rows, Sums
+from certifit.rows import Array, Block, Largest, Rows, Sums, tree_sum
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,12 @@ class NetworkClaim(NamedTuple):
     def weighted(self) -> list[int]:
         """The numbers of layers with weights."""
         return [k for k, layer in enumerate(self.layers) if isinstance(layer, (PlainDense, PlainConvolution))]
+
+    def weighted_layer(self, k: int) -> PlainDense | PlainConvolution:
+        """A layer with weights, by its number."""
+        layer = self.layers[k]
+        assert isinstance(layer, (PlainDense, PlainConvolution))
+        return layer
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ def certify_network(
     with np.errstate(all="ignore"):
         found = rows.sum(partial(_measure, claim))
         differs = _difference_error(claim, rows, tuning)
-    weights = [claim.layers[k].W for k in claim.weighted]
+    weights = [layer.W for layer in map(claim.weighted_layer, claim.weighted)]
     penalty = 0.5 * claim.alpha * sum(float((W * W).sum()) for W in weights)
     objective = (found.loss + penalty) / found.weight
     count = len(weights)
@@ -145,7 +151,16 @@ def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
 # Backward --------------------------------------------------------------------------------------------------------
 
 
-def _measure(claim: NetworkClaim, block: Block) -> NetworkSums:
+def _measure(claim: NetworkClaim, block: Block, most: int = 128) -> NetworkSums:
+    """Loss and gradient of a block; images a few at a time, because windows side by side take much memory."""
+    if not any(isinstance(layer, PlainConvolution) for layer in claim.layers):
+        return _measure_rows(claim, block)
+    assert block.y is not None
+    cuts = [slice(start, start + most) for start in range(0, len(block.w), most)]
+    return tree_sum(_measure_rows(claim, Block(block.X[k], block.y[k], block.w[k], 0)) for k in cuts)
+
+
+def _measure_rows(claim: NetworkClaim, block: Block) -> NetworkSums:
     """Loss and gradient of a block's rows with a positive weight."""
     used = block.w > 0
     assert block.y is not None
@@ -176,7 +191,9 @@ def _difference_error(claim: NetworkClaim, rows: Rows, tuning: NetworkCheckTunin
     block = Block(dense_rows(some.X, some.w > 0), some.y, some.w, 0)
     draw = np.random.default_rng(tuning.seed)
     errors = [
-        _tensor_error(claim, block, (kind, k), draw.choice([-1.0, 1.0], getattr(claim.layers[k], kind).shape), tuning)
+        _tensor_error(
+            claim, block, (kind, k), draw.choice([-1.0, 1.0], getattr(claim.weighted_layer(k), kind).shape), tuning
+        )
         for kind in ("W", "b")
         for k in claim.weighted
     ]
@@ -191,7 +208,7 @@ def _tensor_error(
     Rows of which a unit is switched on or off on the way are left out, because their loss has a kink there.
     """
     kind, k = place
-    reach = claim.layers[k].reach(_remembered(claim, block.X)[1][k]) if kind == "W" else 1.0
+    reach = claim.weighted_layer(k).reach(_remembered(claim, block.X)[1][k]) if kind == "W" else 1.0
     h = tuning.step / max(1.0, reach)
     ahead, behind = (_moved(claim, place, sign * h * u) for sign in (1.0, -1.0))
     smooth = (_switches(ahead, block) == _switches(behind, block)).all(axis=1)
@@ -211,8 +228,8 @@ def _tensor_error(
 def _moved(claim: NetworkClaim, place: tuple[str, int], change: Array) -> NetworkClaim:
     """The network with one of its tensors changed."""
     kind, k = place
-    layers = [*claim.layers]
-    layers[k] = layers[k]._replace(**{kind: getattr(layers[k], kind) + change})
+    layers, layer = [*claim.layers], claim.weighted_layer(k)
+    layers[k] = layer._replace(W=layer.W + change) if kind == "W" else layer._replace(b=layer.b + change)
     return claim._replace(layers=tuple(layers))
 
 
