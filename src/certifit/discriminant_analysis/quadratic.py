@@ -265,7 +265,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
 
 def _is_point(C: Array, mean: Array) -> bool:
     """Whether a covariance (d, d) is nothing but the rounding of rows that are all the same."""
-    return float(np.trace(C)) <= (16 * np.finfo(np.float64).eps) ** 2 * float(mean @ mean)
+    return bool(np.trace(C) <= (16 * np.finfo(np.float64).eps) ** 2 * (mean @ mean))
 
 
 def _log_densities(parts: tuple[Array, Array, Array], block: Block) -> Array:

@@ -39,7 +39,7 @@ from certifit.rows import Array, Block, Rows
 class PerceptronTargets(NamedTuple):
     """Rows with targets that a network can learn, and what a fit keeps of them."""
 
-    rows: Rows  # y are class numbers (n,), labels (n, k) or amounts; weights with those of classes
+    rows: Any  # Rows whose y are class numbers (n,), labels (n, k) or amounts; None where only targets matter
     attributes: dict[str, Any]
     output: str  # the loss of scores
     outputs: int  # scores
@@ -272,7 +272,8 @@ class MultilayerPerceptron(Estimator):
     def _proof(self, found: dict[str, Any], targets: PerceptronTargets) -> dict[str, Any]:
         """The loss of the fitted weights by this room's code, and what the checker makes of it by its own."""
         state = type(self)(**self.get_params(deep=False))
-        vars(state).update(found)
+        for name, value in found.items():
+            setattr(state, name, value)
         state.loss_ = float(state._objective_of(targets).total)
         tol = min(float(self.tol), 1e-2)
         return {"loss_": state.loss_, "certificate_": certify_network(state._claim(), targets.rows, tol)}

@@ -118,22 +118,19 @@ class Optimiser:
         """Move by the slopes of a minibatch of this weight, at `factor` times the rate."""
         self.steps += 1
         rules, rate = self.rules, factor * self.rate
-        if rules.solver == "adam" or rules.solver == "adamw":
-            corrected = rate * math.sqrt(1 - rules.beta_2**self.steps) / (1 - rules.beta_1**self.steps)
-            ridge = rules.alpha / weight if rules.solver == "adam" else 0.0
-            decay = rate * rules.alpha if rules.solver == "adamw" else 0.0
-            rates = AdamRates(corrected, rules.beta_1, rules.beta_2, rules.epsilon, ridge, decay)
-            self._each(slopes, lambda part, r: adam_step(*part, r), rates, rates._replace(ridge=0.0, decay=0.0))
-        else:
-            moved = MomentumRates(rate, rules.momentum, bool(rules.nesterov), rules.alpha / weight)
-            plain = lambda part, r: momentum_step(*part[:3], r)  # noqa: E731
-            self._each(slopes, plain, moved, moved._replace(ridge=0.0))
-
-    def _each(self, slopes, move, weights_rates, biases_rates) -> None:
-        """Move the weights, which are penalised, and then the biases, which are not."""
         border = self.n_weights
-        for place, rates in ((slice(None, border), weights_rates), (slice(border, None), biases_rates)):
-            move((self.params[place], slopes[place], self.mean[place], self.square[place]), rates)
+        # The weights, which are penalised, and then the biases, which are not.
+        for place, alpha in ((slice(None, border), rules.alpha), (slice(border, None), 0.0)):
+            params, slope, mean = self.params[place], slopes[place], self.mean[place]
+            if rules.solver == "sgd":
+                momentum_step(
+                    params, slope, mean, MomentumRates(rate, rules.momentum, bool(rules.nesterov), alpha / weight)
+                )
+                continue
+            corrected = rate * math.sqrt(1 - rules.beta_2**self.steps) / (1 - rules.beta_1**self.steps)
+            ridge, decay = (alpha / weight, 0.0) if rules.solver == "adam" else (0.0, rate * alpha)
+            rates = AdamRates(corrected, rules.beta_1, rules.beta_2, rules.epsilon, ridge, decay)
+            adam_step(params, slope, mean, self.square[place], rates)
 
     def end_epoch(self, rows: int) -> None:
         """Count an epoch; 'invscaling' then has another rate."""

@@ -101,7 +101,12 @@ class MinibatchSlopes:
         if self.workers.count != threads:
             self.workers.close()
             self.workers = Workers(threads)
-        self.workers.run(lambda k: [work(chunk) for chunk in range(k, chunks, threads)] and None)
+
+        def share(k: int) -> None:
+            for chunk in range(k, chunks, threads):
+                work(chunk)
+
+        self.workers.run(share)
 
     def _chunk(self, chunk: int, rows: NetworkRows, here: Array, weight: float, seed: tuple[int, ...]) -> None:
         dtype = self.params.dtype

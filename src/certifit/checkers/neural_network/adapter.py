@@ -121,5 +121,5 @@ def state_checks(model: Any) -> list[Check]:
 
 def one_column(y: Any) -> Any:
     """The one column of a y that has one, as an array (n,)."""
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     return np.asarray(y)[:, 0] if len(shape) == 2 and shape[1] == 1 and not hasattr(y, "__dask_graph__") else y

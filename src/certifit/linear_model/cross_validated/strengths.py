@@ -18,7 +18,7 @@ def refuse_strengths(alphas: Any, positive: bool = False) -> None:
     for i, alpha in enumerate(np.ravel(np.asarray(alphas, dtype=object))):
         if isinstance(alpha, bool) or not isinstance(alpha, Real):
             raise TypeError(f"alphas[{i}] must be an instance of float, not {type(alpha).__name__}")
-        if not (alpha > 0 or (alpha == 0 and not positive)):
+        if not (float(alpha) > 0 or (alpha == 0 and not positive)):
             why = ": the identity of leave-one-out needs a penalty" if positive else ""
             raise DataError(
                 got=f"a strength that is no penalty: alphas[{i}] == {alpha}, must be {sign} 0.0",

@@ -230,7 +230,7 @@ def _part_rows(table, first, last, start, end):
     goes_left = table.left
     for j in range(first, last):
         entries = table.entries[j]
-        at, others = start, 0
+        at, others = start, np.int64(0)
         # Written to both sides, and one counted: a branch would be guessed wrong for half of the rows.
         for i in range(start, end):
             entry = entries[i]
