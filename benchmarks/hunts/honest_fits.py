@@ -21,6 +21,8 @@ from benchmarks.hunts.cases import Hunt, HuntCase
 from benchmarks.hunts.random_models import RandomModel, random_model
 from benchmarks.hunts.random_tables import RandomTable, as_source, nasty_table, random_table
 from certifit import CertificateWarning, NoSolutionError, audit
+from certifit.discriminant_analysis.quadratic import SingularClassWarning
+from certifit.exceptions import InseparableWarning
 from certifit.linear_model.glm.glm import CollinearWarning
 from certifit.manifold.neighbours import DisconnectedWarning
 from certifit.svm.kernel.kernel_machine import IndefiniteKernelWarning
@@ -31,7 +33,9 @@ ALLOWED = (
     CollinearWarning,
     DisconnectedWarning,
     IndefiniteKernelWarning,
+    InseparableWarning,
     LargeNuWarning,
+    SingularClassWarning,
     UndefinedMetricWarning,  # scikit-learn's, of folds with one row
 )  # a CertificateWarning is a ConvergenceWarning
 # What feature selection says of columns, and scikit-learn's splitters of classes with fewer rows than folds.

@@ -61,6 +61,7 @@ class _Proves:
 
 _BOOSTING, _HIST_BOOSTING = "ensemble.boosting.gradient_boosting", "ensemble.boosting.hist_gradient_boosting"
 _joint = tuple({"multi_class": kind} for kind in ("weston-watkins", "crammer-singer"))
+_descents = tuple({"max_iter": 2, "solver": solver} for solver in ("adam", "sgd"))
 _shapes = tuple({"n_components": 2, "covariance_type": shape} for shape in ("full", "diag"))
 
 ESTIMATORS: tuple[Registered, ...] = (
@@ -220,8 +221,8 @@ ESTIMATORS: tuple[Registered, ...] = (
         warm_up=({"alpha": 0.01}, {"alpha": 0.01, "loss": "poisson"}),
     ),
     Registered("ConvNetClassifier", "neural_network.convolutional", _Proves.layers, warm_up=({"max_iter": 2},)),
-    Registered("MLPClassifier", "neural_network.perceptron_models", _Proves.network, warm_up=({"max_iter": 2},)),
-    Registered("MLPRegressor", "neural_network.perceptron_models", _Proves.network, warm_up=({"max_iter": 2},)),
+    Registered("MLPClassifier", "neural_network.perceptron_models", _Proves.network, warm_up=_descents),
+    Registered("MLPRegressor", "neural_network.perceptron_models", _Proves.network, warm_up=_descents),
     Registered("GaussianNB", "naive_bayes.gaussian", _Proves.moments),
     Registered("BernoulliNB", "naive_bayes.bernoulli", _Proves.moments),
     Registered("MultinomialNB", "naive_bayes.multinomial", _Proves.moments),

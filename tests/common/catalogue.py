@@ -330,7 +330,7 @@ DISCRIMINANTS, EIGEN = (*LINEAR, "means_", "scalings_"), {"solver": "eigen"}
 QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 TENSORS, SMOOTH = ("coefs_", "intercepts_", "loss_"), {"hidden_layer_sizes": (3,), "activation": "tanh"}
-STATIONARY = {**LBFGS, **SMOOTH, "alpha": 5.0, "tol": 1e-7, "max_iter": 3000, "random_state": 0}
+STATIONARY = {**LBFGS, **SMOOTH, "alpha": 20.0, "tol": 1e-7, "max_iter": 3000, "random_state": 0}
 TINY = {"layers": [("conv", 3, 2), "relu", ("dense", 4), "tanh"], "max_iter": 5, "random_state": 0}
 EPOCHS = {"hidden_layer_sizes": (5,), "batch_size": 50, "max_iter": 12, "random_state": 0}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
@@ -457,7 +457,7 @@ CATALOGUE = [
     Entry(HardMarginSVC, {"tol": 1e-10}, apart, (*HARD, "coef_"),
           partial(svm.SVC, kernel="linear", C=1e4, tol=1e-10)),
     Entry(HardMarginSVC, {"kernel": "rbf", "tol": 1e-10}, apart, HARD, partial(svm.SVC, C=1e6, tol=1e-10),
-          {"kernel": "rbf"}),
+          {"kernel": "rbf", "ridge": 0.1}),
     Entry(Nystroem, LANDMARKS, table, ("components_", "normalization_"),
           partial(kernel_approximation.Nystroem, **LANDMARKS), FEW),
     Entry(RBFSampler, WAVES, table, ("random_weights_", "random_offset_"),
@@ -495,7 +495,7 @@ CATALOGUE = [
           partial(ensemble.AdaBoostClassifier, **BOOSTED, learning_rate=0.5, random_state=0), {"max_bins": 16}),
     Entry(AdaBoostClassifier, {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}, few_three, STAGES,
           partial(ensemble.AdaBoostClassifier, trees.DecisionTreeClassifier(max_depth=2), **BOOSTED, random_state=0),
-          {"estimator": DecisionTreeClassifier(max_depth=2)}),
+          {**BOOSTED, "estimator": DecisionTreeClassifier(max_depth=2)}),
     Entry(AdaBoostClassifier, {**BOOSTED, "corrective": "lpboost", "nu": 0.3}, handful, STAGES[:1],
           partial(AdaBoostClassifier, **BOOSTED, corrective="lpboost", nu=0.3, learning_rate=0.5)),
     Entry(AdaBoostRegressor, {"n_estimators": 3}, amounts, STAGES,
@@ -525,11 +525,12 @@ CATALOGUE = [
     Entry(GradientBoostingClassifier, SLOPES, short(few_three), SLOPE_TREES,
           partial(GradientBoostingClassifier, n_estimators=9)),
     Entry(GradientBoostingClassifier, {**SLOPES, "loss": "exponential", "max_depth": 1}, two, SLOPE_TREES,
-          partial(GradientBoostingClassifier, loss="exponential", n_estimators=6, max_depth=1), {"max_depth": 1}),
+          partial(GradientBoostingClassifier, loss="exponential", n_estimators=6, max_depth=1),
+          {"max_depth": 1, **SLOPES}),
     Entry(GradientBoostingRegressor, SLOPES, short(few_amounts), (*SLOPE_TREES, "trees_.baseline"),
           partial(GradientBoostingRegressor, n_estimators=9)),
     Entry(GradientBoostingRegressor, {**SLOPES, "loss": "huber"}, short(few_amounts), (*SLOPE_TREES, "huber_deltas_"),
-          partial(GradientBoostingRegressor, loss="huber", n_estimators=9), {"loss": "huber"}),
+          partial(GradientBoostingRegressor, loss="huber", n_estimators=9), {"loss": "huber", **SLOPES}),
     Entry(HistGradientBoostingClassifier, {**TEN_STAGES, "random_state": 0}, short(three), BOOSTING,
           partial(ensemble.HistGradientBoostingClassifier, **TEN_STAGES), {"max_iter": 10}),
     Entry(HistGradientBoostingClassifier, {**TEN_STUMPS, "random_state": 0}, two, BOOSTING,
@@ -541,10 +542,10 @@ CATALOGUE = [
           (*BOOSTING, "trees_.baseline"),
           partial(ensemble.HistGradientBoostingRegressor, loss="poisson", **TEN_STAGES),
           {"max_iter": 10}),
-    Entry(MLPClassifier, STATIONARY, three, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
+    Entry(MLPClassifier, STATIONARY, few_three, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
     Entry(ConvNetClassifier, TINY, two, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
     Entry(MLPClassifier, EPOCHS, two, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
-    Entry(MLPRegressor, STATIONARY, amounts, TENSORS, partial(neural_network.MLPRegressor, **STATIONARY)),
+    Entry(MLPRegressor, STATIONARY, few_amounts, TENSORS, partial(neural_network.MLPRegressor, **STATIONARY)),
     Entry(MLPRegressor, {**EPOCHS, "solver": "sgd", "learning_rate": "adaptive"}, amounts, TENSORS,
           partial(neural_network.MLPRegressor, **STATIONARY)),
     Entry(GaussianNB, {}, three, ("theta_", "var_"), naive_bayes.GaussianNB),

@@ -37,6 +37,9 @@ MODELS = {
 @pytest.mark.filterwarnings(
     "ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning"
 )  # 8 clusters of 4 rows
+@pytest.mark.filterwarnings(
+    "ignore:Mixture. component . has:sklearn.exceptions.ConvergenceWarning"
+)  # two components of a row or two
 @pytest.mark.filterwarnings("ignore::certifit.linear_model.glm.glm.CollinearWarning")  # 30 columns of 15 rows
 @pytest.mark.filterwarnings("ignore::certifit.manifold.neighbours.DisconnectedWarning")  # groups far apart
 @pytest.mark.filterwarnings("ignore:k=10 is greater than n_features:UserWarning")  # of tables with few columns

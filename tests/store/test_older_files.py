@@ -13,6 +13,7 @@ FILES = {path.stem: path for path in sorted((Path(__file__).parent / "data").glo
 DIGESTS = load_tool("digests")
 LATER = {  # fitted attributes that later versions added
     "IncrementalPCA": {"n_used_"},
+    "HardMarginSVC": {"ridge_"},
     **{name: {"dual_gap_"} for name in ("Lasso", "ElasticNet")},
     **{name: {"pearson_chi2_"} for name in ("LinearRegression", "GeneralizedLinearRegressor")},
 }

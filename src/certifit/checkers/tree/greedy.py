@@ -230,7 +230,8 @@ def _are_apart(low: Array, high: Array, apart: float) -> Array:
     """Whether a threshold may lie between two values."""
     if not apart:
         return high > low
-    return np.asarray(high.astype(np.float32) > low.astype(np.float32) + np.float32(apart))
+    with np.errstate(over="ignore"):
+        return np.asarray(high.astype(np.float32) > low.astype(np.float32) + np.float32(apart))
 
 
 def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> float:

@@ -55,6 +55,7 @@ def run_warm_up(screen: Screen) -> None:
                     _answer(cls(**settings).fit(X, y), X)
     _factor_dense_blocks()
     certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
+    _assess()
     screen.say(f"ready: {', '.join(entry.name for entry in entries)}")
 
 
@@ -63,6 +64,14 @@ def _factor_dense_blocks() -> None:
     A = sparse.random_array((60, 60), density=0.1, rng=np.random.default_rng(0))
     M = sparse.csc_array(A.T @ A + sparse.eye_array(60))
     factor_fronts(plan_fronts(order_by_minimum_degree(M)), 0.0, keep=True)
+
+
+def _assess() -> None:
+    """Folds and single rows left out of sums, and replicates by weights."""
+    X, y = _small()[1]
+    for method in ("k-fold", "leave-one-out"):
+        certifit.assess(certifit.GaussianNB(), X, y, method=method)
+    certifit.bootstrap_coefficients(certifit.LinearRegression(), X, y, n_replicates=10)
 
 
 def _fits_alone(cls: type) -> bool:

@@ -99,12 +99,13 @@ def _join_children(found: LevelMeasures, below: LevelMeasures, inner: Array, cla
     if classes:
         found.value[inner] = value[0] + value[1]
         return
-    a, b = value[0][:, 0], value[1][:, 0]
-    found.total[inner] = total[0] + total[1]
-    mean = a + total[1] * (b - a) / found.total[inner]
+    heavy, other = total[1] > total[0], total[1] <= total[0]  # the right child's mean is moved, or the left one's
+    (a, b), (v, w) = ((np.where(heavy, y, x), np.where(other, y, x)) for x, y in ([m[:, 0] for m in value], total))
+    found.total[inner] = v + w
+    mean = a + w * (b - a) / found.total[inner]
     one, two = a - mean, b - mean
     found.value[inner, 0] = mean
-    found.spread[inner] = spread[0] + spread[1] + (total[0] * (one * one) + total[1] * (two * two))
+    found.spread[inner] = spread[0] + spread[1] + (v * (one * one) + w * (two * two))
 
 
 def _published(total: Array, value: Array, spread: Array, classes: bool) -> tuple[Array, Array]:

@@ -27,6 +27,7 @@ class BoxTuning:
     borders: int = 31
     stump_entries: int = 5_000_000
     entries: int = 100_000_000
+    pair: int = 20_000  # entries that take as long as the sums over a pair's borders
 
 
 class Condition(NamedTuple):
@@ -58,7 +59,7 @@ def is_quick(n: int, d: int, trees: PlainTrees) -> bool:
     """Whether the gap of shallow trees on so many rows and columns takes seconds."""
     tuning = BoxTuning()
     stumps = bool((np.diff(trees.first) <= 3).all())
-    return n * d <= tuning.stump_entries and (stumps or n * d * (d + 1) // 2 <= tuning.entries)
+    return n * d <= tuning.stump_entries and (stumps or (n + tuning.pair) * d * (d + 1) // 2 <= tuning.entries)
 
 
 def boxes_of(trees: PlainTrees) -> dict[tuple[int, ConditionBox], float]:
