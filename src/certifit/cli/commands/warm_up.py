@@ -94,7 +94,7 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
         cls, (KernelMachine, KernelFeatures, ApproximateSVC)
     )
     # What fits many models to one table would take minutes, and compiles nothing of its own for long or wide ones.
-    many = re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor", cls.__name__) is not None
+    many = re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor|^MLP|^ConvNet", cls.__name__) is not None
     sizes = WarmUpShapes()
     shapes = [
         sizes.tall if by_sums and not many else sizes.few,
