@@ -530,7 +530,7 @@ CATALOGUE = [
     Entry(GradientBoostingRegressor, SLOPES, short(few_amounts), (*SLOPE_TREES, "trees_.baseline"),
           partial(GradientBoostingRegressor, n_estimators=9)),
     Entry(GradientBoostingRegressor, {**SLOPES, "loss": "huber"}, short(few_amounts), (*SLOPE_TREES, "huber_deltas_"),
-          partial(GradientBoostingRegressor, loss="huber", n_estimators=9), {"loss": "huber", **SLOPES}),
+          partial(GradientBoostingRegressor, loss="huber", n_estimators=9), {"loss": "huber", "n_estimators": 30}),
     Entry(HistGradientBoostingClassifier, {**TEN_STAGES, "random_state": 0}, short(three), BOOSTING,
           partial(ensemble.HistGradientBoostingClassifier, **TEN_STAGES), {"max_iter": 10}),
     Entry(HistGradientBoostingClassifier, {**TEN_STUMPS, "random_state": 0}, two, BOOSTING,
