@@ -33,7 +33,10 @@ def test_slopes_are_central_differences(stack):
     rows = NetworkRows(rng.normal(size=(5, 84)), np.eye(3)[rng.integers(0, 3, 5)], rng.exponential(size=5))
     params, loss = rng.normal(size=network.n_parameters) / 3, OUTPUT_LOSSES["softmax"]
     found = full_slopes(network, loss, params, rows).slopes
-    f = lambda p: full_slopes(network, loss, p, rows).loss  # noqa: E731
+
+    def f(p):
+        return full_slopes(network, loss, p, rows).loss
+
     some = rng.choice(len(params), min(60, len(params)), replace=False)
     for k in some:
         e = 1e-6 * (np.arange(len(params)) == k)

@@ -30,7 +30,10 @@ def differences(f, params, step=1e-6):
 def test_slopes_of_every_activation_are_central_differences(activation):
     network = perceptron(3, (4, 2), 2, activation)
     rows, params = problem(network, "softmax")
-    f = lambda p: full_slopes(network, OUTPUT_LOSSES["softmax"], p, rows).loss  # noqa: E731
+
+    def f(p):
+        return full_slopes(network, OUTPUT_LOSSES["softmax"], p, rows).loss
+
     found = full_slopes(network, OUTPUT_LOSSES["softmax"], params, rows).slopes
     np.testing.assert_allclose(found, differences(f, params), rtol=1e-6, atol=1e-7)
 
@@ -39,7 +42,10 @@ def test_slopes_of_every_activation_are_central_differences(activation):
 def test_slopes_of_every_loss_are_central_differences(loss):
     network = perceptron(3, (4,), 2, "tanh")
     rows, params = problem(network, loss)
-    f = lambda p: full_slopes(network, OUTPUT_LOSSES[loss], 0.3 * p, rows).loss  # noqa: E731
+
+    def f(p):
+        return full_slopes(network, OUTPUT_LOSSES[loss], 0.3 * p, rows).loss
+
     found = 0.3 * full_slopes(network, OUTPUT_LOSSES[loss], 0.3 * params, rows).slopes
     np.testing.assert_allclose(found, differences(f, params), rtol=1e-6, atol=1e-7)
 

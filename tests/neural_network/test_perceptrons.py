@@ -253,7 +253,11 @@ def test_a_wrong_gradient_would_be_noticed(monkeypatch):
     from certifit.checkers.neural_network import plain_layers
 
     whole = plain_layers.activate
-    wrong = lambda name, z: (whole(name, z)[0], 1.1 * whole(name, z)[1])  # noqa: E731
+
+    def wrong(name, z):
+        value, slope = whole(name, z)
+        return value, 1.1 * slope
+
     model = MLPClassifier(**SOLVED, **CLOSE).fit(X, Y)
     monkeypatch.setattr(plain_layers, "activate", wrong)
     failed = audit(model, X, Y).failures()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class TabledResult:
+class TabledResult(ABC):
     """A result that is shown as its `table`, followed by its certificate where it has one.
 
     A subclass says which table, and names the function of `model_selection.plots` that draws it.
@@ -23,9 +24,9 @@ class TabledResult:
 
     picture: ClassVar[str]
 
+    @abstractmethod
     def table(self) -> ResultTable:
         """Return what is printed."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         return str(self.table())

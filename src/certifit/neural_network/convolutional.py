@@ -17,9 +17,9 @@ from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.neural_network.layer_words import Words, image_layers, layer_words, lenet
 from certifit.neural_network.layers import LayerWeights
-from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
+from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, target_width
 from certifit.neural_network.network import Network
-from certifit.neural_network.network_classifier import NetworkClassifier, target_width
+from certifit.neural_network.network_classifier import NetworkClassifier
 from certifit.rows import Rows
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, read_perceptron
 from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
 from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
 from certifit.exceptions import DataError, warn_caller
@@ -53,6 +54,14 @@ class Unwatched:
 
     def end(self, params: Any, step: Any, tol: float) -> bool:
         return False
+
+
+def target_width(y: Any) -> int:
+    """The columns of y: 1 where it is a vector, or one column by itself."""
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, (list, tuple)) and len(y) and isinstance(y[0], (list, tuple, np.ndarray)):
+        shape = np.shape(y)
+    return int(shape[1]) if shape is not None and len(shape) == 2 and shape[1] > 1 else 1
 
 
 def _are_sizes(value: Any) -> bool:
@@ -121,6 +130,17 @@ class MultilayerPerceptron(Estimator):
 
     # Fitting ------------------------------------------------------------------------------------------------------
 
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows and their targets; several columns are amounts, or labels of which a row has any number.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in every `fit` of certifit
+        """
+        several = target_width(y)
+        return self._fit_rows(X, y, sample_weight, targets=several, several=several)
+
     def _fit(self, rows: Rows, previous: Attributes, several: int = 1) -> Attributes:
         before = previous if self.warm_start and "coefs_" in previous else {}
         return self._learn(rows, several, before, self._watch)
@@ -141,7 +161,10 @@ class MultilayerPerceptron(Estimator):
         network = self._build(data.n_features, targets.outputs)
         params = self._start(network, before, random, dtype)
         loss = OUTPUT_LOSSES[targets.output]
-        as_of_now = lambda flat: {**targets.attributes, **_tensors(network, flat)}  # noqa: E731
+
+        def as_of_now(flat: Array) -> Attributes:
+            return {**targets.attributes, **_tensors(network, flat)}
+
         if full:
             found = self._minimise(network, loss, table, params, as_of_now)
         else:
@@ -223,10 +246,7 @@ class MultilayerPerceptron(Estimator):
         incremental, score = isinstance(watch, Unwatched), None
         if self.early_stopping:
             table, held = self._split(table, optimiser.seed)
-            X = dense_as(held.X, optimiser.params.dtype)
-            score = lambda flat: self._validation_score(  # noqa: E731
-                loss.answers(network.scores(network.parts(flat), X)), held.Y, held.w
-            )
+            score = partial(self._score_of, network, loss, held)
         rules = EpochRules(
             self._batch(len(table)), bool(self.shuffle), self.max_iter, float(self.tol), self.n_iter_no_change,
             incremental,
@@ -245,6 +265,11 @@ class MultilayerPerceptron(Estimator):
             "best_validation_score_": None if score is None else end.best_score,
             "n_iter_": len(end.losses),
         }
+
+    def _score_of(self, network: Network, loss: OutputLoss, held: NetworkRows, flat: Array) -> float:
+        """How good the network with these parameters is for rows held out."""
+        scores = network.scores(network.parts(flat), dense_as(held.X, flat.dtype))
+        return self._validation_score(loss.answers(scores), held.Y, held.w)
 
     def _batch(self, rows: int) -> int:
         if isinstance(self.batch_size, str):

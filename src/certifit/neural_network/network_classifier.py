@@ -11,9 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
 from certifit.core import Attributes, Objective
-from certifit.core.estimator import with_callbacks
 from certifit.exceptions import DataError
-from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, PerceptronTargets
+from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, PerceptronTargets, target_width
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
 
 
@@ -23,14 +22,6 @@ def learns_in_minibatches(model: MultilayerPerceptron) -> bool:
     return True
 
 
-def target_width(y: Any) -> int:
-    """The columns of y: 1 where it is a vector, or one column by itself."""
-    shape = getattr(y, "shape", None)
-    if shape is None and isinstance(y, (list, tuple)) and len(y) and isinstance(y[0], (list, tuple, np.ndarray)):
-        shape = np.shape(y)
-    return int(shape[1]) if shape is not None and len(shape) == 2 and shape[1] > 1 else 1
-
-
 class NetworkClassifier(ClassifierMixin, MultilayerPerceptron):
     """A network whose scores are those of classes, or of labels of which a row has any number."""
 
@@ -38,17 +29,6 @@ class NetworkClassifier(ClassifierMixin, MultilayerPerceptron):
     class_weight: Any
     classes_: Array
     multilabel_: bool
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows and their classes; y of several columns of 0 and 1 are labels, any number of a row.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in every `fit` of certifit
-        """
-        several = target_width(y)
-        return self._fit_rows(X, y, sample_weight, targets=several, several=several)
 
     @available_if(learns_in_minibatches)
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -10,11 +10,10 @@ from sklearn.utils.metaestimators import available_if
 
 from certifit.checkers.neural_network.adapter import LOSS
 from certifit.core import Attributes, Objective
-from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, PerceptronTargets
-from certifit.neural_network.network_classifier import NetworkClassifier, learns_in_minibatches, target_width
+from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, PerceptronTargets, target_width
+from certifit.neural_network.network_classifier import NetworkClassifier, learns_in_minibatches
 from certifit.rows import Array, Rows
 
 
@@ -193,17 +192,6 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         self.epsilon = epsilon
         self.n_iter_no_change = n_iter_no_change
         self.max_fun = max_fun
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows and their amounts, one or several columns.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in every `fit` of certifit
-        """
-        several = target_width(y)
-        return self._fit_rows(X, y, sample_weight, targets=several, several=several)
 
     @available_if(learns_in_minibatches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
