@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 import certifit
 from certifit.cli.screen import Screen
 from certifit.core import Estimator
+from certifit.decomposition.kernel.kernel_pca import KernelPCA
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.base import KernelFeatures
 from certifit.numerics.compiled.compiling import compiled_at_once
@@ -30,8 +31,9 @@ class WarmUpShapes(NamedTuple):
 
     tall: tuple[int, int] = (180_000, 4)  # enough for the compiled way, and for threads on what early stopping leaves
     few: tuple[int, int] = (2500, 4)  # for estimators that are not sums over rows
+    short: tuple[int, int] = (40, 8)
     wide: tuple[int, int] = (40, 100)
-    wider: tuple[int, int] = (40, 1000)  # where classifiers go another way
+    wider: tuple[int, int] = (40, 1000)  # where linear classifiers go another way
     widest: tuple[int, int] = (40, 2500)  # where linear machines go another way
 
 
@@ -90,19 +92,10 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
         targets = (2,)
     forms = (np.asarray, sparse.csr_array) if tags.input_tags.sparse else (np.asarray,)
     cases = []
-    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(
-        cls, (KernelMachine, KernelFeatures, ApproximateSVC)
-    )
-    # What fits many models to one table would take minutes, and compiles nothing of its own for long or wide ones.
-    many = re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor|^MLP|^ConvNet", cls.__name__) is not None
     sizes = WarmUpShapes()
-    shapes = [
-        sizes.tall if by_sums and not many else sizes.few,
-        sizes.wider if cls.target == "classes" and not many else sizes.wide,
-    ]
-    if issubclass(cls, LinearSvmEstimator):
-        shapes.append(sizes.widest)
-    for (n, d), dtype, k, form in product(shapes, (np.float32, np.float64), targets, forms):
+    for (n, d), dtype, k, form in product(_shapes(cls, sizes), (np.float32, np.float64), targets, forms):
+        if _grows(cls) and n == sizes.tall[0] and (k, form) != (targets[-1], np.asarray):
+            continue  # classes and sparse rows are codes by then
         y = 1 + np.arange(n) % k
         X = np.floor(np.abs(rng.normal(size=(n, d)) + y[:, None]))  # counts: every model takes them
         cases.append((form(X.astype(dtype)), y))
@@ -110,6 +103,29 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
             X[0, 0] = np.nan
             cases.append((X.astype(dtype), y))
     return cases
+
+
+def _shapes(cls: type[Estimator], sizes: WarmUpShapes) -> list[tuple[int, int]]:
+    """Long and wide tables, as far as they take another way than short ones."""
+    by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(
+        cls, (KernelMachine, KernelFeatures, ApproximateSVC)
+    )
+    if re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor|^MLP|^ConvNet", cls.__name__):
+        return [sizes.few, sizes.short]  # many models of one table take long
+    if issubclass(cls, KernelPCA):
+        return [sizes.short, sizes.wide]
+    if _grows(cls):
+        return [sizes.tall, sizes.short]
+    linear = cls.__module__.startswith(("certifit.linear_model", "certifit.svm"))
+    return [
+        sizes.tall if by_sums else sizes.few,
+        sizes.wider if linear and cls.target == "classes" else sizes.wide,
+        *([sizes.widest] if issubclass(cls, LinearSvmEstimator) else []),
+    ]
+
+
+def _grows(cls: type[Estimator]) -> bool:
+    return cls.__module__.startswith(("certifit.tree", "certifit.ensemble", "certifit.table"))
 
 
 def _small() -> list[tuple[Any, Any]]:
@@ -129,7 +145,7 @@ def _use(model: Estimator, X: Any, y: Any) -> None:
         "n_estimators": 3,
         "Cs": 2,
     }
-    if isinstance(model, (KernelFeatures, ApproximateSVC)):
+    if isinstance(model, (KernelFeatures, ApproximateSVC, KernelPCA)):
         quick["n_components"] = 30
     if type(model).__name__.endswith("CV"):
         quick["cv"] = 2
