@@ -21,6 +21,7 @@ from certifit.numerics.factor import factor
 from certifit.optimise.coordinate_descent_loops import shrink_quadratic
 from certifit.optimise.line_search import DescentPoint, Move
 from certifit.optimise.newton import NewtonTuning
+from certifit.optimise.sign_search import search_signs
 from certifit.rows import Array
 
 
@@ -30,6 +31,7 @@ class ProximalTuning:
 
     inner_share: float = 1e-3  # share of the gap to which each step's own problem is solved
     sweeps: int = 2000  # most sweeps of coordinate descent in one step
+    creeping: int = 100  # sweeps after which what they found is only a start: signs are searched for
     candidate_share: float = 0.9  # a gradient of this share of its penalty puts a coordinate into the working set
     newton: NewtonTuning = field(default_factory=NewtonTuning)
 
@@ -58,7 +60,7 @@ class Proximal:
         # The gap is of first order in the error of the inner problem, the decrease that ends its loop of second.
         goal = (self.tuning.inner_share * gap) ** 2 * abs(point.value) / len(here)
         trial = point.x.copy()
-        trial[here] = _minimise(H, point.gradient[here], lam[here], trial[here], goal, self.tuning.sweeps)
+        trial[here] = _minimise(H, point.gradient[here], lam[here], trial[here], goal, self.tuning)
         step = trial - point.x
         slope = float(point.gradient @ step + lam @ (np.abs(trial) - np.abs(point.x)))
         again = self.tuning.newton.needs_hessian(point, slope, self.gap)
@@ -76,7 +78,7 @@ class Proximal:
         return np.flatnonzero((x != 0) | (np.abs(gradient) >= self.tuning.candidate_share * lam))
 
 
-def _minimise(H: Array, g: Array, lam: Array, x: Array, goal: float, sweeps: int) -> Array:
+def _minimise(H: Array, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning) -> Array:
     """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,)."""
     free, shrunk = np.flatnonzero(lam == 0), np.flatnonzero(lam)
     out, S, q = x.copy(), H[np.ix_(shrunk, shrunk)], g[shrunk]
@@ -84,7 +86,10 @@ def _minimise(H: Array, g: Array, lam: Array, x: Array, goal: float, sweeps: int
         border, solve = H[np.ix_(free, shrunk)], factor(H[np.ix_(free, free)]).solve
         S, q = S - border.T @ solve(border), q - border.T @ solve(g[free])
     z = x[shrunk]
-    shrink_quadratic(S, q - S @ z, lam[shrunk], z, goal, sweeps)
+    linear = q - S @ z
+    if shrink_quadratic(S, linear, lam[shrunk], z, goal, tuning.sweeps) > tuning.creeping:
+        exact = search_signs(S, -linear, lam[shrunk], z)
+        z = z if exact is None else exact
     out[shrunk] = z
     if len(free):
         out[free] -= solve(g[free] + border @ (z - x[shrunk]))

@@ -1,8 +1,9 @@
 """Paths of penalised least squares on the rows of every fold, and how they do on the rows held out.
 
 A path of lasso or elastic net fits goes by coordinate descent on the Gram matrix of the fold's centred rows, from the
-strongest penalty to the weakest; the active coefficients are then solved for exactly. Where the checker does not find
-a fit's gap small enough, and for tables that are too wide for a Gram matrix, `ElasticNet` fits it.
+strongest penalty to the weakest; the active coefficients are then solved for exactly, and where these turn out to be
+others, their signs are searched for. Where the checker does not find a fit's gap small enough, and for tables that
+are too wide for a Gram matrix, `ElasticNet` fits it.
 References: Friedman, Hastie & Tibshirani, Regularization paths for generalized linear models via coordinate descent
 (2010), section 2.2; for ridge paths the singular value decomposition, Golub & Van Loan (2013), section 6.1.4.
 """
@@ -21,6 +22,7 @@ from certifit.checkers.linear_model.cross_validated.squares import SquaredFits, 
 from certifit.exceptions import CertificateWarning
 from certifit.linear_model.cross_validated.path_loops import descend
 from certifit.linear_model.regressors import ElasticNet, Ridge
+from certifit.optimise.sign_search import search_signs
 from certifit.rows import Array, ArrayRows
 
 
@@ -31,7 +33,7 @@ class FoldPathTuning:
     gram_columns: int = 3000
     gram_rows: int = 200_000_000  # entries of a table whose centred copy is made
     sweeps: int = 20  # between two exact solutions of the active coefficients
-    rounds: int = 10  # of sweeps and an exact solution, before another method is used
+    rounds: int = 10  # of sweeps and an exact solution, before their signs are searched for
     enough: float = 1e-9  # change of a sweep, as a share of the target's norm, that ends a round
     finer: tuple[float, ...] = (0.1, 1e-3, 1e-6)  # multiples of the tolerance at which a fit is made again
 
@@ -81,6 +83,9 @@ def _gram_path(
                 beta[:], slopes[:] = exact, c - G @ exact
                 if made < tuning.sweeps:
                     break
+        else:
+            exact = search_signs(G, c, np.full(len(c), first), beta, problem.positive)
+            beta = beta if exact is None else exact
         found.append(beta.copy())
     coef = np.array(found)
     mean = 0.0 if not problem.free else float(data.w @ data.y / data.w.sum())
