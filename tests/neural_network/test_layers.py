@@ -10,6 +10,7 @@ from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.optimisers import Optimiser, OptimiserRules
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
 from certifit.neural_network.training import MinibatchSlopes, NetworkRows, full_slopes
+from certifit.neural_network.workspace import Workspace
 
 
 def problem(network, loss, seed=0):
@@ -57,17 +58,17 @@ def test_activations_are_what_they_are_called():
         "leaky_relu": np.where(x > 0, x, x / 100), "gelu": x * norm.cdf(x),
     }  # fmt: skip
     for name, layer in ACTIVATIONS.items():
-        np.testing.assert_allclose(layer.forward(x, None, None)[0], wanted[name], atol=1e-15)
+        np.testing.assert_allclose(layer.forward(x, None, Workspace())[0], wanted[name], atol=1e-15)
 
 
 def test_dropout_keeps_the_mean_and_is_absent_without_training():
     x = np.ones((2000, 5))
-    layer, draw = Dropout(0.25), np.random.default_rng(0)
-    y, factor = layer.forward(x, None, draw)
+    layer, work = Dropout(0.25), Workspace().begin(np.random.default_rng(0))
+    y, factor = layer.forward(x, None, work)
     assert set(np.unique(y)) == {0.0, 1 / 0.75}
     assert y.mean() == pytest.approx(1.0, abs=0.02)
     np.testing.assert_array_equal(layer.backward(x, factor, None, None), factor)
-    assert layer.forward(x, None, None)[0] is x
+    assert layer.forward(x, None, Workspace())[0] is x
 
 
 def test_a_network_prints_its_shapes_and_counts():

@@ -20,6 +20,7 @@ from certifit.neural_network.layers import LayerWeights
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, target_width
 from certifit.neural_network.network import Network
 from certifit.neural_network.network_classifier import NetworkClassifier
+from certifit.neural_network.pooled_convolution import fuse_pools
 from certifit.rows import Rows
 
 
@@ -173,7 +174,9 @@ class ConvNetClassifier(NetworkClassifier):
 
     def _build(self, columns: int, outputs: int) -> Network:
         found = self._structure(columns)
-        return Network(image_layers(found["layers_"], found["image_shape_"], outputs), (columns,))
+        layers = image_layers(found["layers_"], found["image_shape_"], outputs)
+        _ = Network(layers, (columns,)).shapes  # what does not fit is told in the user's layers
+        return Network(fuse_pools(layers), (columns,))
 
     def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
         """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""
@@ -183,7 +186,7 @@ class ConvNetClassifier(NetworkClassifier):
 
     def _fitted_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))
-        return Network(layers, (math.prod(self.image_shape_),))
+        return Network(fuse_pools(layers), (math.prod(self.image_shape_),))
 
     def _claim(self) -> NetworkClaim:
         return read_convolutional(self)

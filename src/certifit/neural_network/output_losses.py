@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax, xlogy
+from scipy.special import expit, log_expit, softmax, xlogy
 
 from certifit.rows import Array
 
@@ -32,6 +32,10 @@ class OutputLoss(ABC):
         """The slopes of each row's loss in its scores (n, k)."""
         return self.answers(scores) - y
 
+    def values_and_slopes(self, scores: Array, y: Array) -> tuple[Array, Array]:
+        """Both at once; the slopes are an array of their own."""
+        return self.values(scores, y), self.slopes(scores, y)
+
 
 @dataclass(frozen=True)
 class SoftmaxCrossEntropy(OutputLoss):
@@ -43,7 +47,17 @@ class SoftmaxCrossEntropy(OutputLoss):
         return softmax(scores, axis=1)
 
     def values(self, scores: Array, y: Array) -> Array:
-        return -(y * log_softmax(scores, axis=1)).sum(axis=1)
+        return self.values_and_slopes(scores, y)[0]
+
+    def values_and_slopes(self, scores: Array, y: Array) -> tuple[Array, Array]:
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        share = np.exp(shifted)
+        total = share.sum(axis=1, keepdims=True)
+        share /= total
+        # Targets add up to 1, so that the logarithm of the total counts once.
+        values = np.log(total[:, 0]) - np.einsum("ij,ij->i", y, shifted)
+        share -= y
+        return values, share
 
 
 @dataclass(frozen=True)
