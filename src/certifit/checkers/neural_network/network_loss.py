@@ -151,7 +151,7 @@ def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
 # Backward --------------------------------------------------------------------------------------------------------
 
 
-def _measure(claim: NetworkClaim, block: Block, most: int = 128) -> NetworkSums:
+def _measure(claim: NetworkClaim, block: Block, most: int = 16) -> NetworkSums:
     """Loss and gradient of a block; images a few at a time, because windows side by side take much memory."""
     if not any(isinstance(layer, PlainConvolution) for layer in claim.layers):
         return _measure_rows(claim, block)
@@ -171,13 +171,17 @@ def _measure_rows(claim: NetworkClaim, block: Block) -> NetworkSums:
     weights: list[Array] = []
     biases: list[Array] = []
     largest, heaviest = 0.0, max(float(w.max(initial=0.0)), 1e-300)
-    for layer, memory in zip(reversed(claim.layers), reversed(memories), strict=True):
-        steep = float(np.abs(delta).max(initial=0.0))
-        delta, slope, own = layer.backward(delta, memory)
-        if slope is not None and own is not None:
+    first = claim.weighted[0]  # nothing before it needs slopes
+    for k in range(len(claim.layers) - 1, first - 1, -1):
+        layer, memory = claim.layers[k], memories[k]
+        if isinstance(layer, (PlainDense, PlainConvolution)):
+            slope, own = layer.slopes(delta, memory)
             weights.insert(0, slope)
             biases.insert(0, own)
+            steep = float(np.abs(delta).max(initial=0.0))
             largest = max(largest, steep * max(1.0, float(np.abs(memory).max(initial=0.0))) / heaviest)
+        if k > first:
+            delta = layer.backward(delta, memory)
     size = float(w @ (np.abs(loss) + np.abs(z).sum(axis=1)))
     return NetworkSums(float(w.sum()), float(w @ loss), size, (*weights, *biases), Largest(largest))
 
