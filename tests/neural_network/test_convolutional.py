@@ -8,14 +8,14 @@ from scipy.signal import correlate
 from sklearn.datasets import load_digits
 
 from certifit import ConvNetClassifier, DataError, audit
-from certifit.neural_network.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
-from certifit.neural_network.layer_words import image_layers, layer_words, lenet
-from certifit.neural_network.layers import Dense, LayerWeights, ReLU
+from certifit.neural_network.layers.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
+from certifit.neural_network.layers.layer_words import image_layers, layer_words, lenet
+from certifit.neural_network.layers.pooled_convolution import FusionTuning, PooledConvolution, fuse_pools
+from certifit.neural_network.layers.row_layers import Dense, LayerWeights, ReLU
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
-from certifit.neural_network.pooled_convolution import FusionTuning, PooledConvolution, fuse_pools
 from certifit.neural_network.training import MinibatchSlopes, NetworkRows, full_slopes
-from certifit.neural_network.workspace import Workspace
 
 DIGITS = load_digits()
 IMAGES, LABELS = (DIGITS.images / 16).astype(np.float32), DIGITS.target

@@ -5,12 +5,12 @@ import pytest
 from scipy.stats import norm
 
 from certifit.exceptions import DataError
-from certifit.neural_network.layers import ACTIVATIONS, Dense, Dropout
+from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropout
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.optimisers import Optimiser, OptimiserRules
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
 from certifit.neural_network.training import MinibatchSlopes, NetworkRows, full_slopes
-from certifit.neural_network.workspace import Workspace
 
 
 def problem(network, loss, seed=0):
@@ -150,3 +150,12 @@ def test_layers_that_do_not_fit_are_named_with_their_shapes():
 
     with pytest.raises(DataError, match=r"after Dense\(units=3\) of shape \(3,\); wanted rows of an even number"):
         _ = Network((Dense(3), Odd(2)), (4,)).shapes
+
+
+def test_long_slopes_are_shortened_to_the_norm_asked_for():
+    """Pascanu et al. (2013): g clip / |g| where |g| is longer; gradient descent without momentum shows it."""
+    rules = OptimiserRules("sgd", 1.0, "constant", 0.0, False, 0.5, 0.9, 0.99, 1e-8, 0.0, clip=2.0)
+    for slopes, wanted in (([3.0, 0.0, 4.0], [-1.2, 0.0, -1.6]), ([0.3, 0.0, 0.4], [-0.3, 0.0, -0.4])):
+        optimiser = Optimiser.begin(rules, np.zeros(3), 3, seed=0)
+        optimiser.step(np.array(slopes), 1.0, 1.0)
+        np.testing.assert_allclose(optimiser.params, wanted, rtol=1e-12)

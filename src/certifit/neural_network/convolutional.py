@@ -15,12 +15,12 @@ from certifit.core import Attributes, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.neural_network.layer_words import Words, image_layers, layer_words, lenet
-from certifit.neural_network.layers import LayerWeights
-from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, target_width
+from certifit.neural_network.layers.layer_words import Words, image_layers, layer_words, lenet
+from certifit.neural_network.layers.pooled_convolution import fuse_pools
+from certifit.neural_network.layers.row_layers import LayerWeights
+from certifit.neural_network.multilayer_perceptron import target_width
 from certifit.neural_network.network import Network
 from certifit.neural_network.network_classifier import NetworkClassifier
-from certifit.neural_network.pooled_convolution import fuse_pools
 from certifit.rows import Rows
 
 
@@ -46,7 +46,8 @@ class ConvNetClassifier(NetworkClassifier):
         Of flat rows; None: a square if that is possible, else one line.
     solver : 'adam', 'adamw' or 'sgd'
     alpha, learning_rate, learning_rate_init, power_t, shuffle, random_state, tol, verbose, warm_start, momentum,
-    nesterovs_momentum, early_stopping, validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, class_weight :
+    nesterovs_momentum, early_stopping, validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, class_weight,
+    clip_norm, label_smoothing :
         as in MLPClassifier
     batch_size : int or 'auto'
         Rows of a minibatch; 'auto': 128, or all.
@@ -76,7 +77,7 @@ class ConvNetClassifier(NetworkClassifier):
     """
 
     settings: ClassVar[Settings] = {
-        **{k: v for k, v in MultilayerPerceptron.settings.items()
+        **{k: v for k, v in NetworkClassifier.settings.items()
            if k not in ("hidden_layer_sizes", "activation", "max_fun")},
         "solver": Setting(choices=("adam", "adamw", "sgd")),
         "layers": Setting(choices=("lenet",), other=lambda v: isinstance(v, (list, tuple)), other_words="a list"),
@@ -92,6 +93,7 @@ class ConvNetClassifier(NetworkClassifier):
         learning_rate="cosine", learning_rate_init=0.002, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
         tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
         validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
+        clip_norm=None, label_smoothing=0.0,
     ):  # fmt: skip
         self.layers = layers
         self.image_shape = image_shape
@@ -116,6 +118,8 @@ class ConvNetClassifier(NetworkClassifier):
         self.epsilon = epsilon
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
+        self.clip_norm = clip_norm
+        self.label_smoothing = label_smoothing
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -10,8 +10,16 @@ import numpy as np
 
 from certifit.core.text_table import text_table
 from certifit.exceptions import DataError
-from certifit.neural_network.layers import ACTIVATIONS, Dense, Dropout, Layer, LayerShapes, LayerWeights, Shape
-from certifit.neural_network.workspace import Workspace
+from certifit.neural_network.layers.row_layers import (
+    ACTIVATIONS,
+    Dense,
+    Dropout,
+    Layer,
+    LayerShapes,
+    LayerWeights,
+    Shape,
+)
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
 

@@ -37,9 +37,16 @@ class OutputLoss(ABC):
         return self.values(scores, y), self.slopes(scores, y)
 
 
+def smoothed_targets(y: Array, smoothing: float, k: int) -> Array:
+    """Targets of k classes moved towards an equal share of each (Szegedy et al. 2016)."""
+    return y * y.dtype.type(1 - smoothing) + y.dtype.type(smoothing / k) if smoothing else y
+
+
 @dataclass(frozen=True)
 class SoftmaxCrossEntropy(OutputLoss):
-    """One of k classes: - Σ y log softmax(scores)."""
+    """One of k classes: - Σ y log softmax(scores); with smoothing s, y is (1 - s) y + s / k."""
+
+    smoothing: float = 0.0
 
     name = "softmax"
 
@@ -50,6 +57,7 @@ class SoftmaxCrossEntropy(OutputLoss):
         return self.values_and_slopes(scores, y)[0]
 
     def values_and_slopes(self, scores: Array, y: Array) -> tuple[Array, Array]:
+        y = smoothed_targets(y, self.smoothing, y.shape[1])
         shifted = scores - scores.max(axis=1, keepdims=True)
         share = np.exp(shifted)
         total = share.sum(axis=1, keepdims=True)
@@ -64,13 +72,19 @@ class SoftmaxCrossEntropy(OutputLoss):
 class LogisticCrossEntropy(OutputLoss):
     """One of two classes, or any number of labels each of which is there or not."""
 
+    smoothing: float = 0.0
+
     name = "logistic"
 
     def answers(self, scores: Array) -> Array:
         return expit(scores)
 
     def values(self, scores: Array, y: Array) -> Array:
+        y = smoothed_targets(y, self.smoothing, 2)
         return -(y * log_expit(scores) + (1 - y) * log_expit(-scores)).sum(axis=1)
+
+    def slopes(self, scores: Array, y: Array) -> Array:
+        return expit(scores) - smoothed_targets(y, self.smoothing, 2)
 
 
 @dataclass(frozen=True)

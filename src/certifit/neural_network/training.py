@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from certifit.exceptions import NotANumberError
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.workspace import Workspace
 from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array, Matrix, Sums, thread_count
 from certifit.rows.threads import parallel_sum

@@ -20,6 +20,7 @@ ACTIVATION = Setting(choices=("identity", "logistic", "tanh", "relu", "leaky_rel
 ALPHA = Setting(float, least=0, below=np.inf)
 SOLVER = Setting(choices=("lbfgs", "sgd", "adam", "adamw"))
 LOSS = Setting(choices=("squared_error", "huber", "poisson"))
+LABEL_SMOOTHING = Setting(float, least=0, below=1)
 _LEAVE = "Leave its attributes as the fit left them."
 
 
@@ -68,7 +69,13 @@ def read_perceptron(model: Any) -> NetworkClaim:
         # scikit-learn's loss_ of minibatches is their mean while weights were still moving.
         float(numbers(model, "loss_")) if ours or solver == "lbfgs" else None,
         stationary=solver == "lbfgs" or not ours,
+        smoothing=label_smoothing(model),
     )
+
+
+def label_smoothing(model: Any) -> float:
+    """The share of targets that is spread over all classes; 0 for amounts and for other libraries' models."""
+    return float(setting(model, "label_smoothing", LABEL_SMOOTHING, 0.0)) if hasattr(model, "classes_") else 0.0
 
 
 def fitted_tensors(model: Any, name: str) -> tuple[Array, ...]:

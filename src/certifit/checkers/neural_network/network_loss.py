@@ -40,6 +40,7 @@ class NetworkClaim(NamedTuple):
     alpha: float  # strength of the penalty
     loss: float | None  # as stored; None where the model stores something else
     stationary: bool  # whether the fit went on until its gradient was small
+    smoothing: float = 0.0  # share of each target that is spread over all classes
 
     @property
     def weighted(self) -> list[int]:
@@ -128,8 +129,11 @@ def _remembered(claim: NetworkClaim, X: Array) -> tuple[Array, list[Any]]:
 def target_table(claim: NetworkClaim, y: Array) -> Array:
     """Targets as wide as the scores: an indicator of each class, labels, or amounts."""
     if claim.output == "softmax":
-        return np.eye(claim.outputs)[np.asarray(y, dtype=int)]
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        Y = np.eye(claim.outputs)[np.asarray(y, dtype=int)]
+    else:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    classes = claim.outputs if claim.output == "softmax" else 2  # a label is there or not
+    return Y + claim.smoothing * (1.0 / classes - Y) if claim.smoothing else Y
 
 
 def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:

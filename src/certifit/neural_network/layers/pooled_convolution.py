@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from certifit.neural_network.image_layers import Conv2D, MaxPool, Pool, side_by_side, with_zeros_around, zeros
-from certifit.neural_network.layers import Layer, LayerShapes, LayerWeights, ReLU, Shape
-from certifit.neural_network.workspace import Workspace
+from certifit.neural_network.layers.image_layers import Conv2D, MaxPool, Pool, side_by_side, with_zeros_around, zeros
+from certifit.neural_network.layers.row_layers import Layer, LayerShapes, LayerWeights, ReLU, Shape
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from certifit.exceptions import DataError
-from certifit.neural_network.layers import Layer, LayerShapes, LayerWeights, Shape
-from certifit.neural_network.workspace import Workspace
+from certifit.neural_network.layers.row_layers import Layer, LayerShapes, LayerWeights, Shape
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
 

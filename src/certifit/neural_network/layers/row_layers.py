@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import erf, expit
 
-from certifit.neural_network.workspace import Workspace
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
 Shape = tuple[int, ...]  # of one row's values
