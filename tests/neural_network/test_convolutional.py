@@ -4,12 +4,14 @@ import copy
 
 import numpy as np
 import pytest
+from scipy.ndimage import rotate
 from scipy.signal import correlate
 from sklearn.datasets import load_digits
 
 from certifit import ConvNetClassifier, DataError, audit
 from certifit.neural_network.layers.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
 from certifit.neural_network.layers.layer_words import image_layers, layer_words, lenet
+from certifit.neural_network.layers.moved_images import MovedImages
 from certifit.neural_network.layers.pooled_convolution import FusionTuning, PooledConvolution, fuse_pools
 from certifit.neural_network.layers.row_layers import Dense, LayerWeights, ReLU
 from certifit.neural_network.layers.workspace import Workspace
@@ -137,6 +139,51 @@ def test_partial_fit_goes_on():
         steps.partial_fit(IMAGES[:200], LABELS[:200], classes=np.arange(10))
     assert audit(steps, IMAGES[:200], LABELS[:200]).holds
     assert steps.t_ == 400
+
+
+# --------------------------------------------------------------------------------------------------- moved images
+def test_shifted_images_are_whole_images_elsewhere():
+    """Every image is the one that np.roll gives for some shift of at most 2, zeros where it came in."""
+    images = np.pad(IMAGES[:40], ((0, 0), (2, 2), (2, 2)))
+    work = Workspace().begin(np.random.default_rng(0))
+    moved, _ = MovedImages((12, 12, 1), 2, 0.0).forward(images.reshape(40, -1), None, work)
+    seen = set()
+    for one, before in zip(moved.reshape(40, 12, 12), images, strict=True):
+        found = [
+            (i, j)
+            for i in range(-2, 3)
+            for j in range(-2, 3)
+            if np.array_equal(one, np.roll(before, (i, j), axis=(0, 1)))
+        ]
+        assert found
+        seen.add(found[0])
+    assert len(seen) > 10
+    assert MovedImages((12, 12, 1), 2, 5.0).forward(images, None, Workspace())[0] is images
+
+
+def test_turned_images_are_scipys():
+    """scipy.ndimage.rotate with linear interpolation, by the angle that is drawn."""
+    x = IMAGES[:5].astype(float)
+    moved, _ = MovedImages((8, 8, 1), 0, 30.0).forward(
+        x.reshape(5, -1), None, Workspace().begin(np.random.default_rng(3))
+    )
+    draw = np.random.default_rng(3)
+    draw.integers(0, 1, (2, 5, 1))
+    for one, before, angle in zip(moved.reshape(5, 8, 8), x, 30 * draw.uniform(-1, 1, 5), strict=True):
+        wanted = rotate(np.pad(before, 1), -angle, reshape=False, order=1)[1:-1, 1:-1]
+        np.testing.assert_allclose(one, wanted, atol=1e-9)
+
+
+def test_moved_images_are_drawn_by_the_seed_alone(threads):
+    """A network wide enough that its minibatches are cut into chunks."""
+    wide = {**SMALL, "layers": [("conv", 4, 3), "relu", ("max_pool", 2), ("dense", 150)], "batch_size": 256}
+    X, y, seen = IMAGES[:300], LABELS[:300], []
+    for n in (1, 4):
+        threads(n)
+        seen.append(ConvNetClassifier(**wide, shifts=1, rotations=10.0).fit(X, y))
+    assert all((a == b).all() for a, b in zip(seen[0].coefs_, seen[1].coefs_, strict=True))
+    assert (ConvNetClassifier(**wide).fit(X, y).coefs_[0] != seen[0].coefs_[0]).any()
+    assert audit(seen[0], X, y).holds
 
 
 # -------------------------------------------------------------------------------------------------- what is refused

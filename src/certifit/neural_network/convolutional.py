@@ -16,6 +16,7 @@ from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.neural_network.layers.layer_words import Words, image_layers, layer_words, lenet
+from certifit.neural_network.layers.moved_images import MovedImages
 from certifit.neural_network.layers.pooled_convolution import fuse_pools
 from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.multilayer_perceptron import target_width
@@ -53,6 +54,10 @@ class ConvNetClassifier(NetworkClassifier):
         Rows of a minibatch; 'auto': 128, or all.
     max_iter : int, default=30
         Epochs.
+    shifts : int, default=0
+        Most pixels by which an image is moved up or down and to a side, at random in every epoch; zeros come in.
+    rotations : float, default=0.0
+        Most degrees by which it is turned, likewise. `loss_` is that of the images as they were given.
 
     Attributes
     ----------
@@ -82,6 +87,8 @@ class ConvNetClassifier(NetworkClassifier):
         "solver": Setting(choices=("adam", "adamw", "sgd")),
         "layers": Setting(choices=("lenet",), other=lambda v: isinstance(v, (list, tuple)), other_words="a list"),
         "image_shape": Setting(none=True, other=_is_shape, other_words="(height, width[, channels])"),
+        "shifts": Setting(int, least=0),
+        "rotations": Setting(float, least=0, most=180),
     }  # fmt: skip
     _usual_batch: ClassVar[int] = 128
 
@@ -93,7 +100,7 @@ class ConvNetClassifier(NetworkClassifier):
         learning_rate="cosine", learning_rate_init=0.002, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
         tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
         validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
-        clip_norm=None, label_smoothing=0.0,
+        clip_norm=None, label_smoothing=0.0, shifts=0, rotations=0.0,
     ):  # fmt: skip
         self.layers = layers
         self.image_shape = image_shape
@@ -120,6 +127,8 @@ class ConvNetClassifier(NetworkClassifier):
         self.class_weight = class_weight
         self.clip_norm = clip_norm
         self.label_smoothing = label_smoothing
+        self.shifts = shifts
+        self.rotations = rotations
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -180,7 +189,8 @@ class ConvNetClassifier(NetworkClassifier):
         found = self._structure(columns)
         layers = image_layers(found["layers_"], found["image_shape_"], outputs)
         _ = Network(layers, (columns,)).shapes  # what does not fit is told in the user's layers
-        return Network(fuse_pools(layers), (columns,))
+        moved = (MovedImages(found["image_shape_"], self.shifts, float(self.rotations)),)
+        return Network((*(moved if self.shifts or self.rotations else ()), *fuse_pools(layers)), (columns,))
 
     def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
         """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""

@@ -13,7 +13,6 @@ from certifit.exceptions import DataError
 from certifit.neural_network.layers.row_layers import (
     ACTIVATIONS,
     Dense,
-    Dropout,
     Layer,
     LayerShapes,
     LayerWeights,
@@ -65,7 +64,7 @@ class Network:
     @cached_property
     def draws(self) -> bool:
         """Whether training draws random numbers on the way."""
-        return any(isinstance(layer, Dropout) for layer in self.layers)
+        return any(layer.draws for layer in self.layers)
 
     @cached_property
     def _places(self) -> tuple[tuple[int, int, int, int], ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class PooledConvolution(Layer):
     convolution: Conv2D
     pool: Pool
 
-    stands_for = 2
+    stands_for: ClassVar[int] = 2
 
     @property
     def tile(self) -> tuple[int, int]:

@@ -43,6 +43,7 @@ class Layer(ABC):
     """A step of a network."""
 
     stands_for: ClassVar[int] = 1  # layers of those that the user wrote
+    draws: ClassVar[bool] = False  # whether training draws random numbers in it
 
     @abstractmethod
     def shapes(self, rows: Shape) -> LayerShapes:
@@ -186,6 +187,8 @@ class Dropout(Elementwise):
     """While training, every value is 0 with probability `share`, and the others are 1 / (1 - share) times larger."""
 
     share: float
+
+    draws: ClassVar[bool] = True
 
     def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         if work.draw is None or self.share == 0:
