@@ -81,7 +81,7 @@ class MinibatchSlopes:
     def at(self, rows: NetworkRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
         """The mean loss of a minibatch of this weight, and its slopes (p,), which the next call overwrites."""
         chunks = self.chunks_of(len(index))
-        edges = np.linspace(0, len(index), chunks + 1).astype(int)
+        edges = [len(index) * k // chunks for k in range(chunks + 1)]
 
         def work(chunk: int, thread: int) -> None:
             here = index[edges[chunk] : edges[chunk + 1]]

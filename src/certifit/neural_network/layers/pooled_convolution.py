@@ -74,8 +74,9 @@ class PooledConvolution(Layer):
         np.sum(flat, axis=1, out=slopes.b)
         every = work.array(places.shape, delta.dtype)
         if isinstance(self.pool, MaxPool):
-            left = flat.copy()  # slopes that no place has taken yet
-            for one, target in zip(places, every, strict=True):
+            left = every[-1]  # slopes that no place has taken yet: what the others leave is the last one's
+            left[...] = flat
+            for one, target in zip(places[:-1], every[:-1], strict=True):
                 np.multiply(left, one == y, out=target)
                 left -= target
         else:

@@ -82,7 +82,7 @@ class Dense(Layer):
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
         np.matmul(memory.T, delta, out=slopes.W)
-        np.sum(delta, axis=0, out=slopes.b)
+        np.add.reduce(delta, axis=0, out=slopes.b)
         return delta @ weights.W.T if further else None
 
 
