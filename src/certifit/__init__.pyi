@@ -108,6 +108,7 @@ from certifit.decomposition.pca.truncated_svd import TruncatedSVD as TruncatedSV
 from certifit.linear_model.family_regressors import TweedieRegressor as TweedieRegressor
 from certifit.feature_selection.variance_threshold import VarianceThreshold as VarianceThreshold
 from certifit.feature_selection.scores import anova_f as anova_f
+from certifit.checkers.neural_network.any_width import any_width_bound as any_width_bound
 from certifit.rows import as_rows as as_rows
 from certifit.model_selection.assessment.assess import assess as assess
 from certifit.model_selection.choosing.score_curves import assess_sizes as assess_sizes

@@ -298,6 +298,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("prove_order", "checkers.tree.sums.questions"),
     Registered("score_range", "checkers.tree.sums.questions"),
     Registered("robust_radius", "checkers.neural_network.robustness"),
+    Registered("any_width_bound", "checkers.neural_network.any_width"),
     Registered("as_rows", "rows"),
     Registered("set_threads", "rows"),
     Registered("Certificate", "core"),

@@ -4,16 +4,20 @@ import copy
 
 import numpy as np
 import pytest
+from scipy.ndimage import rotate
 from scipy.signal import correlate
 from sklearn.datasets import load_digits
 
 from certifit import ConvNetClassifier, DataError, audit
-from certifit.neural_network.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
-from certifit.neural_network.layer_words import image_layers, layer_words, lenet
-from certifit.neural_network.layers import Dense, LayerWeights
+from certifit.neural_network.layers.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
+from certifit.neural_network.layers.layer_words import image_layers, layer_words, lenet
+from certifit.neural_network.layers.moved_images import MovedImages
+from certifit.neural_network.layers.pooled_convolution import FusionTuning, PooledConvolution, fuse_pools
+from certifit.neural_network.layers.row_layers import Dense, LayerWeights, ReLU
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
-from certifit.neural_network.training import NetworkRows, full_slopes
+from certifit.neural_network.training import MinibatchSlopes, NetworkRows, full_slopes
 
 DIGITS = load_digits()
 IMAGES, LABELS = (DIGITS.images / 16).astype(np.float32), DIGITS.target
@@ -43,10 +47,40 @@ def test_slopes_are_central_differences(stack):
         assert found[k] == pytest.approx((f(params + e) - f(params - e)) / 2e-6, rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.parametrize(
+    "stack",
+    [
+        (Conv2D(3, 3, padding=1), ReLU(), MaxPool(2)), (Conv2D(2, (3, 2), stride=2), AveragePool((1, 2)), ReLU()),
+        (Conv2D(2, 2, padding=1), MaxPool((2, 3)), Conv2D(2, (1, 2)), MaxPool((2, 1))),
+    ],
+)  # fmt: skip
+def test_a_pooled_convolution_is_its_two_layers(stack):
+    """With edges left over, ReLU on either side of the pool, strides; and a second time, in memory used before."""
+    rng = np.random.default_rng(1)
+    layers = (Images((7, 8, 2)), Conv2D(2, 2), *stack, Flatten(), Dense(3))
+    apart, joint = Network(layers, (112,)), Network(fuse_pools(layers, FusionTuning(products=-1)), (112,))
+    assert any(isinstance(layer, PooledConvolution) for layer in joint.layers)
+    params, loss = rng.normal(size=apart.n_parameters), OUTPUT_LOSSES["softmax"]
+    rows = NetworkRows(rng.normal(size=(9, 112)), np.eye(3)[rng.integers(0, 3, 9)], np.ones(9))
+    wanted = full_slopes(apart, loss, params, rows)
+    assert joint.scores(joint.parts(params), rows.X) == pytest.approx(apart.scores(apart.parts(params), rows.X))
+    with MinibatchSlopes(joint, loss, params) as slopes:
+        for _ in range(2):
+            _, found = slopes.at(rows, np.arange(9), 1.0, (0,))
+            np.testing.assert_allclose(found, wanted.slopes, atol=1e-10)
+
+
+def test_pools_are_joined_where_products_are_few():
+    """LeNet's small windows and few channels; not 3 x 3 of many channels, where the products with zeros cost more."""
+    kinds = [type(one).__name__ for one in fuse_pools(image_layers(lenet(28, 28), (28, 28, 1), 10))]
+    assert kinds[:5] == ["Images", "PooledConvolution", "ReLU", "PooledConvolution", "ReLU"]
+    assert len(fuse_pools((Conv2D(64, 3), ReLU(), MaxPool(2)))) == 3
+
+
 def test_a_convolution_is_scipys_correlation():
     rng = np.random.default_rng(0)
     x, W, b = rng.normal(size=(2, 8, 9, 3)), rng.normal(size=(4, 2, 3, 3)), rng.normal(size=4)
-    y, _ = Conv2D(4, 3).forward(x, LayerWeights(W, b), None)
+    y, _ = Conv2D(4, 3).forward(x, LayerWeights(W, b), Workspace())
     for o in range(4):
         for n in range(3):
             wanted = sum(correlate(x[c, :, :, n], W[o, c], mode="valid") for c in range(2)) + b[o]
@@ -105,6 +139,51 @@ def test_partial_fit_goes_on():
         steps.partial_fit(IMAGES[:200], LABELS[:200], classes=np.arange(10))
     assert audit(steps, IMAGES[:200], LABELS[:200]).holds
     assert steps.t_ == 400
+
+
+# --------------------------------------------------------------------------------------------------- moved images
+def test_shifted_images_are_whole_images_elsewhere():
+    """Every image is the one that np.roll gives for some shift of at most 2, zeros where it came in."""
+    images = np.pad(IMAGES[:40], ((0, 0), (2, 2), (2, 2)))
+    work = Workspace().begin(np.random.default_rng(0))
+    moved, _ = MovedImages((12, 12, 1), 2, 0.0).forward(images.reshape(40, -1), None, work)
+    seen = set()
+    for one, before in zip(moved.reshape(40, 12, 12), images, strict=True):
+        found = [
+            (i, j)
+            for i in range(-2, 3)
+            for j in range(-2, 3)
+            if np.array_equal(one, np.roll(before, (i, j), axis=(0, 1)))
+        ]
+        assert found
+        seen.add(found[0])
+    assert len(seen) > 10
+    assert MovedImages((12, 12, 1), 2, 5.0).forward(images, None, Workspace())[0] is images
+
+
+def test_turned_images_are_scipys():
+    """scipy.ndimage.rotate with linear interpolation, by the angle that is drawn."""
+    x = IMAGES[:5].astype(float)
+    moved, _ = MovedImages((8, 8, 1), 0, 30.0).forward(
+        x.reshape(5, -1), None, Workspace().begin(np.random.default_rng(3))
+    )
+    draw = np.random.default_rng(3)
+    draw.integers(0, 1, (2, 5, 1))
+    for one, before, angle in zip(moved.reshape(5, 8, 8), x, 30 * draw.uniform(-1, 1, 5), strict=True):
+        wanted = rotate(np.pad(before, 1), -angle, reshape=False, order=1)[1:-1, 1:-1]
+        np.testing.assert_allclose(one, wanted, atol=1e-9)
+
+
+def test_moved_images_are_drawn_by_the_seed_alone(threads):
+    """A network wide enough that its minibatches are cut into chunks."""
+    wide = {**SMALL, "layers": [("conv", 4, 3), "relu", ("max_pool", 2), ("dense", 150)], "batch_size": 256}
+    X, y, seen = IMAGES[:300], LABELS[:300], []
+    for n in (1, 4):
+        threads(n)
+        seen.append(ConvNetClassifier(**wide, shifts=1, rotations=10.0).fit(X, y))
+    assert all((a == b).all() for a, b in zip(seen[0].coefs_, seen[1].coefs_, strict=True))
+    assert (ConvNetClassifier(**wide).fit(X, y).coefs_[0] != seen[0].coefs_[0]).any()
+    assert audit(seen[0], X, y).holds
 
 
 # -------------------------------------------------------------------------------------------------- what is refused

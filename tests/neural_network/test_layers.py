@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from certifit.exceptions import DataError
-from certifit.neural_network.layers import ACTIVATIONS, Dense, Dropout
+from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropout
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.optimisers import Optimiser, OptimiserRules
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
@@ -57,17 +58,17 @@ def test_activations_are_what_they_are_called():
         "leaky_relu": np.where(x > 0, x, x / 100), "gelu": x * norm.cdf(x),
     }  # fmt: skip
     for name, layer in ACTIVATIONS.items():
-        np.testing.assert_allclose(layer.forward(x, None, None)[0], wanted[name], atol=1e-15)
+        np.testing.assert_allclose(layer.forward(x, None, Workspace())[0], wanted[name], atol=1e-15)
 
 
 def test_dropout_keeps_the_mean_and_is_absent_without_training():
     x = np.ones((2000, 5))
-    layer, draw = Dropout(0.25), np.random.default_rng(0)
-    y, factor = layer.forward(x, None, draw)
+    layer, work = Dropout(0.25), Workspace().begin(np.random.default_rng(0))
+    y, factor = layer.forward(x, None, work)
     assert set(np.unique(y)) == {0.0, 1 / 0.75}
     assert y.mean() == pytest.approx(1.0, abs=0.02)
     np.testing.assert_array_equal(layer.backward(x, factor, None, None), factor)
-    assert layer.forward(x, None, None)[0] is x
+    assert layer.forward(x, None, Workspace())[0] is x
 
 
 def test_a_network_prints_its_shapes_and_counts():
@@ -149,3 +150,12 @@ def test_layers_that_do_not_fit_are_named_with_their_shapes():
 
     with pytest.raises(DataError, match=r"after Dense\(units=3\) of shape \(3,\); wanted rows of an even number"):
         _ = Network((Dense(3), Odd(2)), (4,)).shapes
+
+
+def test_long_slopes_are_shortened_to_the_norm_asked_for():
+    """Pascanu et al. (2013): g clip / |g| where |g| is longer; gradient descent without momentum shows it."""
+    rules = OptimiserRules("sgd", 1.0, "constant", 0.0, False, 0.5, 0.9, 0.99, 1e-8, 0.0, clip=2.0)
+    for slopes, wanted in (([3.0, 0.0, 4.0], [-1.2, 0.0, -1.6]), ([0.3, 0.0, 0.4], [-0.3, 0.0, -0.4])):
+        optimiser = Optimiser.begin(rules, np.zeros(3), 3, seed=0)
+        optimiser.step(np.array(slopes), 1.0, 1.0)
+        np.testing.assert_allclose(optimiser.params, wanted, rtol=1e-12)

@@ -6,7 +6,7 @@ from sklearn import neural_network as theirs
 from sklearn.datasets import load_digits, load_iris, make_multilabel_classification, make_regression
 from sklearn.preprocessing import StandardScaler
 
-from certifit import CertificateWarning, DataError, MLPClassifier, MLPRegressor, audit
+from certifit import CertificateWarning, DataError, MLPClassifier, MLPRegressor, audit, load, save
 
 X, Y = load_iris(return_X_y=True)
 SOLVED = {"hidden_layer_sizes": (4,), "activation": "tanh", "solver": "lbfgs", "alpha": 3.0, "max_iter": 3000}
@@ -155,7 +155,36 @@ def test_class_weights_are_row_weights():
     assert audit(one, X, Y).holds
 
 
+@pytest.mark.parametrize("labels", [2, 3])
+def test_smoothed_labels_bound_the_scores(labels):
+    """A constant score is best at the smoothed shares, (1 - s) p + s / k; and the checker knows the targets."""
+    rows = labels > Y
+    smooth = MLPClassifier((), solver="lbfgs", alpha=0.0, label_smoothing=0.2, max_iter=500, **CLOSE)
+    smooth.fit(np.zeros((rows.sum(), 1)), Y[rows] // 2 if labels == 3 else Y[rows])
+    share = np.array([2 / 3, 1 / 3]) if labels == 3 else np.array([0.5, 0.5])
+    np.testing.assert_allclose(smooth.predict_proba(np.zeros((1, 1)))[0], 0.8 * share + 0.1, atol=1e-5)
+    model = MLPClassifier((4,), label_smoothing=0.1, clip_norm=1.0, max_iter=5, random_state=0).fit(X[rows], Y[rows])
+    assert audit(model, X[rows], Y[rows]).holds
+    assert not audit(model.set_params(label_smoothing=0.11), X[rows], Y[rows]).holds
+
+
 # ---------------------------------------------------------------------------------------------------- going on
+@pytest.mark.parametrize("rule", ["cosine", "step"])
+def test_a_killed_run_goes_on_from_its_file_with_the_same_bits(tmp_path, rule):
+    """Saved after two of four epochs and read again: weights, state and schedule are those of one fit."""
+    common = {"batch_size": 32, "max_iter": 4, "tol": 0.0, "random_state": 0, "learning_rate": rule}
+    whole = MLPClassifier((5,), **common).fit(X, Y)
+    model = MLPClassifier((5,), **common)
+    for _ in range(2):
+        model.partial_fit(X, Y, [0, 1, 2])
+    save(model, tmp_path / "run.certifit")
+    model = load(tmp_path / "run.certifit")
+    for _ in range(2):
+        model.partial_fit(X, Y)
+    assert all((a == b).all() for a, b in zip(model.coefs_, whole.coefs_, strict=True))
+    assert model.training_state_.checksum == whole.training_state_.checksum
+
+
 def test_partial_fit_goes_on_where_the_last_epoch_ended():
     """Epochs one by one are the epochs of one fit, if both start from the same seed."""
     steps = MLPClassifier((5,), batch_size=32, max_iter=4, tol=0.0, random_state=0)

@@ -15,9 +15,11 @@ from certifit.core import Attributes, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.neural_network.layer_words import Words, image_layers, layer_words, lenet
-from certifit.neural_network.layers import LayerWeights
-from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, target_width
+from certifit.neural_network.layers.layer_words import Words, image_layers, layer_words, lenet
+from certifit.neural_network.layers.moved_images import MovedImages
+from certifit.neural_network.layers.pooled_convolution import fuse_pools
+from certifit.neural_network.layers.row_layers import LayerWeights
+from certifit.neural_network.multilayer_perceptron import target_width
 from certifit.neural_network.network import Network
 from certifit.neural_network.network_classifier import NetworkClassifier
 from certifit.rows import Rows
@@ -45,12 +47,17 @@ class ConvNetClassifier(NetworkClassifier):
         Of flat rows; None: a square if that is possible, else one line.
     solver : 'adam', 'adamw' or 'sgd'
     alpha, learning_rate, learning_rate_init, power_t, shuffle, random_state, tol, verbose, warm_start, momentum,
-    nesterovs_momentum, early_stopping, validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, class_weight :
+    nesterovs_momentum, early_stopping, validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, class_weight,
+    clip_norm, label_smoothing :
         as in MLPClassifier
     batch_size : int or 'auto'
         Rows of a minibatch; 'auto': 128, or all.
     max_iter : int, default=30
         Epochs.
+    shifts : int, default=0
+        Most pixels by which an image is moved up or down and to a side, at random in every epoch; zeros come in.
+    rotations : float, default=0.0
+        Most degrees by which it is turned, likewise. `loss_` is that of the images as they were given.
 
     Attributes
     ----------
@@ -75,11 +82,13 @@ class ConvNetClassifier(NetworkClassifier):
     """
 
     settings: ClassVar[Settings] = {
-        **{k: v for k, v in MultilayerPerceptron.settings.items()
+        **{k: v for k, v in NetworkClassifier.settings.items()
            if k not in ("hidden_layer_sizes", "activation", "max_fun")},
         "solver": Setting(choices=("adam", "adamw", "sgd")),
         "layers": Setting(choices=("lenet",), other=lambda v: isinstance(v, (list, tuple)), other_words="a list"),
         "image_shape": Setting(none=True, other=_is_shape, other_words="(height, width[, channels])"),
+        "shifts": Setting(int, least=0),
+        "rotations": Setting(float, least=0, most=180),
     }  # fmt: skip
     _usual_batch: ClassVar[int] = 128
 
@@ -91,6 +100,7 @@ class ConvNetClassifier(NetworkClassifier):
         learning_rate="cosine", learning_rate_init=0.002, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
         tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
         validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
+        clip_norm=None, label_smoothing=0.0, shifts=0, rotations=0.0,
     ):  # fmt: skip
         self.layers = layers
         self.image_shape = image_shape
@@ -115,6 +125,10 @@ class ConvNetClassifier(NetworkClassifier):
         self.epsilon = epsilon
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
+        self.clip_norm = clip_norm
+        self.label_smoothing = label_smoothing
+        self.shifts = shifts
+        self.rotations = rotations
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -173,7 +187,10 @@ class ConvNetClassifier(NetworkClassifier):
 
     def _build(self, columns: int, outputs: int) -> Network:
         found = self._structure(columns)
-        return Network(image_layers(found["layers_"], found["image_shape_"], outputs), (columns,))
+        layers = image_layers(found["layers_"], found["image_shape_"], outputs)
+        _ = Network(layers, (columns,)).shapes  # what does not fit is told in the user's layers
+        moved = (MovedImages(found["image_shape_"], self.shifts, float(self.rotations)),)
+        return Network((*(moved if self.shifts or self.rotations else ()), *fuse_pools(layers)), (columns,))
 
     def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
         """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""
@@ -183,7 +200,7 @@ class ConvNetClassifier(NetworkClassifier):
 
     def _fitted_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))
-        return Network(layers, (math.prod(self.image_shape_),))
+        return Network(fuse_pools(layers), (math.prod(self.image_shape_),))
 
     def _claim(self) -> NetworkClaim:
         return read_convolutional(self)

@@ -28,7 +28,7 @@ from certifit.core.settings import Settings
 from certifit.core.watch import Watch
 from certifit.exceptions import DataError, warn_caller
 from certifit.neural_network.full_batch import FullBatchLimits, PenalisedLoss, minimise
-from certifit.neural_network.layers import LayerWeights
+from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
@@ -99,6 +99,7 @@ class MultilayerPerceptron(Estimator):
         "epsilon": Setting(float, above=0, below=math.inf),
         "n_iter_no_change": Setting(int, least=1, choices=(), other=lambda v: v == math.inf, other_words="infinity"),
         "max_fun": Setting(int, least=1),
+        "clip_norm": Setting(float, above=0, none=True),
     }
     differences: ClassVar[dict[str, str]] = {
         "loss_": "The loss of the fitted weights on all rows, which a checker recomputes; not a mean over an epoch.",
@@ -160,7 +161,7 @@ class MultilayerPerceptron(Estimator):
         random = check_random_state(self.random_state)
         network = self._build(data.n_features, targets.outputs)
         params = self._start(network, before, random, dtype)
-        loss = OUTPUT_LOSSES[targets.output]
+        loss = self._loss(targets.output)
 
         def as_of_now(flat: Array) -> Attributes:
             return {**targets.attributes, **_tensors(network, flat)}
@@ -231,8 +232,12 @@ class MultilayerPerceptron(Estimator):
         return OptimiserRules(
             self.solver, float(self.learning_rate_init), self.learning_rate, float(self.momentum),
             bool(self.nesterovs_momentum), float(self.power_t), float(self.beta_1), float(self.beta_2),
-            float(self.epsilon), float(self.alpha),
+            float(self.epsilon), float(self.alpha), math.inf if self.clip_norm is None else float(self.clip_norm),
         )  # fmt: skip
+
+    def _loss(self, output: str) -> OutputLoss:
+        """The loss of scores, by its name."""
+        return OUTPUT_LOSSES[output]
 
     def _descend(
         self,
@@ -394,5 +399,5 @@ def _block_loss(
     used = block.w > 0
     assert block.y is not None
     scores = network.scores(parts, dense_as(block.X[used], np.dtype(np.float64)))
-    losses = OUTPUT_LOSSES[targets.output].values(scores, model._table(targets, block.y[used]).astype(np.float64))
+    losses = model._loss(targets.output).values(scores, model._table(targets, block.y[used]).astype(np.float64))
     return np.array([block.w[used] @ losses, block.w[used].sum()])

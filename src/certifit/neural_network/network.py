@@ -10,7 +10,15 @@ import numpy as np
 
 from certifit.core.text_table import text_table
 from certifit.exceptions import DataError
-from certifit.neural_network.layers import ACTIVATIONS, Dense, Dropout, Layer, LayerShapes, LayerWeights, Shape
+from certifit.neural_network.layers.row_layers import (
+    ACTIVATIONS,
+    Dense,
+    Layer,
+    LayerShapes,
+    LayerWeights,
+    Shape,
+)
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
 
@@ -56,7 +64,7 @@ class Network:
     @cached_property
     def draws(self) -> bool:
         """Whether training draws random numbers on the way."""
-        return any(isinstance(layer, Dropout) for layer in self.layers)
+        return any(layer.draws for layer in self.layers)
 
     @cached_property
     def _places(self) -> tuple[tuple[int, int, int, int], ...]:
@@ -80,23 +88,26 @@ class Network:
             for one, (w, w_end, b, b_end) in zip(self.shapes, self._places, strict=True)
         ]
 
-    def forward(
-        self, parts: list[LayerWeights], x: Array, draw: np.random.Generator | None = None
-    ) -> tuple[Array, list[Any]]:
+    def forward(self, parts: list[LayerWeights], x: Array, work: Workspace | None = None) -> tuple[Array, list[Any]]:
         """Scores of rows x, and what every layer remembers for `backward`."""
-        memories = []
+        memories, work = [], work or Workspace()
         for layer, weights in zip(self.layers, parts, strict=True):
-            x, memory = layer.forward(x, weights, draw)
+            x, memory = layer.forward(x, weights, work)
             memories.append(memory)
         return x, memories
 
-    def scores(self, parts: list[LayerWeights], x: Array, most: int = 256) -> Array:
+    def scores(self, parts: list[LayerWeights], x: Array, most: int = 128) -> Array:
         """Scores of rows x; images a few at a time, because windows side by side take much memory."""
-        if len(x) > most and any(len(one.output) == 3 for one in self.shapes):
-            return np.concatenate([self.scores(parts, x[k : k + most]) for k in range(0, len(x), most)])
-        for layer, weights in zip(self.layers, parts, strict=True):
-            x, _ = layer.forward(x, weights, None)
-        return x
+        images = any(len(one.output) == 3 for one in self.shapes)
+        step, work = most if images else max(1, len(x)), Workspace(reuse=images)
+        found = np.empty((len(x), *self.shapes[-1].output), x.dtype)
+        for k in range(0, len(x), step):
+            passed = x[k : k + step]
+            work.begin()
+            for layer, weights in zip(self.layers, parts, strict=True):
+                passed, _ = layer.forward(passed, weights, work)
+            found[k : k + step] = passed
+        return found
 
     def backward(
         self, delta: Array, memories: list[Any], parts: list[LayerWeights], slopes: list[LayerWeights]
@@ -109,10 +120,12 @@ class Network:
 
     def first_overflow(self, parts: list[LayerWeights], x: Array) -> str:
         """The first layer whose output is not finite, in words."""
-        for k, (layer, weights) in enumerate(zip(self.layers, parts, strict=True)):
-            x, _ = layer.forward(x, weights, None)
+        number, work = 0, Workspace()
+        for layer, weights in zip(self.layers, parts, strict=True):
+            x, _ = layer.forward(x, weights, work)
+            number += layer.stands_for
             if not np.isfinite(x).all():
-                return f"layer {k + 1} ({type(layer).__name__})"
+                return f"layer {number} ({type(layer).__name__})"
         return "the loss of the scores"
 
     def __str__(self) -> str:

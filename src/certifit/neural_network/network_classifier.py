@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -10,9 +11,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
+from certifit.checkers.neural_network.adapter import LABEL_SMOOTHING
 from certifit.core import Attributes, Objective
+from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, PerceptronTargets, target_width
+from certifit.neural_network.output_losses import (
+    OUTPUT_LOSSES,
+    LogisticCrossEntropy,
+    OutputLoss,
+    SoftmaxCrossEntropy,
+)
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
 
 
@@ -26,7 +35,9 @@ class NetworkClassifier(ClassifierMixin, MultilayerPerceptron):
     """A network whose scores are those of classes, or of labels of which a row has any number."""
 
     target = "classes"
+    settings: ClassVar[Settings] = {**MultilayerPerceptron.settings, "label_smoothing": LABEL_SMOOTHING}
     class_weight: Any
+    label_smoothing: float
     classes_: Array
     multilabel_: bool
 
@@ -89,6 +100,11 @@ class NetworkClassifier(ClassifierMixin, MultilayerPerceptron):
             found[np.arange(len(y)), y] = 1
             return found
         return y.reshape(len(y), -1)
+
+    def _loss(self, output: str) -> OutputLoss:
+        found = OUTPUT_LOSSES[output]
+        assert isinstance(found, (SoftmaxCrossEntropy, LogisticCrossEntropy))
+        return replace(found, smoothing=float(self.label_smoothing))
 
     def _strata(self, Y: Array) -> Array | None:
         return None if self._is_multilabel(Y) else (Y.argmax(axis=1) if Y.shape[1] > 1 else Y[:, 0])

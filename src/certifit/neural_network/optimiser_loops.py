@@ -30,7 +30,8 @@ class MomentumRates(NamedTuple):
     ridge: float
 
 
-@njit(cache=True, nogil=True)
+# To look for divisors of 0 would keep the loop from vector instructions; epsilon is above 0.
+@njit(cache=True, nogil=True, error_model="numpy")
 def adam_step(params: Array, slopes: Array, mean: Array, square: Array, rates: AdamRates) -> None:
     """Move parameters by Adam, and update the running means of slopes and of their squares."""
     one = params.dtype.type(1)

@@ -51,6 +51,7 @@ class OptimiserRules(NamedTuple):
     beta_2: float
     epsilon: float
     alpha: float  # strength of the penalty
+    clip: float = math.inf  # largest norm of a minibatch's slopes
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,12 @@ class Optimiser:
         return OptimiserState(**{**vars(found), "checksum": found.sum_of(self.params)})
 
     def step(self, slopes: Array, weight: float, factor: float) -> None:
-        """Move by the slopes of a minibatch of this weight, at `factor` times the rate."""
+        """Move by the slopes of a minibatch of this weight, at `factor` times the rate; long slopes are shortened."""
         self.steps += 1
         rules, rate = self.rules, factor * self.rate
+        if rules.clip < math.inf:
+            norm = float(np.linalg.norm(slopes))
+            slopes *= slopes.dtype.type(min(1.0, rules.clip / norm) if norm > 0 else 1.0)
         border = self.n_weights
         # The weights, which are penalised, and then the biases, which are not.
         for place, alpha in ((slice(None, border), rules.alpha), (slice(border, None), 0.0)):

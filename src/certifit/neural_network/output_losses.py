@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax, xlogy
+from scipy.special import expit, log_expit, softmax, xlogy
 
 from certifit.rows import Array
 
@@ -32,10 +32,21 @@ class OutputLoss(ABC):
         """The slopes of each row's loss in its scores (n, k)."""
         return self.answers(scores) - y
 
+    def values_and_slopes(self, scores: Array, y: Array) -> tuple[Array, Array]:
+        """Both at once; the slopes are an array of their own."""
+        return self.values(scores, y), self.slopes(scores, y)
+
+
+def smoothed_targets(y: Array, smoothing: float, k: int) -> Array:
+    """Targets of k classes moved towards an equal share of each (Szegedy et al. 2016)."""
+    return y * y.dtype.type(1 - smoothing) + y.dtype.type(smoothing / k) if smoothing else y
+
 
 @dataclass(frozen=True)
 class SoftmaxCrossEntropy(OutputLoss):
-    """One of k classes: - Σ y log softmax(scores)."""
+    """One of k classes: - Σ y log softmax(scores); with smoothing s, y is (1 - s) y + s / k."""
+
+    smoothing: float = 0.0
 
     name = "softmax"
 
@@ -43,12 +54,25 @@ class SoftmaxCrossEntropy(OutputLoss):
         return softmax(scores, axis=1)
 
     def values(self, scores: Array, y: Array) -> Array:
-        return -(y * log_softmax(scores, axis=1)).sum(axis=1)
+        return self.values_and_slopes(scores, y)[0]
+
+    def values_and_slopes(self, scores: Array, y: Array) -> tuple[Array, Array]:
+        y = smoothed_targets(y, self.smoothing, y.shape[1])
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        share = np.exp(shifted)
+        total = share.sum(axis=1, keepdims=True)
+        share /= total
+        # Targets add up to 1, so that the logarithm of the total counts once.
+        values = np.log(total[:, 0]) - np.einsum("ij,ij->i", y, shifted)
+        share -= y
+        return values, share
 
 
 @dataclass(frozen=True)
 class LogisticCrossEntropy(OutputLoss):
     """One of two classes, or any number of labels each of which is there or not."""
+
+    smoothing: float = 0.0
 
     name = "logistic"
 
@@ -56,7 +80,11 @@ class LogisticCrossEntropy(OutputLoss):
         return expit(scores)
 
     def values(self, scores: Array, y: Array) -> Array:
+        y = smoothed_targets(y, self.smoothing, 2)
         return -(y * log_expit(scores) + (1 - y) * log_expit(-scores)).sum(axis=1)
+
+    def slopes(self, scores: Array, y: Array) -> Array:
+        return expit(scores) - smoothed_targets(y, self.smoothing, 2)
 
 
 @dataclass(frozen=True)

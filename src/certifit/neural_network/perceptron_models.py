@@ -63,6 +63,12 @@ class MLPClassifier(NetworkClassifier):
     max_fun : int, default=15000
         Most evaluations of the loss by 'lbfgs'.
     class_weight : dict, 'balanced' or None
+    clip_norm : float above 0, or None
+        The slopes of a minibatch are shortened to this norm where they are longer (Pascanu et al. 2013), before the
+        penalty's are added.
+    label_smoothing : float in [0, 1), default=0.0
+        The share of a target that is spread over all classes, so that no score need grow without end; `loss_` is that
+        of these targets.
 
     Attributes
     ----------
@@ -92,7 +98,7 @@ class MLPClassifier(NetworkClassifier):
         learning_rate="constant", learning_rate_init=0.001, power_t=0.5, max_iter=200, shuffle=True,
         random_state=None, tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True,
         early_stopping=False, validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10,
-        max_fun=15000, class_weight=None,
+        max_fun=15000, class_weight=None, clip_norm=None, label_smoothing=0.0,
     ):  # fmt: skip
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -118,6 +124,8 @@ class MLPClassifier(NetworkClassifier):
         self.n_iter_no_change = n_iter_no_change
         self.max_fun = max_fun
         self.class_weight = class_weight
+        self.clip_norm = clip_norm
+        self.label_smoothing = label_smoothing
 
 
 class MLPRegressor(RegressorMixin, MultilayerPerceptron):
@@ -130,7 +138,8 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         means exp(score); summed over targets.
     hidden_layer_sizes, activation, solver, alpha, batch_size, learning_rate, learning_rate_init, power_t, max_iter,
     shuffle, random_state, tol, verbose, warm_start, momentum, nesterovs_momentum, early_stopping,
-    validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, max_fun : as in MLPClassifier
+    validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, max_fun,
+    clip_norm : as in MLPClassifier
         Validation rows are scored by R².
 
     Attributes
@@ -166,7 +175,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         batch_size="auto", learning_rate="constant", learning_rate_init=0.001, power_t=0.5, max_iter=200,
         shuffle=True, random_state=None, tol=1e-4, verbose=False, warm_start=False, momentum=0.9,
         nesterovs_momentum=True, early_stopping=False, validation_fraction=0.1, beta_1=0.9, beta_2=0.999,
-        epsilon=1e-8, n_iter_no_change=10, max_fun=15000,
+        epsilon=1e-8, n_iter_no_change=10, max_fun=15000, clip_norm=None,
     ):  # fmt: skip
         self.loss = loss
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -192,6 +201,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         self.epsilon = epsilon
         self.n_iter_no_change = n_iter_no_change
         self.max_fun = max_fun
+        self.clip_norm = clip_norm
 
     @available_if(learns_in_minibatches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

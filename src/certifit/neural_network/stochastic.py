@@ -68,9 +68,9 @@ def train(
     losses: list[float] = []
     scores: list[float] = []
     with MinibatchSlopes(network, loss, params) as slopes:
-        for epoch in range(1 if rules.incremental else rules.max_iter):
+        for _ in range(1 if rules.incremental else rules.max_iter):
             watch.begin()
-            losses.append(_epoch(slopes, rows, optimiser, rules, epoch))
+            losses.append(_epoch(slopes, rows, optimiser, rules))
             score = None if validation_score is None else validation_score(params)
             if score is not None:
                 scores.append(score)
@@ -88,7 +88,7 @@ def train(
     return EpochEnd(params, optimiser.state(), losses, scores, progress.best_score)
 
 
-def _epoch(slopes: MinibatchSlopes, rows: NetworkRows, optimiser: Optimiser, rules: EpochRules, epoch: int) -> float:
+def _epoch(slopes: MinibatchSlopes, rows: NetworkRows, optimiser: Optimiser, rules: EpochRules) -> float:
     """One pass over all rows in minibatches; return the mean of their penalised losses."""
     n, total, params = len(rows), 0.0, optimiser.params
     number = optimiser.epochs
@@ -105,6 +105,7 @@ def _epoch(slopes: MinibatchSlopes, rows: NetworkRows, optimiser: Optimiser, rul
         if not math.isfinite(penalised):
             slopes.refuse_divergence(rows, index, optimiser.steps)
         total += penalised * len(index)
-        share = (epoch + k / batches) / max(1, rules.max_iter)
+        # Epochs of partial_fit beyond max_iter begin the schedule anew (warm restarts).
+        share = (number % max(1, rules.max_iter) + k / batches) / max(1, rules.max_iter)
         optimiser.step(found, weight, scheduled(optimiser.rules.schedule, share))
     return total / n

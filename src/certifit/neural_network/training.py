@@ -6,12 +6,14 @@ their sums are added pairwise in one order. So any number of threads gives the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from certifit.exceptions import NotANumberError
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
 from certifit.numerics.compiled.workers import Workers
@@ -61,6 +63,7 @@ class MinibatchSlopes:
         self.slope_parts = [network.parts(one) for one in self.slopes]
         self.losses = np.zeros(tuning.most_chunks)
         self.workers = Workers(1)
+        self.spaces = [Workspace(reuse=True) for _ in range(tuning.most_chunks)]  # of each thread
 
     def __enter__(self) -> MinibatchSlopes:
         return self
@@ -78,11 +81,12 @@ class MinibatchSlopes:
     def at(self, rows: NetworkRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
         """The mean loss of a minibatch of this weight, and its slopes (p,), which the next call overwrites."""
         chunks = self.chunks_of(len(index))
-        edges = np.linspace(0, len(index), chunks + 1).astype(int)
+        edges = [len(index) * k // chunks for k in range(chunks + 1)]
 
-        def work(chunk: int) -> None:
+        def work(chunk: int, thread: int) -> None:
             here = index[edges[chunk] : edges[chunk + 1]]
-            self._chunk(chunk, rows, here, weight, (*seed, chunk))
+            draw = np.random.default_rng((*seed, chunk)) if self.network.draws else None
+            self._chunk(chunk, rows, here, weight, self.spaces[thread].begin(draw))
 
         self._share(work, chunks)
         width = chunks
@@ -92,11 +96,11 @@ class MinibatchSlopes:
                 np.add(self.slopes[k], self.slopes[k + width], out=self.slopes[k])
         return float(self.losses[:chunks].sum()) / weight, self.slopes[0]
 
-    def _share(self, work, chunks: int) -> None:
+    def _share(self, work: Callable[[int, int], None], chunks: int) -> None:
         threads = min(thread_count(), chunks)
         if threads == 1:
             for chunk in range(chunks):
-                work(chunk)
+                work(chunk, 0)
             return
         if self.workers.count != threads:
             self.workers.close()
@@ -104,17 +108,16 @@ class MinibatchSlopes:
 
         def share(k: int) -> None:
             for chunk in range(k, chunks, threads):
-                work(chunk)
+                work(chunk, k)
 
         self.workers.run(share)
 
-    def _chunk(self, chunk: int, rows: NetworkRows, here: Array, weight: float, seed: tuple[int, ...]) -> None:
+    def _chunk(self, chunk: int, rows: NetworkRows, here: Array, weight: float, work: Workspace) -> None:
         dtype = self.params.dtype
         x, y, w = dense_as(rows.X[here], dtype), rows.Y[here], rows.w[here]
-        draw = np.random.default_rng(seed) if self.network.draws else None
-        scores, memories = self.network.forward(self.parts, x, draw)
-        self.losses[chunk] = float(w @ self.loss.values(scores, y))
-        delta = self.loss.slopes(scores, y)
+        scores, memories = self.network.forward(self.parts, x, work)
+        values, delta = self.loss.values_and_slopes(scores, y)
+        self.losses[chunk] = float(w @ values)
         delta *= (w / weight).astype(dtype)[:, None]
         self.network.backward(delta, memories, self.parts, self.slope_parts[chunk])
 
@@ -149,9 +152,9 @@ def full_slopes(
         here = rows.take(slice(start, start + size))
         scores, memories = network.forward(parts, dense_as(here.X, params.dtype))
         slopes = np.zeros_like(params)
-        delta = loss.slopes(scores, here.Y)
+        values, delta = loss.values_and_slopes(scores, here.Y)
         delta *= here.w.astype(params.dtype)[:, None]
         network.backward(delta, memories, parts, network.parts(slopes))
-        return LossSlopes(float(here.w @ loss.values(scores, here.Y)), slopes)
+        return LossSlopes(float(here.w @ values), slopes)
 
     return parallel_sum(chunk, range(0, len(rows), size))

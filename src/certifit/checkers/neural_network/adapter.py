@@ -20,12 +20,19 @@ ACTIVATION = Setting(choices=("identity", "logistic", "tanh", "relu", "leaky_rel
 ALPHA = Setting(float, least=0, below=np.inf)
 SOLVER = Setting(choices=("lbfgs", "sgd", "adam", "adamw"))
 LOSS = Setting(choices=("squared_error", "huber", "poisson"))
+LABEL_SMOOTHING = Setting(float, least=0, below=1)
 _LEAVE = "Leave its attributes as the fit left them."
 
 
 def audit_perceptron(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted MLPClassifier or MLPRegressor on the rows that it was fitted on."""
     claim = read_perceptron(model)
+    found = certify_network(claim, perceptron_rows(model, claim, X, y, sample_weight), tol)
+    return replace(found, checks=(*found.checks, *state_checks(model)))
+
+
+def perceptron_rows(model: Any, claim: NetworkClaim, X: Any, y: Any, sample_weight: Any) -> Rows:
+    """The rows that a perceptron was fitted on, with targets that the checker reads."""
     classifier = hasattr(model, "classes_")
     several = claim.output == "logistic" and claim.outputs > 1 if classifier else claim.outputs > 1
     if isinstance(model, Estimator):
@@ -33,8 +40,7 @@ def audit_perceptron(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
     y = one_column(y) if not several else y
     terms = TableTerms("classes" if classifier else "numbers", claim.outputs if several else 1)
     rows = fitted_rows(model, len(model.coefs_[0]), X, y, sample_weight, terms)
-    found = certify_network(claim, network_targets(model, rows, several), tol)
-    return replace(found, checks=(*found.checks, *state_checks(model)))
+    return network_targets(model, rows, several)
 
 
 def network_targets(model: Any, rows: Rows, several: bool) -> Rows:
@@ -68,7 +74,13 @@ def read_perceptron(model: Any) -> NetworkClaim:
         # scikit-learn's loss_ of minibatches is their mean while weights were still moving.
         float(numbers(model, "loss_")) if ours or solver == "lbfgs" else None,
         stationary=solver == "lbfgs" or not ours,
+        smoothing=label_smoothing(model),
     )
+
+
+def label_smoothing(model: Any) -> float:
+    """The share of targets that is spread over all classes; 0 for amounts and for other libraries' models."""
+    return float(setting(model, "label_smoothing", LABEL_SMOOTHING, 0.0)) if hasattr(model, "classes_") else 0.0
 
 
 def fitted_tensors(model: Any, name: str) -> tuple[Array, ...]:

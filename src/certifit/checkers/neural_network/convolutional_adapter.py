@@ -13,6 +13,7 @@ from certifit.checkers.neural_network.adapter import (
     ALPHA,
     SOLVER,
     fitted_tensors,
+    label_smoothing,
     network_output,
     network_targets,
     one_column,
@@ -76,6 +77,7 @@ def read_convolutional(model: Any) -> NetworkClaim:
         alpha if setting(model, "solver", SOLVER) != "adamw" else 0.0,
         float(numbers(model, "loss_")),
         stationary=False,
+        smoothing=label_smoothing(model),
     )
 
 

@@ -40,6 +40,7 @@ class NetworkClaim(NamedTuple):
     alpha: float  # strength of the penalty
     loss: float | None  # as stored; None where the model stores something else
     stationary: bool  # whether the fit went on until its gradient was small
+    smoothing: float = 0.0  # share of each target that is spread over all classes
 
     @property
     def weighted(self) -> list[int]:
@@ -128,8 +129,11 @@ def _remembered(claim: NetworkClaim, X: Array) -> tuple[Array, list[Any]]:
 def target_table(claim: NetworkClaim, y: Array) -> Array:
     """Targets as wide as the scores: an indicator of each class, labels, or amounts."""
     if claim.output == "softmax":
-        return np.eye(claim.outputs)[np.asarray(y, dtype=int)]
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        Y = np.eye(claim.outputs)[np.asarray(y, dtype=int)]
+    else:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    classes = claim.outputs if claim.output == "softmax" else 2  # a label is there or not
+    return Y + claim.smoothing * (1.0 / classes - Y) if claim.smoothing else Y
 
 
 def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
@@ -151,7 +155,7 @@ def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
 # Backward --------------------------------------------------------------------------------------------------------
 
 
-def _measure(claim: NetworkClaim, block: Block, most: int = 128) -> NetworkSums:
+def _measure(claim: NetworkClaim, block: Block, most: int = 16) -> NetworkSums:
     """Loss and gradient of a block; images a few at a time, because windows side by side take much memory."""
     if not any(isinstance(layer, PlainConvolution) for layer in claim.layers):
         return _measure_rows(claim, block)
@@ -171,13 +175,17 @@ def _measure_rows(claim: NetworkClaim, block: Block) -> NetworkSums:
     weights: list[Array] = []
     biases: list[Array] = []
     largest, heaviest = 0.0, max(float(w.max(initial=0.0)), 1e-300)
-    for layer, memory in zip(reversed(claim.layers), reversed(memories), strict=True):
-        steep = float(np.abs(delta).max(initial=0.0))
-        delta, slope, own = layer.backward(delta, memory)
-        if slope is not None and own is not None:
+    first = claim.weighted[0]  # nothing before it needs slopes
+    for k in range(len(claim.layers) - 1, first - 1, -1):
+        layer, memory = claim.layers[k], memories[k]
+        if isinstance(layer, (PlainDense, PlainConvolution)):
+            slope, own = layer.slopes(delta, memory)
             weights.insert(0, slope)
             biases.insert(0, own)
+            steep = float(np.abs(delta).max(initial=0.0))
             largest = max(largest, steep * max(1.0, float(np.abs(memory).max(initial=0.0))) / heaviest)
+        if k > first:
+            delta = layer.backward(delta, memory)
     size = float(w @ (np.abs(loss) + np.abs(z).sum(axis=1)))
     return NetworkSums(float(w.sum()), float(w @ loss), size, (*weights, *biases), Largest(largest))
 

@@ -1,7 +1,7 @@
 """Layers as the checker computes them: plain NumPy in float64, rows first, images as (n, channels, height, width).
 
-`forward` gives the output and what `backward` needs; `backward` gives the slopes in the input, in the weights and in
-the biases. `switches` says on which side of a kink each row is.
+`forward` gives the output and what `backward` needs; `backward` gives the slopes in the input, `slopes` those in the
+weights and in the biases of a layer that has any. `switches` says on which side of a kink each row is.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ import numpy as np
 from scipy.special import erf, log_expit
 
 from certifit.rows import Array
-
-Passed = tuple[Array, Array | None, Array | None]  # slopes in the input, the weights and the biases
-
 
 ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "leaky_relu", "gelu")
 
@@ -49,8 +46,11 @@ class PlainDense(NamedTuple):
     def forward(self, x: Array) -> tuple[Array, Any]:
         return x @ self.W + self.b, x
 
-    def backward(self, delta: Array, memory: Any) -> Passed:
-        return delta @ self.W.T, memory.T @ delta, delta.sum(axis=0)
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return delta @ self.W.T
+
+    def slopes(self, delta: Array, memory: Any) -> tuple[Array, Array]:
+        return memory.T @ delta, delta.sum(axis=0)
 
     def reach(self, memory: Any) -> float:
         """The largest sum of sizes that one output adds up."""
@@ -68,8 +68,8 @@ class PlainActivation(NamedTuple):
     def forward(self, x: Array) -> tuple[Array, Any]:
         return activate(self.name, x)
 
-    def backward(self, delta: Array, memory: Any) -> Passed:
-        return delta * memory, None, None
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return delta * memory
 
     def switches(self, memory: Any, rows: int) -> Array:
         kinked = self.name in ("relu", "leaky_relu")
@@ -84,8 +84,8 @@ class PlainImages(NamedTuple):
     def forward(self, x: Array) -> tuple[Array, Any]:
         return np.moveaxis(x.reshape(len(x), *self.shape), 3, 1), None
 
-    def backward(self, delta: Array, memory: Any) -> Passed:
-        return np.moveaxis(delta, 1, 3).reshape(len(delta), -1), None, None
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return np.moveaxis(delta, 1, 3).reshape(len(delta), -1)
 
     def switches(self, memory: Any, rows: int) -> Array:
         return _no_switches(rows)
@@ -100,30 +100,37 @@ class PlainConvolution(NamedTuple):
     padding: int
 
     def _windows(self, x: Array) -> Array:
-        """(n, channels, rows, columns, height, width)."""
+        """(n, channels, height, width, rows, columns): what each place of the window sees, a copy."""
         p, s = self.padding, self.stride
         wide = np.pad(x, ((0, 0), (0, 0), (p, p), (p, p)))
-        seen = np.lib.stride_tricks.sliding_window_view(wide, self.W.shape[2:], axis=(2, 3))
-        return seen[:, :, ::s, ::s]
+        seen = np.lib.stride_tricks.sliding_window_view(wide, self.W.shape[2:], axis=(2, 3))[:, :, ::s, ::s]
+        return np.ascontiguousarray(seen.transpose(0, 1, 4, 5, 2, 3))
 
     def forward(self, x: Array) -> tuple[Array, Any]:
-        out = np.tensordot(self._windows(x), self.W, axes=((1, 4, 5), (1, 2, 3)))
-        return np.moveaxis(out + self.b, 3, 1), x
+        seen = self._windows(x)
+        out = self.W.reshape(len(self.W), -1) @ seen.reshape(len(x), self.W[0].size, -1)
+        return out.reshape(len(x), len(self.W), *seen.shape[4:]) + self.b[:, None, None], x
 
-    def backward(self, delta: Array, memory: Any) -> Passed:
-        slopes = np.tensordot(delta, self._windows(memory), axes=((0, 2, 3), (0, 2, 3)))
+    def backward(self, delta: Array, memory: Any) -> Array:
         n, channels, height, width = memory.shape
         p, s = self.padding, self.stride
         wide = np.zeros((n, channels, height + 2 * p, width + 2 * p))
         rows, columns = delta.shape[2:]
+        back = self.W.reshape(len(self.W), -1).T @ delta.reshape(n, len(self.W), -1)
+        parts = back.reshape(n, *self.W.shape[1:], rows, columns)
         for i in range(self.W.shape[2]):
             for j in range(self.W.shape[3]):
-                part = np.tensordot(delta, self.W[:, :, i, j], axes=(1, 0))  # (n, rows, columns, channels)
-                wide[:, :, i : i + s * rows : s, j : j + s * columns : s] += np.moveaxis(part, 3, 1)
-        return wide[:, :, p : p + height, p : p + width], slopes, delta.sum(axis=(0, 2, 3))
+                wide[:, :, i : i + s * rows : s, j : j + s * columns : s] += parts[:, :, i, j]
+        return wide[:, :, p : p + height, p : p + width]
+
+    def slopes(self, delta: Array, memory: Any) -> tuple[Array, Array]:
+        n, outputs = delta.shape[:2]
+        seen = self._windows(memory).reshape(n, self.W[0].size, -1)
+        found = (delta.reshape(n, outputs, -1) @ seen.transpose(0, 2, 1)).sum(axis=0)
+        return found.reshape(self.W.shape), delta.sum(axis=(0, 2, 3))
 
     def reach(self, memory: Any) -> float:
-        return float(np.abs(self._windows(memory)).sum(axis=(1, 4, 5)).max(initial=0.0))
+        return float(np.abs(self._windows(memory)).sum(axis=(1, 2, 3)).max(initial=0.0))
 
     def switches(self, memory: Any, rows: int) -> Array:
         return _no_switches(rows)
@@ -136,18 +143,22 @@ class PlainPool(NamedTuple):
     largest: bool
 
     def _windows(self, x: Array) -> Array:
-        """(n, channels, rows, columns, height * width)."""
+        """(height * width, n, channels, rows, columns)."""
         a, b = self.size
-        n, channels, height, width = x.shape
-        cut = x[:, :, : height // a * a, : width // b * b].reshape(n, channels, height // a, a, width // b, b)
-        return cut.transpose(0, 1, 2, 4, 3, 5).reshape(n, channels, height // a, width // b, a * b)
+        height, width = x.shape[2] // a * a, x.shape[3] // b * b
+        return np.stack([x[:, :, i:height:a, j:width:b] for i in range(a) for j in range(b)])
 
     def forward(self, x: Array) -> tuple[Array, Any]:
         seen = self._windows(x)
-        place = seen.argmax(axis=4) if self.largest else None
-        return seen.max(axis=4) if self.largest else seen.mean(axis=4), (x.shape, place)
+        if not self.largest:
+            return seen.mean(axis=0), (x.shape, None)
+        value, place = seen[0], np.zeros(seen.shape[1:], dtype=np.int64)
+        for k in range(1, len(seen)):  # the first of equal ones
+            place[seen[k] > value] = k
+            value = np.maximum(value, seen[k])
+        return value, (x.shape, place)
 
-    def backward(self, delta: Array, memory: Any) -> Passed:
+    def backward(self, delta: Array, memory: Any) -> Array:
         shape, place = memory
         a, b = self.size
         back = np.zeros(shape)
@@ -155,7 +166,7 @@ class PlainPool(NamedTuple):
             part = delta * (place == k) if self.largest else delta / (a * b)
             i, j = divmod(k, b)
             back[:, :, i : i + a * delta.shape[2] : a, j : j + b * delta.shape[3] : b] = part
-        return back, None, None
+        return back
 
     def switches(self, memory: Any, rows: int) -> Array:
         return memory[1].reshape(rows, -1) if self.largest else _no_switches(rows)
@@ -167,8 +178,8 @@ class PlainFlatten(NamedTuple):
     def forward(self, x: Array) -> tuple[Array, Any]:
         return x.reshape(len(x), -1), x.shape
 
-    def backward(self, delta: Array, memory: Any) -> Passed:
-        return delta.reshape(memory), None, None
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return delta.reshape(memory)
 
     def switches(self, memory: Any, rows: int) -> Array:
         return _no_switches(rows)

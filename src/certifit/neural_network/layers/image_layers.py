@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from certifit.exceptions import DataError
-from certifit.neural_network.layers import Layer, LayerShapes, LayerWeights, Shape
+from certifit.neural_network.layers.row_layers import Layer, LayerShapes, LayerWeights, Shape
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
 
@@ -22,6 +24,31 @@ def _image(rows: Shape, wanted: str) -> tuple[int, int, int]:
     if len(rows) != 3:
         raise DataError(got="", wanted=wanted, fix="Put it before Flatten and Dense.")
     return rows[0], rows[1], rows[2]
+
+
+def zeros(shape: Shape, dtype: DTypeLike, work: Workspace) -> Array:
+    """An array of zeros."""
+    found = work.array(shape, dtype)
+    found[...] = 0
+    return found
+
+
+def with_zeros_around(x: Array, p: int, work: Workspace) -> Array:
+    """Images (channels, height, width, rows) with p zeros on each side."""
+    if not p:
+        return x
+    channels, h, w, n = x.shape
+    wide = zeros((channels, h + 2 * p, w + 2 * p, n), x.dtype, work)
+    wide[:, p : p + h, p : p + w] = x
+    return wide
+
+
+def side_by_side(seen: Array, work: Workspace) -> Array:
+    """Windows (channels, height, width, rows, a, b) as columns of (channels · a · b, height · width · rows)."""
+    source = seen.transpose(0, 4, 5, 1, 2, 3)
+    columns = work.array(source.shape, seen.dtype)
+    columns[...] = source
+    return columns.reshape(int(np.prod(source.shape[:3])), -1)
 
 
 @dataclass(frozen=True)
@@ -36,8 +63,11 @@ class Images(Layer):
         h, w, channels = self.shape
         return LayerShapes((channels, h, w))
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
-        return np.ascontiguousarray(x.reshape(-1, *self.shape).transpose(3, 1, 2, 0)), None
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
+        seen = x.reshape(-1, *self.shape).transpose(3, 1, 2, 0)
+        y = work.array(seen.shape, x.dtype)
+        y[...] = seen
+        return y, None
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
@@ -71,20 +101,20 @@ class Conv2D(Layer):
         fans = (c * a * b, self.channels * a * b)
         return LayerShapes((self.channels, height, width), (self.channels, c, a, b), (self.channels,), fans)
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
-        p, s, (a, b) = self.padding, self.stride, self.window
-        wide = np.pad(x, ((0, 0), (p, p), (p, p), (0, 0))) if p else x
-        seen = np.lib.stride_tricks.sliding_window_view(wide, (a, b), axis=(1, 2))[:, ::s, ::s]
-        channels, height, width, n = seen.shape[:4]
-        columns = np.ascontiguousarray(seen.transpose(0, 4, 5, 1, 2, 3)).reshape(channels * a * b, -1)
-        y = weights.W.reshape(self.channels, -1) @ columns
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
+        s = self.stride
+        wide = with_zeros_around(x, self.padding, work)
+        seen = np.lib.stride_tricks.sliding_window_view(wide, self.window, axis=(1, 2))[:, ::s, ::s]
+        columns = side_by_side(seen, work)
+        y = work.array((self.channels, columns.shape[1]), x.dtype)
+        np.matmul(weights.W.reshape(self.channels, -1), columns, out=y)
         y += weights.b[:, None]
-        return y.reshape(self.channels, height, width, n), (columns, wide.shape)
+        return y.reshape(self.channels, *seen.shape[1:4]), (columns, wide.shape, work)
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        columns, shape = memory
+        columns, shape, work = memory
         flat = delta.reshape(self.channels, -1)
         np.matmul(flat, columns.T, out=slopes.W.reshape(self.channels, -1))
         np.sum(flat, axis=1, out=slopes.b)
@@ -92,8 +122,9 @@ class Conv2D(Layer):
             return None
         _, height, width, n = delta.shape
         p, s, (a, b) = self.padding, self.stride, self.window
-        back = (weights.W.reshape(self.channels, -1).T @ flat).reshape(shape[0], a, b, height, width, n)
-        wide = np.zeros(shape, delta.dtype)
+        back = np.matmul(weights.W.reshape(self.channels, -1).T, flat, out=work.array(columns.shape, delta.dtype))
+        back = back.reshape(shape[0], a, b, height, width, n)
+        wide = zeros(shape, delta.dtype, work)
         for i in range(a):
             for j in range(b):
                 wide[:, i : i + s * height : s, j : j + s * width : s] += back[:, i, j]
@@ -128,18 +159,19 @@ class Pool(Layer):
 class MaxPool(Pool):
     """The largest value of each window, the first of equal ones."""
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         parts = self._parts(x)
-        y = parts[0].copy()
+        y = work.array(parts[0].shape, x.dtype)
+        y[...] = parts[0]
         for part in parts[1:]:
             np.maximum(y, part, out=y)
-        return y, (x, y)
+        return y, (x, y, work)
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        x, y = memory
-        back = np.zeros_like(x)
+        x, y, work = memory
+        back = zeros(x.shape, x.dtype, work)
         left = delta.copy()  # slopes that no place has taken yet
         for source, target in zip(self._parts(x), self._parts(back), strict=True):
             np.multiply(left, source == y, out=target)
@@ -151,18 +183,19 @@ class MaxPool(Pool):
 class AveragePool(Pool):
     """The mean of each window (subsampling)."""
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         parts = self._parts(x)
         y = parts[0].copy()
         for part in parts[1:]:
             y += part
         y *= x.dtype.type(1 / len(parts))
-        return y, x.shape
+        return y, (x.shape, work)
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        back = np.zeros(memory, delta.dtype)
+        shape, work = memory
+        back = zeros(shape, delta.dtype, work)
         parts = self._parts(back)
         share = delta * delta.dtype.type(1 / len(parts))
         for part in parts:
@@ -177,7 +210,7 @@ class Flatten(Layer):
     def shapes(self, rows: Shape) -> LayerShapes:
         return LayerShapes((int(np.prod(rows)),))
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         return np.ascontiguousarray(x.reshape(-1, x.shape[3]).T), x.shape
 
     def backward(

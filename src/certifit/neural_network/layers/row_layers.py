@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import erf, expit
 
+from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
 Shape = tuple[int, ...]  # of one row's values
@@ -41,19 +42,25 @@ class LayerShapes(NamedTuple):
 class Layer(ABC):
     """A step of a network."""
 
+    stands_for: ClassVar[int] = 1  # layers of those that the user wrote
+    draws: ClassVar[bool] = False  # whether training draws random numbers in it
+
     @abstractmethod
     def shapes(self, rows: Shape) -> LayerShapes:
         """The shapes of output and weights for rows of this shape; a DataError where the layer does not fit."""
 
     @abstractmethod
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
-        """The output for rows x, and what `backward` needs; `draw` is there while the network is trained."""
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
+        """The output for rows x, and what `backward` needs; large arrays are taken from `work`."""
 
     @abstractmethod
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        """Write slopes in the weights and return those in the input; None where nothing `further` needs them."""
+        """Write slopes in the weights and return those in the input, over `delta` where that fits.
+
+        None where nothing `further` needs them.
+        """
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class Dense(Layer):
         values = int(np.prod(rows))
         return LayerShapes((self.units,), (values, self.units), (self.units,), (values, self.units))
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         y = x @ weights.W
         y += weights.b
         return y, x
@@ -75,7 +82,7 @@ class Dense(Layer):
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
         np.matmul(memory.T, delta, out=slopes.W)
-        np.sum(delta, axis=0, out=slopes.b)
+        np.add.reduce(delta, axis=0, out=slopes.b)
         return delta @ weights.W.T if further else None
 
 
@@ -90,7 +97,7 @@ class Elementwise(Layer):
 class IdentityLayer(Elementwise):
     """y = x: with it, any depth of layers is one linear map."""
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         return x, None
 
     def backward(
@@ -103,14 +110,15 @@ class IdentityLayer(Elementwise):
 class ReLU(Elementwise):
     """y = max(x, 0)."""
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
-        y = np.maximum(x, 0)
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
+        y = np.maximum(x, 0, out=work.array(x.shape, x.dtype))
         return y, y
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        return delta * (memory > 0)
+        delta *= memory > 0
+        return delta
 
 
 @dataclass(frozen=True)
@@ -119,21 +127,22 @@ class LeakyReLU(Elementwise):
 
     leak: float = 0.01
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         factor = np.where(x > 0, x.dtype.type(1), x.dtype.type(self.leak))
         return x * factor, factor
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        return delta * memory
+        delta *= memory
+        return delta
 
 
 @dataclass(frozen=True)
 class SigmoidLayer(Elementwise):
     """y = 1 / (1 + exp(-x)); its slope y (1 - y) is at most 1/4, so that slopes vanish with depth."""
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         y = expit(x)
         return y, y
 
@@ -147,7 +156,7 @@ class SigmoidLayer(Elementwise):
 class Tanh(Elementwise):
     """y = tanh(x), with slope 1 - y²."""
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         y = np.tanh(x)
         return y, y
 
@@ -161,7 +170,7 @@ class Tanh(Elementwise):
 class GELU(Elementwise):
     """y = x Φ(x), Φ the normal distribution function (Hendrycks & Gimpel 2016)."""
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         share = 0.5 * (1 + erf(x * x.dtype.type(np.sqrt(0.5))))
         return x * share, (x, share)
 
@@ -179,16 +188,20 @@ class Dropout(Elementwise):
 
     share: float
 
-    def forward(self, x: Array, weights: LayerWeights, draw: np.random.Generator | None) -> tuple[Array, Any]:
-        if draw is None or self.share == 0:
+    draws: ClassVar[bool] = True
+
+    def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
+        if work.draw is None or self.share == 0:
             return x, None
-        factor = (draw.random(x.shape, np.float32) >= self.share) * x.dtype.type(1 / (1 - self.share))
+        factor = (work.draw.random(x.shape, np.float32) >= self.share) * x.dtype.type(1 / (1 - self.share))
         return x * factor, factor
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        return delta if memory is None else delta * memory
+        if memory is not None:
+            delta *= memory
+        return delta
 
 
 ACTIVATIONS: dict[str, Layer] = {

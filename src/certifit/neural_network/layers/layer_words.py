@@ -16,8 +16,8 @@ from typing import Any
 
 from certifit.core.settings import did_you_mean
 from certifit.exceptions import DataError
-from certifit.neural_network.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
-from certifit.neural_network.layers import ACTIVATIONS, Dense, Dropout, Layer
+from certifit.neural_network.layers.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
+from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropout, Layer
 
 Words = tuple[Any, ...]  # a layer's word and its numbers
 _NUMBERS = {
