@@ -204,6 +204,18 @@ def test_empty_clusters_move_to_the_farthest_rows(form, compiled):
         assert trace == sorted(trace, reverse=True)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_cluster_loses_the_row_that_an_empty_one_takes(form):
+    """By hand: (0, 0) or (1, 1) leaves the others' mean at thirds, whose next means are the two pairs."""
+    X = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1.0], [1.0, 1.0]])
+    model = KMeans(2, init=np.array([[0.5, 0.5], [3.0, 3.0]])).fit(form(X))
+    assert [mark.objective for mark in model.history_] == pytest.approx([1.5, 11 / 18, 0.25])
+    assert sorted(model.cluster_centers_.tolist()) == [[0.25, 0.0], [0.75, 1.0]]
+    heavy = KMeans(2, init=np.array([[0.5, 0.5], [3.0, 3.0]])).fit(form(X), sample_weight=[3, 1, 2, 3])
+    again = KMeans(2, init=np.array([[0.5, 0.5], [3.0, 3.0]])).fit(form(np.repeat(X, [3, 1, 2, 3], axis=0)))
+    assert [mark.objective for mark in heavy.history_] == pytest.approx([mark.objective for mark in again.history_])
+
+
 # ------------------------------------------------------------------------------------------------ weights and starts
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("init", ["k-means++", "random"])
@@ -432,7 +444,7 @@ def test_what_is_proved_optimal_is_the_best_of_all_partitions(seed):
 def test_arguments_that_steer_scikit_learns_solver_change_nothing():
     X = load_iris().data
     plain = KMeans(3, random_state=0).fit(X)
-    theirs = KMeans(3, random_state=0, algorithm="elkan", copy_x=False, verbose=1).fit(X)
+    theirs = KMeans(3, random_state=0, algorithm="elkan", copy_x=False).fit(X)
     np.testing.assert_array_equal(theirs.cluster_centers_, plain.cluster_centers_)
 
 
@@ -487,3 +499,14 @@ def test_centres_go_on_from_a_fit_and_their_counts_are_checked():
     j = model.labels_[0]
     assert (moved[np.arange(3) != j] == 0).all()
     np.testing.assert_allclose(model.cluster_centers_[j], before[j] + (X[0] - before[j]) / model.counts_[j])
+
+
+@pytest.mark.parametrize(("tol", "end"), [(0, "strict convergence"), (0.01, "within tolerance 0.01")])
+def test_verbose_prints_every_pass(capsys, tol, end):
+    X = np.random.default_rng(0).random((300, 3))
+    model = KMeans(5, init="random", n_init=1, swaps=0, tol=tol, random_state=0, verbose=1).fit(X)
+    first, *passes, last = capsys.readouterr().out.splitlines()
+    assert first == "Initialization complete (start 1)"
+    assert passes == [f"Iteration {i}, inertia {mark.objective}." for i, mark in enumerate(model.history_)]
+    assert last.startswith(f"Converged at iteration {len(passes) - 1}: ")
+    assert end in last

@@ -28,9 +28,9 @@ class MiniBatchKMeans(KMeans):
     Parameters
     ----------
     n_clusters : int, default=8
-    init, n_init, max_iter, tol, random_state : as for KMeans
+    init, n_init, max_iter, tol, random_state, verbose : as for KMeans
     swaps, target_ratio, max_time : as for KMeans
-    batch_size, compute_labels, max_no_improvement, init_size, reassignment_ratio, verbose : ignored
+    batch_size, compute_labels, max_no_improvement, init_size, reassignment_ratio : ignored
         There are no batches, and labels cost nothing; accepted so that scikit-learn code runs unchanged.
 
     Attributes
@@ -61,7 +61,6 @@ class MiniBatchKMeans(KMeans):
         "max_no_improvement",
         "init_size",
         "reassignment_ratio",
-        "verbose",
     )
     differences: ClassVar[dict[str, str]] = {
         **{name: reason for name, reason in KMeans.differences.items() if name != "tol"},
