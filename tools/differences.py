@@ -40,8 +40,7 @@ left out). What such a test asks and does not get is of these kinds:
   one, states the gap that is proved; iterations are those of another algorithm.
 - An error for what is done here: sparse rows for a kernel machine fitted on dense ones, sparse precomputed kernels,
   sparse or small batches of IncrementalPCA, starting weights of a mixture that are not normalised.
-- A kernel machine with C=inf: refused, HardMarginSVC is the machine without any slack. A kernel function of rows that
-  are not numbers, or that gives a wrong shape: `fit` refuses it.
+- A kernel function of rows that are not numbers, or that gives a wrong shape: `fit` refuses it.
 - A FutureWarning that something is deprecated there, such as `probability` of SVC: it is a part of the class here.
 - Coefficients, centres or components of dtype float32 for rows of float32: they are float64; transformed rows and
   probabilities have the dtype of the rows.
