@@ -510,3 +510,22 @@ def test_verbose_prints_every_pass(capsys, tol, end):
     assert passes == [f"Iteration {i}, inertia {mark.objective}." for i, mark in enumerate(model.history_)]
     assert last.startswith(f"Converged at iteration {len(passes) - 1}: ")
     assert end in last
+
+
+def test_the_first_batch_starts_from_the_best_of_its_starts():
+    """Three groups that single random starts miss: as many starts as n_init says find them, batch after batch."""
+    X, y = make_blobs(60, centers=[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], cluster_std=0.3, random_state=0)
+    one, many = (MiniBatchKMeans(3, init="random", n_init=n, random_state=1) for n in (1, 30))
+    for _ in range(3):
+        one.partial_fit(X)
+        many.partial_fit(X)
+    assert len(np.unique(many.labels_[y == 0])) == len(np.unique(many.labels_[y == 1])) == 1
+    assert many.inertia_ < 1.2 * 60 * 2 * 0.3**2 < one.inertia_
+
+
+def test_batches_print_why_they_ended(capsys):
+    X = np.random.default_rng(0).random((100, 2))
+    MiniBatchKMeans(3, tol=0, random_state=0, verbose=1).fit(X)
+    assert "Converged (lack of improvement in inertia) at step" in capsys.readouterr().out
+    MiniBatchKMeans(3, tol=1e-3, random_state=0, verbose=1).fit(X)
+    assert "Converged (small centers change) at step" in capsys.readouterr().out

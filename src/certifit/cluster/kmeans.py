@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state
 from certifit.checkers.cluster import kmeans as checker
 from certifit.cluster.exact_sums import ClusterSums, LloydState
 from certifit.cluster.lloyd import Lloyd, cluster_sums, is_large, nearest, square_distances
-from certifit.cluster.local_search import LocalSearch, is_better, rounding_gain
+from certifit.cluster.local_search import LocalSearch, PrintedPasses, is_better, rounding_gain
 from certifit.cluster.one_column import best_intervals
 from certifit.cluster.seeding import Starts, is_drawn
 from certifit.cluster.tuning import KMeansTuning
@@ -120,6 +120,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         "random_state": "Equal seeds draw other starts than scikit-learn's, and swaps of centres follow them.",
     }
     _tuning: ClassVar[KMeansTuning] = KMeansTuning()
+    _printed: ClassVar[type[PrintedPasses]] = PrintedPasses
 
     def __init__(
         self,
@@ -167,7 +168,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             init, n_init, swaps = exact.centres, 1, 0
         starts = Starts(init, k, rows, check_random_state(self.random_state), self._tuning)
         limits = self.tol, self.max_iter, self.max_time
-        search = LocalSearch(lloyd, starts, swaps, *limits, self._watch, bool(self.verbose))
+        search = LocalSearch(lloyd, starts, swaps, *limits, self._watch, self._printed if self.verbose else None)
         best, bound = self._best_of_starts(search, n_init, None if exact is None else exact.bound)
         checker.check_underflow(rows, best.params.centres, best.objective)
         clusters = lloyd.clusters if lloyd.state is best.params else lloyd.measure(best.params)

@@ -131,13 +131,17 @@ class PrintedPasses:
 
     def end(self, params: LloydState, step: Step[LloydState], tol: float) -> bool:
         print(f"Iteration {self.passes}, inertia {step.objective}.")
-        if step.gain == 0:
-            print(f"Converged at iteration {self.passes}: strict convergence.")
-        elif step.gain <= tol:
-            share = f"would lower the inertia by {step.gain:.3g} of it, within tolerance {tol:g}"
-            print(f"Converged at iteration {self.passes}: the center shift {share}.")
+        if step.gain <= tol:
+            print(self.ended(step.gain, tol))
         self.passes += 1
         return self.watch.end(params, step, tol)
+
+    def ended(self, gain: float, tol: float) -> str:
+        """Why no more passes are made."""
+        why = "strict convergence"
+        if gain > 0:
+            why = f"the center shift would lower the inertia by {gain:.3g} of it, within tolerance {tol:g}"
+        return f"Converged at iteration {self.passes}: {why}."
 
 
 @dataclass
@@ -151,7 +155,7 @@ class LocalSearch:
     max_iter: int
     max_time: float | None  # seconds
     watch: Watch
-    verbose: bool = False  # whether every pass prints a line
+    printed: type[PrintedPasses] | None = None  # prints every pass
 
     def __post_init__(self) -> None:
         self.until = np.inf if self.max_time is None else time.perf_counter() + self.max_time
@@ -172,7 +176,7 @@ class LocalSearch:
     def _descend(self, name: str, centres: Array) -> Solution[LloydState]:
         left = self.until - time.perf_counter()
         with self.watch.loop(name, self.max_iter, _attributes) as watch:
-            watcher = PrintedPasses(watch, name) if self.verbose else watch
+            watcher = watch if self.printed is None else self.printed(watch, name)
             found = descend(self.lloyd, centres, self.tol, self.max_iter, left, watcher)
         self.over = found.status in ("stopped", "max_time")
         return found
