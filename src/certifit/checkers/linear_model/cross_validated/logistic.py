@@ -92,8 +92,8 @@ def _score(find: Any, judge: GivenScores, truth: Array, w: Array | None, values:
         absent = np.setdiff1d(np.arange(k), codes)
         if not len(absent) and np.array_equal(codes, truth):
             raise
-    # Losses of probabilities ask for numbers as labels, and for a row of every class: rows of weight 0 stand for those
-    # that were not held out.
+    # Losses of probabilities ask for numbers as labels, and for a row of every class: rows of weight 0 stand for
+    # those that were not held out.
     weight = np.append(np.ones(len(truth)) if w is None else w, np.zeros(len(absent)))
     shown = np.concatenate([values, np.zeros((len(absent), values.shape[1]))])
     numbered = GivenScores(np.arange(k), judge.probabilities)
