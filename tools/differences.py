@@ -42,8 +42,11 @@ left out). What such a test asks and does not get is of these kinds:
   sparse or small batches of IncrementalPCA, starting weights of a mixture that are not normalised.
 - A kernel function of rows that are not numbers, or that gives a wrong shape: `fit` refuses it.
 - A FutureWarning that something is deprecated there, such as `probability` of SVC: it is a part of the class here.
-- Coefficients, centres or components of dtype float32 for rows of float32: they are float64; transformed rows and
-  probabilities have the dtype of the rows.
+- Centres or components of dtype float32 for rows of float32: they are float64, because an audit holds them to the
+  digits that means and directions of such rows have; transformed rows and probabilities have the dtype of the rows.
+  Coefficients of a logistic regression are float32 then, also with solver='liblinear'.
+- A higher likelihood of PCA without `whiten=True` than with it: both are the same model here.
+- Elastic net logistic regression judged by another objective than its own (the mean loss for the sum).
 - An estimate without a penalty for classes that can be separated: `NoSolutionError` with the direction that shows
   that no maximum exists.
 - A log-likelihood of rows with no variance in some direction: an error: there is no density.
@@ -51,6 +54,9 @@ left out). What such a test asks and does not get is of these kinds:
 - The numbers that a seed leads to, printed progress, the number of callbacks' tasks: those of another algorithm.
 - A fitted model after a later fit that failed, or attributes that are set by hand: a fit that fails leaves nothing;
   attributes that follow from others are read-only.
+- Metadata that is routed to a scorer or a splitter, and a warning for settings of k-means that are ignored (algorithm,
+  init_size, n_steps_).
+- The sign of a vote between two machines whose values are equal but for rounding (`break_ties`).
 - Weights of classes or rows that are zero or negative: zero weights leave rows out; classes of weight zero are
   refused, and negative weights too, but by kernel machines, which leave their rows out with a warning.
 """

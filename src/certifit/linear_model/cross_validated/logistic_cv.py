@@ -375,7 +375,7 @@ class LogisticRegressionCV(LogisticRegression):
             certificate = model.certificate_
             wider = replace(certificate, limit=certificate.limit * SearchTuning().fold_tol)
             unproved += not (certificate.holds or wider.holds)
-            coef.append(model.coef_)
+            coef.append(np.asarray(model.coef_, dtype=np.float64))
             intercept.append(model.intercept_)
             passes.append(int(model.n_iter_[0]))
         return np.array(coef), np.array(intercept), np.array(passes), unproved
