@@ -54,8 +54,7 @@ left out). What such a test asks and does not get is of these kinds:
 - The numbers that a seed leads to, printed progress, the number of callbacks' tasks: those of another algorithm.
 - A fitted model after a later fit that failed, or attributes that are set by hand: a fit that fails leaves nothing;
   attributes that follow from others are read-only.
-- Metadata that is routed to a scorer or a splitter, and a warning for settings of k-means that are ignored (algorithm,
-  init_size, n_steps_).
+- Metadata that is routed to a scorer or a splitter, and warnings for settings of k-means that are ignored.
 - The sign of a vote between two machines whose values are equal but for rounding (`break_ties`).
 - Weights of classes or rows that are zero or negative: zero weights leave rows out; classes of weight zero are
   refused, and negative weights too, but by kernel machines, which leave their rows out with a warning.
