@@ -39,7 +39,10 @@ left out). What such a test asks and does not get is of these kinds:
 - A `ConvergenceWarning` in a solver's own words, or `n_iter_` equal to `max_iter`: `CertificateWarning`, which is
   one, states the gap that is proved; iterations are those of another algorithm.
 - An error for what is done here: sparse rows for a kernel machine fitted on dense ones, sparse precomputed kernels,
-  sparse or small batches of IncrementalPCA, starting weights of a mixture that are not normalised.
+  sparse rows with indices of 64 bits or with `positive=True`, sparse or small batches of IncrementalPCA and another
+  `n_components` for its next one, starting weights of a mixture that are not normalised.
+- Rows that were changed in place by `copy_X=False`: they never are.
+- More digits of a coefficient than the `tol` that is asked for proves.
 - A kernel function of rows that are not numbers, or that gives a wrong shape: `fit` refuses it.
 - A FutureWarning that something is deprecated there, such as `probability` of SVC: it is a part of the class here.
 - Centres or components of dtype float32 for rows of float32: they are float64, because an audit holds them to the
