@@ -10,7 +10,7 @@ COMPILE := -$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib
 # Bytecode is kept, whatever the surroundings say: every program that a check starts would parse the package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test check lint code pages hooks bench warm-up clean
+.PHONY: demo test defaults check lint code pages hooks bench warm-up clean
 
 demo: $(VENV)/.installed
 	$(BIN)/certifit demo
@@ -18,6 +18,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m compiled $(shell grep -rl --include='*.py' mark.compiled tests)
+
+# scikit-learn's checks of every estimator as it comes; `make test` lets a few slow ones fit fewer models.
+defaults: $(VENV)/.installed-dev
+	CERTIFIT_DEFAULTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/common/test_sklearn_checks.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check src/certifit/$(ROOM) $(wildcard src/certifit/checkers/$(ROOM)) tests/$(ROOM)

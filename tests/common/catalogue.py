@@ -557,6 +557,9 @@ CATALOGUE = [
 ]  # fmt: skip
 
 every_estimator = pytest.mark.parametrize("entry", CATALOGUE, ids=str)
+# for what settings do not change: each class once
+ONCE = [*{entry.cls: entry for entry in reversed(CATALOGUE)}.values()][::-1]
+every_class = pytest.mark.parametrize("entry", ONCE, ids=str)
 # for those that are sums over rows: they take weights, and any number of rows
 every_sum = pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.is_sum], ids=str)
 

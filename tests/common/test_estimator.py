@@ -29,6 +29,8 @@ from certifit import (
 from certifit.rows import ArrayRows
 from tests.common.catalogue import (
     CATALOGUE,
+    ONCE,
+    every_class,
     every_converging,
     every_estimator,
     every_sum,
@@ -85,7 +87,7 @@ class Raises:
         self.down = True
 
 
-@every_estimator
+@every_class
 def test_an_interrupt_in_a_callback_leaves_the_estimator_unfitted(entry):
     X, y = entry.data()
     model = entry.make()
@@ -146,7 +148,7 @@ def test_an_interrupt_inside_a_pass_leaves_the_estimator_unfitted(entry, monkeyp
     assert n > 1
 
 
-@every_estimator
+@every_class
 def test_a_refused_table_leaves_nothing_of_an_earlier_fit(entry):
     X, y = entry.data()
     model = entry.fitted()
@@ -177,7 +179,7 @@ def test_a_warning_made_an_error_leaves_the_estimator_unfitted(entry):
 
 
 # ------------------------------------------------------------------------------------ untouched input
-@every_sum
+@pytest.mark.parametrize("entry", [e for e in ONCE if e.is_sum], ids=str)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_input_is_never_changed(entry, dtype):
     X, y = entry.data()
@@ -202,7 +204,7 @@ def test_read_only_input(entry):
     assert certifit.audit(model, X, y, w).holds
 
 
-@every_estimator
+@every_class
 def test_what_is_handed_out_is_the_users_own(entry):
     """Changing an answer does not change the model."""
     X, _ = entry.data()
@@ -214,7 +216,7 @@ def test_what_is_handed_out_is_the_users_own(entry):
 
 
 # ------------------------------------------------------------------------------------ copies and bits
-@every_estimator
+@every_class
 def test_pickle_and_clone(entry):
     X, y = entry.data()
     model = entry.fit()
@@ -250,7 +252,7 @@ def test_any_number_of_threads_gives_the_same_bits(entry, threads, blocks_of):
         assert_same(answers, seen[0][2])
 
 
-@every_estimator
+@every_class
 def test_memory_order_does_not_matter(entry):
     X, y = entry.data()
     plain = outputs(entry.fitted(), X)
@@ -269,7 +271,7 @@ def test_float32(entry):
 
 
 # ---------------------------------------------------------------------------------------------- names
-@every_estimator
+@every_class
 def test_feature_names(entry):
     X, y = entry.data()
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
@@ -329,7 +331,7 @@ def test_out_of_time_returns_the_best_so_far(entry):
 
 
 # ------------------------------------------------------------------------------------------ progress
-@every_estimator
+@every_class
 def test_scikit_learns_progress_bar(entry, capsys):
     X, y = entry.data()
     model = entry.make().set_callbacks(ScikitProgressBar()).fit(X, y)
@@ -339,7 +341,7 @@ def test_scikit_learns_progress_bar(entry, capsys):
     assert_same(outputs(model, X), outputs(entry.fitted(), X))
 
 
-@pytest.mark.parametrize("entry", [e for e in CATALOGUE if hasattr(e.cls, "score")], ids=str)
+@pytest.mark.parametrize("entry", [e for e in ONCE if hasattr(e.cls, "score")], ids=str)
 def test_scikit_learns_scoring_monitor(entry):
     """The score at every pass, from a model as if fit had stopped there; the last one is the fitted model's."""
     X, y = entry.data()
@@ -375,7 +377,7 @@ def test_our_progress_bar_shows_the_gap_falling(entry):
     assert not callback._bars
 
 
-@pytest.mark.parametrize("entry", [e for e in CATALOGUE if not e.has("max_iter")], ids=str)
+@pytest.mark.parametrize("entry", [e for e in ONCE if not e.has("max_iter")], ids=str)
 def test_our_progress_bar_is_harmless_where_there_is_no_loop(entry):
     X, y = entry.data()
     callback = ProgressBar(Console(file=io.StringIO()))
@@ -408,7 +410,7 @@ def test_a_callback_may_stop_the_fit(entry):
     check_is_fitted(model)
 
 
-@every_estimator
+@every_class
 def test_contexts_do_not_hoard_parameters(entry):
     """Callbacks' contexts live as long as the fit; they must not keep every pass's arrays alive."""
 

@@ -50,7 +50,7 @@ def pairs(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 
 SEARCHED = ("candidate_scores_",)
-TWO = {"n_features_to_select": 2}
+TWO, FOLDS = {"n_features_to_select": 2}, {"cv": 2}
 # Estimators that are not in the catalogue, whose other tests do not fit them.
 BESIDE = (
     Entry(L1Selector, {"alphas": 8}, two, ("coef_",), L1Selector),
@@ -62,15 +62,23 @@ BESIDE = (
     Entry(TableClassifier, {}, three, ("classes_",), TableClassifier),
     Entry(TableRegressor, {}, amounts, ("n_rows_",), TableRegressor),
     Entry(TableRegressor, {"alpha": 0.0}, counts, ("n_rows_",), TableRegressor),
-    Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO}, three, SEARCHED, SequentialSelector),
-    Entry(SequentialSelector, {"estimator": Ridge(), "direction": "backward"}, amounts, SEARCHED, SequentialSelector),
+    Entry(SequentialSelector, {"estimator": GaussianNB(), **TWO, **FOLDS}, three, SEARCHED, SequentialSelector),
+    Entry(
+        SequentialSelector,
+        {"estimator": Ridge(), "direction": "backward", **FOLDS},
+        amounts,
+        SEARCHED,
+        SequentialSelector,
+    ),
     Entry(RecursiveElimination, {"estimator": Ridge(), **TWO}, amounts, ("importances_",), RecursiveElimination),
-    Entry(RecursiveElimination, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RecursiveElimination),
-    Entry(SequentialFeatureSelector, {"estimator": Ridge(), "tol": 1e-3}, amounts, SEARCHED, SequentialSelector),
+    Entry(RecursiveElimination, {"estimator": Ridge(), **FOLDS}, amounts, ("importances_",), RecursiveElimination),
+    Entry(
+        SequentialFeatureSelector, {"estimator": Ridge(), "tol": 1e-3, **FOLDS}, amounts, SEARCHED, SequentialSelector
+    ),
     Entry(RFE, {"estimator": Ridge()}, amounts, ("importances_",), RFE),
     Entry(RFE, {"estimator": LogisticRegression()}, three, ("importances_",), RFE),
     Entry(SelectFromModel, {"estimator": Lasso(0.1)}, amounts, ("support_",), SelectFromModel),
-    Entry(RFECV, {"estimator": Ridge(), "cv": 3}, amounts, ("importances_",), RFECV),
+    Entry(RFECV, {"estimator": Ridge(), **FOLDS}, amounts, ("importances_",), RFECV),
 )
 
 every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)

@@ -1,5 +1,6 @@
 """scikit-learn's own checks of an estimator, all of them, none excepted."""
 
+import os
 import re
 from inspect import Parameter, signature
 
@@ -8,19 +9,36 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import has_fit_parameter
 
-from certifit import LogisticRegressionCV
 from certifit.registry import ESTIMATORS
 from tests.common.catalogue import CATALOGUE
 
+# Estimators whose checks take a quarter of a minute and more as they come, because they fit many models to each
+# table: they fit fewer here. `make defaults` checks them with their default settings too.
+QUICK = {
+    "AdaBoostRegressor": {"n_estimators": 5},
+    "BaggingClassifier": {"n_estimators": 3},
+    "BaggingRegressor": {"n_estimators": 3},
+    "ConvNetClassifier": {"max_iter": 10},
+    "GradientBoostingClassifier": {"n_estimators": 10},
+    "GradientBoostingRegressor": {"n_estimators": 20},
+    "HistGradientBoostingClassifier": {"max_iter": 20},
+    "L1Selector": {"alphas": 5},
+    "LogisticRegressionCV": {"Cs": 2, "cv": 2},
+    "MLPClassifier": {"max_iter": 50},
+    "SequentialFeatureSelector": {"n_features_to_select": 1, "cv": 2},
+    "SequentialSelector": {"n_features_to_select": 1, "cv": 2},
+}
 
-def with_defaults(cls):
+
+def as_it_comes(cls):
     """An estimator with default settings; those that search over another one get a quick one, and two folds."""
     parameters = signature(cls).parameters
     asked = [name for name, p in parameters.items() if p.default is Parameter.empty]
     assert asked in ([], ["estimator"]), f"{cls.__name__} has no default for {asked}"
-    if cls is LogisticRegressionCV:  # whose ten strengths take a minute
-        return cls(Cs=3)
-    return cls(RidgeClassifier(), **({"cv": 2} if "cv" in parameters else {})) if asked else cls()
+    settings = {} if os.environ.get("CERTIFIT_DEFAULTS") else QUICK.get(cls.__name__, {})
+    return (
+        cls(RidgeClassifier(), **({"cv": 2} if "cv" in parameters else {}) | settings) if asked else cls(**settings)
+    )
 
 
 # Without a penalty several of scikit-learn's data sets are separable and have no maximum-likelihood fit, so the
@@ -28,7 +46,7 @@ def with_defaults(cls):
 MODELS = {
     re.sub(" at 0x[0-9a-f]+", "", repr(model)): model
     for model in (
-        *(with_defaults(registered.load()) for registered in ESTIMATORS),
+        *(as_it_comes(registered.load()) for registered in ESTIMATORS),
         *(entry.cls(**entry.checked) for entry in CATALOGUE),
     )
 }

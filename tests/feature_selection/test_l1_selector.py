@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import certifit
 from certifit import CertificateWarning, DataError, GaussianNB
-from certifit.checkers.feature_selection.adapter import audit_l1
+from certifit.checkers.feature_selection.l1_adapter import audit_l1
 from certifit.feature_selection.l1_selector import L1Selector
 
 X, Y = load_diabetes(return_X_y=True)

@@ -19,7 +19,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
 from certifit import DataError, GaussianNB
-from certifit.checkers.feature_selection.adapter import audit_filter
+from certifit.checkers.feature_selection.filter_adapter import audit_filter
 from certifit.divergence import kl
 from certifit.families import Bernoulli, Gaussian
 from certifit.feature_selection.scores import (

@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from certifit import CertificateWarning, DataError, GaussianNB, ProgressBar
-from certifit.checkers.feature_selection.adapter import audit_elimination, audit_sequential
+from certifit.checkers.feature_selection.search_adapter import audit_elimination, audit_sequential
 from certifit.feature_selection.searches.recursive_elimination import RecursiveElimination
 from certifit.feature_selection.searches.sequential_selector import SequentialSelector
 

@@ -32,15 +32,10 @@ from certifit.checkers.ensemble.boosted_median import audit_boosted_regressor
 from certifit.checkers.ensemble.boosting.gradient_adapter import audit_gradient_boosting
 from certifit.checkers.ensemble.boosting_adapter import audit_boosting
 from certifit.checkers.ensemble.forest.sklearn_adapter import audit_forest
-from certifit.checkers.feature_selection.adapter import (
-    FILTERS,
-    audit_elimination,
-    audit_filter,
-    audit_l1,
-    audit_sequential,
-    audit_variances,
-)
+from certifit.checkers.feature_selection.filter_adapter import FILTERS, audit_filter, audit_variances
 from certifit.checkers.feature_selection.from_model import audit_from_model
+from certifit.checkers.feature_selection.l1_adapter import audit_l1
+from certifit.checkers.feature_selection.search_adapter import audit_elimination, audit_sequential
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
 from certifit.checkers.linear_model.adapter import CLAIMS, audit_linear, linear_problem
 from certifit.checkers.linear_model.cross_validated.adapter import (
