@@ -39,12 +39,17 @@ left out). What such a test asks and does not get is of these kinds:
 - A `ConvergenceWarning` in a solver's own words, or `n_iter_` equal to `max_iter`: `CertificateWarning`, which is
   one, states the gap that is proved; iterations are those of another algorithm.
 - An error for what is done here: sparse rows for a kernel machine fitted on dense ones, sparse precomputed kernels,
-  sparse or small batches of IncrementalPCA, starting weights of a mixture that are not normalised.
-- A kernel machine with C=inf: refused, HardMarginSVC is the machine without any slack. A kernel function of rows that
-  are not numbers, or that gives a wrong shape: `fit` refuses it.
+  sparse rows with indices of 64 bits or with `positive=True`, sparse or small batches of IncrementalPCA and another
+  `n_components` for its next one, starting weights of a mixture that are not normalised.
+- Rows that were changed in place by `copy_X=False`: they never are.
+- More digits of a coefficient than the `tol` that is asked for proves.
+- A kernel function of rows that are not numbers, or that gives a wrong shape: `fit` refuses it.
 - A FutureWarning that something is deprecated there, such as `probability` of SVC: it is a part of the class here.
-- Coefficients, centres or components of dtype float32 for rows of float32: they are float64; transformed rows and
-  probabilities have the dtype of the rows.
+- Centres or components of dtype float32 for rows of float32: they are float64, because an audit holds them to the
+  digits that means and directions of such rows have; transformed rows and probabilities have the dtype of the rows.
+  Coefficients of a logistic regression are float32 then, also with solver='liblinear'.
+- A higher likelihood of PCA without `whiten=True` than with it: both are the same model here.
+- Elastic net logistic regression judged by another objective than its own (the mean loss for the sum).
 - An estimate without a penalty for classes that can be separated: `NoSolutionError` with the direction that shows
   that no maximum exists.
 - A log-likelihood of rows with no variance in some direction: an error: there is no density.
@@ -52,6 +57,8 @@ left out). What such a test asks and does not get is of these kinds:
 - The numbers that a seed leads to, printed progress, the number of callbacks' tasks: those of another algorithm.
 - A fitted model after a later fit that failed, or attributes that are set by hand: a fit that fails leaves nothing;
   attributes that follow from others are read-only.
+- Metadata that is routed to a scorer or a splitter, and warnings for settings of k-means that are ignored.
+- The sign of a vote between two machines whose values are equal but for rounding (`break_ties`).
 - Weights of classes or rows that are zero or negative: zero weights leave rows out; classes of weight zero are
   refused, and negative weights too, but by kernel machines, which leave their rows out with a warning.
 """

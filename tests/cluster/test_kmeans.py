@@ -204,6 +204,18 @@ def test_empty_clusters_move_to_the_farthest_rows(form, compiled):
         assert trace == sorted(trace, reverse=True)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_cluster_loses_the_row_that_an_empty_one_takes(form):
+    """By hand: (0, 0) or (1, 1) leaves the others' mean at thirds, whose next means are the two pairs."""
+    X = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1.0], [1.0, 1.0]])
+    model = KMeans(2, init=np.array([[0.5, 0.5], [3.0, 3.0]])).fit(form(X))
+    assert [mark.objective for mark in model.history_] == pytest.approx([1.5, 11 / 18, 0.25])
+    assert sorted(model.cluster_centers_.tolist()) == [[0.25, 0.0], [0.75, 1.0]]
+    heavy = KMeans(2, init=np.array([[0.5, 0.5], [3.0, 3.0]])).fit(form(X), sample_weight=[3, 1, 2, 3])
+    again = KMeans(2, init=np.array([[0.5, 0.5], [3.0, 3.0]])).fit(form(np.repeat(X, [3, 1, 2, 3], axis=0)))
+    assert [mark.objective for mark in heavy.history_] == pytest.approx([mark.objective for mark in again.history_])
+
+
 # ------------------------------------------------------------------------------------------------ weights and starts
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("init", ["k-means++", "random"])
@@ -432,7 +444,7 @@ def test_what_is_proved_optimal_is_the_best_of_all_partitions(seed):
 def test_arguments_that_steer_scikit_learns_solver_change_nothing():
     X = load_iris().data
     plain = KMeans(3, random_state=0).fit(X)
-    theirs = KMeans(3, random_state=0, algorithm="elkan", copy_x=False, verbose=1).fit(X)
+    theirs = KMeans(3, random_state=0, algorithm="elkan", copy_x=False).fit(X)
     np.testing.assert_array_equal(theirs.cluster_centers_, plain.cluster_centers_)
 
 
@@ -487,3 +499,33 @@ def test_centres_go_on_from_a_fit_and_their_counts_are_checked():
     j = model.labels_[0]
     assert (moved[np.arange(3) != j] == 0).all()
     np.testing.assert_allclose(model.cluster_centers_[j], before[j] + (X[0] - before[j]) / model.counts_[j])
+
+
+@pytest.mark.parametrize(("tol", "end"), [(0, "strict convergence"), (0.01, "within tolerance 0.01")])
+def test_verbose_prints_every_pass(capsys, tol, end):
+    X = np.random.default_rng(0).random((300, 3))
+    model = KMeans(5, init="random", n_init=1, swaps=0, tol=tol, random_state=0, verbose=1).fit(X)
+    first, *passes, last = capsys.readouterr().out.splitlines()
+    assert first == "Initialization complete (start 1)"
+    assert passes == [f"Iteration {i}, inertia {mark.objective}." for i, mark in enumerate(model.history_)]
+    assert last.startswith(f"Converged at iteration {len(passes) - 1}: ")
+    assert end in last
+
+
+def test_the_first_batch_starts_from_the_best_of_its_starts():
+    """Three groups that single random starts miss: as many starts as n_init says find them, batch after batch."""
+    X, y = make_blobs(60, centers=[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], cluster_std=0.3, random_state=0)
+    one, many = (MiniBatchKMeans(3, init="random", n_init=n, random_state=1) for n in (1, 30))
+    for _ in range(3):
+        one.partial_fit(X)
+        many.partial_fit(X)
+    assert len(np.unique(many.labels_[y == 0])) == len(np.unique(many.labels_[y == 1])) == 1
+    assert many.inertia_ < 1.2 * 60 * 2 * 0.3**2 < one.inertia_
+
+
+def test_batches_print_why_they_ended(capsys):
+    X = np.random.default_rng(0).random((100, 2))
+    MiniBatchKMeans(3, tol=0, random_state=0, verbose=1).fit(X)
+    assert "Converged (lack of improvement in inertia) at step" in capsys.readouterr().out
+    MiniBatchKMeans(3, tol=1e-3, random_state=0, verbose=1).fit(X)
+    assert "Converged (small centers change) at step" in capsys.readouterr().out

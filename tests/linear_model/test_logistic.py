@@ -1,5 +1,7 @@
 """Logistic and softmax regression: closed forms, independent optimisers, labels, answers. Firth's: test_firth.py."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,6 +11,10 @@ from sklearn import linear_model
 from sklearn.datasets import load_digits
 
 from certifit import DataError, LogisticRegression, audit
+from certifit.core import Certificate
+from certifit.linear_model.logistic.problem import LogisticRows, Penalised
+from certifit.linear_model.logistic.stored_coefficients import stored_coefficients
+from certifit.rows import as_rows
 from tests.common.catalogue import three, two
 from tests.linear_model.logistic_tables import SOLVERS, TABLES, certified, exact
 
@@ -274,7 +280,34 @@ def test_float32(data):
     single = X.astype(np.float32)
     model, double = LogisticRegression().fit(single, y), LogisticRegression().fit(single.astype(np.float64), y)
     np.testing.assert_allclose(model.coef_, double.coef_, rtol=1e-6)
-    assert model.coef_.dtype == np.float64
+    assert model.coef_.dtype == np.float32
+    assert model.intercept_.dtype == double.coef_.dtype == np.float64
+    assert certified(model, single, y)
+    assert model.certificate_.objective == pytest.approx(model.objective(single, y).total, rel=1e-12)
+    # Scores are summed in float64, and no row is far from that of the unrounded coefficients.
+    np.testing.assert_allclose(model.decision_function(single), double.decision_function(single), atol=1e-4)
+
+
+@pytest.mark.parametrize("data", [two, three])
+def test_float32_keeps_the_digits_that_a_proof_needs(data):
+    """Far from 0 the intercept follows the rounded coefficients; where a proof would be lost, they stay whole."""
+    X, y = data()
+    far = (8 * X + 1e6).astype(np.float32)
+    model, double = LogisticRegression().fit(far, y), LogisticRegression().fit(far.astype(np.float64), y)
+    assert model.coef_.dtype == np.float32
+    assert certified(model, far, y)
+    np.testing.assert_allclose(model.predict_proba(far), double.predict_proba(far), atol=1e-4)
+    careless = copy.deepcopy(model)
+    careless.coef_ = double.coef_.astype(np.float32)
+    careless.intercept_ = double.intercept_.astype(np.float32)
+    assert not certified(careless, far, y)
+    rows, task = LogisticRows.of(as_rows(far, y, target="classes"), None, True), Penalised(0.0, 1.0, True)
+    x = rows.start({"coef_": double.coef_, "intercept_": double.intercept_, "classes_": double.classes_}).ravel()
+    claimed = Certificate("optimal", "nothing may be lost", 0.0, 0.0, 0.0, 0.0)
+    fitted, kept = stored_coefficients(rows, task, x, claimed)
+    assert kept is claimed
+    assert fitted["coef_"].dtype == np.float64
+    assert LogisticRegression(penalty=None).fit(X.astype(np.float32), y).coef_.dtype == np.float64
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state
 from certifit.checkers.cluster import kmeans as checker
 from certifit.cluster.exact_sums import ClusterSums, LloydState
 from certifit.cluster.lloyd import Lloyd, cluster_sums, is_large, nearest, square_distances
-from certifit.cluster.local_search import LocalSearch, is_better, rounding_gain
+from certifit.cluster.local_search import LocalSearch, PrintedPasses, is_better, rounding_gain
 from certifit.cluster.one_column import best_intervals
 from certifit.cluster.seeding import Starts, is_drawn
 from certifit.cluster.tuning import KMeansTuning
@@ -70,9 +70,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         Seconds after which the best clustering so far is returned. Where it passes while a start is still drawn (from
         thousands of clusters), the other centres are rows at random, and one pass is made.
     random_state : int, RandomState or None
-    algorithm, copy_x, verbose : ignored
-        Distances are saved wherever bounds allow it, the input is never changed, and progress is shown by
-        `set_callbacks`; accepted so that scikit-learn code runs unchanged.
+    verbose : int, default=0
+        Whether every pass prints a line; `set_callbacks` shows a progress bar.
+    algorithm, copy_x : ignored
+        Distances are saved wherever bounds allow it, and the input is never changed; accepted so that scikit-learn
+        code runs unchanged.
 
     Attributes
     ----------
@@ -109,7 +111,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         "swaps": Setting(int, least=0, choices=("auto",), other=lambda value: isinstance(value, bool)),
         "target_ratio": Setting(float, least=1, none=True),
     }
-    ignored: ClassVar[tuple[str, ...]] = ("algorithm", "copy_x", "verbose")
+    ignored: ClassVar[tuple[str, ...]] = ("algorithm", "copy_x")
     differences: ClassVar[dict[str, str]] = {
         "tol": "It is the share of the objective that one more step may gain, which the certificate states; in "
         "scikit-learn it is how far centres may move.",
@@ -118,6 +120,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         "random_state": "Equal seeds draw other starts than scikit-learn's, and swaps of centres follow them.",
     }
     _tuning: ClassVar[KMeansTuning] = KMeansTuning()
+    _printed: ClassVar[type[PrintedPasses]] = PrintedPasses
 
     def __init__(
         self,
@@ -164,7 +167,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         if exact is not None and self._is_seeded and self.max_iter > 0:
             init, n_init, swaps = exact.centres, 1, 0
         starts = Starts(init, k, rows, check_random_state(self.random_state), self._tuning)
-        search = LocalSearch(lloyd, starts, swaps, self.tol, self.max_iter, self.max_time, self._watch)
+        limits = self.tol, self.max_iter, self.max_time
+        search = LocalSearch(lloyd, starts, swaps, *limits, self._watch, self._printed if self.verbose else None)
         best, bound = self._best_of_starts(search, n_init, None if exact is None else exact.bound)
         checker.check_underflow(rows, best.params.centres, best.objective)
         clusters = lloyd.clusters if lloyd.state is best.params else lloyd.measure(best.params)

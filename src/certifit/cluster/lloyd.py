@@ -171,9 +171,9 @@ def cluster_sums(rows: Rows, C: Array, tuning: KMeansTuning = KMeansTuning()) ->
     return rows.sum(partial(_plain_sums, C))
 
 
-def farthest_rows(rows: Rows, C: Array, most: int, tuning: KMeansTuning = KMeansTuning()) -> Array:
-    """Return at most `most` distinct rows (·, d), those farthest from their nearest centre; none that lie on one."""
-    return rows.sum(partial(_farthest_of_block, C, is_large(rows, len(C), tuning), most)).X
+def farthest_rows(rows: Rows, C: Array, most: int, tuning: KMeansTuning = KMeansTuning()) -> FarthestRows:
+    """Return at most `most` distinct rows, those farthest from their nearest centre; none that lie on one."""
+    return rows.sum(partial(_farthest_of_block, C, is_large(rows, len(C), tuning), most))
 
 
 @dataclass(frozen=True)
@@ -181,25 +181,33 @@ class FarthestRows:
     """Distinct rows, farthest first; a sum keeps the farthest of both."""
 
     X: Array  # (m, d)
+    w: Array  # (m,) their weights, rows that are equal counted together
+    labels: Array  # (m,) their nearest centres
     square: Array  # (m,) squared distances, above 0
     most: int
 
     def __add__(self, other: FarthestRows) -> FarthestRows:
-        return _keep_farthest(np.concatenate([self.X, other.X]), np.append(self.square, other.square), self.most)
+        mine, others = (self.X, self.w, self.labels, self.square), (other.X, other.w, other.labels, other.square)
+        X, w, labels, square = (np.concatenate(both) for both in zip(mine, others, strict=True))
+        order = np.argsort(-square, kind="stable")
+        return FarthestRows(X[order], w[order], labels[order], square[order], self.most).distinct()
 
-
-def _keep_farthest(X: Array, square: Array, most: int) -> FarthestRows:
-    order = np.argsort(-square, kind="stable")
-    X, square = X[order], square[order]
-    distinct = np.sort(np.unique(X, axis=0, return_index=True)[1])[:most]
-    return FarthestRows(X[distinct], square[distinct], most)
+    def distinct(self) -> FarthestRows:
+        """Return at most `most` rows; of rows that are equal the first, with the weight of all."""
+        _, first, same = np.unique(self.X, axis=0, return_index=True, return_inverse=True)
+        w = np.bincount(same.ravel(), self.w, len(first))
+        order = np.argsort(first)[: self.most]
+        kept = first[order]
+        return FarthestRows(self.X[kept], w[order], self.labels[kept], self.square[kept], self.most)
 
 
 def _farthest_of_block(C: Array, compiled: bool, most: int, block: Block) -> FarthestRows:
-    square = np.where(block.w > 0, square_distances(block.X, C, compiled).min(axis=1), 0.0)
+    D = square_distances(block.X, C, compiled)
+    labels = D.argmin(axis=1)
+    square = np.where(block.w > 0, D[np.arange(len(D)), labels], 0.0)
     order = np.argsort(-square, kind="stable")[: 4 * most + 16]  # some of them may be equal
     order = order[square[order] > 0]
-    return _keep_farthest(dense(block.X[order]), square[order], most)
+    return FarthestRows(dense(block.X[order]), block.w[order], labels[order], square[order], most).distinct()
 
 
 # ------------------------------------------------------------------------------------------------ passes in a row

@@ -50,7 +50,7 @@ def descend(
 
 
 def move_centres(lloyd: Lloyd, state: LloydState, clusters: ClusterSums) -> Step[LloydState]:
-    """Move every centre to the mean of its rows, and a centre without rows to the farthest row."""
+    """Move every centre to the mean of its rows; one without rows takes the farthest row from another."""
     C, A = state
     weight = clusters.weight
     some = weight > 0
@@ -64,9 +64,14 @@ def move_centres(lloyd: Lloyd, state: LloydState, clusters: ClusterSums) -> Step
     centres = A + mean
     empty = np.flatnonzero(~some)
     if len(empty) and objective > 0:
-        rows = farthest_rows(lloyd.rows, C, len(empty), lloyd.tuning)
-        centres[empty[: len(rows)]] = rows
-        relative = np.inf if len(rows) else relative
+        found = farthest_rows(lloyd.rows, C, len(empty), lloyd.tuning)
+        left = weight - np.bincount(found.labels, found.w, len(C))
+        lost = np.zeros_like(C)
+        np.add.at(lost, found.labels, found.w[:, None] * (found.X - A[found.labels]))
+        fewer = np.isin(np.arange(len(C)), found.labels) & (left > 1e-9 * weight)
+        centres[fewer] = A[fewer] + (clusters.sums - lost)[fewer] / left[fewer, None]
+        centres[empty[: len(found.X)]] = found.X
+        relative = np.inf if len(found.X) else relative
     # An anchor stays until the mean is so far from it that sums about it would lose digits.
     away = weight * (mean**2).sum(axis=1)
     far = ~some | (away > 64 * (clusters.squares - away)) | (not lloyd.compiled)
@@ -114,6 +119,31 @@ def swap_centre(starts: Starts, C: Array) -> Array | None:
     return C
 
 
+class PrintedPasses:
+    """Prints one line for every pass, in the words of scikit-learn's `verbose`, and passes it on."""
+
+    def __init__(self, watch: Watch, name: str) -> None:
+        self.watch, self.passes = watch, 0
+        print(f"Initialization complete ({name})")
+
+    def begin(self) -> None:
+        self.watch.begin()
+
+    def end(self, params: LloydState, step: Step[LloydState], tol: float) -> bool:
+        print(f"Iteration {self.passes}, inertia {step.objective}.")
+        if step.gain <= tol:
+            print(self.ended(step.gain, tol))
+        self.passes += 1
+        return self.watch.end(params, step, tol)
+
+    def ended(self, gain: float, tol: float) -> str:
+        """Why no more passes are made."""
+        why = "strict convergence"
+        if gain > 0:
+            why = f"the center shift would lower the inertia by {gain:.3g} of it, within tolerance {tol:g}"
+        return f"Converged at iteration {self.passes}: {why}."
+
+
 @dataclass
 class LocalSearch:
     """Searches for local optima within one budget of time."""
@@ -125,6 +155,7 @@ class LocalSearch:
     max_iter: int
     max_time: float | None  # seconds
     watch: Watch
+    printed: type[PrintedPasses] | None = None  # prints every pass
 
     def __post_init__(self) -> None:
         self.until = np.inf if self.max_time is None else time.perf_counter() + self.max_time
@@ -145,7 +176,8 @@ class LocalSearch:
     def _descend(self, name: str, centres: Array) -> Solution[LloydState]:
         left = self.until - time.perf_counter()
         with self.watch.loop(name, self.max_iter, _attributes) as watch:
-            found = descend(self.lloyd, centres, self.tol, self.max_iter, left, watch)
+            watcher = watch if self.printed is None else self.printed(watch, name)
+            found = descend(self.lloyd, centres, self.tol, self.max_iter, left, watcher)
         self.over = found.status in ("stopped", "max_time")
         return found
 

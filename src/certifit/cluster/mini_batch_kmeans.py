@@ -14,12 +14,22 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from certifit.checkers.cluster import kmeans as checker
+from certifit.checkers.cluster.semidefinite_bound import SemidefiniteTuning
 from certifit.cluster.exact_sums import ClusterSums
 from certifit.cluster.kmeans import KMeans
 from certifit.cluster.lloyd import cluster_sums, nearest
+from certifit.cluster.local_search import PrintedPasses
 from certifit.cluster.seeding import Starts
 from certifit.core import Attributes
 from certifit.rows import Array, Rows
+
+
+class PrintedSteps(PrintedPasses):
+    """Says why passes ended in the words of scikit-learn's class."""
+
+    def ended(self, gain: float, tol: float) -> str:
+        why = "small centers change" if gain > 0 or tol > 0 else "lack of improvement in inertia"
+        return f"Converged ({why}) at step {self.passes}"
 
 
 class MiniBatchKMeans(KMeans):
@@ -28,9 +38,9 @@ class MiniBatchKMeans(KMeans):
     Parameters
     ----------
     n_clusters : int, default=8
-    init, n_init, max_iter, tol, random_state : as for KMeans
+    init, n_init, max_iter, tol, random_state, verbose : as for KMeans
     swaps, target_ratio, max_time : as for KMeans
-    batch_size, compute_labels, max_no_improvement, init_size, reassignment_ratio, verbose : ignored
+    batch_size, compute_labels, max_no_improvement, init_size, reassignment_ratio : ignored
         There are no batches, and labels cost nothing; accepted so that scikit-learn code runs unchanged.
 
     Attributes
@@ -61,7 +71,6 @@ class MiniBatchKMeans(KMeans):
         "max_no_improvement",
         "init_size",
         "reassignment_ratio",
-        "verbose",
     )
     differences: ClassVar[dict[str, str]] = {
         **{name: reason for name, reason in KMeans.differences.items() if name != "tol"},
@@ -72,6 +81,8 @@ class MiniBatchKMeans(KMeans):
         "partial_fit": "Centres without rows stay where they are. Moved batch by batch, centres are not the best for "
         "the rows seen, and the certificate of the last batch says so; fit reads tables of any size block by block.",
     }
+
+    _printed: ClassVar[type[PrintedPasses]] = PrintedSteps
 
     def __init__(
         self,
@@ -127,7 +138,10 @@ class MiniBatchKMeans(KMeans):
             C = C + found.sums / np.where(counts > 0, counts, 1.0)[:, None]
             labels = nearest(rows, C, self._tuning)
             inertia = float(cluster_sums(rows, C, self._tuning).squares.sum())
-            certificate = checker.certify(C, labels, self.tol, rows, self.target_ratio, inertia)
+            # The semidefinite bound would take longer than many batches.
+            plain = checker.ClusterCheckTuning(gram=SemidefiniteTuning(most_rows=0))
+            tuning = plain if self.target_ratio is None else checker.ClusterCheckTuning()
+            certificate = checker.certify(C, labels, self.tol, rows, self.target_ratio, inertia, tuning=tuning)
         self.__dict__.update(
             cluster_centers_=C,
             labels_=labels,
@@ -140,7 +154,10 @@ class MiniBatchKMeans(KMeans):
         return self
 
     def _first_centres(self, rows: Rows) -> tuple[Array, Array]:
+        """The best of n_init starts on the first batch, and no rows yet."""
         self._check_rows(rows)
         k = int(self.n_clusters)
         starts = Starts(self.init, k, rows, check_random_state(self.random_state), self._tuning)
-        return starts.draw(), np.zeros(k)
+        drawn = [starts.draw() for _ in range(min(self._number_of_starts(), 100))]
+        costs = [float(cluster_sums(rows, C, self._tuning).squares.sum()) for C in drawn]
+        return drawn[int(np.argmin(costs))], np.zeros(k)

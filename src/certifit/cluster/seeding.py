@@ -153,7 +153,7 @@ def kmeans_plusplus(
     sample_weight: Any = None,
     random_state: Any = None,
     n_local_trials: Any = None,
-    **_: Any,
+    x_squared_norms: Any = None,
 ) -> tuple[Array, Array]:
     """Starting centres for k-means: rows far from each other, drawn by k-means++.
 
@@ -165,7 +165,8 @@ def kmeans_plusplus(
     random_state : int, RandomState or None
     n_local_trials : int or None
         Candidates for each centre, of which the best is kept; None means 2 + log(n_clusters).
-    **_ : x_squared_norms, ignored; accepted so that scikit-learn's calls run
+    x_squared_norms : (n,) or None
+        Ignored; accepted so that scikit-learn's calls run.
 
     Returns
     -------
@@ -181,6 +182,13 @@ def kmeans_plusplus(
     [0, 2]
     """
     rows = as_rows(X, None, sample_weight, sparse=True).load()
+    if x_squared_norms is not None and len(x_squared_norms) != rows.n_rows:
+        raise DataError(
+            got=f"x_squared_norms of {len(x_squared_norms)} rows",
+            wanted=f"one for each of the {rows.n_rows} rows, or None",
+            fix=f"The length of x_squared_norms {len(x_squared_norms)} should be equal to the length of n_samples "
+            f"{rows.n_rows}.",
+        )
     Setting(int, least=1, most=rows.n_rows).check("n_clusters", n_clusters)
     Setting(int, least=1, none=True).check("n_local_trials", n_local_trials)
     starts = Starts("k-means++", int(n_clusters), rows, check_random_state(random_state))

@@ -38,13 +38,15 @@ class LinearScores(ClassifierMixin):
 
     @property
     def _dense_coef(self) -> Array:
-        """Coefficients, one row for each score."""
-        return np.atleast_2d(self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_)
+        """Coefficients in float64, one row for each score."""
+        coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        return np.atleast_2d(np.asarray(coef, dtype=np.float64))
 
     def decision_function(self, X: Any) -> Array:
         """Scores: (n,) for two classes, (n, k) for more."""
         rows = self._rows(X)
-        coef = self.coef_ if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        # Scores are summed in float64, whatever the dtype that coefficients are kept in.
+        coef = self.coef_.astype(np.float64) if sparse.issparse(self.coef_) else self._dense_coef
         eta = rows.map(partial(score_rows, coef, self.intercept_))
         return eta[:, 0] if coef.shape[0] == 1 else eta
 

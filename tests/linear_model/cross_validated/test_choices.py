@@ -8,7 +8,7 @@ import pytest
 import sklearn.linear_model as theirs
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.model_selection import LeaveOneOut
+from sklearn.model_selection import KFold, LeaveOneOut
 
 import certifit
 from certifit import ElasticNetCV, LassoCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV, audit
@@ -303,7 +303,63 @@ def test_what_does_not_go_together_is_refused(model, words):
         model.fit(X, y)
 
 
-def test_a_fold_without_a_class_is_refused():
+@pytest.mark.parametrize("params", [{"fit_intercept": False}, {"refit": False}])
+def test_a_fold_without_a_class_is_refused(params):
     split = [(np.flatnonzero(LABELS < 2), np.flatnonzero(LABELS == 2))]
-    with pytest.raises(DataError, match="lack a class"):
-        LogisticRegressionCV(cv=split).fit(ROWS, LABELS)
+    with pytest.raises(DataError, match="lack a class"), pytest.warns(UserWarning, match="never expect"):
+        LogisticRegressionCV(cv=split, **params).fit(ROWS, LABELS)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
+@pytest.mark.parametrize("there", [[0, 2], [1]])
+def test_a_class_that_a_fold_lacks_has_probability_zero(there, l1_ratio):
+    """scikit-learn's own solver, whose intercept of the missing class creeps towards -inf, is the reference."""
+    seen = np.isin(LABELS, there)
+    split = [(np.flatnonzero(seen), np.flatnonzero(~seen)), (np.arange(0, 150, 2), np.arange(1, 150, 2))]
+    with pytest.warns(UserWarning, match="1 of 2 folds lack a class"):
+        model = LogisticRegressionCV(
+            Cs=[0.3, 2.0], l1_ratios=[l1_ratio], cv=split, scoring="accuracy", use_legacy_attributes=False
+        ).fit(ROWS, LABELS)
+    assert model.certificate_.holds
+    assert audit(model, ROWS, LABELS).holds
+    assert (model.scores_[0] == 0.0).all()
+    gone = np.setdiff1d([0, 1, 2], there)
+    assert (model.fold_intercept_[0, 0][:, gone] == -np.inf).all()
+    assert (model.fold_coef_[0, 0][:, gone] == 0.0).all()
+    if len(there) == 2:
+        penalty = {"l1_ratio": l1_ratio, "C": 2.0, "solver": "saga", "tol": 1e-7, "max_iter": 100_000}
+        wide = theirs.LogisticRegression(**penalty)
+        lone = np.append(ROWS[seen], [[0.0] * ROWS.shape[1]], axis=0)
+        wide.fit(lone, np.append(LABELS[seen], 1), sample_weight=np.append(np.ones(seen.sum()), 1e-9))
+        found = model.fold_coef_[0, 0, 1]
+        np.testing.assert_allclose(found[2] - found[0], wide.coef_[2] - wide.coef_[0], atol=2e-3)
+
+
+def test_a_wrong_fit_of_a_fold_that_lacks_a_class_is_found():
+    split = [(np.flatnonzero(LABELS < 2), np.flatnonzero(LABELS == 2))]
+    with pytest.warns(UserWarning, match="never expect"):
+        model = LogisticRegressionCV(Cs=[1.0], cv=split).fit(ROWS, LABELS)
+    for name, place, value in (("fold_coef_", (0, 0, 0, 2, 0), 0.1), ("fold_intercept_", (0, 0, 0, 2), -9.0)):
+        wrong = copy.deepcopy(model)
+        getattr(wrong, name)[place] = value
+        assert not audit(wrong, ROWS, LABELS).holds
+    wrong = copy.deepcopy(model)
+    wrong.fold_coef_[0, 0, 0, :2] *= 1.01
+    assert not audit(wrong, ROWS, LABELS).holds
+
+
+def test_words_as_labels_of_a_fold_of_one_class():
+    """Sorted rows in two folds: each is certain of the class that it has not seen, so the squared error is 1."""
+    X, words = np.arange(4.0)[:, None], np.array(["a", "a", "b", "b"])
+    with pytest.warns(UserWarning, match="2 of 2 folds"):
+        model = LogisticRegressionCV(cv=KFold(2), scoring="neg_brier_score", use_legacy_attributes=False).fit(
+            X, words
+        )
+    assert model.C_ == 1e-4  # the first of equals
+    assert (model.scores_ == -1.0).all()
+    assert audit(model, X, words).holds
+
+
+def test_elastic_net_needs_its_shares():
+    with pytest.raises(DataError, match="without l1_ratios"):
+        LogisticRegressionCV(penalty="elasticnet", l1_ratios=None).fit(ROWS, LABELS)

@@ -21,6 +21,7 @@ from certifit.svm.kernel.gram import KernelCache, gram_of
 from certifit.svm.kernel.kernels import RBF
 from certifit.svm.kernel.svc import SVC
 from certifit.svm.kernel.svr import SVR
+from certifit.svm.nu.nu_svm import NuSVC
 from tests.common.catalogue import three, two
 from tests.svm.kernel.svc_tables import audit, standard
 
@@ -61,6 +62,41 @@ def test_a_line_inside_the_tube():
     model = SVR(kernel="linear", C=100.0, epsilon=0.5).fit([[-1.0], [1.0]], [-2.0, 2.0])
     np.testing.assert_allclose(model.coef_, [[1.5]], rtol=1e-9)
     np.testing.assert_allclose(model.certificate_.objective, 0.5 * 1.5**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("cls", [SVC, svm.SVC])
+def test_no_slack_at_all(cls):
+    """C=inf: (0, 0) and (2, 0) are the nearest rows of the two classes, so f = x₁ - 1."""
+    X, y = np.array([[0.0, 0.0], [0.0, 3.0], [2.0, 0.0], [5.0, 1.0]]), np.array([0, 0, 1, 1])
+    model = cls(kernel="linear", C=float("inf"), tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [[1.0, 0.0]], atol=1e-5)
+    np.testing.assert_allclose(model.intercept_, [-1.0], atol=1e-5)
+    assert not audit(model, X, [0, 1, 0, 1]).holds
+    if cls is SVC:
+        assert audit(model, X, y).holds
+        assert model.certificate_.objective == pytest.approx(0.5)
+        flat = SVR(kernel="linear", C=np.inf, epsilon=0.5).fit([[-1.0], [1.0]], [-2.0, 2.0])
+        np.testing.assert_allclose(flat.coef_, [[1.5]], rtol=1e-9)
+        with pytest.raises(DataError, match="C=inf"):
+            SVR(kernel="linear", C=np.inf, epsilon=0.0).fit([[-1.0], [0.0], [1.0]], [0.0, 1.0, 0.0])
+
+
+def test_a_coefficient_at_the_limit_of_an_infinite_price_is_found():
+    """Overlapping rows fitted at C=1e10 and then said to be of C=inf."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    model = SVC(kernel="linear", C=1e10).fit(X, y)
+    assert audit(model, X, y).holds
+    model.C = np.inf
+    assert not audit(model, X, y).holds
+
+
+@pytest.mark.parametrize(
+    ("cls", "words"),
+    [(SVC, "all samples with positive weights"), (NuSVC, "nu is infeasible")],
+)
+def test_weights_that_leave_one_class(cls, words):
+    with pytest.raises(DataError, match=words), pytest.warns(UserWarning, match="negative weight"):
+        cls(kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 1, 1], sample_weight=[-1.0, 1.0, 1.0])
 
 
 def test_the_best_intercept_beats_every_other():

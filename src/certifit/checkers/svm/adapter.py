@@ -84,7 +84,7 @@ def audit_svc(
     make = partial(_machines, scheme, k, code)
     make = make if nu is None else partial(_nu_machines, make, nu)
     machines = make(coef, support, box, intercepts)
-    more = [class_order_check(model, code[support], k)]
+    more = [class_order_check(model, code[support], k), *_no_loss_checks(model, support, coef.T, box)]
     if hasattr(model, "class_weight_"):
         more.append(same("weights of classes differ from their meaning", numbers(model, "class_weight_"), factor))
     fitted = FittedSvm(model, data, support, box, machines)
@@ -99,7 +99,12 @@ def audit_svc(
 
 
 def _price(model: Any) -> float:
-    return float(setting(model, "C", Setting(float, above=0, below=np.inf)))
+    return kernel.price(float(setting(model, "C", Setting(float, above=0))))
+
+
+def _no_loss_checks(model: Any, support: Array, coef: Array, box: Array) -> list[Check]:
+    """Of C=inf, by what the model itself states."""
+    return [] if _nu(model) is not None else kernel.no_loss_checks(float(model.C), coef, box[support])
 
 
 def _nu(model: Any) -> float | None:
@@ -167,6 +172,7 @@ def audit_svr(
     fitted = FittedSvm(model, data, support, box, [machine])
     problem, checks = _kernel_problem(fitted, tuning)
     order = class_order_check(model, np.zeros_like(support), 1)
+    checks = [*checks, *_no_loss_checks(model, support, coef.T, box)]
     if nu is not None:
         machine, more = _with_tube(machine, nu, problem, model)
         fitted, checks = fitted._replace(machines=[machine]), [*checks, *more]

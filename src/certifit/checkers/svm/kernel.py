@@ -51,6 +51,8 @@ class SvmCheckTuning:
 
     hidden: float = 1e-2  # share of the objective: a proof that rounding could undo is none
     feasible: float = 1e-6  # share of C: other libraries' coefficients may come in float32
+    no_loss: float = 1e10  # the C that stands for C=inf, of which coefficients may be
+    no_loss_share: float = 0.5  # this share at most
     slight: float = 1e-2  # share of the tolerance: where rounding could be more, a longer float type is used,
     longer_work: int = 400_000_000  # unless that takes more multiplications than this, counting a value as
     value_work: int = 20  # of them, besides those of its columns
@@ -174,6 +176,23 @@ class NuTubeMachine(KernelSvm):
         bound = (found.bound + epsilon * total) * min(1.0, most / max(total, TINY))
         rounding = found.rounding + 8 * EPS * epsilon * most
         return found._replace(objective=found.objective + epsilon * most, bound=bound, rounding=rounding)
+
+
+def price(C: float, tuning: SvmCheckTuning = SvmCheckTuning()) -> float:
+    """C as a number: C=inf, at which no row may miss its margin, is so large that no coefficient comes near it."""
+    return tuning.no_loss if np.isinf(C) else C
+
+
+def no_loss_checks(C: float, beta: Array, box: Array, tuning: SvmCheckTuning = SvmCheckTuning()) -> list[Check]:
+    """Whether coefficients (n, machines) of C=inf are well inside their box (n,): any larger C has the same.
+
+    At the limit a row pays for missing its margin, however large the price: there is no machine without a loss.
+    """
+    if not np.isinf(C):
+        return []
+    size = np.abs(beta).reshape(len(box), -1).max(axis=1, initial=0.0)
+    share = float((size[box > 0] / box[box > 0]).max(initial=0.0))
+    return [Check("largest coefficient, as a share of the C that stands for inf", share, tuning.no_loss_share)]
 
 
 def largest_nu(y: Array, C: Array) -> float:

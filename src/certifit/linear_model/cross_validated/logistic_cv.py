@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from certifit.checkers.linear_model.cross_validated.absent_classes import present_classes, renumbered
 from certifit.checkers.linear_model.cross_validated.elastic_net import SearchTuning
 from certifit.checkers.linear_model.cross_validated.folds import StatedFolds, check_sides
 from certifit.checkers.linear_model.cross_validated.logistic import (
@@ -32,7 +33,8 @@ from certifit.checkers.linear_model.cross_validated.logistic import (
 from certifit.core import Attributes, Step
 from certifit.core.scoring import find_scorer
 from certifit.core.settings import TOL, Setting, Settings
-from certifit.exceptions import CertificateWarning, DataError
+from certifit.exceptions import CertificateWarning, DataError, warn_caller
+from certifit.linear_model.cross_validated.absent_classes import only_class, present_problem, with_absent
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
 from certifit.rows.folds import FITTED, UsualFolds, fold_roles
@@ -144,7 +146,8 @@ class LogisticRegressionCV(LogisticRegression):
         "l1_ratios": "The default None means 0, without a warning; scikit-learn's 'warn' means the same.",
         "scoring": "The default None is accuracy, without a warning; scikit-learn's 'warn' means the same.",
         "fit": "Metadata for splitter and scorer (groups) is not routed: pass the splits themselves as cv.",
-        "cv": "Folds whose other rows lack a class are refused: their models would not know that class.",
+        "cv": "Fits of folds whose other rows lack a class give it probability 0, with a warning; with "
+        "fit_intercept=False or refit=False such folds are refused.",
     }
 
     fold_roles_: Array
@@ -192,6 +195,14 @@ class LogisticRegressionCV(LogisticRegression):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
         self.use_legacy_attributes = use_legacy_attributes
+
+    def _check_settings(self) -> None:
+        for name, setting in self.settings.items():
+            setting.check(name, getattr(self, name))
+        if self.penalty == "elasticnet" and (self.l1_ratios is None or isinstance(self.l1_ratios, str)):
+            raise DataError(
+                got="penalty='elasticnet' without l1_ratios", wanted="an l1_ratio between 0 and 1, or more"
+            )
 
     @property
     def C(self) -> float:
@@ -260,7 +271,7 @@ class LogisticRegressionCV(LogisticRegression):
         else:
             found, C, ratio = _means(search, folds, scores)
         choice = LogisticChoice(scores, C, ratio, folds, found["coef_"], found["intercept_"])
-        checks = logistic_checks(search, choice, scored, unproved)
+        checks = logistic_checks(search, choice, scored, unproved, scores=scores)
         if search.refit:
             certificate = replace(found["certificate_"], checks=(*found["certificate_"].checks, *checks))
         else:
@@ -307,13 +318,15 @@ class LogisticRegressionCV(LogisticRegression):
         """The fits of every fold, their numbers of passes, and how many are not proved."""
         roles = fold_roles(search.cv, data.X, classes[data.y], classes=True)
         check_sides(roles, data.w, self.cv)
+        self._warn_of_absent(roles, data, classes)
         found, unproved = [], 0
         with self._watch.loop("folds", len(roles), partial(_last_fit, classes)) as watch:
             for role in roles:
                 watch.begin()
                 fitted = data.take(np.flatnonzero(role & FITTED))
-                _check_classes(fitted, len(classes), self.cv)
-                paths = [self._fit_path(search, ratio, fitted) for ratio in search.l1_ratios.tolist()]
+                paths = [
+                    self._fit_present(search, ratio, fitted, len(classes)) for ratio in search.l1_ratios.tolist()
+                ]
                 unproved += sum(path[3] for path in paths)
                 found.append([np.array([path[i] for path in paths]) for i in range(3)])
                 step: Step[None] = Step(None, float(data.n_rows), np.inf)
@@ -321,6 +334,36 @@ class LogisticRegressionCV(LogisticRegression):
                     break
         coef, intercept, passes = (np.array([part[i] for part in found]) for i in range(3))
         return StatedFolds(roles[: len(coef)], coef, intercept), passes, unproved
+
+    def _warn_of_absent(self, roles: Array, data: ArrayRows, classes: Array) -> None:
+        """Say which folds are fitted to rows that lack a class."""
+        there = [present_classes(data.take(np.flatnonzero(role & FITTED))) for role in roles]
+        lacking = sum(len(present) < len(classes) for present in there)
+        if lacking:
+            warn_caller(
+                f"The rows of {lacking} of {len(roles)} folds lack a class, which their fits then never expect: "
+                "their scores say little about C. Use fewer folds, StratifiedKFold, or shuffled rows."
+            )
+
+    def _fit_present(
+        self, search: LogisticSearch, ratio: float, fitted: ArrayRows, k: int
+    ) -> tuple[Any, Any, Any, int]:
+        """The path of `_fit_path`; classes that the rows lack have probability 0."""
+        there = present_classes(fitted)
+        if len(there) == k:
+            return self._fit_path(search, ratio, fitted)
+        if not (search.free and search.refit):
+            raise DataError(
+                got=f"cv={self.cv!r} with a fold whose other rows lack a class",
+                wanted="every class among the rows of every fit, with fit_intercept=False or refit=False",
+                fix="Use fewer folds, or StratifiedKFold.",
+            )
+        if len(there) == 1:
+            coef, intercept = only_class(there, k, len(search.Cs), fitted.n_features)
+            return coef, intercept, np.zeros(len(search.Cs), int), 0
+        problem = present_problem(search, ratio, there)
+        coef, intercept, passes, unproved = self._fit_path(*problem, renumbered(fitted, there))
+        return *with_absent(coef, intercept, there, k), passes, unproved
 
     def _fit_path(self, search: LogisticSearch, ratio: float, fitted: ArrayRows) -> tuple[Any, Any, Any, int]:
         """Coefficients (m, k, d), intercepts (m, k) and numbers of passes (m,), and how many are not proved."""
@@ -332,7 +375,7 @@ class LogisticRegressionCV(LogisticRegression):
             certificate = model.certificate_
             wider = replace(certificate, limit=certificate.limit * SearchTuning().fold_tol)
             unproved += not (certificate.holds or wider.holds)
-            coef.append(model.coef_)
+            coef.append(np.asarray(model.coef_, dtype=np.float64))
             intercept.append(model.intercept_)
             passes.append(int(model.n_iter_[0]))
         return np.array(coef), np.array(intercept), np.array(passes), unproved
@@ -406,16 +449,6 @@ def _means(search: LogisticSearch, folds: StatedFolds, scores: Array) -> tuple[d
 def _last_fit(classes: Array, last: tuple[Array, Array]) -> Attributes:
     """Fitted attributes after the last fit of a fold."""
     return {"coef_": last[0], "intercept_": last[1], "classes_": classes}
-
-
-def _check_classes(fitted: ArrayRows, k: int, cv: Any) -> None:
-    assert fitted.y is not None
-    if len(np.unique(fitted.y[fitted.w > 0])) < k:
-        raise DataError(
-            got=f"cv={cv!r} with a fold whose other rows lack a class",
-            wanted="every class among the rows of every fit",
-            fix="Use fewer folds, or StratifiedKFold.",
-        )
 
 
 __all__ = ["LogisticRegressionCV"]

@@ -24,6 +24,7 @@ from certifit.linear_model.logistic.firth import Firth
 from certifit.linear_model.logistic.inference import covariance
 from certifit.linear_model.logistic.problem import Likelihood, LogisticRows, LogisticTask, Penalised, data_loss
 from certifit.linear_model.logistic.solve import LogisticLimits
+from certifit.linear_model.logistic.stored_coefficients import stored_coefficients
 from certifit.linear_model.logistic.tuning import LogisticTuning
 from certifit.losses.softmax import all_log_probabilities, all_probabilities
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
@@ -127,7 +128,8 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         "solver": "The default 'auto' chooses by the size; solver='liblinear' does not penalise the intercept here.",
         "tol": "A proved relative gap, 1e-6 by default, where scikit-learn's is the size of a gradient or a step.",
         "max_iter": "1000 by default: passes over the rows, of which a fit needs few.",
-        "coef_": "float64 also for float32 rows: the certificate is about the numbers that are stored.",
+        "coef_": "float32 for float32 rows, but for fits without a penalty and where the certificate, which is about "
+        "the numbers that are stored, would not hold; intercept_ is always float64.",
         "C=np.inf": "Separable classes have no maximum of the likelihood: an error that carries the direction.",
         "l1_ratio": "It counts whatever penalty= says, but for 'l1', 'firth' and None; nothing is deprecated.",
     }
@@ -184,8 +186,9 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         with self._watch.loop("passes", self.max_iter, lambda state: attributes(state.x)) as watch:
             best = task.minimise(data, theta, LogisticLimits(self.tol, self.max_iter, self.max_time, watch))
         certificate = task.certificate(data, best, self.tol)
+        fitted, certificate = stored_coefficients(data, task, best.params.x, certificate)
         return {
-            **attributes(best.params.x),
+            **fitted,
             **self._evidence(data, task, data.stored(best.params.x.reshape(data.shape)), certificate),
             "n_iter_": np.array([best.n_iter]),
             "history_": best.history,

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.svm.kernel import no_loss_checks
 from certifit.core import Attributes, Estimator
 from certifit.core.settings import MAX_TIME, TOL, Setting, Settings
 from certifit.exceptions import DataError, NoSolutionError, warn_caller
@@ -165,7 +166,8 @@ class KernelMachine(Estimator):
             raise DataError(
                 got="values so large that their squares overflow",
                 wanted="a table whose variance is a finite number",
-                fix="Rescale the columns, for instance to unit variance.",
+                fix="Rescale the columns, for instance to unit variance. (The dual coefficients or intercepts are "
+                "not finite.)",
             )
         return 1.0 / (d * variance) if variance > 0 else 1.0
 
@@ -279,6 +281,16 @@ class KernelMachine(Estimator):
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = not self._precomputed
         return tags
+
+
+def refuse_losses(C: float, beta: Array, box: Array) -> None:
+    """Refuse machines of C=inf with a row that misses its margin or leaves the tube, whatever that costs."""
+    if not all(check.passed for check in no_loss_checks(C, beta, box)):
+        raise DataError(
+            got="C=inf, and rows that every machine of this kernel has on the wrong side",
+            wanted="classes that can be separated, or numbers that a function with a tube of epsilon can follow",
+            fix="Give a finite C, or another kernel; HardMarginSVC names rows that prove it for two classes.",
+        )
 
 
 def _without_negative(sample_weight: Any) -> Any:

@@ -9,7 +9,6 @@ References: Cortes & Vapnik, Support-vector networks (1995); Schölkopf & Smola,
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 from functools import partial
@@ -23,13 +22,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.svm.calibration import CLAIM as CALIBRATED
 from certifit.checkers.svm.calibration import slope_checks
+from certifit.checkers.svm.kernel import price
 from certifit.core import Attributes, Check, Objective
 from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, class_weight_vector, encode_labels
+from certifit.rows.labels import Labels
 from certifit.svm.joint_kernel.joint_machine import JOINT_SCHEMES
 from certifit.svm.kernel import calibration
-from certifit.svm.kernel.kernel_machine import KernelMachine
+from certifit.svm.kernel.kernel_machine import KernelMachine, refuse_losses
 from certifit.svm.kernel.recheck import recheck
 from certifit.svm.kernel.schemes import MulticlassScheme, OneVsOne, OneVsRest, SvmRows, TwoSidedScheme
 from certifit.svm.kernel.training import ToAttributes, TrainedMachines
@@ -49,7 +50,8 @@ class SVC(ClassifierMixin, KernelMachine):
     Parameters
     ----------
     C : float, default=1.0
-        Price of a row's slack; the box of its coefficient is C times its weight.
+        Price of a row's slack; the box of its coefficient is C times its weight. C=inf allows no slack at all, and is
+        refused where the classes cannot be separated; `HardMarginSVC` says why they cannot.
     kernel : 'rbf', 'linear', 'poly', 'sigmoid', 'precomputed' or callable(A, B), default='rbf'
         A callable gives k(x, z) for all rows of A and B, for instance a sum or product of `certifit.RBF`, `Linear`,
         `Polynomial` and numbers; it is asked for a part of the rows at a time. One that is not proved positive
@@ -129,8 +131,9 @@ class SVC(ClassifierMixin, KernelMachine):
     """
 
     target = "classes"
+    _one_class: ClassVar[str] = "Invalid input - all samples with positive weights belong to the same class"
     settings: ClassVar[Settings] = {
-        "C": Setting(float, above=0, below=math.inf, fix="HardMarginSVC is the machine of C=inf."),
+        "C": Setting(float, above=0),
         **KernelMachine.settings,
         "decision_function_shape": Setting(choices=("ovr", "ovo")),
         "multi_class": Setting(choices=tuple(SCHEMES)),
@@ -198,20 +201,28 @@ class SVC(ClassifierMixin, KernelMachine):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         began = time.perf_counter()
         self._check_square(rows)
-        labels = encode_labels(rows)
+        labels = self._labels(rows)
         classes, factor = labels.classes, class_weight_vector(labels.classes, labels.weight, self.class_weight)
         data = self._training_rows(labels.rows.load())
         known = {**data.known, "classes_": classes, "class_weight_": factor}
         code, k = data.y, len(classes)
-        labelled = SvmRows(replace(data, known=known), code, self.C * data.w * factor[code], k)
+        labelled = SvmRows(replace(data, known=known), code, price(float(self.C)) * data.w * factor[code], k)
         attributes = partial(_attributes, self, self._scheme(k), labelled)
         found = attributes(self._trained(labelled, "rounds", began, attributes))
         return {**found, **self._calibrated(labelled, found, began)} if self.probability else found
+
+    def _labels(self, rows: Rows) -> Labels:
+        """Numbered classes; a single one is refused in scikit-learn's words too: weights may be to blame."""
+        try:
+            return encode_labels(rows)
+        except DataError as error:
+            raise DataError(got=error.got, wanted=error.wanted, fix=f"{error.fix} ({self._one_class})") from None
 
     def _trained(self, rows: SvmRows, name: str, began: float, attributes: ToAttributes) -> TrainedMachines:
         """All machines trained on these rows, with what the checker finds true of them."""
         scheme = self._scheme(rows.k)
         found = scheme.train(self._task(name, began, attributes), rows)
+        refuse_losses(float(self.C), found.beta, rows.C)
         return recheck(rows.data, scheme.machines(rows, found), found, float(self.tol), self._tuning)
 
     def _calibrated(self, labelled: SvmRows, found: Attributes, began: float) -> Attributes:
@@ -230,7 +241,7 @@ class SVC(ClassifierMixin, KernelMachine):
             supports.append(data.used[seen[kept]])
             coefs.append(scheme.pack(trained.beta[kept], labelled.code[seen[kept]], k))
             intercepts.append(trained.intercept)
-        weight = labelled.C / self.C
+        weight = labelled.C / price(float(self.C))
         slopes = scheme.slopes(values, labelled.code, weight, k)
         total = data.known["shape_fit_"][0]
         spread, parts = np.zeros((total, values.shape[1])), np.full(total, -1, np.int8)
@@ -322,7 +333,7 @@ class SVC(ClassifierMixin, KernelMachine):
         labelled = encode_labels(rows, self.classes_).rows
         code = np.concatenate([np.asarray(block.y) for block in labelled])
         w = np.concatenate([block.w for block in labelled])
-        k, C = len(self.classes_), self.C * w * self.class_weight_[code]
+        k, C = len(self.classes_), price(float(self.C)) * w * self.class_weight_[code]
         loss, penalty = self._scheme(k).loss(self._values(rows), code, C, k), self._penalty()
         return Objective(loss + penalty, loss, penalty)
 

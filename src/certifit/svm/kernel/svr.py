@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from certifit.checkers.svm.kernel import KernelSvm
+from certifit.checkers.svm.kernel import KernelSvm, price
 from certifit.core import Attributes, Objective
 from certifit.core.settings import Setting, Settings
 from certifit.rows import Array, Rows
-from certifit.svm.kernel.kernel_machine import KernelMachine
+from certifit.svm.kernel.kernel_machine import KernelMachine, refuse_losses
 from certifit.svm.kernel.recheck import recheck
 from certifit.svm.kernel.training import TrainedMachines, TrainingRows, train_each
 
@@ -65,7 +65,7 @@ class SVR(RegressorMixin, KernelMachine):
 
     target = "numbers"
     settings: ClassVar[Settings] = {
-        "C": Setting(float, above=0, below=math.inf),
+        "C": Setting(float, above=0),
         **KernelMachine.settings,
         "epsilon": Setting(float, least=0, below=math.inf),
     }
@@ -106,9 +106,12 @@ class SVR(RegressorMixin, KernelMachine):
         self._check_square(rows)
         data = self._training_rows(rows.load())
         n = len(data.y)
-        machine = KernelSvm(np.arange(n), data.y, self.C * data.w, np.zeros(n), 0.0, float(self.epsilon))
+        machine = KernelSvm(
+            np.arange(n), data.y, price(float(self.C)) * data.w, np.zeros(n), 0.0, float(self.epsilon)
+        )
         attributes = partial(regression_attributes, self, data)
         found = train_each(self._task("rounds", began, attributes), data, [machine])
+        refuse_losses(float(self.C), found.beta, machine.C)
         fitted = replace(machine, beta=found.beta[:, 0], intercept=float(found.intercept[0]))
         return attributes(recheck(data, [fitted], found, float(self.tol), self._tuning))
 
@@ -122,7 +125,7 @@ class SVR(RegressorMixin, KernelMachine):
         values = self._values(rows)[:, 0]
         y = np.concatenate([np.asarray(block.y) for block in rows])
         w = np.concatenate([block.w for block in rows])
-        loss = self.C * float(w @ np.maximum(0.0, np.abs(y - values) - self.epsilon))
+        loss = price(float(self.C)) * float(w @ np.maximum(0.0, np.abs(y - values) - self.epsilon))
         penalty = self._penalty()
         return Objective(loss + penalty, loss, penalty)
 

@@ -107,6 +107,7 @@ class NuSVC(SVC):
 
     C = 1.0
     multi_class = "ovo"
+    _one_class = "specified nu is infeasible"
     differences: ClassVar[dict[str, str]] = {
         **SVC.differences,
         "nu": "Where one class is too light for nu, the largest nu there is is taken with a warning.",
@@ -206,6 +207,7 @@ class NuSVR(SVR):
     settings: ClassVar[Settings] = {
         "nu": NU,
         **{name: setting for name, setting in SVR.settings.items() if name != "epsilon"},
+        "C": Setting(float, above=0, below=np.inf),
     }
 
     epsilon_: float

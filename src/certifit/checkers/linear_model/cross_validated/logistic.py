@@ -6,11 +6,13 @@ and the choice from those. With refit=False the coefficients are means over the 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from certifit.checkers.linear_model.cross_validated.absent_classes import is_proved
 from certifit.checkers.linear_model.cross_validated.elastic_net import SearchTuning
 from certifit.checkers.linear_model.cross_validated.folds import (
     StatedFolds,
@@ -20,7 +22,6 @@ from certifit.checkers.linear_model.cross_validated.folds import (
     table_check,
     unproved_check,
 )
-from certifit.checkers.linear_model.logistic import proof
 from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim
 from certifit.core import Certificate, Check
 from certifit.core.scoring import GivenScores, find_scorer
@@ -72,14 +73,31 @@ def held_out_scores(search: LogisticSearch, folds: StatedFolds, rows: ScoredRows
         assert held.y is not None
         assert rows.data.y is not None
         truth = rows.classes[rows.data.y[held.y]]
-        more = {} if rows.w is None else {"sample_weight": rows.w[held.y]}
+        score = partial(_score, find, judge, truth, None if rows.w is None else rows.w[held.y])
         out.append(
             [
-                [float(find(judge, np.asarray(held.X @ c.T) + b, truth, **more)) for c, b in zip(cs, bs, strict=True)]
+                [score(np.asarray(held.X @ c.T) + b) for c, b in zip(cs, bs, strict=True)]
                 for cs, bs in zip(coef, intercept, strict=True)
             ]
         )
     return np.array(out)
+
+
+def _score(find: Any, judge: GivenScores, truth: Array, w: Array | None, values: Array) -> float:
+    """The score of values (n, 1) or (n, k) for rows of these labels."""
+    try:
+        return float(find(judge, values, truth, **({} if w is None else {"sample_weight": w})))
+    except ValueError:
+        codes, k = np.searchsorted(judge.classes_, truth), len(judge.classes_)
+        absent = np.setdiff1d(np.arange(k), codes)
+        if not len(absent) and np.array_equal(codes, truth):
+            raise
+    # Losses of probabilities ask for numbers as labels, and for a row of every class: rows of weight 0 stand for
+    # those that were not held out.
+    weight = np.append(np.ones(len(truth)) if w is None else w, np.zeros(len(absent)))
+    shown = np.concatenate([values, np.zeros((len(absent), values.shape[1]))])
+    numbered = GivenScores(np.arange(k), judge.probabilities)
+    return float(find(numbered, shown, np.append(codes, absent), sample_weight=weight))
 
 
 def best_place(scores: Array) -> tuple[int, int]:
@@ -102,11 +120,11 @@ def claim_at(search: LogisticSearch, share: int, C: int) -> LogisticClaim:
 
 def unproved_fits(search: LogisticSearch, folds: StatedFolds, tol: float, data: ArrayRows) -> int:
     """The number of fits of folds that are not proved."""
-    count = 0
+    count, close = 0, SearchTuning().close
     for fitted, _, coef, intercept in folds.each(data):
         for share, C in np.ndindex(coef.shape[:2]):
             claim = claim_at(search, share, C)
-            count += not proof.certify(coef[share, C], intercept[share, C], claim, tol, fitted).holds
+            count += not is_proved((coef[share, C], intercept[share, C]), claim, tol, fitted, close)
     return count
 
 
@@ -116,9 +134,10 @@ def logistic_checks(
     rows: ScoredRows,
     unproved: int,
     tuning: SearchTuning = SearchTuning(),
+    scores: Array | None = None,
 ) -> tuple[Check, ...]:
-    """Checks of the folds, the scores and the choice."""
-    scores = held_out_scores(search, choice.folds, rows)
+    """Checks of the folds, the scores and the choice; `scores` are those of `held_out_scores`, where known."""
+    scores = held_out_scores(search, choice.folds, rows) if scores is None else scores
     checks = (
         *fold_checks(search.cv, choice.folds.roles, rows.data, classes=True),
         *_free_parts(search, choice.folds, tuning.close),
@@ -137,7 +156,8 @@ def _free_parts(search: LogisticSearch, folds: StatedFolds, close: float) -> tup
     """Checks that what is free among several classes, a vector common to all, is put as our fits put it: at 0."""
     if folds.intercept.shape[-1] == 1:
         return ()
-    parts = [("intercepts", folds.intercept)]
+    # Classes that a fold lacks have an intercept of -inf.
+    parts = [("intercepts", np.where(np.isinf(folds.intercept), 0.0, folds.intercept))]
     if np.isinf(search.Cs).any():
         parts.append(("coefficients", np.moveaxis(folds.coef[:, :, np.isinf(search.Cs)], -2, -1)))
     return tuple(
