@@ -38,9 +38,7 @@ def test_kmeans_plusplus(table):
     assert len({*indices.tolist()}) == 4
     with pytest.raises(DataError):
         kmeans_plusplus(X, 151)
-    with pytest.raises(
-        ValueError, match="x_squared_norms 2 should be equal to the length of n_samples"
-    ):
+    with pytest.raises(ValueError, match="x_squared_norms 2 should be equal to the length of n_samples"):
         kmeans_plusplus(X, 3, x_squared_norms=X[:2])
 
 
