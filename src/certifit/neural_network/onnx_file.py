@@ -1,0 +1,151 @@
+"""Networks as ONNX files, which run in a browser, on a phone, or from any other language."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.exceptions import DataError
+from certifit.neural_network.layers.layer_words import Words
+from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
+
+_ACTIVATIONS = {
+    "identity": "Identity",
+    "logistic": "Sigmoid",
+    "tanh": "Tanh",
+    "relu": "Relu",
+    "leaky_relu": "LeakyRelu",
+    "gelu": "Gelu",
+}
+_OPERATORS = 20  # the version of ONNX's list of operators, the first that has GELU
+
+
+def save_onnx(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted network to a file that ONNX Runtime and others read.
+
+    Everything in it is float32, which is what such programs compute in. Its input `rows` (n, d) are flat rows, also
+    of images; its output is `probabilities` (n, k) of the classes, in the order of `classes_`, or `predictions`
+    (n, t).
+
+    Parameters
+    ----------
+    model : fitted MLPClassifier, MLPRegressor or ConvNetClassifier
+    path : where to write
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from certifit import MLPClassifier, save_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MLPClassifier((8,), solver="lbfgs", alpha=1.0, max_iter=1000, random_state=0).fit(X, y)
+    >>> save_onnx(model, "iris.onnx")  # doctest: +SKIP
+    """
+    if not isinstance(model, MultilayerPerceptron):
+        raise DataError(got=type(model).__name__, wanted="an MLPClassifier, MLPRegressor or ConvNetClassifier")
+    check_is_fitted(model)
+    try:
+        from onnx import checker
+    except ImportError:
+        raise ImportError("save_onnx needs the package onnx. Install it: pip install 'certifit[onnx]'") from None
+    graph = OnnxGraph(model)
+    found = graph.whole()
+    checker.check_model(found, full_check=True)
+    Path(path).write_bytes(found.SerializeToString())
+
+
+class OnnxGraph:
+    """The operators of a network, each added after the last, and its numbers."""
+
+    def __init__(self, model: Any) -> None:
+        from onnx import helper, numpy_helper
+
+        self.model, self._helper, self._tensor = model, helper, numpy_helper.from_array
+        shape = getattr(model, "image_shape_", None)
+        self.nodes: list[Any] = []
+        self.numbers: list[Any] = []
+        self.last = "rows"
+        if shape is not None:
+            self._add("Reshape", self._constant(np.array([-1, *shape])))
+            self._add("Transpose", perm=[0, 3, 1, 2])
+        tensors = zip(model.coefs_, model.intercepts_, strict=True)
+        for words in (*_words(model), ("dense", len(model.intercepts_[-1]))):
+            self._layer(words, tensors)
+        self._answer()
+
+    def _add(self, operator: str, *inputs: str, **attributes: Any) -> None:
+        """One more operator on the last output."""
+        name = f"step_{len(self.nodes) + 1}"
+        self.nodes.append(self._helper.make_node(operator, [self.last, *inputs], [name], **attributes))
+        self.last = name
+
+    def _constant(self, value: Any) -> str:
+        value = np.ascontiguousarray(value)
+        value = value.astype(np.float32 if value.dtype.kind == "f" else np.int64)
+        name = f"numbers_{len(self.numbers) + 1}"
+        self.numbers.append(self._tensor(value, name))
+        return name
+
+    def _layer(self, words: Words, tensors: Any) -> None:
+        """The operators of one layer; dropout is for training only."""
+        name, *sizes = words
+        if name in ("dense", "conv"):
+            W, b = (self._constant(part) for part in next(tensors))
+            if name == "dense":
+                self._add("Gemm", W, b)
+            else:
+                _, height, width, stride, padding = sizes
+                self._add("Conv", W, b, kernel_shape=[height, width], strides=[stride] * 2, pads=[padding] * 4)
+        elif name in ("max_pool", "average_pool"):
+            operator = "MaxPool" if name == "max_pool" else "AveragePool"
+            self._add(operator, kernel_shape=sizes, strides=sizes)
+        elif name == "flatten":
+            self._add("Flatten")
+        elif name != "dropout":
+            self._add(_ACTIVATIONS[name])
+
+    def _answer(self) -> None:
+        """From scores to probabilities, or to means."""
+        output = self.model._claim().output
+        if output == "softmax":
+            self._add("Softmax", axis=1)
+        elif output == "logistic":
+            self._add("Sigmoid")
+            if len(self.model.classes_) == 2 and len(self.model.intercepts_[-1]) == 1:
+                second = self.last
+                self.nodes.append(self._helper.make_node("Sub", [self._constant(np.ones(1)), second], ["first"]))
+                self.last = "first"
+                self._add("Concat", second, axis=1)
+        elif output == "poisson":
+            self._add("Exp")
+
+    def whole(self) -> Any:
+        """The file's content."""
+        make, classes = self._helper, hasattr(self.model, "classes_")
+        kind, name = (
+            make.np_dtype_to_tensor_dtype(np.dtype(np.float32)),
+            "probabilities" if classes else "predictions",
+        )
+        columns = int(self.model.n_features_in_)
+        outputs = max(2, len(self.model.classes_)) if classes else len(self.model.intercepts_[-1])
+        self.nodes.append(make.make_node("Identity", [self.last], [name]))
+        graph = make.make_graph(
+            self.nodes,
+            type(self.model).__name__,
+            [make.make_tensor_value_info("rows", kind, ["n", columns])],
+            [make.make_tensor_value_info(name, kind, ["n", outputs])],
+            self.numbers,
+        )
+        opset = [make.make_opsetid("", _OPERATORS)]
+        return make.make_model(graph, opset_imports=opset, producer_name="certifit", ir_version=9)
+
+
+def _words(model: Any) -> tuple[Words, ...]:
+    """The layers before the last dense one."""
+    if hasattr(model, "layers_"):
+        return tuple(model.layers_)
+    hidden = [len(b) for b in model.intercepts_[:-1]]
+    return tuple(words for units in hidden for words in (("dense", units), (model.activation,)))
