@@ -8,7 +8,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import cluster, decomposition, feature_selection, linear_model, mixture, svm
+from sklearn import (
+    cluster,
+    decomposition,
+    feature_selection,
+    linear_model,
+    mixture,
+    naive_bayes,
+    neural_network,
+    svm,
+)
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -27,6 +36,16 @@ TWO = X.iloc[:, 2:]
 NUMBERS = X.iloc[:, 0].to_numpy()
 BIMODAL = Mixture([0.4, 0.6], [Gaussian(-3.0, 1.0), Gaussian(3.0, 1.0)])
 IMAGES = np.random.default_rng(0).uniform(size=(10, 4))
+WRONG = np.arange(10) % 3  # classes of them, wrong ones if turned round
+
+
+def convolutional():
+    """A network of 4 x 4 images."""
+    images = np.random.default_rng(0).uniform(size=(30, 4, 4))
+    return certifit.ConvNetClassifier([("conv", 3, 2), "relu"], max_iter=1, random_state=0).fit(
+        images, np.arange(30) % 3
+    )
+
 
 # A name, how it is drawn, and on how many axes.
 CASES = {
@@ -75,6 +94,7 @@ CASES = {
         4,
     ),
     "EM trace": (lambda **on: plots.plot_em_trace(certifit.GaussianMixture(3, random_state=0).fit(TWO), **on), 2),
+    "filters": (lambda **on: plots.plot_filters(convolutional(), **on), 1),
     "first axes": (
         lambda **on: plots.plot_first_axes(
             {"ours": certifit.PCA(1).fit(X), "theirs": decomposition.PCA(1).fit(X)}, X, np.arange(150) < 5, **on
@@ -94,6 +114,14 @@ CASES = {
     "machine, ours": (lambda **on: plots.plot_machine(certifit.SVC().fit(TWO, NAMES), TWO, NAMES, **on), 1),
     "machine, theirs": (lambda **on: plots.plot_machine(svm.SVC().fit(TWO, NAMES), TWO, NAMES, **on), 1),
     "machine of numbers": (lambda **on: plots.plot_machine(svm.SVR().fit(TWO, NUMBERS), TWO, NUMBERS, **on), 1),
+    "mistakes, ours": (
+        lambda **on: plots.plot_mistakes(certifit.GaussianNB().fit(IMAGES, WRONG), IMAGES, WRONG[::-1], **on),
+        1,
+    ),
+    "mistakes of images, theirs": (
+        lambda **on: plots.plot_mistakes(naive_bayes.GaussianNB().fit(IMAGES, WRONG), IMAGES, WRONG[::-1], **on),
+        1,
+    ),
     "mixture, ours": (
         lambda **on: plots.plot_mixture(certifit.GaussianMixture(3, random_state=0).fit(X), X, **on),
         1,
@@ -135,6 +163,21 @@ CASES = {
     "shape functions": (
         lambda **on: plots.plot_shape_functions(certifit.AdditiveClassifier(alpha=0.01).fit(X, y > 0), most=2, **on),
         2,
+    ),
+    "slope sizes, ours": (
+        lambda **on: plots.plot_slope_sizes(
+            {"ours": certifit.MLPClassifier((3,), max_iter=1, random_state=0).fit(X, y)}, X, y, **on
+        ),
+        1,
+    ),
+    "slope sizes, theirs": (
+        lambda **on: plots.plot_slope_sizes(
+            neural_network.MLPRegressor(hidden_layer_sizes=(3, 3), tol=1e3, n_iter_no_change=1).fit(X, NUMBERS),
+            X,
+            NUMBERS,
+            **on,
+        ),
+        1,
     ),
     "split": (lambda **on: plots.plot_split(certifit.RobustPCA().fit(IMAGES), IMAGES, (2, 2), **on), 1),
 }

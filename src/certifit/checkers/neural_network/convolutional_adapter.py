@@ -32,20 +32,25 @@ from certifit.checkers.neural_network.plain_layers import (
 )
 from certifit.core import Certificate
 from certifit.exceptions import DataError
-from certifit.rows import Array
+from certifit.rows import Array, Rows
 from certifit.rows.checks import TableTerms
 
 
 def audit_convolutional(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted ConvNetClassifier on the images that it was fitted on."""
     claim = read_convolutional(model)
+    found = certify_network(claim, image_rows(model, claim, X, y, sample_weight), tol)
+    return replace(found, checks=(*found.checks, *state_checks(model)))
+
+
+def image_rows(model: Any, claim: NetworkClaim, X: Any, y: Any, sample_weight: Any) -> Rows:
+    """The images that a network was fitted on as flat rows, with targets that the checker reads."""
     several = claim.output == "logistic" and claim.outputs > 1
     X = X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
     terms = TableTerms("classes", claim.outputs if several else 1)
     y = y if several else one_column(y)
     rows = fitted_rows(model, math.prod(model.image_shape_), X, y, sample_weight, terms)
-    found = certify_network(claim, network_targets(model, rows, several), tol)
-    return replace(found, checks=(*found.checks, *state_checks(model)))
+    return network_targets(model, rows, several)
 
 
 def read_convolutional(model: Any) -> NetworkClaim:

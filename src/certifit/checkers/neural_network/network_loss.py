@@ -107,6 +107,12 @@ def certify_network(
     return Certificate("exact", words, objective, 0.0, tol, checks=tuple(checks), facts=facts, scale=scale)
 
 
+def layer_slopes(claim: NetworkClaim, rows: Rows) -> tuple[Array, ...]:
+    """The gradient of the mean loss, without penalty, in the weights of every layer that has some."""
+    found = rows.sum(partial(_measure, claim))
+    return tuple(slope / found.weight for slope in found.gradient[: len(claim.weighted)])
+
+
 # Forward ---------------------------------------------------------------------------------------------------------
 
 
