@@ -120,7 +120,7 @@ def test_an_interrupt_between_passes_leaves_the_estimator_unfitted(entry):
     assert unfitted(model)  # nor is the first fit left
 
 
-@every_sum
+@pytest.mark.parametrize("entry", [e for e in ONCE if e.is_sum], ids=str)
 def test_an_interrupt_inside_a_pass_leaves_the_estimator_unfitted(entry, monkeypatch, blocks_of):
     """In every pass in turn, after its first block of several."""
     X, y = entry.data(1000)
@@ -162,7 +162,7 @@ def test_a_refused_table_leaves_nothing_of_an_earlier_fit(entry):
         model.objective(X, y)
 
 
-@every_estimator
+@every_class
 def test_a_warning_made_an_error_leaves_the_estimator_unfitted(entry):
     """Whoever asks for errors gets no half-proved model."""
     X, y = entry.data()
@@ -192,7 +192,7 @@ def test_the_input_is_never_changed(entry, dtype):
         np.testing.assert_array_equal(a, b)
 
 
-@every_sum
+@pytest.mark.parametrize("entry", [e for e in ONCE if e.is_sum], ids=str)
 def test_read_only_input(entry):
     X, y = entry.data()
     w = np.linspace(1, 2, len(X))

@@ -20,8 +20,6 @@ from benchmarks.hunts.tampering import (
     fitted_attributes,
     negate,
     said,
-    scale,
-    shift,
 )
 from certifit import (
     RFE,
@@ -40,7 +38,7 @@ from certifit import (
     TableRegressor,
     audit,
 )
-from tests.common.catalogue import CATALOGUE, Entry, amounts, counts, fitted_part, set_fitted_part, three, two
+from tests.common.catalogue import CATALOGUE, ONCE, Entry, amounts, counts, fitted_part, set_fitted_part, three, two
 
 
 def pairs(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +79,7 @@ BESIDE = (
     Entry(RFECV, {"estimator": Ridge(), **FOLDS}, amounts, ("importances_",), RFECV),
 )
 
-every_estimator = pytest.mark.parametrize("entry", [*CATALOGUE, *BESIDE], ids=str)
+every_estimator = pytest.mark.parametrize("entry", [*ONCE, *BESIDE], ids=str)
 
 
 @every_estimator
@@ -117,7 +115,7 @@ def test_nothing_follows_from_a_diagnostic_attribute(entry):
     whole = entry.fitted()
     before = said(whole, X, y)
     for name in set(whole.diagnostics) & set(fitted_attributes(whole)):
-        for tamper, hurt in damages(getattr(whole, name), (scale, negate, cut, shift)):
+        for tamper, hurt in damages(getattr(whole, name), (negate, cut)):
             model = copy.deepcopy(whole)
             setattr(model, name, hurt)
             after = said(model, X, y)

@@ -12,22 +12,33 @@ from sklearn.utils.validation import has_fit_parameter
 from certifit.registry import ESTIMATORS
 from tests.common.catalogue import CATALOGUE
 
-# Estimators whose checks take a quarter of a minute and more as they come, because they fit many models to each
-# table: they fit fewer here. `make defaults` checks them with their default settings too.
+# Estimators whose checks take several seconds as they come, because they fit many models to each table: they fit
+# fewer here. `make defaults` checks them as they come, and with the settings that the catalogue has of them.
 QUICK = {
+    "AdaBoostClassifier": {"n_estimators": 5},
     "AdaBoostRegressor": {"n_estimators": 5},
     "BaggingClassifier": {"n_estimators": 3},
     "BaggingRegressor": {"n_estimators": 3},
     "ConvNetClassifier": {"max_iter": 10},
-    "GradientBoostingClassifier": {"n_estimators": 10},
+    "ElasticNetCV": {"alphas": 5},
+    "ExtraTreesClassifier": {"n_estimators": 10},
+    "ExtraTreesRegressor": {"n_estimators": 10},
+    "GradientBoostingClassifier": {"n_estimators": 5},
     "GradientBoostingRegressor": {"n_estimators": 20},
-    "HistGradientBoostingClassifier": {"max_iter": 20},
+    "HistGradientBoostingClassifier": {"max_iter": 10},
     "L1Selector": {"alphas": 5},
+    "LassoCV": {"alphas": 5},
     "LogisticRegressionCV": {"Cs": 2, "cv": 2},
     "MLPClassifier": {"max_iter": 50},
+    "RFECV": {"step": 4, "cv": 2},
+    "RandomForestClassifier": {"n_estimators": 10},
+    "RandomForestRegressor": {"n_estimators": 10},
+    "RecursiveElimination": {"step": 4, "cv": 2},
+    "RidgeClassifierCV": {"alphas": [1.0]},
     "SequentialFeatureSelector": {"n_features_to_select": 1, "cv": 2},
     "SequentialSelector": {"n_features_to_select": 1, "cv": 2},
 }
+AS_THEY_COME = bool(os.environ.get("CERTIFIT_DEFAULTS"))
 
 
 def as_it_comes(cls):
@@ -35,7 +46,7 @@ def as_it_comes(cls):
     parameters = signature(cls).parameters
     asked = [name for name, p in parameters.items() if p.default is Parameter.empty]
     assert asked in ([], ["estimator"]), f"{cls.__name__} has no default for {asked}"
-    settings = {} if os.environ.get("CERTIFIT_DEFAULTS") else QUICK.get(cls.__name__, {})
+    settings = {} if AS_THEY_COME else QUICK.get(cls.__name__, {})
     return (
         cls(RidgeClassifier(), **({"cv": 2} if "cv" in parameters else {}) | settings) if asked else cls(**settings)
     )
@@ -47,7 +58,7 @@ MODELS = {
     re.sub(" at 0x[0-9a-f]+", "", repr(model)): model
     for model in (
         *(as_it_comes(registered.load()) for registered in ESTIMATORS),
-        *(entry.cls(**entry.checked) for entry in CATALOGUE),
+        *(entry.cls(**entry.checked) for entry in CATALOGUE if AS_THEY_COME or entry.cls.__name__ not in QUICK),
     )
 }
 

@@ -27,7 +27,7 @@ from certifit.core import Certificate, Estimator
 
 SHORT = {
     "wrong_models": 8,
-    "tampered_attributes": 3,
+    "tampered_attributes": 1,
     "honest_fits": 120,
     "brute_force": 60,
     "forty_digits": 60,

@@ -19,6 +19,7 @@ from certifit.core import Estimator
 from certifit.decomposition.kernel.kernel_pca import KernelPCA
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.base import KernelFeatures
+from certifit.linear_model.ridge_classifier import RidgeClassifier
 from certifit.numerics.compiled.compiling import compiled_at_once
 from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, order_by_minimum_degree, plan_fronts
 from certifit.registry import ESTIMATORS
@@ -119,7 +120,7 @@ def _shapes(cls: type[Estimator], sizes: WarmUpShapes) -> list[tuple[int, int]]:
     linear = cls.__module__.startswith(("certifit.linear_model", "certifit.svm"))
     return [
         sizes.tall if by_sums else sizes.few,
-        sizes.wider if linear and cls.target == "classes" else sizes.wide,
+        sizes.wider if linear and cls.target == "classes" and not issubclass(cls, RidgeClassifier) else sizes.wide,
         *([sizes.widest] if issubclass(cls, LinearSvmEstimator) else []),
     ]
 

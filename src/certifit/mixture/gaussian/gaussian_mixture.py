@@ -188,12 +188,6 @@ class GaussianMixture(MixtureModel):
         given = self.weights_init, self.means_init, self.precisions_init
         return first_mixture(survey, GaussianStart(kind, k, floor, self.init_params, self._tuning, *given), rng)
 
-    def _familiar_words(self) -> str:
-        return (
-            "scikit-learn would say: Best performing initialization did not converge. Try different init parameters, "
-            "or increase max_iter, tol, or check for degenerate data."
-        )
-
     def _with_stored_means(self, found: Solution[EMPoint], em: MixtureEM) -> Solution[EMPoint]:
         """Return the result with its means rounded as the public attribute holds them.
 
