@@ -143,8 +143,8 @@ def plot_slope_sizes(models: Mapping[str, Any] | Any, X: Any, y: Any, ax: Axes |
     for k, (name, model) in enumerate(models.items()):
         check_drawable(model, "a fitted network", "coefs_", "intercepts_")
         sizes = _slope_sizes(model, X, y)
-        style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "markersize": 5}
-        ax.plot(np.arange(1, len(sizes) + 1), sizes, label=shorten(name), **style)
+        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        ax.plot(np.arange(1, len(sizes) + 1), sizes, color=colour, marker=marker, markersize=5, label=shorten(name))
     ax.set_yscale("log")
     ax.set_xlabel("layer with weights, from the input")
     ax.set_ylabel("slope of the loss, root mean square")
