@@ -41,7 +41,7 @@ def plot_filters(model: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
     >>> from certifit import ConvNetClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> ax = plot_filters(ConvNetClassifier(max_iter=1, random_state=0).fit(X[:100] / 16, y[:100]))
-    >>> ax.get_title()
+    >>> ax.get_title("left")
     '16 filters of 3 x 3'
     """
     check_drawable(model, "a fitted ConvNetClassifier", "layers_", "coefs_")
