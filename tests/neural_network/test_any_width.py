@@ -6,7 +6,8 @@ from sklearn import neural_network as theirs
 from sklearn.datasets import load_iris, make_friedman1
 
 from certifit import DataError, MLPClassifier, MLPRegressor, any_width_bound
-from certifit.checkers.neural_network.any_width import unit_gain
+from certifit.checkers.neural_network.adapter import read_perceptron
+from certifit.checkers.neural_network.any_width import _conjugate_sum, _dual_value, unit_gain
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -81,6 +82,17 @@ def test_damaged_weights_raise_the_objective_and_not_the_bound():
     found = any_width_bound(model, X, Y)
     assert found.objective > best
     assert found.bound <= best
+
+
+def test_slopes_that_do_not_balance_prove_nothing():
+    """With all answers next to 0 or 1 nothing is left to balance them by; a free bias would then gain without end."""
+    claim = read_perceptron(MLPClassifier((3,), alpha=3.0, max_iter=2, random_state=0).fit(X, Y))
+    w, table = np.ones(len(Y)), np.eye(3)[Y]
+    balanced = table.mean(axis=0) - table
+    assert _dual_value(claim, X, table, w, balanced) > 0
+    tilted = balanced + 1e-6 * np.array([1.0, -1.0, 0.0])
+    assert _dual_value(claim, X, table, w, tilted) == 0
+    assert _conjugate_sum("softmax", balanced + 1e-6, table, w) == -np.inf  # no probabilities
 
 
 @pytest.mark.parametrize(

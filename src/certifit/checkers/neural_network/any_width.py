@@ -117,7 +117,12 @@ def unit_gain(X: Array, v: Array, tuning: AnyWidthTuning = AnyWidthTuning()) -> 
 
 
 def _dual_value(claim: NetworkClaim, X: Array, Y: Array, w: Array, v: Array) -> float:
-    """The best proved bound from slopes v times any factor that they allow; 0 where they allow none."""
+    """The best proved bound from slopes v times any factor that they allow; 0 where they allow none.
+
+    Slopes that do not add up to 0 prove nothing: a bias of the scores would gain without end.
+    """
+    if np.abs(v.sum(axis=0)).max() > AnyWidthTuning().terms * float(np.abs(v).sum()):
+        return 0.0
     most = claim.alpha / max(unit_gain(X, v), 1e-300)
     if claim.output != "squared_error":
         most = min(1.0, most)  # answers between targets and answers are probabilities
@@ -136,7 +141,8 @@ def _conjugate_sum(output: str, v: Array, Y: Array, w: Array, tuning: AnyWidthTu
         terms = 0.5 * slope**2 + slope * Y
     else:
         p = slope + Y
-        if p.min() < -tuning.simplex or p.max() > 1 + tuning.simplex:
+        off = np.abs(p.sum(axis=1) - 1).max() if output == "softmax" else 0.0
+        if max(-p.min(), p.max() - 1, off) > tuning.simplex:
             return -np.inf
         p = np.clip(p, 0.0, 1.0)
         terms = xlogy(p, p) if output == "softmax" else xlogy(p, p) + xlogy(1 - p, 1 - p)
