@@ -150,7 +150,7 @@ from certifit.feature_selection.score_functions import r_regression as r_regress
 from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
 from certifit.checkers.neural_network.robustness import robust_radius as robust_radius
 from certifit.store import save as save
-from certifit.neural_network.onnx_file import save_onnx as save_onnx
+from certifit.store.onnx_file import save_onnx as save_onnx
 from certifit.checkers.tree.sums.questions import score_range as score_range
 from certifit.mixture.choose_components import select_mixture as select_mixture
 from certifit.rows import set_threads as set_threads

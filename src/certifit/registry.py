@@ -299,7 +299,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("score_range", "checkers.tree.sums.questions"),
     Registered("robust_radius", "checkers.neural_network.robustness"),
     Registered("any_width_bound", "checkers.neural_network.any_width"),
-    Registered("save_onnx", "neural_network.onnx_file"),
+    Registered("save_onnx", "store.onnx_file"),
     Registered("as_rows", "rows"),
     Registered("set_threads", "rows"),
     Registered("Certificate", "core"),

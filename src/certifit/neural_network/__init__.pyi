@@ -2,4 +2,3 @@
 from certifit.neural_network.convolutional import ConvNetClassifier as ConvNetClassifier
 from certifit.neural_network.perceptron_models import MLPClassifier as MLPClassifier
 from certifit.neural_network.perceptron_models import MLPRegressor as MLPRegressor
-from certifit.neural_network.onnx_file import save_onnx as save_onnx

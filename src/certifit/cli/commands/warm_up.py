@@ -126,6 +126,7 @@ def _shapes(cls: type[Estimator], sizes: WarmUpShapes) -> list[tuple[int, int]]:
 
 
 def _grows(cls: type[Estimator]) -> bool:
+    """Whether it is made of trees, or of a table's columns: what long rows are turned into first."""
     return cls.__module__.startswith(("certifit.tree", "certifit.ensemble", "certifit.table"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.exceptions import DataError
 from certifit.neural_network.layers.layer_words import Words
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
+from certifit.store.atomic_file import write_atomically
 
 _ACTIVATIONS = {
     "identity": "Identity",
@@ -51,10 +51,9 @@ def save_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         from onnx import checker
     except ImportError:
         raise ImportError("save_onnx needs the package onnx. Install it: pip install 'certifit[onnx]'") from None
-    graph = OnnxGraph(model)
-    found = graph.whole()
+    found = OnnxGraph(model).whole()
     checker.check_model(found, full_check=True)
-    Path(path).write_bytes(found.SerializeToString())
+    write_atomically(path, found.SerializeToString())
 
 
 class OnnxGraph:
