@@ -14,7 +14,7 @@ from certifit.checkers.neural_network.convolutional_adapter import image_rows, r
 from certifit.checkers.neural_network.network_loss import layer_slopes
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import ask, check_drawable
-from certifit.plots.style import COLOURS, MARKERS, new_axes, shorten, tidy
+from certifit.plots.style import COLOURS, MARKERS, images_side_by_side, new_axes, shorten, tidy
 from certifit.rows import Array
 
 
@@ -53,7 +53,7 @@ def plot_filters(model: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
     columns = int(np.ceil(np.sqrt(2 * count)))
     ax = new_axes(ax, 0.55 * columns + 0.3, 0.55 * -(-count // columns) + 0.5)
     most = float(np.abs(windows).max()) or 1.0
-    ax.imshow(_sheet(windows, columns, 1), cmap="gray_r", vmin=-most, vmax=most, interpolation="nearest")
+    ax.imshow(images_side_by_side(windows, columns, 1), cmap="gray_r", vmin=-most, vmax=most, interpolation="nearest")
     ax.set_title(f"{count} filters of {height} x {width}", loc="left", fontsize=9)
     ax.set_axis_off()
     return ax
@@ -104,7 +104,9 @@ def plot_mistakes(model: Any, images: Any, y: Any, count: int = 12, ax: Axes | N
         return ax
     height, width = pictures.shape[1:]
     space = max(2, int(0.3 * height))
-    ax.imshow(_sheet(pictures[wrong].astype(float), columns, space), cmap="gray_r", interpolation="nearest")
+    sheet = images_side_by_side(pictures[wrong].astype(float), columns, space)
+    ax.imshow(sheet, cmap="gray_r", interpolation="nearest")
+    ax.set_ylim(len(sheet) + space, -0.5)  # room for the words below the last line
     for k, row in enumerate(wrong):
         left, top = k % columns * (width + space), k // columns * (height + space)
         words = f"{shorten(chosen[row], 8)} ({probability[row].max():.0%}), is {shorten(truth[row], 8)}"
@@ -164,14 +166,3 @@ def _slope_sizes(model: Any, X: Any, y: Any) -> Array:
         claim = read_perceptron(model)
         rows = perceptron_rows(model, claim, X, y, None)
     return np.array([np.sqrt(np.mean(slope**2)) for slope in layer_slopes(claim, rows)])
-
-
-def _sheet(windows: Array, columns: int, space: int) -> Array:
-    """Windows (n, height, width) side by side and below each other, with so much space after each; NaN between."""
-    n, height, width = windows.shape
-    lines = -(-n // columns)
-    sheet = np.full((lines * (height + space), columns * (width + space)), np.nan)
-    for k, window in enumerate(windows):
-        top, left = k // columns * (height + space), k % columns * (width + space)
-        sheet[top : top + height, left : left + width] = window
-    return sheet

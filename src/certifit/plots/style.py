@@ -153,3 +153,13 @@ def svg(ax: Axes) -> str:
         assert figure is not None
         figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
+
+
+def images_side_by_side(images: Array, columns: int, space: int) -> Array:
+    """One picture of images (n, height, width) in so many columns, with so much space (NaN) between them."""
+    n, height, width = images.shape
+    sheet = np.full((-(-n // columns) * (height + space), columns * (width + space)), np.nan)
+    for k, image in enumerate(images):
+        top, left = k // columns * (height + space), k % columns * (width + space)
+        sheet[top : top + height, left : left + width] = image
+    return sheet[: len(sheet) - space, : columns * (width + space) - space]

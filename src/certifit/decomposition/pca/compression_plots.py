@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from certifit.decomposition.pca.pca import PCA
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import check_drawable
-from certifit.plots.style import BLUE, GREY, RED, new_axes, plain, shorten, tidy
+from certifit.plots.style import BLUE, GREY, RED, images_side_by_side, new_axes, plain, shorten, tidy
 from certifit.rows import Array
 
 
@@ -141,14 +141,11 @@ def plot_images(rows: Mapping[str, Any] | Any, shape: tuple[int, int], ax: Axes 
     height, width = shape
     first = np.asarray(next(iter(rows.values())))
     n, space = len(first), max(1, height // 10)
-    sheet = np.full((len(rows) * (height + space) - space, n * (width + space) - space), np.nan)
-    for i, (name, images) in enumerate(rows.items()):
+    for name, images in rows.items():
         if np.shape(images) != (n, height * width):
             raise DataError(got=f"{name}: images of shape {np.shape(images)}", wanted=f"{(n, height * width)}")
-        top = i * (height + space)
-        for j, image in enumerate(np.asarray(images)):
-            left = j * (width + space)
-            sheet[top : top + height, left : left + width] = image.reshape(shape)
+    every = np.concatenate([np.asarray(images) for images in rows.values()]).reshape(-1, height, width)
+    sheet = images_side_by_side(every, n, space)
     ax = new_axes(ax, 0.9 + 0.55 * n, 0.2 + 0.55 * len(rows))
     ax.imshow(sheet, cmap="gray_r", vmin=float(first.min()), vmax=float(first.max()), interpolation="nearest")
     ax.set_xticks([])
