@@ -10,14 +10,18 @@ COMPILE := -$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib
 # Bytecode is kept, whatever the surroundings say: every program that a check starts would parse the package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test defaults check lint code pages hooks bench warm-up clean
+.PHONY: demo test uncompiled defaults check lint code pages hooks bench warm-up clean
 
 demo: $(VENV)/.installed
 	$(BIN)/certifit demo
 
-test: $(VENV)/.installed-dev lint
+test: $(VENV)/.installed-dev
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target code pages uncompiled
 	$(BIN)/python -m pytest -n auto --dist worksteal
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m compiled $(shell grep -rl --include='*.py' mark.compiled tests)
+
+# Compiled loops once more, as the Python that they are written in.
+uncompiled: $(VENV)/.installed-dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m compiled $(shell grep -rl --include='*.py' mark.compiled tests)
 
 # scikit-learn's checks of every estimator as it comes; `make test` lets a few slow ones fit fewer models.
 defaults: $(VENV)/.installed-dev
