@@ -122,6 +122,7 @@ class ForestClassifier(ClassifierMixin, Forest):
     @property
     def _kinds(self) -> list[Array]:
         """The classes of each target."""
+        check_is_fitted(self)
         return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
 
     @property

@@ -19,6 +19,7 @@ from certifit.checkers.tree.adapter import share_of_rows
 from certifit.checkers.tree.greedy import GrowthClaim
 from certifit.checkers.tree.sums.adapter import audit_foreign_gradient_boosting
 from certifit.core import Certificate, Estimator
+from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, encode_labels
 from certifit.rows.checks import TableTerms
 
@@ -93,7 +94,15 @@ def first_scores(model: Mapping[str, Any], rows: Rows, scores: int) -> Array | N
 def init_scores(fitted: Any, block: Block, loss: str, scores: int, classes: bool) -> Array:
     """What a fitted estimator says of a block's rows, as scores (n, k)."""
     if not classes:
-        return np.asarray(fitted.predict(block.X), np.float64).reshape(-1, 1)
+        said = np.asarray(fitted.predict(block.X), np.float64).reshape(-1, 1)
+        if loss not in ("poisson", "gamma"):
+            return said
+        if not (said > 0).all():
+            raise DataError(
+                got=f"predictions of init down to {said.min():g} with loss={loss!r}", wanted="predictions above 0",
+                fix="init=PoissonRegressor(), or None for the best constant.",
+            )  # fmt: skip
+        return np.log(said)
     eps = float(np.finfo(np.float64).eps)
     shares = np.clip(np.asarray(fitted.predict_proba(block.X), np.float64), eps, 1 - eps)
     if scores == 1:
