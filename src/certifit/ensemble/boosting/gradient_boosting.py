@@ -16,6 +16,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from certifit.checkers.ensemble.boosting.exact_stages import quick
 from certifit.checkers.ensemble.boosting.gradient_adapter import (
     certify_gradient_boosting,
     init_scores,
@@ -117,7 +118,7 @@ class GradientBoosting(BoostedModel):
         found["trees_"] = boosting.fitted()
         if self.loss == "huber":
             found["huber_deltas_"] = np.array(boosting.levels)
-        found["certificate_"] = certify_gradient_boosting({**state, **found}, data, held, float(self.tol))
+        found["certificate_"] = certify_gradient_boosting({**state, **found}, data, held, float(self.tol), quick())
         return found
 
     def _check_part(self, y: Array, attributes: Attributes) -> None:

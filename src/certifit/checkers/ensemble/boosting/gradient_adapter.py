@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from certifit.checkers.ensemble.boosting.exact_stages import SlopeMeasures, check_slope_trees
+from certifit.checkers.ensemble.boosting.exact_stages import SlopeMeasures, SlopeTuning, check_slope_trees
 from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
 from certifit.checkers.ensemble.boosting.stages import StageClaim, certify_stages
@@ -27,7 +27,7 @@ CLAIM = "trees are the greedy least-squares trees of their stage's slopes"
 
 
 def certify_gradient_boosting(
-    model: Mapping[str, Any], rows: Rows, held_out: Array | None, tol: float
+    model: Mapping[str, Any], rows: Rows, held_out: Array | None, tol: float, tuning: SlopeTuning = SlopeTuning()
 ) -> Certificate:
     """Check fitted attributes and settings on rows whose y are class numbers or amounts."""
     claim = _stage_claim(model, rows, held_out)
@@ -36,7 +36,8 @@ def certify_gradient_boosting(
     if not all(check.passed for check in found.checks):
         return found
     measures = SlopeMeasures(*(np.asarray(getattr(model["trees_"], name)) for name in ("weight", "mean", "impurity")))
-    checks, facts = check_slope_trees(trees, measures, claim, _growth_claim(model, rows, held_out), rows, held_out)
+    growth = _growth_claim(model, rows, held_out)
+    checks, facts = check_slope_trees(trees, measures, claim, growth, rows, held_out, tuning)
     return replace(
         found, claim=f"{found.claim}; {CLAIM}", checks=(*found.checks, *checks), facts={**found.facts, **facts}
     )
