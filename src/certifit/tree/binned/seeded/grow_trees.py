@@ -23,7 +23,7 @@ from certifit.tree.fitted_tree import Tree
 
 def target_count(rows: Rows) -> int:
     """How many columns y has."""
-    shape = np.shape(next(iter(rows)).y)
+    shape = np.asarray(next(iter(rows)).y).shape
     return 1 if len(shape) == 1 else shape[1]
 
 
