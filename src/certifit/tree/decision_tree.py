@@ -424,11 +424,11 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def predict(self, X: Any, check_input: bool = True) -> Array:
         """The most frequent class of the leaf that a row reaches (n,); (n, t) for several targets."""
-        found = self.predict_proba(X)
-        if not isinstance(found, list):
-            return self.classes_[found.argmax(axis=1)]
-        columns = zip(self.classes_, found, strict=True)
-        return np.stack([classes[share.argmax(axis=1)] for classes, share in columns], axis=1)
+        at = self.apply(X)
+        found = self.tree_.likeliest[at]
+        if self.n_outputs_ == 1:
+            return self.classes_[found[:, 0]]
+        return np.stack([classes[best] for classes, best in zip(self.classes_, found.T, strict=True)], axis=1)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The impurity of the leaves on these rows, times their shares of the weight."""
