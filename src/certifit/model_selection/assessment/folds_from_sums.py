@@ -14,7 +14,7 @@ split is fitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ def _agrees(
     rows = np.arange(min(len(problem.y), max(tuning.rows_compared, 4 * problem.X.shape[1])))
     if problem.classes is not None and len(np.unique(problem.y[rows])) < len(problem.classes):
         rows = np.arange(len(problem.y))
-    small = replace(problem, X=problem.X[rows], y=problem.y[rows], groups=None)
+    small = problem.among(rows)
     part = SingleRows(len(rows)) if isinstance(splits, SingleRows) else splits.among(rows)
     if part is None:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,12 @@ class AssessedProblem:
             return clone(self.estimator).fit(X, y)
         weights = self.weights if rows is None else self.weights[rows]
         return clone(self.estimator).fit(X, y, **{weight_name(self.estimator): weights})
+
+    def among(self, rows: Array) -> AssessedProblem:
+        """Return the problem of some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=take_rows(self.X, rows), y=self.y[rows], groups=groups, weights=weights)
 
     def mean(self, scores: Array, rows: Array) -> float:
         """Return the mean of the scores of rows (m,), each by its weight."""
