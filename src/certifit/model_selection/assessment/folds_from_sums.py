@@ -209,12 +209,12 @@ def _gaussian_bayes(
         return None
     if isinstance(splits, SingleRows):
         said = scores_without_self(X, codes, _class_moments(everything, means), smoothing)
-        return [_classes(np.arange(len(codes)), said, classes, len(codes) - 1)]
+        return _answers(said, classes, [np.arange(len(codes))], len(codes) - 1)
     left = DeviationSums(*(whole - part for whole, part in zip(everything, parts, strict=True)))
     if left.n.min() < least:
         return None
     said = fold_scores(X, folds, *_parameters(left, means, smoothing))
-    return [_classes(test, said[test], classes, len(X) - len(test)) for test in splits.tests()]
+    return _answers(said, classes, splits.tests())
 
 
 def _sums_about_class_means(
@@ -260,10 +260,16 @@ def _parameters(left: DeviationSums, centres: Array, smoothing: float) -> tuple[
     return np.stack([one.mean for one in found]), 1 / variance, constant
 
 
-def _classes(test: Array, scores: Array, classes: Array, n_fitted: int) -> UnseenAnswers:
-    p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    return UnseenAnswers(test, n_fitted, {"predict": classes[scores.argmax(axis=1)], "predict_proba": p})
+def _answers(scores: Array, classes: Array, tests: Sequence[Array], n_fitted: int = 0) -> list[UnseenAnswers]:
+    """Return classes and probabilities of tested rows from the scores of all (n, k); 0 stands for all other rows."""
+    by_class = np.ascontiguousarray(scores.T)
+    said = classes[by_class.argmax(axis=0)]
+    p = np.exp(by_class - by_class.max(axis=0))
+    p = np.ascontiguousarray((p / p.sum(axis=0)).T)
+    return [
+        UnseenAnswers(test, n_fitted or len(said) - len(test), {"predict": said[test], "predict_proba": p[test]})
+        for test in tests
+    ]
 
 
 # PCA --------------------------------------------------------------------------------------------------------------

@@ -178,14 +178,15 @@ def minimum_of_all(problem: MarginProblem, tuning: LeftOutTuning, start: Array |
 def left_out_margins(problem: MarginProblem, w: Array, tuning: LeftOutTuning) -> tuple[Array, Array]:
     """Return the margin of each row by the minimum without it (n,), and a proved bound on its error (n,)."""
     n = len(problem.y)
-    inverse = np.linalg.inv(problem.hessian(w))
+    hessian = problem.hessian(w)
+    inverse = np.linalg.inv(hessian)
     spread = problem.X @ inverse  # (n, p)
     leverage = np.einsum("ij,ij->i", spread, problem.X)
     margins, errors = np.empty(n), np.full(n, np.inf)
     at_minimum = problem.y * (problem.X @ w)
     curvature = problem.C * problem.loss.curvature(at_minimum)
     signed = problem.y[:, None] * problem.X
-    move = LeftOutMove(problem, signed, at_minimum, inverse, spread, leverage, curvature)
+    move = LeftOutMove(problem, signed, w, hessian, inverse, spread, leverage, curvature)
     for start in range(0, n, tuning.rows_at_once):
         rows = np.arange(start, min(n, start + tuning.rows_at_once))
         first = -problem.C * problem.loss.slope(at_minimum[rows])[:, None] * signed[rows]
@@ -210,22 +211,21 @@ class LeftOutMove(NamedTuple):
 
     problem: MarginProblem
     signed: Array  # (n, p) y X
-    at_minimum: Array  # (n,) margins of all rows by the model of all
-    inverse: Array  # (p, p) of the Hessian of all rows at their minimum
+    minimum: Array  # (p,) the model of all rows
+    hessian: Array  # (p, p) of all rows at their minimum
+    inverse: Array  # (p, p) of it
     spread: Array  # (n, p) X times the inverse
     leverage: Array  # (n,) x'H⁻¹x
     curvature: Array  # (n,) C times the loss's at the minimum
 
     def gradients(self, models: Array, rows: Array) -> tuple[Array, Array]:
-        """Return the gradient (b, p) of every model's objective without its row, and max |Δ margin| (b,)."""
+        """Return the gradient (b, p) of every model's objective without its row, and a bound on |Δ margin| (b,)."""
         problem = self.problem
-        margins = models @ self.signed.T
-        slopes = problem.loss.slope(margins)
-        own = np.arange(len(rows)), rows
-        slopes[own] = 0.0
-        margins -= self.at_minimum
-        margins[own] = 0.0
-        reach = np.maximum(margins.max(axis=1), -margins.min(axis=1))
+        slopes = problem.loss.slope(models @ self.signed.T)
+        slopes[np.arange(len(rows)), rows] = 0.0
+        # |x'Δ| <= |x|_K |Δ|_H, which needs no look at every row.
+        moved = models - self.minimum
+        reach = np.sqrt(np.einsum("ij,ij->i", moved @ self.hessian, moved) * self.leverage.max())
         return problem.ridge * models + problem.C * (slopes @ self.signed), reach
 
     def steps(self, gradients: Array, rows: Array) -> Array:
