@@ -44,7 +44,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "out-of-bag": {},
 }
 # What the library itself says of the intervals of a method: these may cover more often than they claim.
-CONSERVATIVE = ("k-fold", "leave-one-out", "bootstrap", ".632", ".632+", "out-of-bag", "conformal cv+")
+CONSERVATIVE = (
+    "k-fold", "leave-one-out", "bootstrap", ".632", ".632+", "out-of-bag", "conformal split", "conformal cv+",
+    "choice", "choice by halving",
+)  # fmt: skip
 EXACT = ("binomial", "betting")  # for any number of rows
 
 Rows = tuple[np.ndarray, np.ndarray]
@@ -218,7 +221,7 @@ def page(kept: dict[str, Any]) -> str:
             found = kept.get(f"{name} {method}")
             if found is None:
                 continue
-            least = method in CONSERVATIVE or found["way"] in EXACT or method == "conformal split"
+            least = method in CONSERVATIVE or found["way"] in EXACT
             cells = f"{100 * found['covered']:.1f} ± {100 * found['error']:.1f} %", f"{found['width']:.3g}"
             bias = "" if method.startswith("conformal") else f"{found['bias']:+.2g}"
             claim = "at least 90 %" if least else "about 90 %"

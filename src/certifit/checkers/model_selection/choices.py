@@ -82,7 +82,8 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
     )
     facts: dict[str, float | str] = {
         "optimism of the uncorrected score": float(claim.scores[:, claim.chosen].mean()) - claim.corrected,
-        "assumed": "rows are independent draws, and many; percentiles of the bootstrap",
+        "assumed": "rows are independent draws, and many; percentiles of means over the rows that a draw leaves, "
+        "about a third of all: conservative",
     }
     if claim.rungs:
         checks.append(Check("settings that went on wrongly, or rungs of wrong rows", 0.0, 0.0))

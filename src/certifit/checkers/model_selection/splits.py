@@ -201,9 +201,9 @@ def _facts(
 
 def fingerprint(splits: Sequence[Split], keys: Array) -> str:
     """Return a short hash of all rows and all splits: two runs with the same one used the same data alike."""
-    digest = blake2b(np.ascontiguousarray(keys), digest_size=8)
+    digest = blake2b(np.ascontiguousarray(keys).data, digest_size=8)
     for side in (side for split in splits for side in split):
-        digest.update(np.ascontiguousarray(side, dtype=np.int64))
+        digest.update(np.ascontiguousarray(side, dtype=np.int64).data)
         digest.update(b"|")
     return digest.hexdigest()
 
