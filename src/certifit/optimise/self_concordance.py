@@ -134,6 +134,10 @@ class ConcordanceProof:
         elif found.reach.value > 0:
             self.reach = float(found.reach.value)
 
+    def factor_of(self, hessian: Array | None) -> Factor | None:
+        """The factor of a Hessian (m, m), where it is the anchor's."""
+        return None if self.anchor is None or self.anchor.H is not hessian else self.anchor.factor
+
     def gap(self, theta: Array, g: Array) -> float:
         """The proved bound on P(θ) - min P, infinity where there is none."""
         assert self.anchor is not None

@@ -147,7 +147,7 @@ class GlmProblem:
         relative = self._relative(gap, value, hessian is not None)
         if self._is_one_step_away(theta):
             relative = max(relative, 2 * self.tol)
-        known = None if hessian is None or self.proof.anchor is None else self.proof.anchor.factor
+        known = self.proof.factor_of(hessian)
         return DescentPoint(theta, value, gradient, relative, hessian, lam1, rounding=self.totals.floor, factor=known)
 
     def _is_one_step_away(self, theta: Array) -> bool:
