@@ -79,7 +79,8 @@ class SettingChoice(TabledResult):
         columns["error"] = [float(self.claim.inflation * last[i].std() / np.sqrt(len(last[i]))) for i in tried]
         chosen = self.claim.settings[self.claim.chosen]
         columns["chosen"] = ["yes" if i == chosen else "" for i in tried]
-        notes = [self.certificate.claim + f"; by folds alone it would be {self.optimism:.2g} higher"]
+        side = "lower" if self.optimism < 0 else "higher"
+        notes = [f"{self.certificate.claim}; by folds alone it would be {abs(self.optimism):.2g} {side}"]
         if self.claim.rungs:
             notes.append("settings by rows: " + ", ".join(f"{len(r.settings)} on {len(r.rows)}" for r in rungs))
         if len(tried) < len(self.given):
