@@ -27,13 +27,14 @@ from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
 from certifit.exceptions import DataError, warn_caller
-from certifit.neural_network.full_batch import FullBatchLimits, PenalisedLoss, minimise
 from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.network import Network, perceptron
-from certifit.neural_network.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
-from certifit.neural_network.stochastic import EpochRules, train
-from certifit.neural_network.training import NetworkRows, dense_as
+from certifit.neural_network.training.full_batch import FullBatchLimits, PenalisedLoss, minimise
+from certifit.neural_network.training.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
+from certifit.neural_network.training.rows_on_workers import RowsOnWorkers
+from certifit.neural_network.training.slopes import NetworkRows, dense_as, rows_at_hand
+from certifit.neural_network.training.stochastic import EpochRules, train
 from certifit.rows import Array, Block, Rows
 
 
@@ -151,15 +152,13 @@ class MultilayerPerceptron(Estimator):
     ) -> Attributes:
         """All fitted attributes; `before` are those to start from."""
         targets = self._targets(rows, several, before)
-        data = targets.rows.load()
-        targets = targets._replace(attributes={**targets.attributes, **self._structure(data.n_features)})
-        kept = data.w > 0
+        rows = targets.rows
+        targets = targets._replace(attributes={**targets.attributes, **self._structure(rows.n_features)})
         full = self.solver == "lbfgs"
-        dtype = np.dtype(np.float64) if full else data.dtype
-        Y = self._table(targets, np.asarray(data.y)[kept]).astype(dtype)
-        table = NetworkRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
+        dtype = np.dtype(np.float64) if full else rows.dtype
+        table = self._network_rows(targets, dtype)
         random = check_random_state(self.random_state)
-        network = self._build(data.n_features, targets.outputs)
+        network = self._build(rows.n_features, targets.outputs)
         params = self._start(network, before, random, dtype)
         loss = self._loss(targets.output)
 
@@ -183,6 +182,16 @@ class MultilayerPerceptron(Estimator):
                 found["best_loss_"] = min(found["loss_curve_"])
         found = {**targets.attributes, **found, "loss_": 0.0}
         return {**found, **self._proof(found, targets)}
+
+    def _network_rows(self, targets: PerceptronTargets, dtype: np.dtype) -> Any:
+        """Rows and targets for training: on the workers of a cluster, in memory, or in a temporary file."""
+        # Workers get the settings alone, and not what this fit has at hand.
+        plain = type(self)(**self.get_params(deep=False))
+        as_table = partial(plain._table, targets._replace(rows=None))
+        if not targets.rows.distributed:
+            return rows_at_hand(targets.rows, as_table, dtype)
+        there = RowsOnWorkers.of(targets.rows, as_table, dtype)
+        return there.on_disk() if self.solver == "lbfgs" else there
 
     def _structure(self, columns: int) -> dict[str, Any]:
         """Fitted attributes that say what the network is made of, beside its weights and the settings."""
@@ -273,7 +282,8 @@ class MultilayerPerceptron(Estimator):
 
     def _score_of(self, network: Network, loss: OutputLoss, held: NetworkRows, flat: Array) -> float:
         """How good the network with these parameters is for rows held out."""
-        scores = network.scores(network.parts(flat), dense_as(held.X, flat.dtype))
+        parts = network.parts(flat)
+        scores = np.concatenate([network.scores(parts, dense_as(some.X, flat.dtype)) for some in held.pieces()])
         return self._validation_score(loss.answers(scores), held.Y, held.w)
 
     def _batch(self, rows: int) -> int:
@@ -283,7 +293,7 @@ class MultilayerPerceptron(Estimator):
             warn_caller(f"Got batch_size={self.batch_size} for {rows} rows: every minibatch is all of them.")
         return min(self.batch_size, rows)
 
-    def _split(self, table: NetworkRows, seed: int) -> tuple[NetworkRows, NetworkRows]:
+    def _split(self, table: Any, seed: int) -> tuple[Any, NetworkRows]:
         """Rows to learn from, and rows for validation; of every class its share."""
         kinds = self._strata(table.Y)
         split = {"test_size": self.validation_fraction, "random_state": seed, "stratify": kinds}
@@ -293,7 +303,10 @@ class MultilayerPerceptron(Estimator):
                 got=f"{len(held)} rows for validation", wanted="at least 2",
                 fix="The validation set is too small. Increase 'validation_fraction' or the size of your dataset.",
             )  # fmt: skip
-        return table.take(np.sort(learnt)), table.take(np.sort(held))
+        validation = table.part(np.sort(held))
+        return table.part(np.sort(learnt)), validation if isinstance(
+            validation, NetworkRows
+        ) else validation.on_disk()
 
     def _strata(self, Y: Array) -> Array | None:
         """The groups of which each has its share of validation rows; None for none."""

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.exceptions import DataError
+from certifit.files.atomic_file import write_atomically
 from certifit.neural_network.layers.layer_words import Words
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
-from certifit.store.atomic_file import write_atomically
 
 _ACTIVATIONS = {
     "identity": "Identity",

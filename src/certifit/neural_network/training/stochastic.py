@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy as np
 from certifit.core.loop import Step
 from certifit.core.watch import Watch
 from certifit.neural_network.network import Network
-from certifit.neural_network.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.training import MinibatchSlopes, NetworkRows
+from certifit.neural_network.training.optimisers import Optimiser, OptimiserState, scheduled
+from certifit.neural_network.training.rows_on_workers import slopes_of
+from certifit.neural_network.training.slopes import MinibatchSlopes, TrainingRows
 from certifit.rows import Array
 
 
@@ -38,6 +40,33 @@ class EpochEnd(NamedTuple):
     best_score: float
 
 
+@dataclass(frozen=True)
+class OrderTuning:
+    """How rows are put in order. That depends on the shape of the table alone, never on where it is."""
+
+    window_entries: int = 1 << 26  # numbers in rows that are shuffled with each other: all of a smaller table
+    run_entries: int = 1 << 17  # numbers in consecutive rows that stay in one window: what a disk reads at a time
+
+
+def epoch_order(n: int, columns: int, seed: tuple[int, ...], tuning: OrderTuning = OrderTuning()) -> Array:
+    """The numbers of n rows in a random order that a large table can be read in.
+
+    A small table is shuffled. Of a large one, runs of consecutive rows are shuffled and dealt out to windows, and the
+    rows of each window are shuffled: a minibatch then comes from one window, which fits in memory.
+    """
+    random = np.random.default_rng(seed)
+    if n * columns <= tuning.window_entries:
+        return random.permutation(n)
+    run = max(1, tuning.run_entries // columns)
+    runs = random.permutation(-(-n // run))
+    step = max(1, tuning.window_entries // (run * columns))
+    windows = []
+    for k in range(0, len(runs), step):
+        rows = (runs[k : k + step, None] * run + np.arange(run)).ravel()
+        windows.append(random.permutation(rows[rows < n]))
+    return np.concatenate(windows)
+
+
 class Progress:
     """How many epochs brought no improvement: of the validation score where there is one, else of the loss."""
 
@@ -57,7 +86,7 @@ class Progress:
 def train(
     network: Network,
     loss: OutputLoss,
-    rows: NetworkRows,
+    rows: TrainingRows,
     optimiser: Optimiser,
     rules: EpochRules,
     watch: Watch,
@@ -67,7 +96,7 @@ def train(
     params, progress = optimiser.params, Progress(rules.tol)
     losses: list[float] = []
     scores: list[float] = []
-    with MinibatchSlopes(network, loss, params) as slopes:
+    with slopes_of(rows, network, loss, params) as slopes:
         for _ in range(1 if rules.incremental else rules.max_iter):
             watch.begin()
             losses.append(_epoch(slopes, rows, optimiser, rules))
@@ -88,11 +117,12 @@ def train(
     return EpochEnd(params, optimiser.state(), losses, scores, progress.best_score)
 
 
-def _epoch(slopes: MinibatchSlopes, rows: NetworkRows, optimiser: Optimiser, rules: EpochRules) -> float:
+def _epoch(slopes: MinibatchSlopes, rows: TrainingRows, optimiser: Optimiser, rules: EpochRules) -> float:
     """One pass over all rows in minibatches; return the mean of their penalised losses."""
     n, total, params = len(rows), 0.0, optimiser.params
     number = optimiser.epochs
-    order = np.random.default_rng((optimiser.seed, number)).permutation(n) if rules.shuffle else np.arange(n)
+    order = epoch_order(n, rows.columns, (optimiser.seed, number)) if rules.shuffle else np.arange(n)
+    slopes.expect(order, rules.batch)
     alpha = optimiser.rules.alpha if optimiser.rules.solver != "adamw" else 0.0
     batches = math.ceil(n / rules.batch)
     for k in range(batches):
