@@ -58,13 +58,17 @@ def dask_frame(rows):
     return dd.from_pandas(FRAME, chunksize=rows, sort=False)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [{}, {"early_stopping": True, "validation_fraction": 0.2}, {"solver": "lbfgs", "alpha": 20.0, "max_iter": 300}],
-)
+MORE = {
+    "plain": {},
+    "early stopping": {"early_stopping": True, "validation_fraction": 0.2},
+    "lbfgs": {"solver": "lbfgs", "alpha": 20.0, "max_iter": 300},
+}
+
+
+@pytest.mark.parametrize("more", MORE)
 @pytest.mark.usefixtures("nothing_loaded")
 def test_files_give_the_bits_of_memory(files, blocks_of, more):
-    settings = {**FIT, **more, "tol": 1e-2}
+    settings = {**FIT, **MORE[more], "tol": 1e-2}
     features = [*NAMES, "weight"]
     whole = MLPClassifier((9,), **settings).fit(FRAME[features], KIND, sample_weight=WEIGHT)
     for rows in (64, 200):

@@ -48,7 +48,7 @@ class ConvNetClassifier(NetworkClassifier):
     solver : 'adam', 'adamw' or 'sgd'
     alpha, learning_rate, learning_rate_init, power_t, shuffle, random_state, tol, verbose, warm_start, momentum,
     nesterovs_momentum, early_stopping, validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, class_weight,
-    clip_norm, label_smoothing :
+    clip_norm, label_smoothing, checkpoint :
         as in MLPClassifier
     batch_size : int or 'auto'
         Rows of a minibatch; 'auto': 128, or all.
@@ -100,7 +100,7 @@ class ConvNetClassifier(NetworkClassifier):
         learning_rate="cosine", learning_rate_init=0.002, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
         tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
         validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
-        clip_norm=None, label_smoothing=0.0, shifts=0, rotations=0.0,
+        clip_norm=None, label_smoothing=0.0, checkpoint=None, shifts=0, rotations=0.0,
     ):  # fmt: skip
         self.layers = layers
         self.image_shape = image_shape
@@ -127,6 +127,7 @@ class ConvNetClassifier(NetworkClassifier):
         self.class_weight = class_weight
         self.clip_norm = clip_norm
         self.label_smoothing = label_smoothing
+        self.checkpoint = checkpoint
         self.shifts = shifts
         self.rotations = rotations
 

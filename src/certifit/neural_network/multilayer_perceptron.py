@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
 from certifit.exceptions import DataError, warn_caller
+from certifit.files.checkpoint import Checkpoint, CheckpointTuning, arrays_digest, table_digest
 from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
@@ -101,6 +103,7 @@ class MultilayerPerceptron(Estimator):
         "n_iter_no_change": Setting(int, least=1, choices=(), other=lambda v: v == math.inf, other_words="infinity"),
         "max_fun": Setting(int, least=1),
         "clip_norm": Setting(float, above=0, none=True),
+        "checkpoint": Setting(none=True, path=True),
     }
     differences: ClassVar[dict[str, str]] = {
         "loss_": "The loss of the fitted weights on all rows, which a checker recomputes; not a mean over an epoch.",
@@ -109,6 +112,7 @@ class MultilayerPerceptron(Estimator):
         "t_": "Follows from training_state_.",
     }
 
+    _tuning: ClassVar[CheckpointTuning] = CheckpointTuning()
     _usual_batch: ClassVar[int] = 200  # rows of a minibatch with batch_size='auto'
 
     coefs_: list[Array]
@@ -176,12 +180,38 @@ class MultilayerPerceptron(Estimator):
                 if state is None
                 else Optimiser(rules, params, network.n_weights, state)
             )
-            found = self._descend(network, loss, table, optimiser, watch, as_of_now)
+            checkpoint = None if incremental else self._checkpoint(targets, network, before)
+            found = self._descend(network, loss, table, optimiser, (watch, checkpoint, as_of_now))
             if incremental:
                 found["loss_curve_"] = [*before.get("loss_curve_", ()), *found["loss_curve_"]]
                 found["best_loss_"] = min(found["loss_curve_"])
         found = {**targets.attributes, **found, "loss_": 0.0}
-        return {**found, **self._proof(found, targets)}
+        found = {**found, **self._proof(found, targets)}
+        if not incremental and self.checkpoint is not None:
+            Path(self.checkpoint).unlink(missing_ok=True)  # the fit is complete
+        return found
+
+    def _checkpoint(self, targets: PerceptronTargets, network: Network, before: Attributes) -> Checkpoint | None:
+        """The file in which this fit is written down, known by its rows, layers, first weights and settings."""
+        if self.checkpoint is None:
+            return None
+        settings = self.get_params(deep=False)
+        for name in ("checkpoint", "max_iter", "verbose", "warm_start"):
+            settings.pop(name)
+        if not isinstance(self.random_state, (int, np.integer)):
+            settings["random_state"] = "drawn"
+        start = [np.asarray(part) for name in ("coefs_", "intercepts_") for part in before.get(name, ())]
+        fit = {"layers": str(network), "rows": table_digest(targets.rows), "first weights": arrays_digest(*start)}
+        return Checkpoint(self.checkpoint, {"model": type(self).__name__, **fit, **_words(settings)}, self._tuning)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.checkpoint is not None and self.solver == "lbfgs":
+            raise DataError(
+                got="checkpoint with solver='lbfgs'",
+                wanted="a solver that learns in minibatches: adam, adamw or sgd",
+                fix="L-BFGS keeps steps that no file can hold; leave checkpoint out, or go on with warm_start=True.",
+            )  # fmt: skip
 
     def _network_rows(self, targets: PerceptronTargets, dtype: np.dtype) -> Any:
         """Rows and targets for training: on the workers of a cluster, in memory, or in a temporary file."""
@@ -254,16 +284,17 @@ class MultilayerPerceptron(Estimator):
         loss: OutputLoss,
         table: NetworkRows,
         optimiser: Optimiser,
-        watch: Any,
-        as_of_now: Any,
+        reports: tuple[Any, Checkpoint | None, Any],
     ) -> dict[str, Any]:
+        """Train in minibatches; reports go to a watch, a checkpoint and whoever wants attributes as of now."""
+        watch, checkpoint, as_of_now = reports
         incremental, score = isinstance(watch, Unwatched), None
         if self.early_stopping:
             table, held = self._split(table, optimiser.seed)
             score = partial(self._score_of, network, loss, held)
         rules = EpochRules(
             self._batch(len(table)), bool(self.shuffle), self.max_iter, float(self.tol), self.n_iter_no_change,
-            incremental,
+            incremental, checkpoint,
         )  # fmt: skip
         if incremental:
             end = train(network, loss, table, optimiser, rules, watch, score)
@@ -399,6 +430,10 @@ def _tensors(network: Network, flat: Array) -> dict[str, list[Array]]:
     """The flat vector as scikit-learn's attributes, arrays of their own."""
     parts = [part for part in network.parts(flat.copy()) if part.W.size]
     return {"coefs_": [part.W.copy() for part in parts], "intercepts_": [part.b.copy() for part in parts]}
+
+
+def _words(settings: dict[str, Any]) -> dict[str, str]:
+    return {name: repr(value) for name, value in settings.items()}
 
 
 def _block_scores(network: Network, parts: list[LayerWeights], block: Block) -> Array:

@@ -11,11 +11,13 @@ import numpy as np
 
 from certifit.core.loop import Step
 from certifit.core.watch import Watch
+from certifit.files.checkpoint import Checkpoint
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.training.rows_on_workers import slopes_of
 from certifit.neural_network.training.slopes import MinibatchSlopes, TrainingRows
+from certifit.neural_network.training.training_run import TrainingProgress, TrainingRun
 from certifit.rows import Array
 
 
@@ -28,6 +30,7 @@ class EpochRules(NamedTuple):
     tol: float  # an improvement by less is none
     patience: int  # epochs without improvement
     incremental: bool = False  # one epoch, whatever max_iter is
+    checkpoint: Checkpoint | None = None  # where training is written down
 
 
 class EpochEnd(NamedTuple):
@@ -67,22 +70,6 @@ def epoch_order(n: int, columns: int, seed: tuple[int, ...], tuning: OrderTuning
     return np.concatenate(windows)
 
 
-class Progress:
-    """How many epochs brought no improvement: of the validation score where there is one, else of the loss."""
-
-    def __init__(self, tol: float) -> None:
-        self.tol, self.best_loss, self.best_score = tol, math.inf, -math.inf
-        self.best: Array | None = None  # parameters of the best validation score
-        self.without = 0
-
-    def note(self, loss: float, score: float | None, params: Array) -> None:
-        improved = loss <= self.best_loss - self.tol if score is None else score >= self.best_score + self.tol
-        self.without = 0 if improved else self.without + 1
-        self.best_loss = min(self.best_loss, loss)
-        if score is not None and score > self.best_score:
-            self.best_score, self.best = score, params.copy()
-
-
 def train(
     network: Network,
     loss: OutputLoss,
@@ -93,39 +80,42 @@ def train(
     validation_score: Callable[[Array], float] | None = None,
 ) -> EpochEnd:
     """Run epochs; with validation rows the parameters with the best score are returned, else the last ones."""
-    params, progress = optimiser.params, Progress(rules.tol)
-    losses: list[float] = []
-    scores: list[float] = []
+    params, run = optimiser.params, TrainingRun(optimiser, TrainingProgress(rules.tol))
+    progress, checkpoint = run.progress, rules.checkpoint
+    if checkpoint is not None:
+        run.resume(checkpoint, rules.max_iter)
     with slopes_of(rows, network, loss, params) as slopes:
-        for _ in range(1 if rules.incremental else rules.max_iter):
+        while not run.ended and len(run.losses) < (1 if rules.incremental else rules.max_iter):
             watch.begin()
-            losses.append(_epoch(slopes, rows, optimiser, rules))
+            run.losses.append(_epoch(slopes, rows, run, rules))
             score = None if validation_score is None else validation_score(params)
             if score is not None:
-                scores.append(score)
-            progress.note(losses[-1], score, params)
+                run.scores.append(score)
+            progress.note(run.losses[-1], score, params)
             optimiser.end_epoch(len(rows))
-            last = losses[-2] - losses[-1] if len(losses) > 1 else math.inf
-            if watch.end(params.copy(), Step(None, losses[-1], abs(last)), rules.tol):
-                break
-            if progress.without > rules.patience:
-                if not optimiser.goes_on():
-                    break
-                progress.without = 0
+            last = run.losses[-2] - run.losses[-1] if len(run.losses) > 1 else math.inf
+            run.ended = watch.end(params.copy(), Step(None, run.losses[-1], abs(last)), rules.tol)
+            if progress.without > rules.patience and not run.ended:
+                run.ended, progress.without = not optimiser.goes_on(), 0
+            if checkpoint is not None and checkpoint.due:
+                run.write(checkpoint, rules.max_iter)
+    if checkpoint is not None:  # proving what was reached takes as long as some epochs
+        run.write(checkpoint, rules.max_iter)
     if progress.best is not None:
         params[:] = progress.best
-    return EpochEnd(params, optimiser.state(), losses, scores, progress.best_score)
+    return EpochEnd(params, optimiser.state(), run.losses, run.scores, progress.best_score)
 
 
-def _epoch(slopes: MinibatchSlopes, rows: TrainingRows, optimiser: Optimiser, rules: EpochRules) -> float:
-    """One pass over all rows in minibatches; return the mean of their penalised losses."""
-    n, total, params = len(rows), 0.0, optimiser.params
-    number = optimiser.epochs
+def _epoch(slopes: MinibatchSlopes, rows: TrainingRows, run: TrainingRun, rules: EpochRules) -> float:
+    """One pass over all rows in minibatches, or what is left of it; return the mean of their penalised losses."""
+    optimiser = run.optimiser
+    n, number, params = len(rows), optimiser.epochs, optimiser.params
     order = epoch_order(n, rows.columns, (optimiser.seed, number)) if rules.shuffle else np.arange(n)
     slopes.expect(order, rules.batch)
     alpha = optimiser.rules.alpha if optimiser.rules.solver != "adamw" else 0.0
     batches = math.ceil(n / rules.batch)
-    for k in range(batches):
+    while run.batch < batches:
+        k = run.batch
         index = order[k * rules.batch : (k + 1) * rules.batch]
         weight = float(rows.w[index].sum())
         with np.errstate(over="ignore", invalid="ignore"):
@@ -134,8 +124,12 @@ def _epoch(slopes: MinibatchSlopes, rows: TrainingRows, optimiser: Optimiser, ru
             penalised = mean + 0.5 * alpha * float(weights @ weights) / weight
         if not math.isfinite(penalised):
             slopes.refuse_divergence(rows, index, optimiser.steps)
-        total += penalised * len(index)
+        run.total += penalised * len(index)
         # Epochs of partial_fit beyond max_iter begin the schedule anew (warm restarts).
         share = (number % max(1, rules.max_iter) + k / batches) / max(1, rules.max_iter)
         optimiser.step(found, weight, scheduled(optimiser.rules.schedule, share))
-    return total / n
+        run.batch += 1
+        if rules.checkpoint is not None and run.batch < batches and rules.checkpoint.due:
+            run.write(rules.checkpoint, rules.max_iter)
+    mean, run.batch, run.total = run.total / n, 0, 0.0
+    return mean
