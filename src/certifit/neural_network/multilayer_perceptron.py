@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, read_perceptron
 from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Certificate, Estimator, Objective, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
@@ -167,7 +167,7 @@ class MultilayerPerceptron(Estimator):
         loss = self._loss(targets.output)
 
         def as_of_now(flat: Array) -> Attributes:
-            return {**targets.attributes, **_tensors(network, flat)}
+            return {**targets.attributes, **_tensors(network, flat), **self._settle(network, flat, rows)[1]}
 
         if full:
             found = self._minimise(network, loss, table, params, as_of_now)
@@ -181,7 +181,7 @@ class MultilayerPerceptron(Estimator):
                 else Optimiser(rules, params, network.n_weights, state)
             )
             checkpoint = None if incremental else self._checkpoint(targets, network, before)
-            found = self._descend(network, loss, table, optimiser, (watch, checkpoint, as_of_now))
+            found = self._descend(network, loss, (table, rows), optimiser, (watch, checkpoint, as_of_now))
             if incremental:
                 found["loss_curve_"] = [*before.get("loss_curve_", ()), *found["loss_curve_"]]
                 found["best_loss_"] = min(found["loss_curve_"])
@@ -282,16 +282,16 @@ class MultilayerPerceptron(Estimator):
         self,
         network: Network,
         loss: OutputLoss,
-        table: NetworkRows,
+        data: tuple[Any, Rows],
         optimiser: Optimiser,
         reports: tuple[Any, Checkpoint | None, Any],
     ) -> dict[str, Any]:
         """Train in minibatches; reports go to a watch, a checkpoint and whoever wants attributes as of now."""
-        watch, checkpoint, as_of_now = reports
+        (table, rows), (watch, checkpoint, as_of_now) = data, reports
         incremental, score = isinstance(watch, Unwatched), None
         if self.early_stopping:
             table, held = self._split(table, optimiser.seed)
-            score = partial(self._score_of, network, loss, held)
+            score = partial(self._score_of, network, loss, held, rows)
         rules = EpochRules(
             self._batch(len(table)), bool(self.shuffle), self.max_iter, float(self.tol), self.n_iter_no_change,
             incremental, checkpoint,
@@ -303,6 +303,7 @@ class MultilayerPerceptron(Estimator):
                 end = train(network, loss, table, optimiser, rules, inner, score)
         return {
             **_tensors(network, end.params),
+            **self._settle(network, end.params, rows)[1],
             "training_state_": end.state,
             "loss_curve_": end.losses,
             "best_loss_": min(end.losses, default=math.inf) if score is None else None,
@@ -311,9 +312,13 @@ class MultilayerPerceptron(Estimator):
             "n_iter_": len(end.losses),
         }
 
-    def _score_of(self, network: Network, loss: OutputLoss, held: NetworkRows, flat: Array) -> float:
+    def _settle(self, network: Network, flat: Array, rows: Rows) -> tuple[Network, Attributes]:
+        """The network as it answers once it is fitted, and attributes that follow from weights and rows."""
+        return network, {}
+
+    def _score_of(self, network: Network, loss: OutputLoss, held: NetworkRows, rows: Rows, flat: Array) -> float:
         """How good the network with these parameters is for rows held out."""
-        parts = network.parts(flat)
+        network, parts = self._settle(network, flat, rows)[0], network.parts(flat)
         scores = np.concatenate([network.scores(parts, dense_as(some.X, flat.dtype)) for some in held.pieces()])
         return self._validation_score(loss.answers(scores), held.Y, held.w)
 
@@ -350,7 +355,10 @@ class MultilayerPerceptron(Estimator):
             setattr(state, name, value)
         state.loss_ = float(state._objective_of(targets).total)
         tol = min(float(self.tol), 1e-2)
-        return {"loss_": state.loss_, "certificate_": certify_network(state._claim(), targets.rows, tol)}
+        return {"loss_": state.loss_, "certificate_": self._certify(state._claim(), targets.rows, tol)}
+
+    def _certify(self, claim: NetworkClaim, rows: Rows, tol: float) -> Certificate:
+        return certify_network(claim, rows, tol)
 
     def _claim(self) -> NetworkClaim:
         """What the checker reads of a fitted network."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.exceptions import DataError
 from certifit.files.atomic_file import write_atomically
+from certifit.neural_network.layers.batch_norm import BatchNorm
 from certifit.neural_network.layers.layer_words import Words
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
 
@@ -70,7 +71,10 @@ class OnnxGraph:
         if shape is not None:
             self._add("Reshape", self._constant(np.array([-1, *shape])))
             self._add("Transpose", perm=[0, 3, 1, 2])
-        tensors = zip(model.coefs_, model.intercepts_, strict=True)
+        tensors, self._moments = (
+            zip(model.coefs_, model.intercepts_, strict=True),
+            iter(getattr(model, "moments_", ())),
+        )
         for words in (*_words(model), ("dense", len(model.intercepts_[-1]))):
             self._layer(words, tensors)
         self._answer()
@@ -98,6 +102,9 @@ class OnnxGraph:
             else:
                 _, height, width, stride, padding = sizes
                 self._add("Conv", W, b, kernel_shape=[height, width], strides=[stride] * 2, pads=[padding] * 4)
+        elif name == "batch_norm":
+            numbers = (*next(tensors), *next(self._moments))
+            self._add("BatchNormalization", *(self._constant(part) for part in numbers), epsilon=BatchNorm.epsilon)
         elif name in ("max_pool", "average_pool"):
             operator = "MaxPool" if name == "max_pool" else "AveragePool"
             self._add(operator, kernel_shape=sizes, strides=sizes)

@@ -136,6 +136,38 @@ class PlainConvolution(NamedTuple):
         return _no_switches(rows)
 
 
+class PlainNormalisation(NamedTuple):
+    """Each unit or channel about its mean and over its deviation, then scaled and moved."""
+
+    W: Array  # (channels,)
+    b: Array  # (channels,)
+    moments: Array  # (2, channels) mean and variance
+    epsilon: float = 1e-5
+
+    def _along(self, values: Array, x: Array) -> Array:
+        return values.reshape(1, -1, *(1,) * (x.ndim - 2))
+
+    def _scale(self) -> Array:
+        return 1.0 / np.sqrt(self.moments[1] + self.epsilon)
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        normed = (x - self._along(self.moments[0], x)) * self._along(self._scale(), x)
+        return normed * self._along(self.W, x) + self._along(self.b, x), normed
+
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return delta * self._along(self.W * self._scale(), delta)
+
+    def slopes(self, delta: Array, memory: Any) -> tuple[Array, Array]:
+        others = (0, *range(2, delta.ndim))
+        return (delta * memory).sum(axis=others), delta.sum(axis=others)
+
+    def reach(self, memory: Any) -> float:
+        return float(np.abs(memory).max(initial=0.0))
+
+    def switches(self, memory: Any, rows: int) -> Array:
+        return _no_switches(rows)
+
+
 class PlainPool(NamedTuple):
     """The largest value of each window, or their mean; windows do not overlap."""
 
@@ -185,6 +217,7 @@ class PlainFlatten(NamedTuple):
         return _no_switches(rows)
 
 
+WeightedLayer = PlainDense | PlainConvolution | PlainNormalisation
 PlainLayer = (
-    PlainDense | PlainActivation | PlainImages | PlainConvolution | PlainPool | PlainFlatten
+    PlainDense | PlainActivation | PlainImages | PlainConvolution | PlainNormalisation | PlainPool | PlainFlatten
 )  # what a network is made of

@@ -17,7 +17,7 @@ from certifit.files.rows_on_disk import arrays_on_disk
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows, TrainingRows, measure_chunk
+from certifit.neural_network.training.slopes import MinibatchRows, MinibatchSlopes, NetworkRows, measure_chunk
 from certifit.rows import Array, Block, Rows
 from certifit.rows.threads import single_threaded_blas
 
@@ -85,7 +85,7 @@ class RowsOnWorkers:
         return len(self.w)
 
 
-def slopes_of(rows: TrainingRows, network: Network, loss: OutputLoss, params: Array) -> MinibatchSlopes:
+def slopes_of(rows: MinibatchRows, network: Network, loss: OutputLoss, params: Array) -> MinibatchSlopes:
     """What measures minibatches of these rows."""
     if isinstance(rows, RowsOnWorkers):
         return WorkerSlopes(rows, network, loss, params)
@@ -126,7 +126,7 @@ class WorkerSlopes(MinibatchSlopes):
         self.order, self.batch = order, batch
         self.held, self.first, self.last = [], 0, 0
 
-    def at(self, rows: TrainingRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
+    def at(self, rows: MinibatchRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
         from dask.delayed import delayed
 
         from certifit.rows.sources.dask import compute_tasks, shared_task

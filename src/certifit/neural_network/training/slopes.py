@@ -67,7 +67,7 @@ class NetworkRows:
         return len(self.w)
 
 
-class TrainingRows(Protocol):
+class MinibatchRows(Protocol):
     """Rows to learn from, wherever they are."""
 
     @property
@@ -115,7 +115,7 @@ def measure_chunk(
     work: Workspace,
 ) -> float:
     """The summed loss of a chunk's rows; its slopes, over the weight of the whole minibatch, go to `slopes`."""
-    dtype = parts[0].W.dtype
+    dtype, work.w = parts[0].W.dtype, rows.w
     scores, memories = network.forward(parts, dense_as(rows.X, dtype), work)
     values, delta = loss.values_and_slopes(scores, rows.Y)
     delta *= (rows.w / weight).astype(dtype)[:, None]
@@ -153,7 +153,7 @@ class MinibatchSlopes:
     def expect(self, order: Array, batch: int) -> None:
         """Be told, before an epoch, in which order its rows come: rows that are elsewhere are fetched by it."""
 
-    def at(self, rows: TrainingRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
+    def at(self, rows: MinibatchRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
         """The mean loss of a minibatch of this weight, and its slopes (p,), which the next call overwrites."""
         chunks = self.chunks_of(len(index))
         edges = [len(index) * k // chunks for k in range(chunks + 1)]
@@ -187,12 +187,12 @@ class MinibatchSlopes:
 
         self.workers.run(share)
 
-    def _chunk(self, chunk: int, rows: TrainingRows, here: Array, weight: float, work: Workspace) -> None:
+    def _chunk(self, chunk: int, rows: MinibatchRows, here: Array, weight: float, work: Workspace) -> None:
         self.losses[chunk] = measure_chunk(
             self.network, self.loss, self.parts, self.slope_parts[chunk], rows.take(here), weight, work
         )
 
-    def refuse_divergence(self, rows: TrainingRows, index: Array, step: int) -> None:
+    def refuse_divergence(self, rows: MinibatchRows, index: Array, step: int) -> None:
         """Say where numbers overflowed, and what to try."""
         with np.errstate(all="ignore"):
             where = self.network.first_overflow(self.parts, dense_as(rows.take(index).X, self.params.dtype))

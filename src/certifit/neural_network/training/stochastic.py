@@ -16,7 +16,7 @@ from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.training.rows_on_workers import slopes_of
-from certifit.neural_network.training.slopes import MinibatchSlopes, TrainingRows
+from certifit.neural_network.training.slopes import MinibatchRows, MinibatchSlopes
 from certifit.neural_network.training.training_run import TrainingProgress, TrainingRun
 from certifit.rows import Array
 
@@ -73,7 +73,7 @@ def epoch_order(n: int, columns: int, seed: tuple[int, ...], tuning: OrderTuning
 def train(
     network: Network,
     loss: OutputLoss,
-    rows: TrainingRows,
+    rows: MinibatchRows,
     optimiser: Optimiser,
     rules: EpochRules,
     watch: Watch,
@@ -106,7 +106,7 @@ def train(
     return EpochEnd(params, optimiser.state(), run.losses, run.scores, progress.best_score)
 
 
-def _epoch(slopes: MinibatchSlopes, rows: TrainingRows, run: TrainingRun, rules: EpochRules) -> float:
+def _epoch(slopes: MinibatchSlopes, rows: MinibatchRows, run: TrainingRun, rules: EpochRules) -> float:
     """One pass over all rows in minibatches, or what is left of it; return the mean of their penalised losses."""
     optimiser = run.optimiser
     n, number, params = len(rows), optimiser.epochs, optimiser.params
