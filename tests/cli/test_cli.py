@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 import certifit
 from certifit.cli.app import app
 from certifit.datasets import penguins_path, penguins_table
-from certifit.store import atomic_file
+from certifit.files import atomic_file
 
 
 @pytest.fixture(autouse=True)
