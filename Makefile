@@ -23,9 +23,10 @@ test: $(VENV)/.installed-dev
 uncompiled: $(VENV)/.installed-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m compiled $(shell grep -rl --include='*.py' mark.compiled tests)
 
-# scikit-learn's checks of every estimator as it comes; `make test` lets a few slow ones fit fewer models.
+# scikit-learn's checks of every estimator as it comes, and the warm-up of all; `make test` lets slow estimators fit
+# fewer models, and warms up one.
 defaults: $(VENV)/.installed-dev
-	CERTIFIT_DEFAULTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/common/test_sklearn_checks.py
+	CERTIFIT_DEFAULTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/common/test_sklearn_checks.py tests/cli
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check src/certifit/$(ROOM) $(wildcard src/certifit/checkers/$(ROOM)) tests/$(ROOM)
