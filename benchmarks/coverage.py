@@ -1,6 +1,6 @@
-"""How often intervals of `assess` hold the truth: simulated tables whose truth is known, and a real one split often.
+"""How often intervals hold the truth: simulated tables whose truth is known, and real ones that are split often.
 
-    python -m benchmarks.coverage [--repetitions 400] [METHOD ...]    # measure, keep in results/coverage.json
+    python -m benchmarks.coverage [--repetitions 200] [METHOD ...]    # measure, keep in results/coverage.json
     python -m benchmarks.coverage --write                             # write docs/coverage.md
 
 The truth is the score on new rows of the model fitted to all rows (of a holdout: of the model that was tested).
@@ -12,20 +12,22 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.datasets import load_digits
-from sklearn.linear_model import LinearRegression
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import get_scorer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.reporting import RESULTS, Table
-from certifit.model_selection import assess
+from certifit.model_selection import ConformalClassifier, ConformalRegressor, assess, choose_setting
 
 KEPT = RESULTS / "coverage.json"
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
@@ -39,11 +41,27 @@ METHODS: dict[str, dict[str, Any]] = {
     "bootstrap": {"n_splits": 50},
     ".632": {"n_splits": 50},
     ".632+": {"n_splits": 50},
+    "out-of-bag": {},
 }
 # What the library itself says of the intervals of a method: these may cover more often than they claim.
-CONSERVATIVE = ("holdout", "k-fold", "leave-one-out", "bootstrap", ".632", ".632+")
+CONSERVATIVE = (
+    "k-fold", "leave-one-out", "bootstrap", ".632", ".632+", "out-of-bag", "conformal split", "conformal cv+",
+    "choice", "choice by halving",
+)  # fmt: skip
+EXACT = ("binomial", "betting")  # for any number of rows
 
 Rows = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class IntervalHit:
+    """One interval, and the truth."""
+
+    low: float
+    high: float
+    estimate: float
+    truth: float
+    way: str
 
 
 @dataclass(frozen=True)
@@ -54,17 +72,48 @@ class CoverageProblem:
     model: Any
     metric: str
     draw: Callable[[np.random.Generator], tuple[Rows, Rows]]
-    methods: tuple[str, ...] = tuple(METHODS)
+    methods: tuple[str, ...]
+    grid: dict[str, Any] = field(default_factory=dict)  # of a search
 
-    def truth(self, train: Rows, new: Rows) -> float:
-        """Return the score on new rows."""
-        said = clone(self.model).fit(*train).predict(new[0])
+    def intervals(self, method: str, rows: Rows, new: Rows, seed: int) -> Iterator[IntervalHit]:
+        """Give the intervals of one table with their truth; of conformal prediction there is one for each new row."""
+        if method.startswith("conformal"):
+            yield from self._of_rows(method.removeprefix("conformal "), rows, new, seed)
+            return
+        score = get_scorer(self.metric)
+        if method.startswith("choice"):
+            halving = {"factor": 2, "min_resources": 30} if method.endswith("halving") else {}
+            chosen = choose_setting(
+                self.model, self.grid, *rows, metric=self.metric, n_splits=5, draws=200, random_state=seed, **halving
+            )
+            claim = chosen.claim
+            yield IntervalHit(claim.low, claim.high, claim.corrected, score(chosen.estimator, *new), "percentiles")
+            return
+        found = assess(self.model, *rows, method=method, metrics=self.metric, random_state=seed, **METHODS[method])
+        train = found.plan.splits[0][0] if method == "holdout" else np.arange(len(rows[1]))
+        truth = score(clone(self.model).fit(rows[0][train], rows[1][train]), *new)
+        one = found[self.metric]
+        yield IntervalHit(one.low, one.high, one.estimate, truth, one.way)
+
+    def _of_rows(self, method: str, rows: Rows, new: Rows, seed: int) -> Iterator[IntervalHit]:
+        some = new[0][:20], new[1][:20]
         if self.metric == "accuracy":
-            return float(np.mean(said == new[1]))
-        return -float(np.mean(np.abs(said - new[1])))
+            model = ConformalClassifier(clone(self.model), method=method, random_state=seed).fit(*rows)
+            sets = model.predict_set(some[0])
+            for chosen, place in zip(sets, np.searchsorted(model.classes_, some[1]), strict=True):
+                inside = 0.0 if chosen[place] else np.nan
+                yield IntervalHit(0.0, float(chosen.sum()), 0.0, inside, "order statistic")
+            return
+        ends = (
+            ConformalRegressor(clone(self.model), method=method, random_state=seed)
+            .fit(*rows)
+            .predict_interval(some[0])
+        )
+        for (low, high), target in zip(ends, some[1], strict=True):
+            yield IntervalHit(low, high, (low + high) / 2, float(target), "order statistic")
 
 
-def two_classes(rng: np.random.Generator, n: int = 100, n_new: int = 10_000) -> tuple[Rows, Rows]:
+def two_classes(rng: np.random.Generator, n: int = 100, n_new: int = 5_000) -> tuple[Rows, Rows]:
     """Return rows of two classes that differ by 0.7 in three of ten columns."""
     y = rng.integers(2, size=n + n_new)
     X = rng.normal(size=(n + n_new, 10))
@@ -72,54 +121,84 @@ def two_classes(rng: np.random.Generator, n: int = 100, n_new: int = 10_000) -> 
     return (X[:n], y[:n]), (X[n:], y[n:])
 
 
-def line(rng: np.random.Generator, n: int = 100, n_new: int = 10_000) -> tuple[Rows, Rows]:
+def line(rng: np.random.Generator, n: int = 100, n_new: int = 5_000) -> tuple[Rows, Rows]:
     """Return rows of a linear model with errors that have heavier tails than the normal law."""
     X = rng.normal(size=(n + n_new, 10))
     y = X @ np.linspace(-1, 1, 10) + rng.standard_t(5, size=n + n_new)
     return (X[:n], y[:n]), (X[n:], y[n:])
 
 
-def digits(rng: np.random.Generator, n: int = 200) -> tuple[Rows, Rows]:
-    """Return 200 of 1797 images of digits, and the others."""
-    X, y = load_digits(return_X_y=True)
-    order = rng.permutation(len(y))
-    return (X[order[:n]], y[order[:n]]), (X[order[n:]], y[order[n:]])
+def thinned(load: Callable[..., Any], n: int) -> Callable[[np.random.Generator], tuple[Rows, Rows]]:
+    """Return how n rows of a table are drawn, and the others."""
+    X, y = load(return_X_y=True)
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, Rows]:
+        order = rng.permutation(len(y))
+        return (X[order[:n]], y[order[:n]]), (X[order[n:]], y[order[n:]])
+
+    return draw
 
 
+# Methods that fit often are tried on half as many tables, and so are areas under curves.
+DEAR = ("nested", "bootstrap", ".632", ".632+", "choice", "choice by halving")
+SPLITS = ("holdout", "subsampling", "k-fold", "repeated", "leave-one-out", "nested", ".632+")
+CONFORMAL = ("conformal split", "conformal cv+")
+BAYES, SMOOTH = GaussianNB(), GaussianNB(var_smoothing=1e-2)
+NEIGHBOURS, FOREST = KNeighborsClassifier(5), RandomForestClassifier(30, random_state=0)
+DIGITS, DIABETES = thinned(load_digits, 200), thinned(load_diabetes, 150)
+CHOICES = ("choice", "choice by halving")
+ABSOLUTE = "neg_mean_absolute_error"
 PROBLEMS = {
-    "bayes": CoverageProblem("two classes, 100 rows, GaussianNB", GaussianNB(), "accuracy", two_classes),
-    "squares": CoverageProblem(
-        "a line, 100 rows, LinearRegression", LinearRegression(), "neg_mean_absolute_error", line
+    "bayes": CoverageProblem(
+        "simulated: two classes, 100 rows, GaussianNB", BAYES, "accuracy", two_classes,
+        (*SPLITS, "bootstrap", ".632", *CONFORMAL),
     ),
-    "digits": CoverageProblem(
-        "200 of 1797 digits, GaussianNB", GaussianNB(var_smoothing=1e-2), "accuracy", digits,
-        ("holdout", "subsampling", "k-fold", "repeated", "leave-one-out", "bootstrap"),
+    "bayes brier": CoverageProblem(
+        "the same", BAYES, "neg_brier_score", two_classes, ("holdout", "k-fold", "nested")
     ),
+    "bayes auc": CoverageProblem("the same", BAYES, "roc_auc", two_classes, ("holdout", "repeated")),
     "neighbours": CoverageProblem(
-        "two classes, 100 rows, 5 neighbours", KNeighborsClassifier(5), "accuracy", two_classes,
-        ("holdout", "subsampling", "k-fold", "repeated"),
+        "simulated: two classes, 100 rows, 5 neighbours", NEIGHBOURS, "accuracy", two_classes,
+        ("holdout", "k-fold", "repeated", ".632+", *CHOICES), {"n_neighbors": [31, 21, 15, 11, 9, 7, 5, 3]},
     ),
+    "forest": CoverageProblem(
+        "simulated: two classes, 100 rows, 30 trees", FOREST, "accuracy", two_classes, ("out-of-bag",)
+    ),
+    "squares": CoverageProblem(
+        "simulated: a line with heavy tails, 100 rows, LinearRegression", LinearRegression(), ABSOLUTE, line,
+        (*SPLITS, *CONFORMAL),
+    ),
+    "squares r2": CoverageProblem("the same", LinearRegression(), "r2", line, ("holdout", "repeated")),
+    "digits": CoverageProblem(
+        "real: 200 of 1797 digits, GaussianNB", SMOOTH, "accuracy", DIGITS, (*SPLITS, *CONFORMAL)
+    ),
+    "digits neighbours": CoverageProblem(
+        "real: 200 of 1797 digits, neighbours", NEIGHBOURS, "accuracy", DIGITS, CHOICES,
+        {"n_neighbors": [25, 15, 9, 5, 3, 1]},
+    ),
+    "digits forest": CoverageProblem(
+        "real: 200 of 1797 digits, 30 trees", FOREST, "accuracy", DIGITS, ("out-of-bag",)
+    ),
+    "diabetes": CoverageProblem(
+        "real: 150 of 442 patients, Ridge", Ridge(0.1), ABSOLUTE, DIABETES, (*SPLITS[:5], *CONFORMAL)
+    ),
+    "diabetes r2": CoverageProblem("the same", Ridge(0.1), "r2", DIABETES, ("holdout", "repeated")),
 }  # fmt: skip
 
 
 def coverage(problem: CoverageProblem, method: str, repetitions: int) -> dict[str, Any]:
     """Return how often the interval held the truth, its mean width and the mean distance of the estimate."""
-    rng, hits, widths, apart = np.random.default_rng(0), 0, [], []
+    rng, shares, widths, apart = np.random.default_rng(0), [], [], []
     start = time.process_time()
     for seed in range(repetitions):
-        rows, new = problem.draw(rng)
-        found = assess(
-            problem.model, *rows, method=method, metrics=problem.metric, random_state=seed, **METHODS[method]
-        )  # fmt: skip
-        claim = found[problem.metric]
-        train = found.plan.splits[0][0] if method == "holdout" else np.arange(len(rows[1]))
-        score = problem.truth((rows[0][train], rows[1][train]), new)
-        hits += claim.low <= score <= claim.high
-        widths.append(claim.high - claim.low)
-        apart.append(claim.estimate - score)
+        found = [*problem.intervals(method, *problem.draw(rng), seed)]
+        shares.append(np.mean([hit.low <= hit.truth <= hit.high for hit in found]))
+        widths.append(np.mean([hit.high - hit.low for hit in found]))
+        apart.append(np.mean([hit.estimate - hit.truth for hit in found]))
     return {
-        "covered": hits / repetitions, "repetitions": repetitions, "width": float(np.mean(widths)),
-        "bias": float(np.mean(apart)), "seconds": time.process_time() - start,
+        "covered": float(np.mean(shares)), "error": float(np.std(shares) / np.sqrt(repetitions)),
+        "repetitions": repetitions, "width": float(np.mean(widths)), "bias": float(np.mean(apart)),
+        "way": found[0].way, "seconds": time.process_time() - start,
     }  # fmt: skip
 
 
@@ -128,11 +207,12 @@ def page(kept: dict[str, Any]) -> str:
     text = [
         "# How often intervals hold the truth\n",
         "`python -m benchmarks.coverage` measures, `python -m benchmarks.coverage --write` writes this page.",
-        "Intervals of `assess` claim 90 %. The truth is the score on thousands of new rows of the model fitted to",
-        "all rows (of a holdout: of the model that was tested). A share over so many tables is itself known to ± one",
-        "standard error only, which is given. *At least* marks intervals that the library itself calls exact for any",
-        "number of rows, or conservative: they may cover more often than they claim. The others claim to cover about",
-        "as often as they say.",
+        "Intervals claim 90 %. The truth is the score on new rows (of real tables: on the rows that were not taken)",
+        "of the model fitted to all rows (of a holdout: of the model that was tested; of a choice: of the chosen",
+        "one); of conformal prediction, the target of a new row, and a width counts classes where it predicts these.",
+        "A share over so many tables is itself known to ± one standard error only, which is given. *At least* marks",
+        "intervals that the library itself calls exact for any number of rows, or conservative: they may cover more",
+        "often than they claim. The others claim to cover about as often as they say.",
         "",
     ]
     for name, problem in PROBLEMS.items():
@@ -141,14 +221,14 @@ def page(kept: dict[str, Any]) -> str:
             found = kept.get(f"{name} {method}")
             if found is None:
                 continue
-            share, n = found["covered"], found["repetitions"]
-            error = np.sqrt(share * (1 - share) / n)
-            claim = "at least 90 %" if method in CONSERVATIVE else "about 90 %"
-            cells = f"{100 * share:.1f} ± {100 * error:.1f} %", f"{found['width']:.3f}", f"{found['bias']:+.4f}"
-            rows.append((method, claim, *cells, str(n)))
+            least = method in CONSERVATIVE or found["way"] in EXACT
+            cells = f"{100 * found['covered']:.1f} ± {100 * found['error']:.1f} %", f"{found['width']:.3g}"
+            bias = "" if method.startswith("conformal") else f"{found['bias']:+.2g}"
+            claim = "at least 90 %" if least else "about 90 %"
+            rows.append((method, found["way"], claim, *cells, bias, str(found["repetitions"])))
         if not rows:
             continue
-        header = ("method", "claims", "covered", "mean width", "estimate - truth", "tables")
+        header = ("method", "interval", "claims", "covered", "mean width", "estimate - truth", "tables")
         text.append(Table(f"{problem.title}: {problem.metric}", header, rows).markdown())
     return "\n".join(text)
 
@@ -157,7 +237,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("methods", nargs="*", help="all of them by default")
     parser.add_argument("--problems", nargs="*", default=[*PROBLEMS])
-    parser.add_argument("--repetitions", type=int, default=400)
+    parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if options.write:
@@ -166,7 +246,8 @@ def main() -> None:
     for name in options.problems:
         for method in options.methods or PROBLEMS[name].methods:
             if method in PROBLEMS[name].methods:
-                found = coverage(PROBLEMS[name], method, options.repetitions)
+                slow = method in DEAR or PROBLEMS[name].metric == "roc_auc"
+                found = coverage(PROBLEMS[name], method, options.repetitions // (2 if slow else 1))
                 print(name, method, found, flush=True)
                 kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
                 kept[f"{name} {method}"] = found

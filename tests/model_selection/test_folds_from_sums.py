@@ -1,14 +1,17 @@
 """Folds by subtracting sums: the same answers as refitting, and refits wherever sums would not do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 
 import certifit
-from certifit import assess
+from certifit import DataError, assess
 from certifit.checkers.model_selection.splits import SplitDeclaration, certify_partition, certify_splits, row_keys
 from certifit.model_selection import KFold, LeaveOneOut
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
@@ -66,6 +69,56 @@ def test_single_rows_are_left_out_without_a_fit(name):
         train = np.delete(np.arange(len(y)), i)
         answers = {method: values[i : i + 1] for method, values in found.answers.items()}
         assert_same(answers, clone(model).fit(X[train], y[train]), X[i : i + 1], y)
+
+
+PLANES = {
+    "theirs": (PCA(2), IRIS[0] * [1, 2, 3, 4] + 10),
+    "whitened": (PCA(3, whiten=True), DIABETES[0][:60]),
+    "ours": (certifit.PCA(2), IRIS[0][::3]),
+}
+
+
+@pytest.mark.parametrize("name", PLANES)
+def test_planes_of_pca_are_those_of_refits(name):
+    """Squared distances of rows left out from the plane of the others, to 1e-10 of their variance."""
+    model, X = PLANES[name]
+    size = X.var(axis=0).sum()
+    shown = AssessedProblem(model, X, np.zeros(len(X)), None, reconstructs=True)
+    splits = [*KFold(4, shuffle=True, random_state=0).split(X)]
+    found = hold_out_by_sums(shown, splits)
+    assert found is not None
+    (single,) = hold_out_by_sums(shown, SingleRows(len(X)))
+    some = [(np.delete(np.arange(len(X)), i), np.array([i])) for i in (0, 7, len(X) - 1)]
+    said = [*(one.answers for one in found), *({k: v[t] for k, v in single.answers.items()} for _, t in some)]
+    for answers, (train, test) in zip(said, [*splits, *some], strict=True):
+        fitted = clone(model).fit(X[train])
+        errors = X[test] - fitted.inverse_transform(fitted.transform(X[test]))
+        np.testing.assert_allclose(answers["reconstruction_error"], (errors**2).sum(axis=1), atol=1e-10 * size)
+
+
+def test_assess_takes_pca_without_a_target():
+    X = IRIS[0][:60]
+    found = assess(PCA(2), X, method="leave-one-out")
+    slow = assess(PCA(2), X, method=LeaveOneOut())
+    assert (found.n_fits, slow.n_fits) == (1, 60)
+    assert found["neg_reconstruction_error"].estimate == pytest.approx(slow.claims[0].estimate, rel=1e-10)
+    assert found.certificate.holds
+    assert assess(PCA(2), X, method="holdout").certificate.holds
+    with pytest.raises(DataError, match="neg_reconstruction_error"):
+        assess(PCA(2), X, metrics="r2")
+    with pytest.raises(DataError, match="without a target"):
+        assess(PCA(2), X, method=".632+")
+    with pytest.raises(DataError, match="a classifier or a regressor"):
+        assess(PCA(2), X, np.zeros(60))
+
+
+def test_a_plane_that_is_not_determined_is_fitted():
+    """Four equal variances have no leading two; where all are kept, nothing is left to sum."""
+    X = np.vstack([np.eye(4), -np.eye(4)] * 3)
+    shown = AssessedProblem(PCA(2), X, np.zeros(24), None, reconstructs=True)
+    assert hold_out_by_sums(shown, SingleRows(24)) is None
+    assert hold_out_by_sums(replace(shown, estimator=PCA(4)), SingleRows(24)) is None
+    assert hold_out_by_sums(replace(shown, estimator=PCA(0.9)), SingleRows(24)) is None
 
 
 class LinearRegressionInDisguise(LinearRegression):

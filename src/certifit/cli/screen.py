@@ -10,11 +10,10 @@ from typing import IO, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from certifit.core import Certificate
-from certifit.core.progress import ProgressBar
+from certifit.core.progress import ProgressBar, counted
 
 
 class Screen:
@@ -85,12 +84,8 @@ class Screen:
     @contextmanager
     def progress(self, words: str, total: int | None = None) -> Iterator[Any]:
         """A bar on a terminal, nothing elsewhere; yields `advance(done, total)`."""
-        columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn()]
-        columns += [MofNCompleteColumn()] if total else []
-        quiet = self._silent or not self._err.is_terminal
-        with Progress(*columns, TimeElapsedColumn(), console=self._err, transient=True, disable=quiet) as bar:
-            task = bar.add_task(words, total=total)
-            yield lambda done, of: bar.update(task, completed=done, total=of)
+        with counted(words, total, self._err) as advance:
+            yield advance
 
 
 def wrap(text: str, width: int, indent: str = "") -> str:

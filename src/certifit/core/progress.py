@@ -3,17 +3,31 @@
 The bar is logarithmic, from the first gap to the tolerance. While a loop cannot bound its gap, the bar shows the
 share of the allowed passes that were made. On a terminal rich draws it; in a notebook it is a line of text that is
 written anew in its place, which needs no widgets. A line has at most 80 columns.
+
+Work that is no fit, such as a search over settings, counts its parts (`counted`), where somebody reads it.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from certifit.core.compiling import in_notebook
 
@@ -186,3 +200,52 @@ def closed(first: float, gap: float, tol: float) -> float:
     if not (math.isfinite(first) and math.isfinite(gap) and tol > 0 and first > tol):
         return 0.0
     return min(1.0, max(0.0, math.log(first / gap) / math.log(first / tol)))
+
+
+# Work that is counted ---------------------------------------------------------------------------------------------
+
+Advance = Callable[[int, int | None], Any]  # (parts done, of so many)
+
+
+@contextmanager
+def counted(words: str, total: int | None = None, console: Console | None = None) -> Iterator[Advance]:
+    """Show how much of a piece of work is done where somebody reads it; gives `advance(done, total)`.
+
+    The line is on standard error unless a console is given, and is gone when the work is done.
+
+    >>> with counted("weighing", 3) as advance:  # nothing is written where nobody reads
+    ...     advance(1, 3)
+    """
+    if console is None and in_notebook():
+        yield NotebookCount(words)
+    elif sys.stderr.isatty() if console is None else console.is_terminal and not console.quiet:
+        columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn()]
+        columns += [MofNCompleteColumn()] if total else []
+        screen = console or Console(stderr=True)
+        with Progress(*columns, TimeElapsedColumn(), console=screen, transient=True) as bar:
+            task = bar.add_task(words, total=total)
+            yield lambda done, of: bar.update(task, completed=done, total=of)
+    else:
+        yield lambda done, of: None
+
+
+class NotebookCount:
+    """A line of text in the output of a notebook's cell, written anew in its place a few times a second."""
+
+    def __init__(self, words: str, seconds_between: float = 0.1) -> None:
+        self.words, self.seconds_between = words, seconds_between
+        self.written = -math.inf
+        self.handle: Any = None
+
+    def __call__(self, done: int, of: int | None) -> None:
+        from IPython.display import display
+
+        now = time.perf_counter()
+        if now - self.written < self.seconds_between and done != of:
+            return
+        self.written = now
+        content = {"text/plain": f"{self.words} {done}" + (f" of {of}" if of else "")}
+        if self.handle is None:
+            self.handle = display(content, raw=True, display_id=True)
+        else:
+            self.handle.update(content, raw=True)

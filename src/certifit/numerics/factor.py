@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from certifit.rows import Array
 
@@ -27,7 +28,8 @@ class Factor:
         """Return x with A x = b; where A is singular, the shortest one in scaled coordinates."""
         scaled = b * self.scale if b.ndim == 1 else b * self.scale[:, None]
         if self.cholesky is not None:
-            x = cho_solve(self.cholesky, scaled)
+            # LAPACK itself: for few columns, what scipy.linalg does around it takes longer.
+            x = dpotrs(self.cholesky[0], np.asarray_chkfinite(scaled), lower=1)[0] if scaled.size else scaled
         else:
             assert self.vectors is not None
             assert self.values is not None
@@ -47,13 +49,10 @@ def factor(A: Array) -> Factor:
     diagonal = np.diag(A)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = A * scale * scale[:, None]
-    try:
-        lower = cho_factor(scaled, lower=True)
-        # Smaller pivots are rounding.
-        if np.diag(lower[0]).min(initial=1.0) > 1e-7:
-            return Factor(scale, lower, None, None)
-    except LinAlgError:
-        pass
+    lower, failed = dpotrf(np.asarray_chkfinite(scaled), lower=1, clean=0) if scaled.size else (scaled, 0)
+    # Smaller pivots are rounding.
+    if failed == 0 and np.diag(lower).min(initial=1.0) > 1e-7:
+        return Factor(scale, (lower, True), None, None)
     values, vectors = eigh(scaled, driver="evd")
     keep = values > len(A) * np.finfo(float).eps * max(values[-1], 0.0) * 16
     return Factor(scale, None, vectors[:, keep], values[keep])

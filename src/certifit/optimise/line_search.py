@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from certifit.core import Step
+from certifit.numerics.factor import Factor
 from certifit.rows import Array
 
 R = TypeVar("R", bound="Direction")
@@ -39,6 +40,7 @@ class DescentPoint(NamedTuple):
     lam: Array | float = 0.0  # (m,) weights of an L1 penalty, which `value` counts and `gradient` does not
     screen: Array | None = None  # (m,) the gradient once the intercepts have moved to their best; None: `gradient`
     rounding: float = 0.0  # rises of the value by this much are rounding, where it is a difference of larger numbers
+    factor: Factor | None = None  # of the Hessian, where it is known already
 
 
 class Direction(Protocol):

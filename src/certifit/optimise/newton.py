@@ -45,7 +45,7 @@ class Newton:
 
     def accept(self, point: DescentPoint) -> tuple[Newton, Move]:
         """Step by the Hessian of this point, or by the last one where none was measured."""
-        inverse = self.inverse if point.hessian is None else factor(point.hessian)
+        inverse = self.inverse if point.hessian is None else point.factor or factor(point.hessian)
         assert inverse is not None
         step = -inverse.solve(point.gradient)
         slope = float(point.gradient @ step)

@@ -11,6 +11,7 @@ Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,16 +27,19 @@ class HessianPoint:
     theta: Array  # (m,)
     H: Array  # (m, m) H₀
     factor: Factor  # of H₀
-    inverse: Array | None  # (m, m) H₀⁻¹; None where H₀ is singular
 
     @classmethod
     def at(cls, theta: Array, H: Array) -> HessianPoint:
-        found = factor(H)
-        inverse = None
-        if found.cholesky is not None:
-            with np.errstate(over="ignore", invalid="ignore"):  # where no curvature is left, nothing is proved
-                inverse = found.solve(np.eye(len(H)))
-        return cls(theta, H, found, inverse if inverse is not None and np.isfinite(inverse).all() else None)
+        return cls(theta, H, factor(H))
+
+    @cached_property
+    def inverse(self) -> Array | None:
+        """H₀⁻¹ (m, m); None where H₀ is singular."""
+        if self.factor.cholesky is None:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):  # where no curvature is left, nothing is proved
+            inverse = self.factor.solve(np.eye(len(self.H)))
+        return inverse if np.isfinite(inverse).all() else None
 
     def decrement(self, g: Array) -> float:
         """The squared Newton decrement g·H₀⁻¹g, twice what a Newton step from here promises."""
@@ -55,10 +59,12 @@ class HessianPoint:
 
     def gap(self, theta: Array, g: Array, R: float, reach: float) -> float:
         """The bound above, infinity where it does not apply; `reach` is max z·H₀⁻¹z."""
-        if self.inverse is None:
+        if self.factor.cholesky is None:
             return np.inf
         if R == 0:  # a quadratic has no third derivative
             return concordant_gap(np.sqrt(self.decrement(g)), 0.0)
+        if self.inverse is None:
+            return np.inf
         step = theta - self.theta
         r = R * np.sqrt(reach * max(0.0, float(step @ self.H @ step))) if step.any() else 0.0
         grown = np.exp(min(r, 50.0))
@@ -124,9 +130,13 @@ class ConcordanceProof:
             self.extent = found.extent.value
         if hessian is not None:
             self.anchor, self.passing = HessianPoint.at(theta, hessian), False
-            self.reach = np.inf if self.extent is None else self.anchor.box(self.extent)
+            self.reach = np.inf if self.extent is None or self.R == 0 else self.anchor.box(self.extent)
         elif found.reach.value > 0:
             self.reach = float(found.reach.value)
+
+    def factor_of(self, hessian: Array | None) -> Factor | None:
+        """The factor of a Hessian (m, m), where it is the anchor's."""
+        return None if self.anchor is None or self.anchor.H is not hessian else self.anchor.factor
 
     def gap(self, theta: Array, g: Array) -> float:
         """The proved bound on P(θ) - min P, infinity where there is none."""

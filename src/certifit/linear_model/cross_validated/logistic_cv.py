@@ -9,7 +9,6 @@ Reference: Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -33,9 +32,11 @@ from certifit.checkers.linear_model.cross_validated.logistic import (
 from certifit.core import Attributes, Step
 from certifit.core.scoring import find_scorer
 from certifit.core.settings import TOL, Setting, Settings
-from certifit.exceptions import CertificateWarning, DataError, warn_caller
+from certifit.exceptions import DataError, warn_caller
 from certifit.linear_model.cross_validated.absent_classes import only_class, present_problem, with_absent
 from certifit.linear_model.logistic.logistic import LogisticRegression
+from certifit.linear_model.logistic.problem import LogisticRows
+from certifit.linear_model.logistic.solve import LogisticLimits
 from certifit.rows import Array, ArrayRows, Rows, apply_class_weight, encode_labels
 from certifit.rows.folds import FITTED, UsualFolds, fold_roles
 
@@ -301,7 +302,7 @@ class LogisticRegressionCV(LogisticRegression):
         model._watch = self._watch
         return model
 
-    def _model(self, C: float, ratio: float, warm_start: bool = False) -> LogisticRegression:
+    def _model(self, C: float, ratio: float) -> LogisticRegression:
         return LogisticRegression(
             "l2",
             C=C,
@@ -311,7 +312,6 @@ class LogisticRegressionCV(LogisticRegression):
             solver=self.solver,
             covariance=None,
             max_iter=self.max_iter,
-            warm_start=warm_start,
         )
 
     def _fit_folds(self, search: LogisticSearch, data: ArrayRows, classes: Array) -> tuple[StatedFolds, Array, int]:
@@ -367,17 +367,20 @@ class LogisticRegressionCV(LogisticRegression):
 
     def _fit_path(self, search: LogisticSearch, ratio: float, fitted: ArrayRows) -> tuple[Any, Any, Any, int]:
         """Coefficients (m, k, d), intercepts (m, k) and numbers of passes (m,), and how many are not proved."""
-        model, coef, intercept, passes, unproved = self._model(1.0, ratio, True), [], [], [], 0
+        data = LogisticRows.of(fitted, None, bool(self.fit_intercept), self._tuning)
+        limits = LogisticLimits(self.tol, self.max_iter)
+        previous: Attributes = {}
+        coef, intercept, passes, unproved = [], [], [], 0
         for C in search.Cs.tolist():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CertificateWarning)  # they are counted
-                model.set_params(C=C).fit(fitted)
-            certificate = model.certificate_
+            model = self._model(C, ratio)
+            task = model._task(data.shape[0] * data.shape[1])
+            previous = model._fitted(data, task, task.minimise(data, data.start(previous), limits))
+            certificate = previous["certificate_"]
             wider = replace(certificate, limit=certificate.limit * SearchTuning().fold_tol)
             unproved += not (certificate.holds or wider.holds)
-            coef.append(np.asarray(model.coef_, dtype=np.float64))
-            intercept.append(model.intercept_)
-            passes.append(int(model.n_iter_[0]))
+            coef.append(np.asarray(previous["coef_"], dtype=np.float64))
+            intercept.append(previous["intercept_"])
+            passes.append(int(previous["n_iter_"][0]))
         return np.array(coef), np.array(intercept), np.array(passes), unproved
 
     # What scikit-learn calls the same numbers ----------------------------------------------------------------------

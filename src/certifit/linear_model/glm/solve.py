@@ -33,7 +33,7 @@ from certifit.losses.response_losses import ResponseLoss
 from certifit.numerics.factor import factor
 from certifit.numerics.moments import check_overflow
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, descend
-from certifit.optimise.newton import Newton
+from certifit.optimise.newton import Newton, NewtonTuning
 from certifit.optimise.nonnegative_newton import NonnegativeNewton, nonnegative_subgradient
 from certifit.optimise.proximal_newton import Proximal, subgradient
 from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, RowReach
@@ -147,7 +147,8 @@ class GlmProblem:
         relative = self._relative(gap, value, hessian is not None)
         if self._is_one_step_away(theta):
             relative = max(relative, 2 * self.tol)
-        return DescentPoint(theta, value, gradient, relative, hessian, lam1, rounding=self.totals.floor)
+        known = self.proof.factor_of(hessian)
+        return DescentPoint(theta, value, gradient, relative, hessian, lam1, rounding=self.totals.floor, factor=known)
 
     def _is_one_step_away(self, theta: Array) -> bool:
         """Whether a ridge fit of squares has not left β = 0 yet: a strong penalty proves that close at once.
@@ -212,6 +213,8 @@ def minimise(
 ) -> Solution[DescentState[Direction]]:
     """Solve from θ (m,) until the relative gap is at most `problem.tol`."""
     rule: Direction = Newton()
+    if problem.loss.concordance == 0 and problem.penalty.biased:  # one Hessian is that of every point
+        rule = Newton(tuning=NewtonTuning(near=np.inf))
     if problem.seed is not None:
         _, lam2 = problem.penalty.strengths(problem.seed.times * problem.seed.weight)
         H = problem.seed.times * problem.seed.H + lam2 * np.diag(problem.penalised(len(theta)))

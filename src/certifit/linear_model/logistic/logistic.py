@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit.checkers.linear_model.inference import InferenceTuning
-from certifit.core import Attributes, Certificate, Estimator, Objective
+from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
 from certifit.linear_model.inference import Inference, why_no_errors
@@ -185,6 +185,10 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         attributes = partial(data.attributes, task.symmetric)
         with self._watch.loop("passes", self.max_iter, lambda state: attributes(state.x)) as watch:
             best = task.minimise(data, theta, LogisticLimits(self.tol, self.max_iter, self.max_time, watch))
+        return self._fitted(data, task, best)
+
+    def _fitted(self, data: LogisticRows, task: LogisticTask, best: Solution[Any]) -> Attributes:
+        """The fitted attributes of a solution, with its certificate."""
         certificate = task.certificate(data, best, self.tol)
         fitted, certificate = stored_coefficients(data, task, best.params.x, certificate)
         return {

@@ -138,7 +138,10 @@ class LogisticProblem:
                 self.extent = s.reach.extent.value
         gap = self._gap(theta, s, gradient, hessian, value)
         relative = gap / value if value > 0 else 0.0
-        return DescentPoint(x, value, gradient, relative, hessian, lasso.ravel(), self._screen(s, gradient))
+        known = self.proof.factor_of(hessian)
+        return DescentPoint(
+            x, value, gradient, relative, hessian, lasso.ravel(), self._screen(s, gradient), factor=known
+        )
 
     def _screen(self, s: LogisticPass, gradient: Array) -> Array | None:
         """The gradient in centred columns, by which coefficients beside an L1 penalty are seen to stay 0."""

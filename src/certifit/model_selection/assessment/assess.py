@@ -52,7 +52,7 @@ Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
 def assess(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     method: Any = "auto",
     metrics: Any = None,
@@ -63,14 +63,15 @@ def assess(
     """Say how well an estimator does on new rows, with an interval and the assumption it rests on.
 
     The estimator may be any library's that has `fit` and `predict`: a pipeline, say, so that preprocessing is learnt
-    inside the folds. It is copied, never changed. Folds of least squares, ridge and Gaussian naive Bayes, also of
-    single rows, come from sums of one pass: `n_fits` is then 1, a split that is fitted to see that both agree. Single
-    rows left out of ridge-penalised logistic regressions and squared-hinge machines of two classes are proved, and
-    only those that are not settled are fitted.
+    inside the folds. It is copied, never changed. Folds of least squares, ridge, Gaussian naive Bayes and PCA, also
+    of single rows, come from sums of one pass: `n_fits` is then 1, a split that is fitted to see that both agree.
+    Single rows left out of ridge-penalised logistic regressions and squared-hinge machines of two classes are proved,
+    and only those that are not settled are fitted.
 
     Parameters
     ----------
-    estimator : a classifier or a regressor, not fitted
+    estimator : a classifier or a regressor, not fitted; without y, one that encodes rows and decodes them (PCA): its
+        score is minus the squared distance of a row from what its code stands for
     X, y : table and target, in memory; X may be whatever the estimator takes. A path, `Rows` or Dask data are split
         by a hash of the row number and read in blocks, for estimators of certifit's: 'holdout' or 'k-fold'
     method : 'holdout' (one test; exact interval), 'subsampling', 'k-fold', 'repeated' (folds drawn several times),
@@ -114,7 +115,7 @@ def assess(
         claims, fits = _split_claims(problem, plan, named, held_out, confidence), len(held_out)
     else:
         problem = make_problem(estimator, X, y, options)
-        named = name_metrics(metrics, problem.classes is not None, of_rows=_asks_rows(method))
+        named = _named(problem, metrics, method)
         plan = make_plan(problem, method, options, seed)
         claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
     return _assessment(problem, plan, (claims, held_out, fits))
@@ -130,8 +131,18 @@ def _assessment(problem: AssessedProblem, plan: AssessmentPlan, found: Found) ->
     return Assessment(name, plan, tuple(claims), certificate, problem, first, n_fits=fits)
 
 
-def _asks_rows(method: Any) -> bool:
-    return isinstance(method, str) and method in _OF_ROWS
+def _named(problem: AssessedProblem, metrics: Any, method: Any) -> dict[str, Any]:
+    """Return scorers or their names by name."""
+    if not problem.reconstructs:
+        of_rows = isinstance(method, str) and method in _OF_ROWS
+        return name_metrics(metrics, problem.classes is not None, of_rows=of_rows)
+    only = "neg_reconstruction_error"
+    if metrics not in (None, only) or method == ".632+":
+        raise DataError(
+            got=f"metrics={metrics!r} and method={method!r} without a target",
+            wanted=f"the metric {only!r}, and a method that needs no score of chance",
+        )
+    return {only: only}
 
 
 # Methods that need the scores of single rows.
@@ -144,12 +155,14 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         known = is_classifier(estimator) or is_regressor(estimator)
     except (AttributeError, TypeError):  # a class, or no estimator at all
         known = False
-    if not known:
+    reconstructs = y is None and not known and hasattr(type(estimator), "inverse_transform")
+    if not known and not reconstructs:
         raise DataError(
             got=f"a {type(estimator).__name__}", wanted="a classifier or a regressor",
             fix="Pass an instance, such as assess(LogisticRegression(), X, y).",
         )  # fmt: skip
-    target, n = np.asarray(y), count_rows(X)
+    n = count_rows(X)
+    target = np.zeros(n) if reconstructs else np.asarray(y)
     if target.shape != (n,) or n < 4:
         raise DataError(got=f"y of shape {target.shape} for {n} rows", wanted="one target a row, and at least 4 rows")
     if target.dtype.kind == "f" and not np.isfinite(target).all():
@@ -166,7 +179,10 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
             raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
     table = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
     weights = _check_weights(estimator, options.pop("sample_weight", None), n)
-    return AssessedProblem(estimator, table, target, classes, groups, options.pop("n_jobs", None), weights)
+    if reconstructs and weights is not None:
+        raise DataError(got="sample_weight without a target", wanted="rows that count alike")
+    n_jobs = options.pop("n_jobs", None)
+    return AssessedProblem(estimator, table, target, classes, groups, n_jobs, weights, reconstructs)
 
 
 def _check_weights(estimator: Any, weights: Any, n: int) -> Array | None:

@@ -5,6 +5,7 @@
   variable selection and data augmentation, 1974).
 - Gaussian naive Bayes: counts, means and squares of the class that the row leaves (Chan, Golub & LeVeque, Algorithms
   for computing the sample variance, 1983).
+- PCA: the scatter of the rows left, about their mean, and its leading eigenvectors.
 
 A model is known by the name of its class. So that nothing rests on a name, one split of some of the rows is also
 fitted: where it does not answer the same, or where a matrix is so near to singular that digits would be lost, every
@@ -14,7 +15,7 @@ split is fitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,10 @@ class SumsTuning:
     agreement: float = 1e-9  # of answers with those of a split that was fitted, relative
     rows_compared: int = 2_000  # of which a split is fitted, to see that both agree
     full_leverage: float = 1 - 1e-6  # a row that decides its own prediction
+    smallest_gap: float = (
+        1e-4  # between the variances kept and left, in the largest; below, a plane is not determined
+    )
+    scatters_at_once: int = 1024  # that are decomposed together
 
 
 def hold_out_by_sums(
@@ -86,7 +91,7 @@ def _agrees(
     rows = np.arange(min(len(problem.y), max(tuning.rows_compared, 4 * problem.X.shape[1])))
     if problem.classes is not None and len(np.unique(problem.y[rows])) < len(problem.classes):
         rows = np.arange(len(problem.y))
-    small = replace(problem, X=problem.X[rows], y=problem.y[rows], groups=None)
+    small = problem.among(rows)
     part = SingleRows(len(rows)) if isinstance(splits, SingleRows) else splits.among(rows)
     if part is None:
         return False
@@ -188,7 +193,7 @@ def _one(test: Array, said: Array, n_fitted: int) -> UnseenAnswers:
 
 
 def _gaussian_bayes(
-    problem: AssessedProblem, X: Array, splits: SingleRows | FoldSplits, _tuning: SumsTuning
+    problem: AssessedProblem, X: Array, splits: SingleRows | FoldSplits, tuning: SumsTuning
 ) -> list[UnseenAnswers] | None:
     settings = problem.estimator.get_params()
     classes = problem.classes
@@ -197,27 +202,44 @@ def _gaussian_bayes(
     smoothing = float(settings["var_smoothing"])
     codes = np.searchsorted(classes, problem.y)
     folds = np.zeros(len(X), dtype=np.intp) if isinstance(splits, SingleRows) else splits.folds[0]
-    parts, means = _sums_about_class_means(X, folds, codes, len(classes))
+    parts, means = _sums_about_class_means(X, folds, codes, len(classes), tuning.rows_compared)
     least = 2 if isinstance(splits, SingleRows) else 1
     everything = DeviationSums(*(values.sum(axis=0) for values in parts))
     if everything.n.min() < least or not np.isfinite(everything.zz).all():
         return None
     if isinstance(splits, SingleRows):
         said = scores_without_self(X, codes, _class_moments(everything, means), smoothing)
-        return [_classes(np.arange(len(codes)), said, classes, len(codes) - 1)]
+        return _answers(said, classes, [np.arange(len(codes))], len(codes) - 1)
     left = DeviationSums(*(whole - part for whole, part in zip(everything, parts, strict=True)))
     if left.n.min() < least:
         return None
     said = fold_scores(X, folds, *_parameters(left, means, smoothing))
-    return [_classes(test, said[test], classes, len(X) - len(test)) for test in splits.tests()]
+    return _answers(said, classes, splits.tests())
 
 
-def _sums_about_class_means(X: Array, folds: Array, codes: Array, k: int) -> tuple[DeviationSums, Array]:
-    """Return sums by fold and class about the means of classes, and these (k, d): nothing cancels about them."""
-    start = np.repeat(X[:1], k, axis=0)
-    rough = fold_class_sums(X, np.zeros_like(folds), codes, start, 1)
-    means = start + rough.z[0] / np.maximum(rough.n[0], 1)[:, None]
-    return fold_class_sums(X, folds, codes, means, int(folds.max()) + 1), means
+def _sums_about_class_means(
+    X: Array, folds: Array, codes: Array, k: int, some_rows: int
+) -> tuple[DeviationSums, Array]:
+    """Return sums by fold and class about centres near the means of classes, and these (k, d): nothing cancels.
+
+    Some of the rows say where; where they are too far off, the sums themselves do.
+    """
+    some = slice(None, None, max(1, len(X) // some_rows))
+    centres = _centres(X[some], codes[some], k)
+    for _ in range(2):
+        sums = fold_class_sums(X, folds, codes, centres, int(folds.max()) + 1)
+        n = np.maximum(sums.n.sum(axis=0), 1)[:, None]
+        apart, spread = sums.z.sum(axis=0) / n, sums.zz.sum(axis=0) / n
+        # The variance is spread - apart², and loses no more than a bit.
+        if (2 * apart**2 <= spread).all():
+            break
+        centres = centres + apart
+    return sums, centres
+
+
+def _centres(X: Array, codes: Array, k: int) -> Array:
+    """Return the means of classes (k, d) among some rows, the first row for classes that they lack."""
+    return np.stack([X[codes == c].mean(axis=0) if (codes == c).any() else X[0] for c in range(k)])
 
 
 def _class_moments(sums: DeviationSums, centres: Array) -> RemovableMoments:
@@ -238,14 +260,75 @@ def _parameters(left: DeviationSums, centres: Array, smoothing: float) -> tuple[
     return np.stack([one.mean for one in found]), 1 / variance, constant
 
 
-def _classes(test: Array, scores: Array, classes: Array, n_fitted: int) -> UnseenAnswers:
-    p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    return UnseenAnswers(test, n_fitted, {"predict": classes[scores.argmax(axis=1)], "predict_proba": p})
+def _answers(scores: Array, classes: Array, tests: Sequence[Array], n_fitted: int = 0) -> list[UnseenAnswers]:
+    """Return classes and probabilities of tested rows from the scores of all (n, k); 0 stands for all other rows."""
+    by_class = np.ascontiguousarray(scores.T)
+    said = classes[by_class.argmax(axis=0)]
+    p = np.exp(by_class - by_class.max(axis=0))
+    p = np.ascontiguousarray((p / p.sum(axis=0)).T)
+    return [
+        UnseenAnswers(test, n_fitted or len(said) - len(test), {"predict": said[test], "predict_proba": p[test]})
+        for test in tests
+    ]
+
+
+# PCA --------------------------------------------------------------------------------------------------------------
+
+
+def _principal_axes(
+    problem: AssessedProblem, X: Array, splits: SingleRows | FoldSplits, tuning: SumsTuning
+) -> list[UnseenAnswers] | None:
+    k = problem.estimator.get_params().get("n_components")
+    n, d = X.shape
+    if not problem.reconstructs or not isinstance(k, int) or not 1 <= k < min(n - 1, d) or not np.isfinite(X).all():
+        return None
+    Z = X - X.mean(axis=0)
+    if isinstance(splits, SingleRows):
+        return _planes_without_rows(Z, k, tuning)
+    tests = splits.tests()
+    sums = [SquaresSums.of(Z[test], np.zeros(len(test))) for test in tests]
+    everything = SquaresSums(*(sum(values) for values in zip(*sums, strict=True)))
+    found = []
+    for test, own in zip(tests, sums, strict=True):
+        rest = everything.without(own)
+        if rest.n <= k + 1:
+            return None
+        mean = rest.z / rest.n
+        axes = _leading_axes((rest.gram - rest.n * np.outer(mean, mean))[None], k, tuning)
+        if axes is None:
+            return None
+        apart = Z[test] - mean
+        errors = apart - (apart @ axes[0]) @ axes[0].T
+        found.append(UnseenAnswers(test, rest.n, {"reconstruction_error": (errors**2).sum(axis=1)}))
+    return found
+
+
+def _planes_without_rows(Z: Array, k: int, tuning: SumsTuning) -> list[UnseenAnswers] | None:
+    """Return the distance of each row z from the plane without it, whose mean is -z / (n - 1)."""
+    n = len(Z)
+    scatter, said, stretch = Z.T @ Z, np.empty(n), n / (n - 1)
+    for start in range(0, n, tuning.scatters_at_once):
+        rows = Z[start : start + tuning.scatters_at_once]
+        axes = _leading_axes(scatter - stretch * rows[:, :, None] * rows[:, None, :], k, tuning)
+        if axes is None:
+            return None
+        codes = np.einsum("bd,bdk->bk", rows, axes)
+        errors = stretch * (rows - np.einsum("bdk,bk->bd", axes, codes))
+        said[start : start + len(rows)] = (errors**2).sum(axis=1)
+    return [UnseenAnswers(np.arange(n), n - 1, {"reconstruction_error": said})]
+
+
+def _leading_axes(scatters: Array, k: int, tuning: SumsTuning) -> Array | None:
+    """Return the k leading eigenvectors (b, d, k) of scatters (b, d, d), or None where some are not determined."""
+    values, vectors = np.linalg.eigh(scatters)
+    if (values[:, -k] - values[:, -k - 1] < tuning.smallest_gap * values[:, -1]).any():
+        return None
+    return vectors[:, :, -k:]
 
 
 _MODELS: dict[str, Callable[..., list[UnseenAnswers] | None]] = {
     "LinearRegression": _squares,
     "Ridge": _squares,
     "GaussianNB": _gaussian_bayes,
+    "PCA": _principal_axes,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class AssessedProblem:
     groups: Array | None = None  # (n,)
     n_jobs: int | None = None
     weights: Array | None = None  # (n,) how much each row counts
+    reconstructs: bool = False  # whether rows are encoded and decoded: there is no target then, and y is 0
 
     def hold_out(self, splits: Sequence[Split]) -> list[UnseenAnswers]:
         """Fit a copy for every split, and keep what it answers for the rows left out."""
@@ -46,10 +47,18 @@ class AssessedProblem:
     def fit(self, rows: Array | None = None) -> Any:
         """Fit a copy to some of the rows, or to all, with their weights."""
         X, y = (self.X, self.y) if rows is None else (take_rows(self.X, rows), self.y[rows])
+        if self.reconstructs:
+            return clone(self.estimator).fit(X)
         if self.weights is None:
             return clone(self.estimator).fit(X, y)
         weights = self.weights if rows is None else self.weights[rows]
         return clone(self.estimator).fit(X, y, **{weight_name(self.estimator): weights})
+
+    def among(self, rows: Array) -> AssessedProblem:
+        """Return the problem of some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=take_rows(self.X, rows), y=self.y[rows], groups=groups, weights=weights)
 
     def mean(self, scores: Array, rows: Array) -> float:
         """Return the mean of the scores of rows (m,), each by its weight."""
@@ -65,6 +74,9 @@ class AssessedProblem:
     def answers_of(self, fitted: Any, rows: Array) -> dict[str, Array]:
         """Return what a fitted model answers for rows, by method; columns of classes are those of all classes."""
         X = take_rows(self.X, rows)
+        if self.reconstructs:
+            errors = np.asarray(X) - np.asarray(fitted.inverse_transform(fitted.transform(X)))
+            return {"reconstruction_error": (errors**2).sum(axis=1)}
         found = {"predict": np.asarray(fitted.predict(X))}
         if self.classes is None:
             return found

@@ -52,9 +52,11 @@ def telling_columns(problem: AssessedProblem, tuning: LeakageTuning = LeakageTun
     rows = np.unique(np.linspace(0, n - 1, min(n, tuning.most_rows)).astype(int))
     # In no order that the table may have: every other row of a shuffle is left out to be told.
     rows = np.random.default_rng(0).permutation(rows)
+    y = problem.y[rows]
+    target = np.unique(y, return_inverse=True)[1] if problem.classes is not None else y.astype(np.float64)
     found = []
     for name, values in _columns(problem.X, rows, tuning.most_columns):
-        share = told_by_column(values, problem.y[rows], problem.classes is not None, tuning.bins)
+        share = told_by_column(values, target, problem.classes is not None, tuning.bins)
         if share >= tuning.explained:
             found.append((name, share))
     return sorted(found, key=lambda pair: -pair[1])
@@ -74,31 +76,30 @@ def _columns(X: Any, rows: Array, most: int) -> list[tuple[str, Array]]:
     return [(f"column {j}", table[rows, j]) for j in range(min(table.shape[1], most))]
 
 
-def told_by_column(values: Array, y: Array, classes: bool, bins: int) -> float:
-    """Return the share of what is open about y (m,) that one column, cut into bins, tells on rows left out.
+def told_by_column(values: Array, target: Array, classes: bool, bins: int) -> float:
+    """Return the share of what is open about a target (m,) that one column, cut into bins, tells on rows left out.
 
-    Half of the rows say what each bin means; the others are told.
+    Half of the rows say what each bin means; the others are told. The target is numbers of classes, or numbers.
 
     >>> x = np.random.default_rng(0).permutation(200)
-    >>> told_by_column(x, x >= 100, True, 32), told_by_column(x % 7, x >= 100, True, 32) < 0.5
+    >>> y = (x >= 100).astype(int)
+    >>> told_by_column(x, y, True, 32), told_by_column(x % 7, y, True, 32) < 0.5
     (1.0, True)
     """
     bin_of = _bins(values, bins)
-    half = np.arange(len(y)) % 2 == 0
-    _, codes = np.unique(y, return_inverse=True)
+    known, told, size = bin_of[::2], bin_of[1::2], int(bin_of.max()) + 1
     if classes:
-        counts = np.zeros((bin_of.max() + 1, codes.max() + 1))
-        np.add.at(counts, (bin_of[half], codes[half]), 1)
-        usual = np.bincount(codes[half]).argmax()
-        said = np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), usual)[bin_of[~half]]
-        wrong, wrong_by_usual = np.mean(said != codes[~half]), np.mean(codes[~half] != usual)
+        kinds = int(target.max()) + 1
+        counts = np.bincount(known * kinds + target[::2], minlength=size * kinds).reshape(size, kinds)
+        usual = counts.sum(axis=0).argmax()
+        said = np.where(counts.any(axis=1), counts.argmax(axis=1), usual)[told]
+        wrong, wrong_by_usual = np.mean(said != target[1::2]), np.mean(target[1::2] != usual)
     else:
-        target = y.astype(np.float64)
-        rows = np.bincount(bin_of[half], minlength=bin_of.max() + 1)
-        sums = np.bincount(bin_of[half], target[half], minlength=bin_of.max() + 1)
-        level = target[half].mean()
-        said = np.where(rows > 0, sums / np.maximum(rows, 1), level)[bin_of[~half]]
-        wrong, wrong_by_usual = np.mean((said - target[~half]) ** 2), np.mean((target[~half] - level) ** 2)
+        rows = np.bincount(known, minlength=size)
+        sums = np.bincount(known, target[::2], minlength=size)
+        level = target[::2].mean()
+        said = np.where(rows > 0, sums / np.maximum(rows, 1), level)[told]
+        wrong, wrong_by_usual = np.mean((said - target[1::2]) ** 2), np.mean((target[1::2] - level) ** 2)
     return float(1 - wrong / wrong_by_usual) if wrong_by_usual > 0 else 0.0
 
 
@@ -106,8 +107,10 @@ def _bins(values: Array, bins: int) -> Array:
     """Return the bin of each value (m,): a kind of its own where there are few, else one of equally many rows."""
     if values.dtype.kind not in "biuf":
         values = np.array([str(value) for value in values.tolist()])
-    kinds, codes = np.unique(values, return_inverse=True)
-    if len(kinds) <= bins or values.dtype.kind not in "biuf":
-        return codes
-    edges = np.nanquantile(values.astype(np.float64), np.linspace(0, 1, bins + 1)[1:-1])
-    return np.searchsorted(np.unique(edges), values, side="right")
+        return np.unique(values, return_inverse=True)[1]
+    ordered = np.sort(values)
+    if 1 + np.count_nonzero(ordered[1:] != ordered[:-1]) <= bins:
+        return np.unique(values, return_inverse=True)[1]
+    known = ordered[~np.isnan(ordered)] if values.dtype.kind == "f" else ordered
+    edges = known[np.arange(1, bins) * len(known) // bins] if len(known) else known
+    return np.searchsorted(edges, values, side="right")

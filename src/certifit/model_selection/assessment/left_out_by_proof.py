@@ -31,6 +31,7 @@ class LeftOutTuning:
     """When a row is settled."""
 
     rows_at_once: int = 64  # models that are moved together: their margins of all rows fit in a cache
+    rough_steps: int = 2  # that are taken first, with gradients in single precision: nothing is proved of them
     most_steps: int = 30
     margin_error: float = 1e-8  # proved distance of a row's margin from that of its own minimum
     agreement: float = 0.02  # of a margin with that of a fit, which has its own tolerance
@@ -178,23 +179,26 @@ def minimum_of_all(problem: MarginProblem, tuning: LeftOutTuning, start: Array |
 def left_out_margins(problem: MarginProblem, w: Array, tuning: LeftOutTuning) -> tuple[Array, Array]:
     """Return the margin of each row by the minimum without it (n,), and a proved bound on its error (n,)."""
     n = len(problem.y)
-    inverse = np.linalg.inv(problem.hessian(w))
+    hessian = problem.hessian(w)
+    inverse = np.linalg.inv(hessian)
     spread = problem.X @ inverse  # (n, p)
     leverage = np.einsum("ij,ij->i", spread, problem.X)
     margins, errors = np.empty(n), np.full(n, np.inf)
     at_minimum = problem.y * (problem.X @ w)
     curvature = problem.C * problem.loss.curvature(at_minimum)
     signed = problem.y[:, None] * problem.X
-    move = LeftOutMove(problem, signed, at_minimum, inverse, spread, leverage, curvature)
+    move = LeftOutMove(problem, signed.astype(np.float32), w, hessian, inverse, spread, leverage, curvature)
     for start in range(0, n, tuning.rows_at_once):
         rows = np.arange(start, min(n, start + tuning.rows_at_once))
         first = -problem.C * problem.loss.slope(at_minimum[rows])[:, None] * signed[rows]
         models = w - move.steps(first, rows)
+        for _ in range(tuning.rough_steps):
+            models -= move.steps(move.gradients(models, rows, move.rough), rows)
         active = np.arange(len(rows))
         for _ in range(tuning.most_steps):
             here = rows[active]
-            gradient, reach = move.gradients(models[active], here)
-            bound = move.errors(gradient, reach, here)
+            gradient = move.gradients(models[active], here, signed)
+            bound = move.errors(gradient, move.reach(models[active]), here)
             margins[here] = problem.y[here] * np.einsum("ij,ij->i", problem.X[here], models[active])
             errors[here] = bound
             going = bound > tuning.margin_error
@@ -209,24 +213,25 @@ class LeftOutMove(NamedTuple):
     """What moves models of rows left out towards their minima."""
 
     problem: MarginProblem
-    signed: Array  # (n, p) y X
-    at_minimum: Array  # (n,) margins of all rows by the model of all
-    inverse: Array  # (p, p) of the Hessian of all rows at their minimum
+    rough: Array  # (n, p) y X in single precision
+    minimum: Array  # (p,) the model of all rows
+    hessian: Array  # (p, p) of all rows at their minimum
+    inverse: Array  # (p, p) of it
     spread: Array  # (n, p) X times the inverse
     leverage: Array  # (n,) x'H⁻¹x
     curvature: Array  # (n,) C times the loss's at the minimum
 
-    def gradients(self, models: Array, rows: Array) -> tuple[Array, Array]:
-        """Return the gradient (b, p) of every model's objective without its row, and max |Δ margin| (b,)."""
+    def gradients(self, models: Array, rows: Array, signed: Array) -> Array:
+        """Return the gradient (b, p) of every model's objective without its row, in the precision of y X."""
         problem = self.problem
-        margins = models @ self.signed.T
-        slopes = problem.loss.slope(margins)
-        own = np.arange(len(rows)), rows
-        slopes[own] = 0.0
-        margins -= self.at_minimum
-        margins[own] = 0.0
-        reach = np.maximum(margins.max(axis=1), -margins.min(axis=1))
-        return problem.ridge * models + problem.C * (slopes @ self.signed), reach
+        slopes = problem.loss.slope(models.astype(signed.dtype, copy=False) @ signed.T)
+        slopes[np.arange(len(rows)), rows] = 0.0
+        return problem.ridge * models + problem.C * (slopes @ signed)
+
+    def reach(self, models: Array) -> Array:
+        """Return a bound on how far any margin has moved (b,): |x'Δ| <= |x|_K |Δ|_H needs no look at every row."""
+        moved = models - self.minimum
+        return np.sqrt(np.einsum("ij,ij->i", moved @ self.hessian, moved) * self.leverage.max())
 
     def steps(self, gradients: Array, rows: Array) -> Array:
         """Return Newton's steps (b, p) with the Hessian at the minimum of all rows, without the row."""

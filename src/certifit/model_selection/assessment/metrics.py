@@ -58,6 +58,10 @@ ROW_METRICS: dict[str, RowMetric] = {
     "neg_mean_absolute_error": RowMetric(
         "predict", False, lambda y, said, _: -np.abs(y - said), lambda k: (-np.inf, 0)
     ),
+    # Of a row that is encoded and decoded, the squared distance from itself; for estimators that have no target.
+    "neg_reconstruction_error": RowMetric(
+        "reconstruction_error", False, lambda y, said, _: -said, lambda k: (-np.inf, 0)
+    ),
 }
 
 

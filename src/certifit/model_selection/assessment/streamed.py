@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 
 from certifit.core import Setting
 from certifit.core.estimator import Estimator
@@ -26,10 +26,10 @@ def hold_out_streamed(
     estimator: Any, X: Any, y: Any, method: Any, options: dict[str, Any]
 ) -> tuple[AssessedProblem, AssessmentPlan, list[UnseenAnswers]]:
     """Fit copies to the rows that a hash chooses, and keep what they answer for the others, block by block."""
-    if not isinstance(estimator, Estimator):
+    if not isinstance(estimator, Estimator) or not (is_classifier(estimator) or is_regressor(estimator)):
         raise DataError(
             got=f"a {type(estimator).__name__} for rows that are read in blocks",
-            wanted="an estimator of certifit's, which takes them",
+            wanted="a classifier or a regressor of certifit's, which takes them",
             fix="Load the table to assess other estimators.",
         )
     known = {"auto": "test_size", "holdout": "test_size", "k-fold": "n_splits"}

@@ -1,4 +1,7 @@
-"""A search over settings whose score is honest: the one-standard-error rule, and a correction for having chosen."""
+"""A search over settings whose score is honest: the one-standard-error rule, and a correction for having chosen.
+
+Settings are all scored on all rows, or by successive halving: those that do badly on few rows are not scored on more.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 
-from certifit.checkers.model_selection.choices import ChoiceClaim, certify_choice
+from certifit.checkers.model_selection.choices import ChoiceClaim, HalvingRung, certify_choice, unseen_rows
+from certifit.checkers.model_selection.splits import Split
 from certifit.core import Certificate, Setting
+from certifit.core.progress import counted
 from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics
-from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
+from certifit.model_selection.assessment.plans import AssessmentPlan, FoldSplits, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import score_rows
+from certifit.model_selection.choosing.successive_halving import best_settings, rung_rows, rung_shares
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
 
@@ -34,13 +41,17 @@ class SettingChoice(TabledResult):
 
     picture = "plot_settings"
 
-    settings: tuple[Mapping[str, Any], ...]  # that were tried, in the order given
+    given: tuple[Mapping[str, Any], ...]  # all settings, of which some may be left out for want of time
     claim: ChoiceClaim
     certificate: Certificate
     plan: AssessmentPlan
     estimator: Any  # fitted to all rows with the chosen setting
     rule: str
-    n_given: int  # settings, of which some may be left out for want of time
+
+    @property
+    def settings(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the settings that were scored on all rows, in the order given."""
+        return tuple(self.given[i] for i in self.claim.settings)
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -54,15 +65,26 @@ class SettingChoice(TabledResult):
 
     def table(self) -> ResultTable:
         """Return a line for each setting: its score, its standard error, and which was chosen."""
-        scores = self.claim.scores
-        names = list(dict.fromkeys(name for setting in self.settings for name in setting))
-        columns: dict[str, list[Any]] = {n: [str(setting.get(n, "")) for setting in self.settings] for n in names}
-        columns[self.claim.metric] = scores.mean(axis=0).tolist()
-        columns["error"] = (self.claim.inflation * scores.std(axis=0) / np.sqrt(len(scores))).tolist()
-        columns["chosen"] = ["yes" if i == self.claim.chosen else "" for i in range(len(self.settings))]
-        notes = [self.certificate.claim + f"; by folds alone it would be {self.optimism:.2g} higher"]
-        if len(self.settings) < self.n_given:
-            notes.append(f"{len(self.settings)} of {self.n_given} settings were tried within the time allowed")
+        rungs = (
+            *self.claim.rungs,
+            HalvingRung(np.arange(len(self.claim.scores)), self.claim.settings, self.claim.scores),
+        )
+        last = {number: rung.scores[:, place] for rung in rungs for place, number in enumerate(rung.settings)}
+        tried = sorted(last)
+        names = list(dict.fromkeys(name for number in tried for name in self.given[number]))
+        columns: dict[str, list[Any]] = {n: [str(self.given[i].get(n, "")) for i in tried] for n in names}
+        if self.claim.rungs:
+            columns["rows"] = [len(last[i]) for i in tried]
+        columns[self.claim.metric] = [float(last[i].mean()) for i in tried]
+        columns["error"] = [float(self.claim.inflation * last[i].std() / np.sqrt(len(last[i]))) for i in tried]
+        chosen = self.claim.settings[self.claim.chosen]
+        columns["chosen"] = ["yes" if i == chosen else "" for i in tried]
+        side = "lower" if self.optimism < 0 else "higher"
+        notes = [f"{self.certificate.claim}; by folds alone it would be {abs(self.optimism):.2g} {side}"]
+        if self.claim.rungs:
+            notes.append("settings by rows: " + ", ".join(f"{len(r.settings)} on {len(r.rows)}" for r in rungs))
+        if len(tried) < len(self.given):
+            notes.append(f"{len(tried)} of {len(self.given)} settings were tried within the time allowed")
         return ResultTable(f"Chosen by {self.rule}", columns, (*notes, *self.plan.notes))
 
 
@@ -80,19 +102,24 @@ def choose_setting(
     """Choose among settings by folds, and say how well the chosen one does on new rows, corrected for the choice.
 
     All settings are scored on the same folds, and the correction takes no more fits: rows are drawn with replacement,
-    those drawn choose, those left out score the choice.
+    those drawn choose, those left out score the choice. With a `factor` settings are halved successively: all are
+    scored on some of the rows, the best of them on more, a few on all rows; rows by which settings were dropped then
+    do not score the choice.
 
     Parameters
     ----------
     estimator : of any library, not fitted
-    grid : a mapping of parameters to lists of values, or a list of settings, the simplest first
+    grid : a mapping of parameters to lists of values, or a list of settings, the simplest first; values may also be
+        drawn from laws that have `rvs`, as scipy.stats has them
     X, y : table and target
     metric : accuracy, neg_log_loss, neg_brier_score, neg_mean_squared_error or neg_mean_absolute_error
     confidence : of the interval
     random_state : int, RandomState or None
     **options : rule ('best', or 'one standard error': the first setting that is so near to the best), max_time
-        (seconds; settings are then tried in random order until it has passed), n_splits (10 folds), draws (500),
-        groups (n,), sample_weight (n,) and n_jobs
+        (seconds; settings are then tried in random order until it has passed), n_candidates (settings drawn from the
+        grid at random; None: all), factor (of successive halving: 3, say, goes on with a third of the settings on
+        three times as many rows; None: all settings on all rows), min_resources (rows to begin with, at least),
+        n_splits (10 folds), draws (500), groups (n,), sample_weight (n,) and n_jobs
 
     Returns
     -------
@@ -108,27 +135,34 @@ def choose_setting(
     {'n_neighbors': 15}
     """
     Setting(float, above=0, below=1).check("confidence", confidence)
-    terms: dict[str, Any] = {"rule": "best", "max_time": None, "draws": 500, "n_splits": 10}
-    terms |= {name: options.pop(name) for name in terms if name in options}
-    Setting(choices=(*RULES,)).check("rule", terms["rule"])
-    Setting(int, least=20).check("draws", terms["draws"])
-    MAX_TIME.check("max_time", terms["max_time"])
+    terms = _terms(options)
     problem = make_problem(estimator, X, y, options)
     name = _row_metric(metric, problem)
     rng = check_random_state(random_state)
     plan = make_plan(problem, "k-fold", {"n_splits": terms["n_splits"], **options}, int(rng.randint(2**31)))
-    given = _settings(grid)
-    order = rng.permutation(len(given)) if terms["max_time"] is not None else np.arange(len(given))
-    tried, scores = _score_settings(problem, [given[i] for i in order], plan, name, terms["max_time"])
-    back = np.argsort(order[: len(tried)], kind="stable")
-    tried, scores = [tried[i] for i in back], scores[:, back]
-    claim = make_claim(scores, name, confidence, int(rng.randint(2**31)), terms)
+    given = list_settings(grid, terms["n_candidates"], rng)
+    numbers, scores, rungs = SettingSearch(problem, plan, name, terms).run(given, rng)
+    claim = make_claim(
+        scores, name, confidence, int(rng.randint(2**31)), terms | {"rungs": rungs, "settings": numbers}
+    )
     splits = certify_plan(plan, problem)
     assert splits is not None
-    fitted = replace(problem, estimator=clone(estimator).set_params(**tried[claim.chosen])).fit()
-    return SettingChoice(
-        tuple(tried), claim, certify_choice(claim, splits), plan, fitted, terms["rule"], len(given)
-    )  # fmt: skip
+    best = given[numbers[claim.chosen]]
+    fitted = replace(problem, estimator=clone(estimator).set_params(**best)).fit()
+    return SettingChoice(tuple(given), claim, certify_choice(claim, splits), plan, fitted, terms["rule"])
+
+
+def _terms(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of a search out of all options, and check them."""
+    terms: dict[str, Any] = {"rule": "best", "max_time": None, "draws": 500, "n_splits": 10}
+    terms |= {"n_candidates": None, "factor": None, "min_resources": None}
+    terms |= {name: options.pop(name) for name in terms if name in options}
+    Setting(choices=(*RULES,)).check("rule", terms["rule"])
+    Setting(int, least=20).check("draws", terms["draws"])
+    MAX_TIME.check("max_time", terms["max_time"])
+    for name, least in (("n_candidates", 1), ("factor", 2), ("min_resources", 4)):
+        Setting(int, least=least, none=True).check(name, terms[name])
+    return terms
 
 
 def _row_metric(metric: Any, problem: AssessedProblem) -> str:
@@ -141,43 +175,107 @@ def _row_metric(metric: Any, problem: AssessedProblem) -> str:
     return next(iter(name_metrics(metric, problem.classes is not None)))
 
 
-def _settings(grid: Any) -> list[Mapping[str, Any]]:
+def list_settings(grid: Any, n_candidates: int | None, rng: np.random.RandomState) -> list[Mapping[str, Any]]:
+    """Return all settings of a grid, or so many of them drawn at random; lists keep their order."""
+    if isinstance(grid, Mapping) and any(hasattr(values, "rvs") for values in grid.values()):
+        if n_candidates is None:
+            raise DataError(
+                got="a grid with values to be drawn", wanted="how many settings to draw", fix="n_candidates=50, say."
+            )
+        return [*ParameterSampler(grid, n_candidates, random_state=rng)]
+    found: Sequence[Mapping[str, Any]] = []
     if isinstance(grid, Mapping):
-        found: list[Mapping[str, Any]] = [*ParameterGrid(grid)]
-    else:
-        found = [*grid] if isinstance(grid, Sequence) and not isinstance(grid, str) else []
-    if not found or not all(isinstance(setting, Mapping) for setting in found):
+        found = ParameterGrid(grid)
+    elif isinstance(grid, Sequence) and not isinstance(grid, str):
+        found = grid
+    drawn: Any = range(len(found))
+    if n_candidates is not None and n_candidates < len(found):
+        drawn = np.sort(sample_without_replacement(len(found), n_candidates, random_state=rng))
+    settings = [found[int(i)] for i in drawn]
+    if not settings or not all(isinstance(setting, Mapping) for setting in settings):
         raise DataError(
-            got=f"a grid of {len(found)} settings", wanted="lists of values by parameter, or a list of settings",
+            got=f"a grid of {len(settings)} settings", wanted="lists of values by parameter, or a list of settings",
             fix='grid={"C": [0.1, 1, 10]}, say.',
         )  # fmt: skip
-    return found
+    return settings
 
 
-def _score_settings(
-    problem: AssessedProblem,
-    settings: Sequence[Mapping[str, Any]],
-    plan: AssessmentPlan,
-    name: str,
-    limit: float | None,
-) -> tuple[list[Mapping[str, Any]], Array]:
-    """Return the settings tried within the time allowed, at least one, and the scores of rows by each (n, m)."""
-    start = time.monotonic()
-    tried: list[Mapping[str, Any]] = []
-    columns: list[Array] = []
-    for setting in settings:
-        if tried and limit is not None and time.monotonic() - start > limit:
-            break
-        one = replace(problem, estimator=clone(problem.estimator).set_params(**setting))
-        columns.append(_score_setting(one, setting, plan, name))
-        tried.append(setting)
-    return tried, np.column_stack(columns)
+@dataclass(frozen=True)
+class SettingSearch:
+    """What settings are scored by."""
+
+    problem: AssessedProblem
+    plan: AssessmentPlan
+    name: str  # of the metric
+    terms: Mapping[str, Any]
+
+    def run(
+        self, given: Sequence[Mapping[str, Any]], rng: np.random.RandomState
+    ) -> tuple[tuple[int, ...], Array, tuple[HalvingRung, ...]]:
+        """Return the numbers of the settings scored on all rows (m), these scores (n, m), and the rungs before."""
+        start, limit, factor = time.monotonic(), self.terms["max_time"], self.terms["factor"] or 1
+        numbers = [*range(len(given))] if limit is None else rng.permutation(len(given)).tolist()
+        shares = self._shares(len(given))
+        sizes = [-(-len(given) // factor**k) for k in range(len(shares))]
+        rungs: list[HalvingRung] = []
+        done = 0
+        with counted("scoring settings", sum(sizes)) as advance:
+            for rows in self._rows(shares, rng):
+                tried: list[int] = []
+                columns: list[Array] = []
+                for number in numbers:
+                    if tried and limit is not None and time.monotonic() - start > limit:
+                        break
+                    columns.append(self.score(given[number], rows))
+                    tried.append(number)
+                    advance(done + len(tried), sum(sizes))
+                done += sizes[len(rungs)]
+                order = np.argsort(tried, kind="stable")
+                numbers, scores = [tried[i] for i in order], np.column_stack(columns)[:, order]
+                if rows is not None:
+                    rungs.append(HalvingRung(rows, tuple(numbers), scores))
+                    numbers = best_settings(rungs[-1], factor)
+        return tuple(numbers), scores, tuple(rungs)
+
+    def _shares(self, settings: int) -> list[float]:
+        factor, problem = self.terms["factor"], self.problem
+        if factor is None:
+            return [1.0]
+        least = 2 * self.terms["n_splits"]
+        if problem.groups is not None:
+            members = len(np.unique(problem.groups))
+        else:
+            members = len(problem.y)
+            least *= 1 if problem.classes is None else len(problem.classes)
+        return rung_shares(members, settings, factor, self.terms["min_resources"] or least)
+
+    def _rows(self, shares: list[float], rng: np.random.RandomState) -> list[Array | None]:
+        """Return the rows of each rung; None stands for all."""
+        if len(shares) == 1:
+            return [None]
+        assert isinstance(self.plan.splits, FoldSplits)
+        return [*rung_rows(self.problem, self.plan.splits, shares[:-1], rng), None]
+
+    def score(self, setting: Mapping[str, Any], rows: Array | None) -> Array:
+        """Return the score of every row by the fold that left it out, among all rows or some."""
+        splits = self.plan.splits
+        problem = replace(self.problem, estimator=clone(self.problem.estimator).set_params(**setting))
+        if rows is not None:
+            assert isinstance(splits, FoldSplits)
+            part = splits.among(rows)
+            if part is None:
+                raise DataError(
+                    got=f"{len(rows)} rows to begin with, all of them in one fold",
+                    wanted="rows of several folds", fix="A larger min_resources.",
+                )  # fmt: skip
+            problem, splits = problem.among(rows), part
+        return _score_setting(problem, setting, splits, self.name)
 
 
-def _score_setting(problem: AssessedProblem, setting: Mapping[str, Any], plan: AssessmentPlan, name: str) -> Array:
+def _score_setting(problem: AssessedProblem, setting: Mapping[str, Any], splits: Sequence[Split], name: str) -> Array:
     """Return the score of every row by the fold that left it out (n,)."""
     try:
-        held_out = hold_out_by_sums(problem, plan.splits) or problem.hold_out(plan.splits)
+        held_out = hold_out_by_sums(problem, splits) or problem.hold_out(splits)
     except DataError as error:
         raise DataError(
             got=f"the setting {dict(setting)}: {error.got}", wanted=error.wanted, fix=error.fix or "Leave it out."
@@ -201,10 +299,12 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
     # Rows of several folds depend on each other, as fold scores do (Nadeau & Bengio).
     inflation = float(np.sqrt(1 + folds / (folds - 1)))
     tolerated = RULES[terms["rule"]]
+    rungs: tuple[HalvingRung, ...] = terms.get("rungs", ())
+    unseen = unseen_rows(n, rungs)
     rng, values = np.random.default_rng(seed), np.empty(terms["draws"])
     for b in range(len(values)):
         drawn = rng.integers(n, size=n)
-        left = np.ones(n, dtype=bool)
+        left = unseen.copy()
         left[drawn] = False
         choice = _choose(scores[drawn], tolerated * inflation)
         values[b] = scores[left, choice].mean() if left.any() else np.nan
@@ -213,7 +313,7 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
     chosen = _choose(scores, tolerated * inflation)
     return ChoiceClaim(
         scores, chosen, tolerated, inflation, seed, values, float(known.mean()), float(low), float(high), confidence,
-        name,
+        name, terms.get("settings", tuple(range(scores.shape[1]))), rungs,
     )  # fmt: skip
 
 

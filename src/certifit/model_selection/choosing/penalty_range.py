@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,8 @@ from certifit.checkers.model_selection.penalty_range import (
     segment_bound,
 )
 from certifit.core import Certificate, Setting
+from certifit.core.progress import counted
+from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.left_out_by_proof import (
@@ -78,8 +81,8 @@ def prove_penalty(
 ) -> PenaltyRange:
     """Prove that no C in a range has a cross-validated share of wrong classes that is lower by more than eps.
 
-    C is solved for where the range is still open, until it is not or `max_solutions` are found: `eps` of the result
-    says what is proved then.
+    C is solved for where the range is still open, until it is not, `max_solutions` are found or `max_time` is over:
+    `eps` of the result says what is proved then.
 
     Parameters
     ----------
@@ -88,7 +91,7 @@ def prove_penalty(
     between : the range of C
     eps : a share of the rows
     random_state : int, RandomState or None: how folds are drawn
-    **options : n_splits (5 folds), max_solutions (200), groups (n,)
+    **options : n_splits (5 folds), max_solutions (200), max_time (seconds), groups (n,)
 
     Returns
     -------
@@ -104,15 +107,16 @@ def prove_penalty(
     >>> found.eps <= 0.05, found.certificate.holds
     (True, True)
     """
-    terms = {"n_splits": 5, "max_solutions": 200}
+    terms: dict[str, Any] = {"n_splits": 5, "max_solutions": 200, "max_time": None}
     terms |= {name: options.pop(name) for name in terms if name in options}
     Setting(float, above=0, below=1).check("eps", eps)
     Setting(int, least=2).check("n_splits", terms["n_splits"])
     Setting(int, least=2).check("max_solutions", terms["max_solutions"])
+    MAX_TIME.check("max_time", terms["max_time"])
     low, high = _range(between)
     problem = make_problem(estimator, X, y, options)
     if options:
-        raise DataError(got=f"the option {next(iter(options))}", wanted="n_splits, max_solutions or groups")
+        raise DataError(got=f"the option {next(iter(options))}", wanted="n_splits, max_solutions, max_time or groups")
     known = margin_problem(replace(problem, estimator=clone(estimator).set_params(C=1.0)))
     if known is None or problem.weights is not None:
         raise DataError(
@@ -124,7 +128,7 @@ def prove_penalty(
     free = not known.ridge.all()
     table = FoldedTable(known.X[:, :-1] if free else known.X, known.y, folds, free, known.loss.self_concordant)
     search = PenaltySearch(known, table, {})
-    claim = search.run((low, high), eps, terms["max_solutions"])
+    claim = search.run((low, high), eps, terms["max_solutions"], terms["max_time"])
     errors = np.array([search.error(C) for C in claim.Cs])
     bounds = np.array([search.bound(*pair) for pair in pairwise(claim.Cs)])
     return PenaltyRange(type(estimator).__name__, claim, errors, bounds, certify_penalty(claim, table), table)
@@ -145,18 +149,23 @@ class PenaltySearch:
     table: FoldedTable
     solved: dict[float, Array]  # by C: models (folds, p)
 
-    def run(self, between: tuple[float, float], eps: float, most: int) -> PenaltyClaim:
-        """Solve at the ends and wherever the bound is lowest, until it is high enough."""
-        bounds = {between: self.bound(*between)}
-        while True:
-            best = min(self.error(C) for C in self.solved)
-            open_pair = min(bounds, key=lambda pair: (bounds[pair], -pair[1] / pair[0]))
-            if best - bounds[open_pair] <= eps or len(self.solved) >= most:
-                break
-            middle = float(np.sqrt(open_pair[0] * open_pair[1]))
-            del bounds[open_pair]
-            for pair in ((open_pair[0], middle), (middle, open_pair[1])):
-                bounds[pair] = self.bound(*pair)
+    def run(self, between: tuple[float, float], eps: float, most: int, limit: float | None) -> PenaltyClaim:
+        """Solve at the ends and wherever the bound is lowest, until it is high enough or time is up."""
+        start = time.monotonic()
+        with counted("solving for C, at most", most) as advance:
+            bounds = {between: self.bound(*between)}
+            while True:
+                advance(len(self.solved), most)
+                best = min(self.error(C) for C in self.solved)
+                open_pair = min(bounds, key=lambda pair: (bounds[pair], -pair[1] / pair[0]))
+                if best - bounds[open_pair] <= eps or len(self.solved) >= most:
+                    break
+                if limit is not None and time.monotonic() - start > limit:
+                    break
+                middle = float(np.sqrt(open_pair[0] * open_pair[1]))
+                del bounds[open_pair]
+                for pair in ((open_pair[0], middle), (middle, open_pair[1])):
+                    bounds[pair] = self.bound(*pair)
         Cs = np.array(sorted(self.solved))
         errors = np.array([self.error(C) for C in Cs])
         place = int(np.argmin(errors))

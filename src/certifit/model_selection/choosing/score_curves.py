@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals
 from certifit.core import Certificate, Setting
+from certifit.core.progress import counted
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem, split_scores
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
@@ -96,10 +97,12 @@ def assess_sizes(
     counts = _row_counts(sizes, least)
     shuffled = [(rng.permutation(train), test) for train, test in plan.splits]
     held, ratios = [], []
-    for count in counts:
-        splits = [(np.sort(train[:count]), test) for train, test in shuffled]
-        held.append((problem, splits, problem.hold_out(splits)))
-        ratios.append(float(np.mean([len(test) for _, test in splits])) / count)
+    with counted("scoring sizes", len(counts)) as advance:
+        for count in counts:
+            splits = [(np.sort(train[:count]), test) for train, test in shuffled]
+            held.append((problem, splits, problem.hold_out(splits)))
+            ratios.append(float(np.mean([len(test) for _, test in splits])) / count)
+            advance(len(held), len(counts))
     return _curve(problem, plan, ("rows", counts, ratios), held, (named, confidence))
 
 
@@ -149,9 +152,11 @@ def assess_values(
             fix="estimator.get_params() lists them.",
         )  # fmt: skip
     held = []
-    for value in at:
-        one = replace(problem, estimator=clone(estimator).set_params(**{name: value}))
-        held.append((one, plan.splits, hold_out_by_sums(one, plan.splits) or one.hold_out(plan.splits)))
+    with counted(f"scoring values of {name}", len(at)) as advance:
+        for value in at:
+            one = replace(problem, estimator=clone(estimator).set_params(**{name: value}))
+            held.append((one, plan.splits, hold_out_by_sums(one, plan.splits) or one.hold_out(plan.splits)))
+            advance(len(held), len(at))
     return _curve(problem, plan, (name, at, [plan.ratio] * len(at)), held, (named, confidence))
 
 

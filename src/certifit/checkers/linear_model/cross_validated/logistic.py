@@ -73,7 +73,9 @@ def held_out_scores(search: LogisticSearch, folds: StatedFolds, rows: ScoredRows
         assert held.y is not None
         assert rows.data.y is not None
         truth = rows.classes[rows.data.y[held.y]]
-        score = partial(_score, find, judge, truth, None if rows.w is None else rows.w[held.y])
+        w = None if rows.w is None else rows.w[held.y]
+        accurate = search.scoring is None
+        score = partial(_accuracy, judge, truth, w) if accurate else partial(_score, find, judge, truth, w)
         out.append(
             [
                 [score(np.asarray(held.X @ c.T) + b) for c, b in zip(cs, bs, strict=True)]
@@ -81,6 +83,11 @@ def held_out_scores(search: LogisticSearch, folds: StatedFolds, rows: ScoredRows
             ]
         )
     return np.array(out)
+
+
+def _accuracy(judge: GivenScores, truth: Array, w: Array | None, values: Array) -> float:
+    """The share of rows of these labels that values (n, 1) or (n, k) classify right."""
+    return float(np.average(judge.predict(values) == truth, weights=w))
 
 
 def _score(find: Any, judge: GivenScores, truth: Array, w: Array | None, values: Array) -> float:

@@ -1,0 +1,110 @@
+"""What assessments cost, in fits of the model that is assessed, by CPU time.
+
+    python -m benchmarks.assessment [NAME ...]     # all of them by default: prints, keeps in results/assessment.json
+
+Times are those of the process (`time.process_time`), the best of several, with one thread for BLAS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegressionCV as ScikitLogisticCV
+from threadpoolctl import threadpool_limits
+
+from benchmarks.reporting import RESULTS
+from certifit import GaussianNB, LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge
+from certifit.model_selection import assess, bootstrap_coefficients
+
+KEPT = RESULTS / "assessment.json"
+
+
+def seconds(work: Callable[[], Any], times: int) -> float:
+    """Return the least CPU time of several runs."""
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def table(n: int, d: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return normal columns, two classes by a noisy linear rule, and a noisy linear target."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    line = X @ np.linspace(-1, 1, d) + rng.normal(size=n)
+    return X, (line > 0).astype(int), line
+
+
+def in_fits(model: Any, X: Any, y: Any, work: Callable[[], Any], times: int = 5) -> dict[str, float]:
+    """Return the CPU seconds of a fit and of some work, and how many fits that is."""
+    work()
+    model.fit(X, y)
+    fit = seconds(lambda: model.fit(X, y), 3 * times)
+    found = seconds(work, times)
+    return {"fit": fit, "seconds": found, "fits": found / fit}
+
+
+def bayes(method: str) -> dict[str, float]:
+    X, y, _ = table(100_000)
+    return in_fits(GaussianNB(), X, y, lambda: assess(GaussianNB(), X, y, method=method))
+
+
+def ridge(method: str) -> dict[str, float]:
+    X, _, y = table(100_000)
+    metrics = "neg_mean_squared_error"
+    return in_fits(Ridge(), X, y, lambda: assess(Ridge(), X, y, method=method, metrics=metrics))
+
+
+def replicates() -> dict[str, float]:
+    X, _, y = table(100_000)
+    work = lambda: bootstrap_coefficients(LinearRegression(), X, y, n_replicates=1000)  # noqa: E731
+    return in_fits(LinearRegression(), X, y, work, 2)
+
+
+def logistic_rows() -> dict[str, float]:
+    X, y, _ = table(2_000)
+    return in_fits(LogisticRegression(), X, y, lambda: assess(LogisticRegression(), X, y, method="leave-one-out"))
+
+
+def logistic_search() -> dict[str, float]:
+    """Ours against scikit-learn's, whose tolerance is set so that its objective is as near to the minimum."""
+    X, y, _ = table(2_000)
+    ours = LogisticRegressionCV()
+    theirs = ScikitLogisticCV(tol=1e-6, max_iter=1000, scoring="accuracy", l1_ratios=(0,), use_legacy_attributes=True)
+    found = {"seconds": seconds(lambda: ours.fit(X, y), 4), "scikit-learn": seconds(lambda: theirs.fit(X, y), 4)}
+    return {**found, "ratio": found["seconds"] / found["scikit-learn"]}
+
+
+# By name: what is measured, and what is wanted of it.
+MEASURED: dict[str, tuple[Callable[[], dict[str, float]], str]] = {
+    "bayes leave-one-out": (lambda: bayes("leave-one-out"), "5 fits"),
+    "bayes 10-fold": (lambda: bayes("k-fold"), "2.5 fits"),
+    "ridge leave-one-out": (lambda: ridge("leave-one-out"), "5 fits"),
+    "ridge 10-fold": (lambda: ridge("k-fold"), "2.5 fits"),
+    "1000 replicates of least squares": (replicates, "20 fits"),
+    "logistic leave-one-out": (logistic_rows, "40 fits"),
+    "LogisticRegressionCV": (logistic_search, "0.3 of scikit-learn's"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", default=[*MEASURED])
+    for name in parser.parse_args().names:
+        measure, wanted = MEASURED[name]
+        with threadpool_limits(1):
+            found = {**measure(), "wanted": wanted}
+        print(name, found, flush=True)
+        kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+        KEPT.write_text(json.dumps({**kept, name: found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
