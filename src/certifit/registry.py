@@ -321,6 +321,7 @@ FUNCTIONS: tuple[Registered, ...] = (
 PICTURES: dict[str, str] = {
     "em_frames": "mixture.plots",
     "learning_curves": "naive_bayes.plots",
+    "plot_backpropagation": "neural_network.plots",
     "plot_boundaries": "ensemble.plots",
     "plot_boundary": "plots.boundary",
     "plot_cluster_choice": "cluster.plots",

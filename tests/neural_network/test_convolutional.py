@@ -174,13 +174,28 @@ def test_turned_images_are_scipys():
         np.testing.assert_allclose(one, wanted, atol=1e-9)
 
 
+def test_an_elastic_distortion_moves_neighbours_alike():
+    """Of an image whose value is the number of its row, what changes is the displacement, of the size asked for."""
+    ramp = np.tile(np.arange(40.0)[:, None, None], (1, 40, 2)).ravel()
+    work = Workspace().begin(np.random.default_rng(0))
+    moved, _ = MovedImages((40, 40, 2), 0, 0.0, 1.5).forward(np.tile(ramp, (200, 1)), None, work)
+    move = (moved - ramp).reshape(200, 40, 40, 2)[:, 8:-8, 8:-8]
+    np.testing.assert_array_equal(move[..., 0], move[..., 1])
+    assert move.std() == pytest.approx(1.5, rel=0.05)
+    assert abs(move.mean()) < 0.3  # some three standard errors, of 200 images with one or two windows in each
+    neighbours = np.corrcoef(move[:, :-1].ravel(), move[:, 1:].ravel())[0, 1]
+    assert neighbours == pytest.approx(np.exp(-0.25 * (7 / 40) ** 2), abs=0.01)  # of Gaussian windows, one apart
+    distant = np.corrcoef(move[:, 0].ravel(), move[:, 20].ravel())[0, 1]
+    assert distant < 0.2
+
+
 def test_moved_images_are_drawn_by_the_seed_alone(threads):
     """A network wide enough that its minibatches are cut into chunks."""
     wide = {**SMALL, "layers": [("conv", 4, 3), "relu", ("max_pool", 2), ("dense", 150)], "batch_size": 256}
     X, y, seen = IMAGES[:300], LABELS[:300], []
     for n in (1, 4):
         threads(n)
-        seen.append(ConvNetClassifier(**wide, shifts=1, rotations=10.0).fit(X, y))
+        seen.append(ConvNetClassifier(**wide, shifts=1, rotations=10.0, distortions=0.5).fit(X, y))
     assert all((a == b).all() for a, b in zip(seen[0].coefs_, seen[1].coefs_, strict=True))
     assert (ConvNetClassifier(**wide).fit(X, y).coefs_[0] != seen[0].coefs_[0]).any()
     assert audit(seen[0], X, y).holds

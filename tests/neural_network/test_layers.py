@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from certifit import MLPClassifier
+from certifit.checkers.neural_network.adapter import read_perceptron
 from certifit.exceptions import DataError
 from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropout
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
+from certifit.neural_network.plots import numbers_both_ways, plot_backpropagation
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserRules
 from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows, full_slopes
+from certifit.rows import ArrayRows
 
 
 def problem(network, loss, seed=0):
@@ -159,3 +163,26 @@ def test_long_slopes_are_shortened_to_the_norm_asked_for():
         optimiser = Optimiser.begin(rules, np.zeros(3), 3, seed=0)
         optimiser.step(np.array(slopes), 1.0, 1.0)
         np.testing.assert_allclose(optimiser.params, wanted, rtol=1e-12)
+
+
+def test_the_picture_of_back_propagation_shows_the_slopes():
+    """Slopes in the row are central differences of the loss, and all numbers are in the picture."""
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+    model = MLPClassifier((4, 2), "tanh", max_iter=3, random_state=0).fit(X, y)
+    claim = read_perceptron(model)
+    values, slopes, loss = numbers_both_ways(claim, ArrayRows(X[:1], np.array([1])))
+
+    def f(row):
+        return -np.log(model.predict_proba(row[None])[0, 1])
+
+    assert loss == pytest.approx(f(X[0]))
+    np.testing.assert_allclose(slopes[0], differences(f, X[0]), rtol=1e-6, atol=1e-9)
+    ax = plot_backpropagation(model, X[0], 1)
+    shown = [text.get_text() for text in ax.texts]
+    for numbers in (*values, *slopes):
+        assert {f"{number:.2g}" for number in numbers} <= {*shown}
+    assert f"{values[0][1] * slopes[1][2] + 0.0:.2g}" in shown
+    with pytest.raises(DataError, match="the class 7; wanted one of"):
+        plot_backpropagation(model, X[0], 7)
+    with pytest.raises(DataError, match="at most 8 of each"):
+        plot_backpropagation(MLPClassifier((9,), max_iter=1).fit(X, y), X[0], 1)

@@ -55,6 +55,15 @@ CASES = {
         ),
         2,
     ),
+    "backpropagation": (
+        lambda **on: plots.plot_backpropagation(
+            certifit.MLPClassifier((3,), "tanh", max_iter=2, random_state=0).fit(TWO, NAMES),
+            TWO.iloc[0],
+            "setosa",
+            **on,
+        ),
+        1,
+    ),
     "boundary, ours": (lambda **on: plots.plot_boundary(certifit.GaussianNB().fit(X, NAMES), X, NAMES, **on), 1),
     "boundary, theirs": (
         lambda **on: plots.plot_boundary(linear_model.LogisticRegression(max_iter=500).fit(X, NAMES), X, **on),

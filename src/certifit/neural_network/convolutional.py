@@ -58,7 +58,10 @@ class ConvNetClassifier(NetworkClassifier):
     shifts : int, default=0
         Most pixels by which an image is moved up or down and to a side, at random in every epoch; zeros come in.
     rotations : float, default=0.0
-        Most degrees by which it is turned, likewise. `loss_` is that of the images as they were given.
+        Most degrees by which it is turned, likewise.
+    distortions : float, default=0.0
+        Pixels (a standard deviation) by which an elastic distortion moves each pixel, nearly as its neighbours,
+        likewise. `loss_` is that of the images as they were given.
 
     Attributes
     ----------
@@ -91,6 +94,7 @@ class ConvNetClassifier(NetworkClassifier):
         "image_shape": Setting(none=True, other=_is_shape, other_words="(height, width[, channels])"),
         "shifts": Setting(int, least=0),
         "rotations": Setting(float, least=0, most=180),
+        "distortions": Setting(float, least=0, below=math.inf),
     }  # fmt: skip
     _usual_batch: ClassVar[int] = 128
 
@@ -103,7 +107,7 @@ class ConvNetClassifier(NetworkClassifier):
         learning_rate="cosine", learning_rate_init=0.002, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
         tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
         validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
-        clip_norm=None, label_smoothing=0.0, checkpoint=None, shifts=0, rotations=0.0,
+        clip_norm=None, label_smoothing=0.0, checkpoint=None, shifts=0, rotations=0.0, distortions=0.0,
     ):  # fmt: skip
         self.layers = layers
         self.image_shape = image_shape
@@ -133,6 +137,7 @@ class ConvNetClassifier(NetworkClassifier):
         self.checkpoint = checkpoint
         self.shifts = shifts
         self.rotations = rotations
+        self.distortions = distortions
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -193,8 +198,9 @@ class ConvNetClassifier(NetworkClassifier):
         found = self._structure(columns)
         layers = image_layers(found["layers_"], found["image_shape_"], outputs)
         _ = Network(layers, (columns,)).shapes  # what does not fit is told in the user's layers
-        moved = (MovedImages(found["image_shape_"], self.shifts, float(self.rotations)),)
-        return Network((*(moved if self.shifts or self.rotations else ()), *fuse_pools(layers)), (columns,))
+        moved = (MovedImages(found["image_shape_"], self.shifts, float(self.rotations), float(self.distortions)),)
+        still = not (self.shifts or self.rotations or self.distortions)
+        return Network((*(() if still else moved), *fuse_pools(layers)), (columns,))
 
     def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
         """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""

@@ -1,4 +1,4 @@
-"""Pictures of networks: what their filters look for, where slopes vanish, and the mistakes they are surest of."""
+"""Pictures of networks: filters, vanishing slopes, the surest mistakes, and the numbers of back-propagation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from matplotlib.ticker import MaxNLocator
 
 from certifit.checkers.neural_network.adapter import perceptron_rows, read_perceptron
 from certifit.checkers.neural_network.convolutional_adapter import image_rows, read_convolutional
-from certifit.checkers.neural_network.network_loss import layer_slopes
+from certifit.checkers.neural_network.network_loss import NetworkClaim, layer_slopes, row_losses, target_table
+from certifit.checkers.neural_network.plain_layers import PlainActivation, PlainDense
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import ask, check_drawable
 from certifit.plots.style import COLOURS, MARKERS, images_side_by_side, new_axes, shorten, tidy
-from certifit.rows import Array
+from certifit.rows import Array, ArrayRows
 
 
 def plot_filters(model: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
@@ -155,6 +156,113 @@ def plot_slope_sizes(models: Mapping[str, Any] | Any, X: Any, y: Any, ax: Axes |
         ax.legend(frameon=False)
     tidy(ax)
     return ax
+
+
+def plot_backpropagation(model: Any, x: Any, y: Any, ax: Axes | None = None) -> Axes:
+    """Draw a small network with the numbers that flow through it, forward for one row and back from its loss.
+
+    A unit has its value above and, in colour, the slope of the loss in it below: by how much the loss grows if the
+    value does. A line has its weight, and below it the slope in that weight: the slope of the unit it leads to times
+    the value of the unit it comes from. Each slope follows from those to its right: that is back-propagation.
+
+    Parameters
+    ----------
+    model : fitted perceptron of certifit or scikit-learn, of at most 8 units in a layer and 8 layers
+    x : one row (d,)
+    y : its class or amount
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MLPRegressor
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> model = MLPRegressor(hidden_layer_sizes=(2,), max_iter=1, random_state=0).fit(X, [0.0, 1.0, 2.0])
+    >>> ax = plot_backpropagation(model, X[2], 2.0)
+    >>> [text.get_text() for text in ax.texts if text.get_text().isalpha()]
+    ['row', 'relu', 'scores']
+    """
+    check_drawable(model, "a fitted perceptron", "coefs_", "intercepts_")
+    claim = read_perceptron(model)
+    widest = max(len(model.coefs_[0]), *(len(b) for b in model.intercepts_))
+    if widest > 8 or len(claim.layers) > 8:
+        raise DataError(
+            got=f"{len(claim.layers)} layers of up to {widest} units", wanted="at most 8 of each",
+            fix="Fit a smaller network: the picture shows every number.",
+        )  # fmt: skip
+    values, slopes, loss = numbers_both_ways(claim, _one_row(model, x, y))
+    ax = new_axes(ax, 1.9 * len(values) + 0.6, 1.05 * widest + 1.0)
+    places = [(np.arange(len(v))[::-1] - (len(v) - 1) / 2) for v in values]
+    for k, layer in enumerate(claim.layers):
+        _draw_lines(ax, k, layer, places, (values, slopes))
+    names = ["row", *(layer.name if isinstance(layer, PlainActivation) else "x W + b" for layer in claim.layers)]
+    names[-1] = "scores"
+    for k, (name, column, value, slope) in enumerate(zip(names, places, values, slopes, strict=True)):
+        ax.scatter(np.full(len(column), k), column, s=1100, color="white", edgecolor="0.3", zorder=2)
+        ax.text(k, widest / 2 + 0.25, name, ha="center", fontsize=8)
+        for place, number, steep in zip(column, value, slope, strict=True):
+            ax.text(k, place + 0.1, f"{number:.2g}", ha="center", va="center", fontsize=8, zorder=3)
+            colour = COLOURS[1]
+            ax.text(k, place - 0.12, f"{steep:.2g}", ha="center", va="center", fontsize=7, color=colour, zorder=3)
+    ax.set_title(f"loss {loss:.3g}: values forward, its slopes back (in colour)", loc="left", fontsize=9)
+    ax.set_xlim(-0.4, len(values) - 0.6)
+    ax.set_ylim(-widest / 2 - 0.2, widest / 2 + 0.5)
+    ax.set_axis_off()
+    return ax
+
+
+def _one_row(model: Any, x: Any, y: Any) -> ArrayRows:
+    """A row and its target as the checker reads them."""
+    row, target = np.asarray(x, dtype=np.float64).reshape(1, -1), np.atleast_1d(np.asarray(y))
+    if row.shape[1] != len(model.coefs_[0]):
+        raise DataError(got=f"a row of {row.shape[1]} numbers", wanted=f"the {len(model.coefs_[0])} of the network")
+    if not hasattr(model, "classes_") or len(target) > 1:
+        return ArrayRows(row, target[None])
+    known = np.flatnonzero(np.asarray(model.classes_) == target[0])
+    if not len(known):
+        raise DataError(got=f"the class {y!r}", wanted=f"one of {np.asarray(model.classes_).tolist()}")
+    return ArrayRows(row, known)
+
+
+def numbers_both_ways(claim: NetworkClaim, row: ArrayRows) -> tuple[list[Array], list[Array], float]:
+    """The values of a row's units, layer by layer, the slopes of its loss in them, and the loss."""
+    x = row.X
+    values, memories = [x[0]], []
+    for layer in claim.layers:
+        x, memory = layer.forward(x)
+        memories.append(memory)
+        values.append(x[0])
+    loss, delta = row_losses(claim.output, x, target_table(claim, np.asarray(row.y)))
+    slopes = [delta[0]]
+    for layer, memory in zip(reversed(claim.layers), reversed(memories), strict=True):
+        delta = layer.backward(delta, memory)
+        slopes.insert(0, delta[0])
+    # Adding 0 makes -0 a plain 0.
+    return [value + 0.0 for value in values], [slope + 0.0 for slope in slopes], float(loss[0])
+
+
+def _draw_lines(ax: Axes, k: int, layer: Any, places: list[Array], numbers: tuple[list[Array], list[Array]]) -> None:
+    """The lines from one layer's units to the next one's; with weights, and slopes in them, where there are few."""
+    (values, slopes), weighted = numbers, isinstance(layer, PlainDense)
+    few = weighted and layer.W.size <= 16
+    for i, left in enumerate(places[k]):
+        for j, right in enumerate(places[k + 1]):
+            if not weighted and i != j:
+                continue
+            width = 0.4 + 1.6 * min(1.0, abs(float(layer.W[i, j]))) if weighted else 0.8
+            ax.plot([k, k + 1], [left, right], color="0.75", linewidth=width, zorder=1)
+            if few:
+                # At a third or two thirds of the way, so that lines that cross have their numbers apart.
+                share = 0.36 if (i + j) % 2 else 0.62
+                at = left + share * (right - left)
+                slope = values[k][i] * slopes[k + 1][j] + 0.0
+                ax.text(k + share, at + 0.05, f"{layer.W[i, j]:.2g}", ha="center", fontsize=6, color="0.35")
+                ax.text(k + share, at - 0.12, f"{slope:.2g}", ha="center", fontsize=6, color=COLOURS[1])
 
 
 def _slope_sizes(model: Any, X: Any, y: Any) -> Array:

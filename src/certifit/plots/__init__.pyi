@@ -1,6 +1,7 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.mixture.plots import em_frames as em_frames
 from certifit.naive_bayes.plots import learning_curves as learning_curves
+from certifit.neural_network.plots import plot_backpropagation as plot_backpropagation
 from certifit.ensemble.plots import plot_boundaries as plot_boundaries
 from certifit.plots.boundary import plot_boundary as plot_boundary
 from certifit.cluster.plots import plot_cluster_choice as plot_cluster_choice

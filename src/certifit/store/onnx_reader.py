@@ -45,6 +45,12 @@ def load_onnx(path: str | os.PathLike[str], classes: Sequence[Any] | None = None
     Returns
     -------
     OnnxNetwork
+
+    Examples
+    --------
+    >>> from certifit import audit, load_onnx
+    >>> network = load_onnx("theirs.onnx", classes=["cat", "dog"])  # doctest: +SKIP
+    >>> print(audit(network, X_new, y_new))  # doctest: +SKIP
     """
     try:
         import onnx

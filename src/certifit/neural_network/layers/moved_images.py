@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,10 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class MovedImages(Layer):
-    """Flat rows of images, each turned about its centre and shifted by random amounts; zeros come in at the edges.
+    """Flat rows of images, each turned, shifted and distorted by random amounts; zeros come in at the edges.
+
+    An elastic distortion moves every pixel by random amounts that neighbours nearly share: uniform noise, made smooth
+    by a Gaussian window (Simard, Steinkraus & Platt 2003, whose window is a seventh of the image wide, as here).
 
     Between pixels values are interpolated linearly in both directions. Without training, rows pass as they are.
     """
@@ -22,6 +26,7 @@ class MovedImages(Layer):
     shape: tuple[int, int, int]  # height, width, channels
     shift: int  # most pixels in each direction, whole ones
     degrees: float  # most of a turn
+    elastic: float = 0.0  # standard deviation, in pixels, of an elastic distortion in each direction
 
     stands_for: ClassVar[int] = 0
     draws: ClassVar[bool] = True
@@ -39,12 +44,16 @@ class MovedImages(Layer):
         wide[:, 1:-1, 1:-1] = x.reshape(n, h, w, channels)
         pixels = wide.reshape(n, -1, channels)
         i, j = (place.ravel() for place in np.mgrid[:h, :w])
-        if not self.degrees:
+        if not self.degrees and not self.elastic:
             return self._at(pixels, i - down, j - right).reshape(n, -1), None
         # Where each pixel of the moved image was before.
         y, z = i - down - (h - 1) / 2, j - right - (w - 1) / 2
         top, across = np.cos(turn) * y - np.sin(turn) * z, np.sin(turn) * y + np.cos(turn) * z
         top, across = top + (h - 1) / 2, across + (w - 1) / 2
+        if self.elastic:
+            noise = work.draw.uniform(-1, 1, (2, n, h, w))
+            moved = self.elastic * (smoothing(h) @ noise @ smoothing(w).T).reshape(2, n, -1)
+            top, across = top + np.sqrt(3) * moved[0], across + np.sqrt(3) * moved[1]
         i, j = np.floor(top).astype(int), np.floor(across).astype(int)
         low, far = ((place - floor)[:, :, None].astype(x.dtype) for place, floor in ((top, i), (across, j)))
         upper = (1 - far) * self._at(pixels, i, j) + far * self._at(pixels, i, j + 1)
@@ -61,3 +70,11 @@ class MovedImages(Layer):
         h, w, _ = self.shape
         index = (np.clip(i, -1, h) + 1) * (w + 2) + np.clip(j, -1, w) + 1
         return np.take_along_axis(pixels, index[:, :, None], axis=1)
+
+
+@cache
+def smoothing(size: int, window: float = 1 / 7) -> Array:
+    """A matrix that makes noise along one side smooth by a Gaussian window, and keeps its variance at every place."""
+    place = np.arange(size)
+    near = np.exp(-0.5 * ((place[:, None] - place) / max(window * size, 1e-9)) ** 2)
+    return near / np.linalg.norm(near, axis=1, keepdims=True)
