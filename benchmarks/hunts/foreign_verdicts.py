@@ -109,8 +109,12 @@ def judge(case: HuntCase, model: Any, words: str, tight: Any, crippled: Any, own
 
 
 def _same_problem(model: Any) -> bool:
-    """Whether certifit's model of the same settings has the same objective: liblinear's intercept is penalised."""
-    return getattr(model, "solver", "") != "liblinear" and not hasattr(model, "gamma")
+    """Whether certifit's model of the same settings has the same objective.
+
+    liblinear's intercept is penalised, and of several classes it weights a machine's own alone.
+    """
+    own_weights = isinstance(model, svm.LinearSVC) and model.class_weight is not None
+    return getattr(model, "solver", "") != "liblinear" and not hasattr(model, "gamma") and not own_weights
 
 
 def _try_statsmodels(case: HuntCase) -> None:

@@ -207,3 +207,15 @@ def test_numbers_that_lightgbm_takes_for_others():
         tree["tree_structure"]["threshold"] = -1.0000000180025095e-35
     plain = read_tree_sum(model)
     assert plain(np.full((1, 3), -1e-35)).tolist() == plain(np.zeros((1, 3))).tolist()
+
+
+@pytest.mark.parametrize("seed", [0, 65])
+def test_rows_that_refute_are_rows_that_the_model_takes(seed):
+    """scikit-learn's GradientBoosting… refuses missing entries, so none stands in a row that refutes."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 3)).round(), rng.normal(size=60)
+    model = GradientBoostingRegressor(n_estimators=20, max_depth=4, random_state=0).fit(X, y)
+    answer = prove_monotone(model, 0)
+    assert answer.verdict == "no"
+    before, after = model.predict(answer.rows)
+    assert after < before

@@ -15,6 +15,7 @@ from certifit.checkers.plain.kernels import PlainKernel
 from certifit.checkers.svm import hard_margin as checker
 from certifit.checkers.svm.adapter import (
     class_order_check,
+    counted,
     pair_coefficients,
     row_checks,
     support_checks,
@@ -37,7 +38,7 @@ def audit_hard_margin(
     tuning: checker.HardMarginCheckTuning = checker.HardMarginCheckTuning(),
 ) -> Certificate:
     """Check a HardMarginSVC: one machine for each pair of classes."""
-    rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
+    rows = fitted_rows(model, table_width(model), X, y, counted(sample_weight), "classes")
     data = encode_labels(rows, np.asarray(model.classes_)).rows.load()
     code, k, used = np.asarray(data.y), len(model.classes_), data.w > 0
     support, (kernel, meant) = support_rows(model, data), kernel_of(model, data)

@@ -42,7 +42,8 @@ Box = dict[int, Part]  # by column; those that are not there are free
 class BoxSpace:
     """All rows as trees see them: which numbers exist, and which categories."""
 
-    def __init__(self, trees: list[PlainTree]) -> None:
+    def __init__(self, trees: list[PlainTree], missing: bool = True) -> None:
+        self.missing = missing  # whether the model takes missing entries
         self.dtype = np.float32 if any(np.dtype(tree.dtype) == np.float32 for tree in trees) else np.float64
         self.kinds: dict[int, frozenset[float]] = {}
         for tree in trees:
@@ -62,7 +63,9 @@ class BoxSpace:
             inside = frozenset(map(float, chosen)) | other
             return inside if left else self.kinds[j] - inside
         t = float(tree.threshold[node])
-        return Interval(-np.inf, t, goes) if left else Interval(t, np.inf, not goes)
+        if left:
+            return Interval(-np.inf, t, goes and self.missing)
+        return Interval(t, np.inf, not goes and self.missing)
 
     def meet(self, one: Part | None, other: Part) -> Part | None:
         """What is in both; None where that is nothing."""

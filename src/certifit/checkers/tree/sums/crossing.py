@@ -30,7 +30,7 @@ def find_crossing(lower: TreeSum, upper: TreeSum, tuning: MonotoneTuning = Monot
     difference = TreeSum((*upper.trees, *taken), upper.baseline - lower.baseline, upper.columns)
     if difference.additive and not difference.categorical.any() and lower.in_single == upper.in_single:
         difference = one_tree_a_column(difference)
-    space = BoxSpace([tree.tree for tree in difference.trees])
+    space = BoxSpace([tree.tree for tree in difference.trees], lower.missing and upper.missing)
     row = _by_rows(difference, single)
     if row is None:
         found = _by_search(difference, space, tuning)

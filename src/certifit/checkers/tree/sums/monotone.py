@@ -61,7 +61,7 @@ def find_fall(
     """Look for two rows, equal but for a larger value of one column, between which a score falls (or rises)."""
     trees = [tree for tree in model.trees if tree.score == score]
     plain = [tree.tree for tree in trees]
-    space = BoxSpace(plain)
+    space = BoxSpace(plain, model.missing)
     asked = [tree.threshold[tree.inner[tree.column[tree.inner] == column]] for tree in plain]
     values = np.unique(np.concatenate([np.zeros(0), *asked]))
     values = values[np.isfinite(values)]

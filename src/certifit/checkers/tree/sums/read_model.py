@@ -107,7 +107,7 @@ def read_gradient_boosting(model: Any) -> TreeSum:
     _refuse_first_estimators(model)
     start = first - np.array([tree(probe)[0] for tree in trees[:k]])
     link = "identity" if not hasattr(model, "classes_") else ("logit" if k == 1 else "softmax")
-    return TreeSum(trees, start, d, link)
+    return TreeSum(trees, start, d, link, missing=False)  # scikit-learn refuses missing entries
 
 
 def _read_boosted(model: Any) -> TreeSum:

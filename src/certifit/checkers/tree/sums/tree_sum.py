@@ -40,6 +40,7 @@ class TreeSum:
     columns: int
     link: str = "identity"  # what the scores are of the answer: identity, logit, log, softmax or share
     single_sums: bool = False  # whether the library adds up in float32
+    missing: bool = True  # whether rows may have missing entries
 
     def __call__(self, X: Array) -> Array:
         """The scores of rows (n, k)."""
