@@ -80,6 +80,15 @@ def test_thresholds_are_borders_and_bins_are_few():
     assert audit(model, X, y).holds
 
 
+def test_a_row_that_outweighs_all_others_shares_its_bin_with_few():
+    rng = np.random.default_rng(3)
+    X, w = rng.normal(size=(60, 2)), rng.random(60) + 0.1
+    w[7] = 1e6
+    model = DecisionTreeRegressor(max_bins=8).fit(X, X[:, 0], w)
+    assert model.certificate_.holds
+    assert audit(model, X, X[:, 0], w).holds
+
+
 def sabotaged(model, kind):
     tree, inner = model.tree_, np.flatnonzero(model.tree_.children_left >= 0)
     if kind == "another border":

@@ -56,7 +56,7 @@ def read_borders(found: Any, d: int, most: int) -> BinBorders:
 
 
 def check_borders(bins: BinBorders, columns: Sequence[Array], w: Array, all_rows: bool) -> tuple[Check, ...]:
-    """Whether borders ascend, and cut columns (n,) into bins that are single values or hold few of the rows.
+    """Whether borders ascend, and cut columns (n,) into bins that hold few of the rows beside one value.
 
     No columns are given where rows are not in memory; not `all_rows`: these are some of them.
     """
@@ -70,18 +70,14 @@ def check_borders(bins: BinBorders, columns: Sequence[Array], w: Array, all_rows
 
 
 def _is_coarse(x: Array, w: Array, border: Array, most: int, all_rows: bool) -> bool:
-    """Whether a bin of several values holds five times its share, or a column of few values has such a bin."""
+    """Whether a bin holds five times its share beside its heaviest value, or a column of few values shares one."""
     known = ~np.isnan(x) & (w > 0)
-    x, w = x[known], w[known]
-    if not len(x):
+    value, place = np.unique(x[known], return_inverse=True)
+    if not len(value):
         return False
-    code = np.searchsorted(border, x, side="left")
-    low, high = np.full(len(border) + 1, np.inf), np.full(len(border) + 1, -np.inf)
-    np.minimum.at(low, code, x)
-    np.maximum.at(high, code, x)
-    several = high > low
-    if not several.any():
-        return False
+    code, weight = np.searchsorted(border, value, side="left"), np.bincount(place, w[known], len(value))
+    total, heaviest = np.bincount(code, weight, len(border) + 1), np.zeros(len(border) + 1)
+    np.maximum.at(heaviest, code, weight)
     # Of a few rows only, a column may seem to have few values.
-    few = all_rows and len(np.unique(x)) <= most
-    return few or bool((np.bincount(code, w, len(low))[several] > 5 * w.sum() / most).any())
+    few = all_rows and len(value) <= most and len(np.unique(code)) < len(value)
+    return few or bool((total - heaviest > 5 * total.sum() / most).any())

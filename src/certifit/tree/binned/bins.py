@@ -1,8 +1,8 @@
 """Columns as codes of one byte: borders by weighted quantiles, categories by frequency, a code for missing values.
 
 A column with no more distinct values than bins keeps them all apart, and its borders lie midway between neighbours:
-nothing is lost. Other columns are cut so that bins have about equal weight; a value that outweighs a whole bin has
-one of its own, and the others share what is left. Borders come from all rows, or, of a long table, from a sample that
+nothing is lost. Other columns are cut so that bins have about equal weight; a value that outweighs a whole bin ends
+one, and the others share what is left. Borders come from all rows, or, of a long table, from a sample that
 row numbers alone decide: memory, Parquet and Dask give the same.
 """
 

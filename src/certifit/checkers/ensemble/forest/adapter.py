@@ -219,7 +219,7 @@ def _order_of_draws(model: Any, rows: Rows, tuning: ForestCheckTuning) -> tuple[
 
 
 def _check_bins(model: Any, rows: Rows) -> tuple[Check, ...]:
-    """Whether borders ascend and cut every column into bins that are single values or hold few of the rows."""
+    """Whether borders ascend and cut every column into bins that hold few of the rows beside one value."""
     bins, columns = read_borders(model.borders_, rows.n_features, 255), []
     if rows.in_memory:
         X: Any = rows.load().X
