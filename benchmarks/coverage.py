@@ -46,6 +46,7 @@ METHODS: dict[str, dict[str, Any]] = {
 # What the library itself says of the intervals of a method: these may cover more often than they claim.
 CONSERVATIVE = (
     "k-fold", "leave-one-out", "bootstrap", ".632", ".632+", "out-of-bag", "conformal split", "conformal cv+",
+    "choice", "choice by halving",
 )  # fmt: skip
 EXACT = ("binomial", "betting")  # for any number of rows
 
@@ -176,7 +177,7 @@ PROBLEMS = {
         "real: 200 rows drawn from 1797 digits, GaussianNB", SMOOTH, "accuracy", DIGITS, (*SPLITS, *CONFORMAL)
     ),
     "digits neighbours": CoverageProblem(
-        "real: 200 rows drawn from 1797 digits, neighbours", NEIGHBOURS, "accuracy", DIGITS, CHOICES,
+        "real: 200 rows drawn from 1797 digits, neighbours", NEIGHBOURS, "accuracy", DIGITS, ("choice",),
         {"n_neighbors": [25, 15, 9, 5, 3, 1]},
     ),
     "digits forest": CoverageProblem(

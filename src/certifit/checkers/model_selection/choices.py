@@ -87,8 +87,8 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
     )
     facts: dict[str, float | str] = {
         "optimism of the uncorrected score": float(claim.scores[:, claim.chosen].mean()) - claim.corrected,
-        "assumed": "rows are independent draws, and many; for models fitted to the rows that a fold leaves, so "
-        "rather too low a score where more rows help",
+        "assumed": "rows are independent draws, and many: conservative, but for models fitted to the rows that a "
+        "fold leaves, so rather too low a score where more rows help",
     }
     if claim.rungs:
         checks.append(Check("settings that went on wrongly, or rungs of wrong rows", 0.0, 0.0))
