@@ -45,7 +45,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 # What the library itself says of the intervals of a method: these may cover more often than they claim.
 CONSERVATIVE = (
-    "k-fold", "leave-one-out", "bootstrap", ".632", ".632+", "out-of-bag", "conformal split", "conformal cv+",
+    "k-fold", "leave-one-out", "bootstrap", ".632", ".632+", "conformal split", "conformal cv+",
     "choice", "choice by halving",
 )  # fmt: skip
 EXACT = ("binomial", "betting")  # for any number of rows
@@ -211,13 +211,18 @@ def page(kept: dict[str, Any]) -> str:
     text = [
         "# How often intervals hold the truth\n",
         "`python -m benchmarks.coverage` measures, `python -m benchmarks.coverage --write` writes this page.",
-        "Intervals claim 90 %. The truth is the score on new rows (of real tables, from which rows are drawn with",
-        "replacement: on the table)",
-        "of the model fitted to all rows (of a holdout: of the model that was tested; of a choice: of the chosen",
-        "one); of conformal prediction, the target of a new row, and a width counts classes where it predicts these.",
-        "A share over so many tables is itself known to ± one standard error only, which is given. *At least* marks",
-        "intervals that the library itself calls exact for any number of rows, or conservative: they may cover more",
-        "often than they claim. The others claim to cover about as often as they say.",
+        "Intervals claim 90 %. The truth is the score of the model fitted to all rows (of a holdout: of the model",
+        "that was tested; of a choice: of the chosen one) on thousands of new rows; of real tables, from which",
+        "rows are drawn with replacement, on the whole table, which has no error then. Of conformal prediction it",
+        "is the target of a new row, and a width counts classes where it predicts these. A share over so many",
+        "tables is itself known to ± one standard error only, which is given. *At least* marks intervals that the",
+        "library itself calls exact for any number of rows, or conservative. The others claim to cover about as",
+        "often as they say.",
+        "",
+        "Where a score is too low or too high on average, an interval around it covers less often: subsamples and",
+        "a choice by folds score models of fewer rows, out of bag about a third of the trees votes (there are 30",
+        "here), and R² of tests of ten or fifteen rows is not that of large ones. The library says so beside each",
+        "of them.",
         "",
     ]
     for name, problem in PROBLEMS.items():

@@ -371,7 +371,8 @@ def _out_of_bag_claim(
     rows = problem.weighed(score_rows(ROW_METRICS[metric], problem, found), found.test)
     words = (
         "rows are independent draws; twice the error of independent rows, since rows are also what members were "
-        "fitted to (Efron & Tibshirani)"
+        "fitted to (Efron & Tibshirani); for a vote of about a third of the members, so rather too low a score where "
+        "these are few"
     )
     inflation = 2 + 1 / (len(rows) - 1)
     return normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))
