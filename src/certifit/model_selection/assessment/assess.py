@@ -269,6 +269,9 @@ def _split_claims(
         claim = corrected_claim(name, scores, confidence, plan.ratio, span)
         if plan.method in ("k-fold", "leave-one-out"):
             claim = replace(claim, assumption=f"{claim.assumption}; conservative where every row is tested only once")
+        if plan.method == "subsampling":
+            words = "of models fitted to fewer rows than all, so rather too low a score where more rows help"
+            claim = replace(claim, assumption=f"{claim.assumption}; {words}")
         if not isinstance(metric, str) or metric not in ROW_METRICS:
             size = round(float(np.mean([len(found.test) for found in held_out])))
             words = f"a score of tests of {size} rows, which is no mean over rows and may be another for larger tests"
